@@ -1,0 +1,248 @@
+"""Lenses on the classes by name: all, the predicted one, each, groups of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from caltest.errors import NotApplicable, invalid
+from caltest.lenses.base import Lens, event_of
+from caltest.predictions import Predictions
+from caltest.validation import (
+    check_callable,
+    check_class,
+    check_classes_of_groups,
+    check_grouping,
+    check_induced,
+)
+from caltest.validation.arrays import Codes, Floats
+
+
+@dataclass(frozen=True)
+class Strong(Lens):
+    """All the probabilities as they are: P(Y = k | p) = p_k for every class k.
+
+    Examples
+    --------
+    >>> print(Strong().claim)
+    P(Y = k | p) = p_k for every class k
+    """
+
+    title = "all the probabilities as they are"
+    key = "strong"
+    null = "P(Y = k | p) = p_k for every class k"
+
+    def __call__(self, predictions: Predictions) -> Predictions:
+        """Return the predictions themselves."""
+        return predictions
+
+
+@dataclass(frozen=True)
+class Confidence(Lens):
+    """The largest probability, as that of the event that the predicted class is right.
+
+    Examples
+    --------
+    >>> from caltest import Predictions
+    >>> Confidence()(Predictions([[0.125, 0.625, 0.25]], [2])).probs
+    array([[0.375, 0.625]])
+    """
+
+    title = "the largest probability, and whether its class is right"
+    key = "confidence"
+    null = "the largest probability is the probability that its class is right"
+
+    def __call__(self, predictions: Predictions) -> Predictions:
+        """Return (1 - max p, max p), and 1 where y = argmax p."""
+        top = predictions.predicted
+        confidence = predictions.probs[np.arange(predictions.n), top]
+        return event_of(predictions, confidence, predictions.labels == top, "right")
+
+
+@dataclass(frozen=True)
+class PerClass(Lens):
+    """A lens for the class `k`, or a family of one for each class."""
+
+    k: object = None
+
+    @property
+    def is_family(self) -> bool:
+        """Whether `k` is left open."""
+        return self.k is None
+
+    def __str__(self) -> str:
+        return self.key if self.is_family else f"{self.key}[{self.k}]"
+
+    def _code(self, predictions: Predictions) -> int:
+        if self.is_family:
+            remedy = "pass it to test_calibration, or call each of its members(predictions)"
+            raise invalid(f"{self.key} must be for one class to be called", "all classes", remedy)
+        return check_class(self.k, predictions.classes)
+
+
+@dataclass(frozen=True)
+class Classwise(PerClass):
+    """The probability of class k against the rest; without `k`, of each class in turn.
+
+    Parameters
+    ----------
+    k : object, optional
+        Name or code of a class.
+
+    Examples
+    --------
+    >>> from caltest import Predictions
+    >>> predictions = Predictions([[0.25, 0.5, 0.25]], ["cat"], classes=["ant", "bee", "cat"])
+    >>> Classwise("cat")(predictions).probs
+    array([[0.75, 0.25]])
+    >>> [str(lens) for lens in Classwise().members(predictions)]
+    ['classwise[ant]', 'classwise[bee]', 'classwise[cat]']
+    """
+
+    title = "each class against the rest; classwise[K] for one"
+    key = "classwise"
+
+    def __call__(self, predictions: Predictions) -> Predictions:
+        """Return (1 - p_k, p_k), and 1 where y = k."""
+        code = self._code(predictions)
+        name = str(predictions.classes[code])
+        return event_of(predictions, predictions.probs[:, code], predictions.labels == code, name)
+
+    def members(self, predictions: Predictions) -> list[Lens]:
+        """List one lens per class."""
+        return [Classwise(k) for k in predictions.classes.tolist()] if self.is_family else [self]
+
+    @property
+    def claim(self) -> str:
+        """The null hypothesis in words."""
+        k = "k" if self.is_family else self.k
+        return f"P(Y = {k} | p_{k}) = p_{k}"
+
+
+@dataclass(frozen=True)
+class TopLabel(PerClass):
+    """Confidence among the rows where class k is predicted; without `k`, for each in turn.
+
+    Parameters
+    ----------
+    k : object, optional
+        Name or code of a class.
+
+    Examples
+    --------
+    >>> from caltest import Predictions
+    >>> predictions = Predictions([[0.25, 0.75], [0.5, 0.5], [0.375, 0.625]], [1, 0, 0])
+    >>> TopLabel(1)(predictions).probs
+    array([[0.25 , 0.75 ],
+           [0.375, 0.625]])
+    """
+
+    title = "confidence for each predicted class; top-label[K] for one"
+    key = "top-label"
+
+    def __call__(self, predictions: Predictions) -> Predictions:
+        """Return the confidence in the rows where k is predicted."""
+        rows = np.flatnonzero(predictions.predicted == self._code(predictions))
+        if rows.size == 0:
+            raise NotApplicable(f"{self} must have rows where {self.k} is predicted; got none")
+        return Confidence()(predictions.subset(rows))
+
+    def members(self, predictions: Predictions) -> list[Lens]:
+        """List one lens per class that is predicted anywhere."""
+        if not self.is_family:
+            return [self]
+        predicted = predictions.classes[np.unique(predictions.predicted)]
+        return [TopLabel(k) for k in predicted.tolist()]
+
+    @property
+    def claim(self) -> str:
+        """The null hypothesis in words."""
+        k = "k" if self.is_family else self.k
+        return f"where {k} is predicted, p_{k} is the probability that this is right"
+
+
+@dataclass(frozen=True, init=False)
+class Grouped(Lens):
+    """Sums of the probabilities over groups of classes.
+
+    Parameters
+    ----------
+    groups : list of lists
+        The classes of each group, by name or code. Classes in no group form one more, "other".
+
+    Examples
+    --------
+    >>> from caltest import Predictions
+    >>> lens = Grouped([[0, 2]])
+    >>> lens(Predictions([[0.25, 0.625, 0.125]], [2])).probs, str(lens)
+    (array([[0.375, 0.625]]), 'grouped[0+2]')
+    """
+
+    groups: tuple[tuple[object, ...], ...]
+    title = "sums over groups of classes, grouped[A+B|C+D]"
+    key = "grouped"
+    null = "P(Y in G | sums of p over the groups) = sum of p over G, for every group G"
+
+    def __init__(self, groups: Iterable[object]) -> None:
+        object.__setattr__(self, "groups", check_classes_of_groups(groups))
+
+    def __call__(self, predictions: Predictions) -> Predictions:
+        """Return the sums over the groups, and the group of the label."""
+        group_of = check_grouping(self.groups, predictions.classes)
+        names = np.array([*map(_plus, self.groups), "other"][: group_of.max() + 1])
+        member = group_of[:, np.newaxis] == np.arange(len(names))
+        sums = np.minimum(predictions.probs @ member.astype(np.float64), 1)
+        labels = group_of[predictions.labels]
+        return Predictions.trusted(sums, labels, names, like=predictions)
+
+    def __str__(self) -> str:
+        return f"{self.key}[{'|'.join(map(_plus, self.groups))}]"
+
+
+@dataclass(frozen=True)
+class Custom(Lens):
+    """A lens of one's own.
+
+    Parameters
+    ----------
+    f : callable
+        Maps probs (n, m) and labels (n,), as codes, to those of the induced model, n rows again.
+        The new label may depend on the old one and the probabilities of its row only.
+    name : str, optional
+        What to call it; by default the name of the function.
+
+    Examples
+    --------
+    >>> from caltest import Predictions
+    >>> lens = Custom(lambda p, y: (p[:, 0], y == 0), name="first")
+    >>> lens(Predictions([[0.25, 0.5, 0.25]], [2])).probs, str(lens)
+    (array([[0.75, 0.25]]), 'custom[first]')
+    """
+
+    f: Callable[[Floats, Codes], object]
+    name: str = ""
+    title = "a function of one's own"
+    key = "custom[{name}]"
+    null = "the predictions that {name} induces are calibrated"
+
+    def __post_init__(self) -> None:
+        check_callable(self.f, "f")
+        name = self.name or getattr(self.f, "__name__", type(self.f).__name__)
+        object.__setattr__(self, "name", name)
+
+    def __call__(self, predictions: Predictions) -> Predictions:
+        """Return what the function returns, checked."""
+        probs, labels = check_induced(self.f(predictions.probs, predictions.labels))
+        return Predictions(
+            probs,
+            labels,
+            sample_weight=predictions.sample_weight,
+            groups=predictions.groups,
+            source=predictions.source,
+        )
+
+
+def _plus(group: Iterable[object]) -> str:
+    return "+".join(map(str, group))

@@ -1,0 +1,6 @@
+"""Predicted probabilities with their labels, from arrays, models, tables and files."""
+
+from caltest.predictions.container import Predictions
+from caltest.predictions.dispatch import as_predictions
+
+__all__ = ["Predictions", "as_predictions"]

@@ -1,0 +1,390 @@
+"""Predicted probabilities with the labels that were observed: what every test takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from caltest import sources
+from caltest.errors import invalid
+from caltest.validation import (
+    as_array,
+    check_generator,
+    check_groups,
+    check_labels,
+    check_not_swapped,
+    check_pair,
+    check_probs,
+    check_rows,
+    check_weights,
+    read_only,
+)
+from caltest.validation.arrays import AnyArray, Codes, Floats
+
+BLOCK = 1 << 18  # probabilities at a time, 2 MiB: as much as a cache holds
+FIELDS = ("probs", "labels", "classes", "sample_weight", "groups", "source")
+ROW_FIELDS = ("probs", "labels", "sample_weight", "groups")
+
+
+@dataclass(frozen=True, init=False, repr=False, eq=False)
+class Predictions:
+    """Predictions of n rows over m classes, with their labels; frozen, all arrays read-only.
+
+    Parameters
+    ----------
+    probs : array_like, shape (n, m) or (n,)
+        Probabilities of the classes, each row with sum 1; in one dimension, P(class 1) of two.
+    labels : array_like, shape (n,) or (n, m)
+        Integers 0 to m - 1, names of classes, booleans, or one-hot rows.
+    classes : sequence of length m, optional
+        The names of the columns of `probs`. By default 0 to m - 1, or the distinct labels in
+        sorted order where they are text.
+    sample_weight : array_like, shape (n,), optional
+        Weights of the rows.
+    groups : array_like, shape (n,), optional
+        The group of each row.
+    renormalize : bool
+        Whether rows whose sum is off by at most 0.01, as after rounding, may be rescaled.
+    from_logits : bool
+        Whether `probs` are logits; in one dimension, log odds of class 1.
+    source : str
+        Where the predictions come from, for print.
+
+    Attributes
+    ----------
+    probs : ndarray, shape (n, m), float64
+        Probabilities.
+    labels : ndarray, shape (n,), int64
+        Codes 0 to m - 1 of the observed classes.
+    classes : ndarray, shape (m,)
+        Names of the classes.
+    sample_weight : ndarray, shape (n,), float64, or None
+        Weights of the rows.
+    groups : ndarray, shape (n,), or None
+        Groups of the rows.
+    source : str
+        Where the predictions come from.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks a rule; the message names the argument, the row and the remedy.
+
+    Examples
+    --------
+    >>> from caltest import Predictions
+    >>> predictions = Predictions([[0.7, 0.3], [0.2, 0.8]], ["cat", "dog"])
+    >>> predictions
+    Predictions(n=2, m=2, source='arrays')
+    >>> predictions.labels, predictions.classes.tolist()
+    (array([0, 1]), ['cat', 'dog'])
+    """
+
+    probs: Floats
+    labels: Codes
+    classes: AnyArray
+    sample_weight: Floats | None
+    groups: AnyArray | None
+    source: str
+
+    def __init__(
+        self,
+        probs: object,
+        labels: object,
+        *,
+        classes: object = None,
+        sample_weight: object = None,
+        groups: object = None,
+        renormalize: bool = False,
+        from_logits: bool = False,
+        source: str = "arrays",
+    ) -> None:
+        probs, labels = as_array(probs, "probs"), as_array(labels, "labels")
+        check_not_swapped(probs, labels)
+        matrix = check_probs(
+            probs, from_logits=from_logits, renormalize=renormalize, classes=classes
+        )
+        n, m = matrix.shape
+        codes, names = check_labels(labels, n, m, classes)
+        weights = None if sample_weight is None else check_weights(sample_weight, n)
+        values = None if groups is None else check_groups(groups, n)
+        self._fill(matrix, codes, names, weights, values, source)
+
+    def _fill(self, *values: object) -> None:
+        for name, value in zip(FIELDS, values, strict=True):
+            object.__setattr__(self, name, value)
+
+    def _with(self, **changes: AnyArray) -> Predictions:
+        """Copy with some fields changed, without a check; the new arrays become read-only."""
+        copy = object.__new__(Predictions)
+        new = {name: read_only(array) for name, array in changes.items()}
+        copy._fill(*[new.get(name, getattr(self, name)) for name in FIELDS])
+        return copy
+
+    # ---- where predictions come from ------------------------------------------------------------
+
+    @classmethod
+    def trusted(
+        cls, probs: Floats, labels: Codes, classes: AnyArray, *, like: Predictions
+    ) -> Predictions:
+        """Build predictions from arrays that need no check, with all else as in `like`.
+
+        The arrays become read-only; the rows are those of `like`.
+        """
+        return like._with(probs=probs, labels=labels, classes=classes)
+
+    @classmethod
+    def from_model(
+        cls,
+        model: object,
+        X: object,
+        y: object,
+        *,
+        sample_weight: object = None,
+        groups: object = None,
+        classes: object = None,
+        from_logits: bool = False,
+        renormalize: bool = False,
+    ) -> Predictions:
+        """Predict the rows of X with a fitted model.
+
+        Parameters
+        ----------
+        model : object
+            A classifier or a pipeline with `predict_proba`, a calibrator, or a function of X.
+        X : array_like
+            Features that the model was not fitted on.
+        y : array_like, shape (n,) or (n, m)
+            Labels of the rows of X.
+        sample_weight, groups, classes, from_logits, renormalize : optional
+            As for `Predictions`; the classes are those of the model.
+
+        Returns
+        -------
+        Predictions
+            The predictions; `source` is the repr of the model.
+
+        Raises
+        ------
+        InvalidInput
+            If the model is not fitted or has no `predict_proba`, or (X, y) are swapped.
+
+        Examples
+        --------
+        >>> from caltest import Predictions
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> X, y = load_iris(return_X_y=True)
+        >>> Predictions.from_model(GaussianNB().fit(X[::2], y[::2]), X[1::2], y[1::2])
+        Predictions(n=75, m=3, source='GaussianNB()')
+        """
+        X, y = check_pair((X, y))
+        probs, known = sources.predict(model, X)
+        return cls(
+            probs,
+            y,
+            classes=known if classes is None else classes,
+            sample_weight=sample_weight,
+            groups=groups,
+            from_logits=from_logits,
+            renormalize=renormalize,
+            source=sources.describe(model),
+        )
+
+    @classmethod
+    def from_frame(
+        cls,
+        df: object,
+        *,
+        label: str | None,
+        probs: str | Sequence[str] | None = None,
+        groups: object = None,
+        sample_weight: object = None,
+        classes: object = None,
+        from_logits: bool = False,
+        renormalize: bool = False,
+    ) -> Predictions:
+        """Take the columns of a pandas, polars or Arrow table.
+
+        Parameters
+        ----------
+        df : data frame
+            A table with one row per prediction.
+        label : str
+            Column of the labels.
+        probs : str or list of str, optional
+            A column, P(class 1) of two; a prefix; or the columns in the order of the classes. By
+            default the columns that begin with "p_", else with "prob_".
+        groups, sample_weight : str or array_like, optional
+            A column, or the values.
+        classes : sequence, optional
+            The names of the classes, in the order of the columns. By default what follows the
+            prefix: "p_cat" is the probability of the label "cat".
+        from_logits, renormalize : bool
+            As for `Predictions`.
+
+        Returns
+        -------
+        Predictions
+            The predictions.
+
+        Raises
+        ------
+        InvalidInput
+            If a column is not there or breaks a rule.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from caltest import Predictions
+        >>> df = pl.DataFrame({"y": ["dog", "cat"], "p_dog": [0.9, 0.4], "p_cat": [0.1, 0.6]})
+        >>> Predictions.from_frame(df, label="y").classes.tolist()
+        ['dog', 'cat']
+        """
+        raw = sources.choose_columns(
+            sources.table_of_frame(df),
+            label=label,
+            probs=probs,
+            classes=classes,
+            sample_weight=sample_weight,
+            groups=groups,
+        )
+        return cls(**raw, from_logits=from_logits, renormalize=renormalize, source="data frame")
+
+    @classmethod
+    def read(
+        cls,
+        path: str | Path,
+        *,
+        label: str | None,
+        probs: str | Sequence[str] | None = None,
+        groups: object = None,
+        sample_weight: object = None,
+        classes: object = None,
+        from_logits: bool = False,
+        renormalize: bool = False,
+    ) -> Predictions:
+        """Read a file: CSV, TSV, Parquet, Feather or Arrow IPC, JSON lines or NPZ, by its suffix.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; CSV and TSV may be compressed, ".csv.gz".
+        label, probs, groups, sample_weight, classes, from_logits, renormalize : optional
+            As for `from_frame`. In an NPZ file the names are those of its arrays, and `probs` may
+            be one array of shape (n, m), by default the one called "probs".
+
+        Returns
+        -------
+        Predictions
+            The predictions; `source` is the name of the file.
+
+        Raises
+        ------
+        InvalidInput
+            If the file cannot be read, or a column is not there or breaks a rule.
+
+        Examples
+        --------
+        >>> from caltest import Predictions
+        >>> Predictions.read("predictions.csv", label="y", probs="p_")  # doctest: +SKIP
+        Predictions(n=899, m=10, source='predictions.csv')
+        """
+        raw = sources.choose_columns(
+            sources.table_of_file(path),
+            label=label,
+            probs=probs,
+            classes=classes,
+            sample_weight=sample_weight,
+            groups=groups,
+        )
+        name = Path(path).name
+        return cls(**raw, from_logits=from_logits, renormalize=renormalize, source=name)
+
+    # ---- what they become -----------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.probs)
+
+    @property
+    def m(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    @cached_property
+    def predicted(self) -> Codes:
+        """Code of the most probable class of each row, the first of equals."""
+        codes = np.empty(self.n, dtype=np.int64)
+        for rows in _blocks(self.n, self.m):  # whole, NumPy would copy the read-only matrix
+            codes[rows] = self.probs[rows].argmax(axis=1)
+        read_only(codes)
+        return codes
+
+    def simulate(self, rng: object = None) -> Predictions:
+        """Redraw the labels from the predictions, y* ~ Cat(p): the law under calibration.
+
+        Parameters
+        ----------
+        rng : None, int, Generator or SeedSequence
+            Source of randomness.
+
+        Returns
+        -------
+        Predictions
+            The same predictions with new labels.
+        """
+        return self._with(labels=_draw(self.probs, check_generator(rng)))
+
+    def subset(self, rows: object) -> Predictions:
+        """Keep some rows, given by a mask, a slice or indices."""
+        kept = check_rows(rows, self.n)
+        columns = {name: getattr(self, name) for name in ROW_FIELDS}
+        return self._with(**{name: a[kept] for name, a in columns.items() if a is not None})
+
+    def with_groups(self, groups: object) -> Predictions:
+        """Give each row a group."""
+        return self._with(groups=check_groups(groups, self.n))
+
+    def by_group(self) -> dict[object, Predictions]:
+        """Split the rows by their group, in sorted order of the groups."""
+        if self.groups is None:
+            raise invalid("predictions must have groups", "none", "pass groups= or by=")
+        values = np.unique(self.groups)
+        return {value.item(): self.subset(self.groups == value) for value in values}
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        return f"Predictions(n={self.n}, m={self.m}, source={self.source!r})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Arrays are unpickled writeable, hence not the usual way.
+        return _restore, tuple(getattr(self, name) for name in FIELDS)
+
+
+def _restore(*values: object) -> Predictions:
+    copy = object.__new__(Predictions)
+    copy._fill(*[read_only(v) if isinstance(v, np.ndarray) else v for v in values])
+    return copy
+
+
+def _draw(probs: Floats, rng: np.random.Generator) -> Codes:
+    """Draw a code from each row by inversion of the running sums."""
+    codes = np.empty(len(probs), dtype=np.int64)
+    for rows in _blocks(*probs.shape):
+        sums = probs[rows].cumsum(axis=1)
+        uniform = rng.random(len(sums)) * sums[:, -1]  # so that rounding draws no class m
+        codes[rows] = np.count_nonzero(sums <= uniform[:, np.newaxis], axis=1)
+    return codes
+
+
+def _blocks(n: int, m: int) -> Iterator[slice]:
+    step = max(1, BLOCK // m)
+    return (slice(start, start + step) for start in range(0, n, step))

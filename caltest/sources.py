@@ -1,0 +1,337 @@
+"""Models, tables and files, turned into the arrays that `Predictions` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypedDict
+
+import numpy as np
+
+from caltest.errors import InvalidInput, invalid, shown
+from caltest.validation.arrays import AnyArray, as_numbers
+from caltest.validation.labels import label_values, listing
+from caltest.validation.options import check_choice
+
+PREFIXES = ("p_", "prob_")
+
+
+class Raw(TypedDict):
+    """What `Predictions` takes, before any check."""
+
+    probs: object
+    labels: object
+    classes: object
+    sample_weight: object
+    groups: object
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Named columns, read one at a time as arrays."""
+
+    names: Sequence[str]
+    column: Callable[[str], AnyArray]
+
+
+# ---- models -------------------------------------------------------------------------------------
+
+
+def is_model(model: object) -> bool:
+    """Tell a classifier, a calibrator or a function from an array."""
+    attributes = ("predict_proba", "predict", "decision_function")
+    return callable(model) or any(hasattr(model, name) for name in attributes)
+
+
+def predict(model: Any, X: object) -> tuple[object, object]:
+    """Ask a fitted classifier, a calibrator or a function for the probabilities of the rows of X.
+
+    Returns
+    -------
+    probs : array_like, shape (n, m) or (n,)
+        What `predict_proba`, or the function, returns.
+    classes : array_like or None
+        The names of the columns, where the model has them as `classes_`.
+
+    Raises
+    ------
+    InvalidInput
+        If the model is a class, is not fitted or gives no probabilities.
+    """
+    if isinstance(model, type):
+        remedy = f"fit one, {model.__name__}().fit(X, y), on other data"
+        raise invalid("model must be a fitted model", f"the class {model.__name__}", remedy)
+    if not hasattr(model, "predict_proba"):
+        if callable(model):
+            return model(X), None
+        raise _gives_no_probabilities(model)
+    try:
+        return model.predict_proba(X), getattr(model, "classes_", None)
+    except (ValueError, AttributeError) as error:
+        if type(error).__name__ != "NotFittedError":  # by name, as scikit-learn may be absent
+            raise
+        remedy = "call its fit(X, y), on other data, first"
+        raise invalid("model must be fitted", describe(model), remedy) from error
+
+
+def _gives_no_probabilities(model: object) -> InvalidInput:
+    remedy = "wrap it in sklearn.calibration.CalibratedClassifierCV"
+    if not hasattr(model, "predict") and not hasattr(model, "decision_function"):
+        remedy = "pass a classifier, a function of X or probabilities"
+    return invalid("model must have predict_proba", describe(model), remedy)
+
+
+def describe(model: object) -> str:
+    """Name a model in one line: its repr, shortened, or the name of a function."""
+    name = getattr(model, "__name__", None)
+    return name if isinstance(name, str) else shown(model)
+
+
+# ---- tables -------------------------------------------------------------------------------------
+
+
+def is_table(data: object) -> bool:
+    """Tell a data frame from an array."""
+    return hasattr(type(data), "columns")  # not of the data: polars warns when a lazy one is asked
+
+
+def as_frame(df: object) -> Any:
+    """Wrap a pandas, polars or Arrow table with narwhals; a lazy one is computed."""
+    import narwhals as nw
+
+    frame: Any = nw.from_native(df, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    if not isinstance(frame, nw.DataFrame):
+        got = f"type {type(df).__name__}"
+        remedy = "use Predictions(probs, labels) for arrays"
+        raise invalid("df must be a pandas, polars or Arrow table", got, remedy)
+    return frame
+
+
+def table_of_frame(df: object) -> Table:
+    """View a data frame as named arrays."""
+    frame = as_frame(df)
+    return Table(frame.columns, lambda name: frame[name].to_numpy())
+
+
+def features_of_frame(
+    df: object, features: str | Sequence[str] | None, others: Sequence[object]
+) -> object:
+    """Take the columns `features`, or all but `others`, as a data frame of the same library."""
+    frame = as_frame(df)
+    if features is None:
+        features = [name for name in frame.columns if name not in others]
+    names = [features] if isinstance(features, str) else features
+    chosen = [check_choice(name, frame.columns, "features") for name in names]
+    return frame.select(chosen).to_native()
+
+
+def choose_columns(
+    table: Table,
+    *,
+    label: str | None,
+    probs: str | Sequence[str] | None = None,
+    classes: object = None,
+    sample_weight: object = None,
+    groups: object = None,
+) -> Raw:
+    """Find by name the columns that make up predictions.
+
+    Parameters
+    ----------
+    table : Table
+        The columns.
+    label : str
+        Column of the labels.
+    probs : str or list of str, optional
+        A column, P(class 1) of two; a prefix; or the columns in the order of the classes. By
+        default the columns that begin with "p_", else with "prob_", else the column "probs".
+    classes : sequence, optional
+        The names of the classes, in the order of the columns. By default the columns name them:
+        "p_cat" is the probability of the label "cat", "p_1" that of 1.
+    sample_weight, groups : str or array_like, optional
+        A column, or the values.
+
+    Returns
+    -------
+    Raw
+        The arrays.
+
+    Raises
+    ------
+    InvalidInput
+        If a column is not there or holds no numbers.
+    """
+    label = check_choice(label, table.names, "label")
+    taken = [label, *(name for name in (sample_weight, groups) if isinstance(name, str))]
+    columns = _prob_columns(table.names, probs, taken)
+    labels = label_values(table.column(label), "labels")
+    if classes is None:
+        classes = _classes_of_columns(_stems(columns, probs), labels)
+    return Raw(
+        probs=_stack([as_numbers(table.column(name), f"column {name!r}") for name in columns]),
+        labels=labels,
+        classes=classes,
+        sample_weight=column_or_values(table, sample_weight, "sample_weight"),
+        groups=column_or_values(table, groups, "groups"),
+    )
+
+
+def _prob_columns(
+    names: Sequence[str], probs: str | Sequence[str] | None, taken: Sequence[str]
+) -> list[str]:
+    if probs is None:
+        for prefix in PREFIXES:
+            if found := _beginning_with(prefix, names, taken):
+                return found
+    elif not isinstance(probs, str):
+        return [check_choice(name, names, "probs") for name in probs]
+    wanted = "probs" if probs is None else probs
+    found = [wanted] if wanted in names else _beginning_with(wanted, names, taken)
+    if not found:
+        got = f"{probs!r} for the columns {listing(names, limit=30)}"
+        remedy = "pass probs= with a column, a prefix or a list of columns"
+        raise invalid("probs must be a column or the prefix of columns", got, remedy)
+    return found
+
+
+def _beginning_with(prefix: str, names: Sequence[str], taken: Sequence[str]) -> list[str]:
+    return [name for name in names if name.startswith(prefix) and name not in taken]
+
+
+def _stems(columns: Sequence[str], probs: str | Sequence[str] | None) -> list[str]:
+    """Strip the prefix that all the columns share."""
+    prefixes = (probs, *PREFIXES) if isinstance(probs, str) else PREFIXES
+    for prefix in prefixes:
+        if all(name.startswith(prefix) and name != prefix for name in columns):
+            return [name.removeprefix(prefix).lstrip("_.") for name in columns]
+    return list(columns)
+
+
+def _classes_of_columns(stems: Sequence[str], labels: AnyArray) -> list[object] | None:
+    """Read the names of columns as values of the labels; as names of the codes where they differ.
+
+    A single column named after one of two labels is the probability of that one.
+    """
+    try:
+        classes = [_READ_AS[labels.dtype.kind](stem) for stem in stems]
+    except (ValueError, KeyError):
+        classes = list(stems)
+    if len(stems) > 1:
+        return classes
+    distinct = np.unique(labels).tolist()
+    if len(distinct) == 2 and classes[0] in distinct:
+        return [value for value in distinct if value != classes[0]] + classes
+    return None
+
+
+def _truth(stem: str) -> bool:
+    return {"false": False, "0": False, "true": True, "1": True}[stem.lower()]
+
+
+_READ_AS: dict[str, Callable[[str], object]] = {
+    "U": str,
+    "b": _truth,
+    "i": int,
+    "u": int,
+    "f": int,  # integers with a missing value among them
+}
+
+
+def _stack(columns: list[AnyArray]) -> AnyArray:
+    return columns[0] if len(columns) == 1 else np.column_stack(columns)
+
+
+def column_or_values(table: Table, values: object, name: str) -> object:
+    """Take a column by its name; values that are given stay."""
+    if isinstance(values, str):
+        return table.column(check_choice(values, table.names, name))
+    return values
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+
+def table_of_file(path: str | Path) -> Table:
+    """Read a file by its suffix.
+
+    Parameters
+    ----------
+    path : str or Path
+        CSV or TSV (also with .gz), Parquet, Feather or Arrow IPC, JSON lines, NPZ.
+
+    Returns
+    -------
+    Table
+        Its columns; the arrays of an NPZ file.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such file, the suffix is not known, or the file is not what it says.
+    """
+    path = Path(path)
+    if not path.is_file():
+        remedy = "check the spelling and the working directory"
+        raise invalid("path must name a file", repr(str(path)), remedy)
+    suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+    if suffix not in READERS or (path.suffix == ".gz" and suffix not in (".csv", ".tsv")):
+        rule = f"path must end in {', '.join(READERS)}, .csv.gz or .tsv.gz"
+        raise invalid(rule, repr(path.name), "convert the file, or load it and use from_frame")
+    try:
+        return READERS[suffix](path)
+    except Exception as error:  # each reader has errors of its own
+        first = next(iter(str(error).splitlines()), type(error).__name__)
+        remedy = "mend the file, or load it and use from_frame"
+        got = f"{path.name!r}, of which the reader says: {first}"
+        raise invalid(f"path must be a valid {suffix} file", got, remedy) from error
+
+
+def _read_csv(path: Path, separator: str = ",") -> Table:
+    import polars as pl
+
+    # All rows tell the types: labels may be 0 and 1 for long before the first "unknown".
+    return table_of_frame(pl.read_csv(path, separator=separator, infer_schema_length=None))
+
+
+def _read_tsv(path: Path) -> Table:
+    return _read_csv(path, separator="\t")
+
+
+def _read_parquet(path: Path) -> Table:
+    import polars as pl
+
+    return table_of_frame(pl.read_parquet(path))
+
+
+def _read_feather(path: Path) -> Table:
+    import polars as pl
+
+    return table_of_frame(pl.read_ipc(path))
+
+
+def _read_json_lines(path: Path) -> Table:
+    import polars as pl
+
+    return table_of_frame(pl.read_ndjson(path, infer_schema_length=None))
+
+
+def _read_npz(path: Path) -> Table:
+    with np.load(path) as file:
+        arrays = dict(file)
+    return Table(list(arrays), arrays.__getitem__)
+
+
+READERS: dict[str, Callable[[Path], Table]] = {
+    ".csv": _read_csv,
+    ".tsv": _read_tsv,
+    ".parquet": _read_parquet,
+    ".feather": _read_feather,
+    ".arrow": _read_feather,
+    ".ipc": _read_feather,
+    ".jsonl": _read_json_lines,
+    ".ndjson": _read_json_lines,
+    ".npz": _read_npz,
+}

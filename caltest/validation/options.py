@@ -1,0 +1,201 @@
+"""Checks of options: choices, numbers, weights, groups, rows, seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from typing import TypeVar
+
+import numpy as np
+
+from caltest.errors import InvalidInput, invalid, shown
+from caltest.validation.arrays import (
+    AnyArray,
+    Floats,
+    as_array,
+    as_numbers,
+    check_column,
+    missing,
+    read_only,
+)
+from caltest.validation.labels import label_values, listing
+
+Item = TypeVar("Item")
+
+WORD = 2**32  # seeds that stand for a generator are 32-bit words, short enough to print
+
+
+def check_choice(value: object, choices: Collection[str], name: str) -> str:
+    """Check that `value` is one of `choices`; the message names a near miss."""
+    if isinstance(value, str) and value in choices:
+        return value
+    raise not_a_choice(value, choices, name)
+
+
+def not_a_choice(value: object, choices: Collection[str], name: str) -> InvalidInput:
+    """Word the error for a value that is not one of `choices`."""
+    import difflib
+
+    lower = {choice.lower(): choice for choice in choices}
+    near = difflib.get_close_matches(str(value).lower(), lower, n=1)
+    remedy = f"did you mean {lower[near[0]]!r}?" if near else "pass one of these"
+    rule = f"{name} must be one of {listing(choices, limit=30)}"
+    return invalid(rule, shown(value), remedy)
+
+
+def check_level(level: object, name: str = "level") -> float:
+    """Check a significance or confidence level, a number strictly between 0 and 1."""
+    if 0 < _real(level) < 1:
+        return _real(level)
+    raise invalid(f"{name} must lie strictly between 0 and 1", shown(level), "pass 0.05 for 5 %")
+
+
+def check_positive(value: object, name: str) -> float:
+    """Check a positive, finite number."""
+    if 0 < _real(value) < math.inf:
+        return _real(value)
+    raise invalid(f"{name} must be a positive number", shown(value), "pass a finite number above 0")
+
+
+def check_integer(value: object, name: str, minimum: int = 1) -> int:
+    """Check an integer that is at least `minimum`; a float is refused."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= minimum:
+        return int(value)
+    rule = f"{name} must be an integer of at least {minimum}"
+    raise invalid(rule, shown(value), f"pass {minimum} or more")
+
+
+def _real(value: object) -> float:
+    """Return a number as a float; anything else as NaN, which breaks every rule."""
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+        return float(value)
+    return math.nan
+
+
+def check_jobs(n_jobs: object, name: str = "n_jobs") -> int | None:
+    """Check a number of jobs as joblib takes it: None, a positive integer, or -1 for all cores."""
+    if n_jobs is None or (_is_integer(n_jobs) and n_jobs != 0):
+        return n_jobs  # type: ignore[return-value]
+    raise invalid(f"{name} must be None or an integer other than 0", repr(n_jobs), "pass -1 for all")
+
+
+def check_not_empty(values: list[Item], name: str) -> list[Item]:
+    """Check that a list has at least one entry."""
+    if not values:
+        raise invalid(f"{name} must name at least one", "an empty list", "leave it out for the default")
+    return values
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def check_weights(weights: object, n: int, name: str = "sample_weight") -> Floats:
+    """Check weights, one per row, finite, not negative and not all zero."""
+    values = as_numbers(check_column(weights, n, name), name).astype(np.float64)
+    bad = ~((values >= 0) & (values < np.inf))
+    if bad.any():
+        row = int(np.argmax(bad))
+        rule = f"{name} must be finite and not negative"
+        raise invalid(rule, f"{values[row]:.8g} at row {row}", "drop that row or give it weight 0")
+    if not values.any():
+        raise invalid(f"{name} must not be all zero", f"{n} zeros", "leave it out")
+    return read_only(values)
+
+
+def check_groups(groups: object, n: int, name: str = "groups") -> AnyArray:
+    """Check the values of groups, one per row and none missing."""
+    values = label_values(check_column(groups, n, name), name)
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        row = int(np.argmax(np.isnan(values)))
+        raise missing(name, f"nan at row {row}")
+    return read_only(values.copy())
+
+
+def check_rows(rows: object, n: int, name: str = "rows") -> AnyArray:
+    """Check a mask or indices of rows and return them as indices, at least one."""
+    values = np.arange(n)[rows] if isinstance(rows, slice) else as_array(rows, name)
+    if values.dtype.kind == "b":
+        values = np.flatnonzero(check_column(values, n, name))
+    if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu":
+        rule = f"{name} must be a mask, a slice or indices, of at least one row"
+        got = f"dtype {values.dtype}, shape {values.shape}"
+        raise invalid(rule, got, f"pass indices below {n}")
+    if values.min() < -n or values.max() >= n:
+        outside = values[np.argmax((values < -n) | (values >= n))]
+        raise invalid(f"{name} must lie in 0 to {n - 1}", f"{outside}", f"pass indices below {n}")
+    return values
+
+
+def check_seed(rng: object, name: str = "rng") -> int:
+    """Turn `rng` into a seed that can be printed, so that a call can be repeated.
+
+    Parameters
+    ----------
+    rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
+        None asks for a fresh seed; a generator is advanced by one draw; an integer stays.
+    name : str
+        Name of the argument, for messages.
+
+    Returns
+    -------
+    int
+        A seed of at least 0.
+
+    Raises
+    ------
+    InvalidInput
+        If `rng` is anything else, such as a RandomState, or negative.
+    """
+    if rng is None:
+        rng = np.random.SeedSequence()
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(WORD))
+    if isinstance(rng, np.random.SeedSequence):
+        return int(rng.generate_state(1)[0])
+    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0:
+        return int(rng)
+    raise _no_seed(rng, name)
+
+
+def check_generator(rng: object, name: str = "rng") -> np.random.Generator:
+    """Turn `rng` into a generator; a generator stays itself."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    return np.random.default_rng(check_seed(rng, name))
+
+
+def _no_seed(rng: object, name: str) -> InvalidInput:
+    rule = f"{name} must be None, a non-negative integer, a Generator or a SeedSequence"
+    got = repr(rng) if isinstance(rng, (int, float, str)) else f"type {type(rng).__name__}"
+    return invalid(rule, got, "pass an integer, or numpy.random.default_rng(seed)")
+
+
+def check_pair(data: object, name: str = "data") -> tuple[object, object]:
+    """Check that `data` is the pair (X, y), and recognise (y, X)."""
+    items = data if isinstance(data, (tuple, list)) else ()
+    if len(items) != 2:
+        got = f"{len(items)} items" if items else f"type {type(data).__name__}"
+        rule = f"{name} must be the pair (X, y) where model is a classifier or a function"
+        raise invalid(rule, got, "pass the features and the labels")
+    X, y = items
+    if len(getattr(X, "shape", ())) == 1 and _has_features(y):
+        got = f"shapes {X.shape} and {y.shape}"
+        raise invalid(f"{name} must be (X, y), the features first", got, "swap the two")
+    return X, y
+
+
+def _has_features(values: object) -> bool:
+    """Tell an array or a table of features from labels, which may be one-hot."""
+    shape = getattr(values, "shape", ())
+    if len(shape) != 2 or shape[1] == 1:
+        return False
+    array = as_array(values, "y")
+    return array.dtype.kind not in "biuf" or bool(np.any((array != 0) & (array != 1)))
+
+
+def check_unused(reason: str, **options: object) -> None:
+    """Check that options which would have no effect are left out."""
+    for name, value in options.items():
+        if value is not None:
+            raise invalid(f"{name} has no effect {reason}", shown(value), "leave it out")
