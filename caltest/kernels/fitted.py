@@ -1,0 +1,265 @@
+"""Kernels fitted to predictions: bandwidths known, values by tiles or by pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.errors import InvalidInput, NotApplicable
+from caltest.kernels.bandwidth import ALL_PAIRS_UP_TO, PAIRS, bandwidth_by_rule, sampled_pairs
+from caltest.kernels.matrix import MatrixKernel, Term
+from caltest.kernels.scalar import ScalarKernel
+from caltest.numerics.distances import l1_pairs, l1_tile, l2_pairs, l2_tile
+from caltest.numerics.parallel import map_threads
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+Tile = tuple[int, int, int, int]
+
+ROWS, COLUMNS = 64, 1024  # a tile of float64 fits the L2 cache
+CLASSES_A_GROUP = 200  # tiles of a thread's task, times the number of classes
+CALLABLE_UP_TO = 10_000  # a callable metric keeps its n x n distances: 0.8 GB here
+LOGIT_CLIP = 2.0**-52
+
+
+class FittedScalar:
+    """A scalar kernel on the rows of `probs`, with its bandwidth as a number.
+
+    Attributes
+    ----------
+    bandwidth : float
+    coordinates : (n, c) array
+        The distance is `unit` times the city-block or Euclidean distance of these rows.
+    sampled : bool
+        Whether the bandwidth was taken over a sample of pairs.
+    is_degenerate : bool
+        Whether all predictions are equal, so that the rule gives no bandwidth and it is 1.0.
+    """
+
+    def __init__(self, kernel: ScalarKernel, probs: Floats, n_jobs: int | None = None) -> None:
+        self.kernel = kernel
+        self.coordinates, self.unit = _coordinates(kernel, probs)
+        self.distances = self._all_distances(n_jobs)
+        bandwidth, self.sampled = self._fitted_bandwidth()
+        self.is_degenerate = bandwidth is None
+        self.bandwidth = 1.0 if bandwidth is None else bandwidth
+
+    def tile(self, i0: int, i1: int, j0: int, j1: int) -> Floats:
+        """Return kappa between rows i0..i1-1 and j0..j1-1; it need hold for j < i only."""
+        if self.distances is not None:
+            scaled = self.distances[i0:i1, j0:j1] / self.bandwidth
+        else:
+            scaled = np.empty((i1 - i0, j1 - j0))
+            self._measure_tile(i0, i1, j0, j1, scaled)
+            scaled *= self.unit / self.bandwidth
+        return self.kernel.profile(scaled)
+
+    def pairs(self, left: Indices, right: Indices) -> Floats:
+        """Return kappa between row left[p] and row right[p]."""
+        return self.kernel.profile(self._pair_distances(left, right) / self.bandwidth)
+
+    def cross(self, points: Floats, rows: slice) -> Floats:
+        """Return kappa between some rows and other `points` of the simplex."""
+        coordinates = self.coordinates[rows]
+        if callable(self.kernel.metric):
+            out = _callable_distances(self.kernel.metric, coordinates, points)
+        else:
+            out = np.empty((len(coordinates), len(points)))
+            self._measure(coordinates, _coordinates(self.kernel, points)[0], out)
+        out *= self.unit / self.bandwidth
+        return self.kernel.profile(out)
+
+    def _pair_distances(self, left: Indices, right: Indices) -> Floats:
+        if self.distances is not None:
+            return np.asarray(self.distances[np.maximum(left, right), np.minimum(left, right)])
+        out = np.empty(left.size)
+        measure = l2_pairs if self.kernel.metric == "euclidean" else l1_pairs
+        measure(self.coordinates, left, right, out)
+        return np.multiply(out, self.unit, out=out)
+
+    def _measure_tile(self, i0: int, i1: int, j0: int, j1: int, out: Floats) -> None:
+        self._measure(self.coordinates[i0:i1], self.coordinates[j0:j1], out)
+
+    def _measure(self, left: Floats, right: Floats, out: Floats) -> None:
+        measure = l2_tile if self.kernel.metric == "euclidean" else l1_tile
+        measure(left, right, out)
+
+    def _all_distances(self, n_jobs: int | None) -> Floats | None:
+        """Return the lower triangle of all distances where it is small or the metric a callable."""
+        n = len(self.coordinates)
+        if callable(self.kernel.metric):
+            _check_small(n)
+            return _callable_distances(self.kernel.metric, self.coordinates, self.coordinates)
+        if n > ALL_PAIRS_UP_TO or not isinstance(self.kernel.bandwidth, str):
+            return None
+        out = np.zeros((n, n))
+
+        def fill(tiles: list[Tile]) -> None:
+            for i0, i1, j0, j1 in tiles:
+                self._measure_tile(i0, i1, j0, j1, out[i0:i1, j0:j1])
+
+        for _ in map_threads(fill, tile_groups(n, self.coordinates.shape[1]), n_jobs):
+            pass
+        return np.multiply(out, self.unit, out=out)
+
+    def _fitted_bandwidth(self) -> tuple[float | None, bool]:
+        rule, n = self.kernel.bandwidth, len(self.coordinates)
+        if not isinstance(rule, str):
+            return float(rule), False
+        if self.distances is not None:
+            return bandwidth_by_rule(rule, self.distances[np.tri(n, k=-1, dtype=bool)]), False
+        return bandwidth_by_rule(rule, self._pair_distances(*sampled_pairs(n))), True
+
+
+@dataclass(frozen=True)
+class FittedTerm:
+    """kappa(s, t) A with kappa the product of the factors."""
+
+    factors: tuple[FittedScalar, ...]
+    matrix: Floats
+
+    def tile(self, i0: int, i1: int, j0: int, j1: int) -> Floats:
+        """Return kappa between rows i0..i1-1 and j0..j1-1."""
+        return reduce(np.multiply, (factor.tile(i0, i1, j0, j1) for factor in self.factors))
+
+    def pairs(self, left: Indices, right: Indices) -> Floats:
+        """Return kappa between row left[p] and row right[p]."""
+        return reduce(np.multiply, (factor.pairs(left, right) for factor in self.factors))
+
+    def cross(self, points: Floats, rows: slice) -> Floats:
+        """Return kappa between some rows and other `points` of the simplex."""
+        return reduce(np.multiply, (factor.cross(points, rows) for factor in self.factors))
+
+    def project(self, rows: Floats) -> Floats:
+        """Return z = rows L with A = L L', so that u' A v = z_u . z_v; the rows for A = I."""
+        if np.array_equal(self.matrix, np.eye(len(self.matrix))):
+            return rows
+        values, vectors = np.linalg.eigh(self.matrix)
+        kept = values > len(values) * np.finfo(float).eps * values[-1]
+        return np.ascontiguousarray(rows @ (vectors[:, kept] * np.sqrt(values[kept])))
+
+
+class FittedKernel:
+    """A matrix-valued kernel fitted to predictions.
+
+    Parameters
+    ----------
+    kernel : MatrixKernel
+    probs : (n, m) array
+        Predictions on the simplex.
+    n_jobs : int, optional
+        Threads for the distances of the bandwidth rule.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from caltest.kernels import Exponential, FittedKernel, Scaled
+    >>> probs = np.array([[0.5, 0.5], [0.25, 0.75], [0.0, 1.0]])
+    >>> FittedKernel(Scaled(Exponential()), probs).parameters["bandwidth"]
+    0.25
+    """
+
+    def __init__(self, kernel: MatrixKernel, probs: Floats, n_jobs: int | None = None) -> None:
+        terms = kernel.terms(probs.shape[1])
+        scalars = dict.fromkeys(factor for term in terms for factor in term.factors)
+        fitted = {scalar: FittedScalar(scalar, probs, n_jobs) for scalar in scalars}
+        self.kernel = kernel
+        self.scalars = tuple(fitted.values())
+        self.terms = tuple(_fitted_term(term, fitted) for term in terms)
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """Kernel, bandwidth and rule, as the print shows them."""
+        bandwidths = [scalar.bandwidth for scalar in self.scalars]
+        rules = dict.fromkeys(_rule_name(scalar) for scalar in self.scalars)
+        return {
+            "kernel": str(self.kernel),
+            "bandwidth": bandwidths[0] if len(bandwidths) == 1 else tuple(bandwidths),
+            "bandwidth rule": ", ".join(rules),
+        }
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the reader of a result should know about this kernel."""
+        m = len(self.terms[0].matrix)
+        doubtful = dict.fromkeys(str(s.kernel) for s in self.scalars if not s.kernel.is_psd(m))
+        return tuple(
+            f"{name} is not known to be positive semi-definite for m = {m}: the exact p-value is "
+            "valid all the same, but the error need not vanish only for calibrated models"
+            for name in doubtful
+        )
+
+    @property
+    def degenerate(self) -> tuple[str, ...]:
+        """What the predictions left undefined."""
+        if not any(scalar.is_degenerate for scalar in self.scalars):
+            return ()
+        return (
+            "all predictions are equal, so their distances give no bandwidth; it is set to 1.0",
+        )
+
+
+def tile_groups(n: int, m: int) -> list[tuple[list[Tile]]]:
+    """Return tiles (i0, i1, j0, j1) that cover j <= i < n, in groups of some milliseconds each."""
+    tiles = [tile for j0 in range(0, n, COLUMNS) for tile in column_tiles(n, j0)]
+    size = max(1, CLASSES_A_GROUP // m)
+    return [(tiles[k : k + size],) for k in range(0, len(tiles), size)]
+
+
+def column_tiles(n: int, j0: int) -> Iterator[Tile]:
+    """Yield the tiles of the column block that starts at j0."""
+    for i0 in range(j0, n, ROWS):
+        i1 = min(i0 + ROWS, n)
+        yield i0, i1, j0, min(j0 + COLUMNS, i1)
+
+
+def _fitted_term(term: Term, fitted: dict[ScalarKernel, FittedScalar]) -> FittedTerm:
+    return FittedTerm(tuple(fitted[factor] for factor in term.factors), term.matrix)
+
+
+def _rule_name(scalar: FittedScalar) -> str:
+    rule = scalar.kernel.bandwidth
+    if not isinstance(rule, str):
+        return "given"
+    return f"{rule} of {PAIRS:,} sampled pairs" if scalar.sampled else rule
+
+
+def _coordinates(kernel: ScalarKernel, probs: Floats) -> tuple[Floats, float]:
+    """Return rows and a unit such that the metric is unit x L1 (Euclidean: L2) of the rows."""
+    if callable(kernel.metric):
+        return probs, 1.0
+    if probs.shape[1] != 2:
+        if kernel.metric == "logit":
+            raise NotApplicable(
+                f"metric 'logit' needs two classes, and these predictions have {probs.shape[1]}; "
+                "take a one-dimensional lens such as 'confidence', or metric='tv'"
+            )
+        return probs, 0.5 if kernel.metric == "tv" else 1.0
+    event = np.ascontiguousarray(probs[:, 1:])
+    unit = 2.0**0.5 if kernel.metric == "euclidean" else 1.0
+    return event_coordinates(kernel, event), unit
+
+
+def event_coordinates(kernel: ScalarKernel, event: Floats) -> Floats:
+    """Return where P(Y = 1) of two classes lies on the line: itself, or its log odds."""
+    if kernel.metric != "logit":
+        return event
+    # Odds of 0 and 1 would be infinitely far from each other and from themselves.
+    clipped = np.clip(event, LOGIT_CLIP, 1.0 - LOGIT_CLIP)
+    return np.asarray(np.log(clipped) - np.log1p(-clipped))
+
+
+def _callable_distances(
+    metric: Callable[[Floats, Floats], float], left: Floats, right: Floats
+) -> Floats:
+    from scipy.spatial.distance import cdist
+
+    out = cdist(left, right, metric=metric)
+    if not (np.isfinite(out).all() and (out >= 0).all()):
+        raise InvalidInput("metric must return finite distances >= 0; check the callable")
+    return np.asarray(out, dtype=float)

@@ -1,0 +1,215 @@
+"""Matrix-valued kernels: every one of them is a sum of terms kappa(s, t) A, A psd."""
+
+from __future__ import annotations
+
+import operator
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest import validation
+from caltest.kernels.scalar import Exponential, Kernel, ScalarKernel
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Term:
+    """kappa(s, t) A, where kappa is the product of scalar kernels and A is (m, m) and psd."""
+
+    factors: tuple[ScalarKernel, ...]
+    matrix: Floats
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether A is the identity."""
+        return bool(np.array_equal(self.matrix, np.eye(len(self.matrix))))
+
+
+class MatrixKernel(Kernel):
+    """A matrix-valued kernel k(s, t) in R^(m x m) on the simplex of m classes."""
+
+    @abstractmethod
+    def terms(self, m: int) -> tuple[Term, ...]:
+        """Write the kernel for m classes as a sum of kappa(s, t) A."""
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """Return the kernel in words."""
+
+    def is_psd(self, m: int) -> bool:
+        return all(factor.is_psd(m) for term in self.terms(m) for factor in term.factors)
+
+
+class Scaled(MatrixKernel):
+    """kappa(s, t) A: one scalar kernel and one positive semi-definite matrix.
+
+    Parameters
+    ----------
+    kernel : ScalarKernel
+        kappa.
+    matrix : (m, m) array, optional
+        A, symmetric and positive semi-definite; the identity by default.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not square, symmetric, finite and positive semi-definite.
+
+    References
+    ----------
+    Widmann, Lindsten, Zachariah (2019), Calibration tests in multi-class classification,
+    section 4: kernels k = kappa M.
+
+    Examples
+    --------
+    >>> from caltest.kernels import Exponential, Scaled
+    >>> print(Scaled(Exponential()))
+    exponential of total variation
+    """
+
+    def __init__(self, kernel: ScalarKernel, matrix: object = None) -> None:
+        self.kernel = validation.check_instance(kernel, ScalarKernel, "kernel")
+        self.matrix = None if matrix is None else validation.check_psd(matrix, "matrix")
+
+    def terms(self, m: int) -> tuple[Term, ...]:
+        if self.matrix is None:
+            return (Term((self.kernel,), np.eye(m)),)
+        validation.check_order(self.matrix, m, "matrix")
+        return (Term((self.kernel,), self.matrix),)
+
+    def __str__(self) -> str:
+        return str(self.kernel) + ("" if self.matrix is None else " times a matrix")
+
+
+class Diagonal(MatrixKernel):
+    """diag(kappa_1(s, t), ..., kappa_m(s, t)): one scalar kernel for each class.
+
+    Parameters
+    ----------
+    kernels : sequence of m ScalarKernel
+
+    Raises
+    ------
+    InvalidInput
+        If an entry is not a scalar kernel, or their number is not the number of classes.
+
+    Examples
+    --------
+    >>> from caltest.kernels import Diagonal, Exponential
+    >>> print(Diagonal([Exponential(0.5), Exponential(0.1)]))
+    diagonal of (exponential of total variation; exponential of total variation)
+    """
+
+    def __init__(self, kernels: Sequence[ScalarKernel]) -> None:
+        self.kernels = validation.check_instances(kernels, ScalarKernel, "kernels")
+
+    def terms(self, m: int) -> tuple[Term, ...]:
+        validation.check_count(self.kernels, m, "kernels")
+        units = np.eye(m)
+        return tuple(
+            Term((kernel,), np.diag(unit)) for kernel, unit in zip(self.kernels, units, strict=True)
+        )
+
+    def __str__(self) -> str:
+        return "diagonal of " + _listed(self.kernels)
+
+
+class Sum(MatrixKernel):
+    """The sum k_1(s, t) + ... + k_r(s, t).
+
+    Parameters
+    ----------
+    *kernels : Kernel
+        At least one; a scalar kernel stands for kappa times the identity.
+
+    Examples
+    --------
+    >>> from caltest.kernels import Exponential, Gaussian, Sum
+    >>> print(Sum(Exponential(), Gaussian()))
+    sum of (exponential of total variation; Gaussian of Euclidean distance)
+    """
+
+    def __init__(self, *kernels: Kernel) -> None:
+        self.kernels = validation.check_instances(kernels, Kernel, "kernels")
+
+    def terms(self, m: int) -> tuple[Term, ...]:
+        return tuple(term for k in self.kernels for term in as_matrix_kernel(k).terms(m))
+
+    def __str__(self) -> str:
+        return "sum of " + _listed(self.kernels)
+
+
+class Product(MatrixKernel):
+    """The elementwise product k_1 * ... * k_r, positive semi-definite by Schur's theorem.
+
+    A scalar kernel multiplies every entry. For `Scaled` kernels the product is
+    kappa_1 kappa_2 (A_1 * A_2); the product of scalar kernels alone is kappa_1 kappa_2 I.
+
+    Parameters
+    ----------
+    *kernels : Kernel
+        At least one.
+
+    Examples
+    --------
+    >>> from caltest.kernels import Exponential, Gaussian, Product
+    >>> print(Product(Exponential(), Gaussian()))
+    product of (exponential of total variation; Gaussian of Euclidean distance)
+    """
+
+    def __init__(self, *kernels: Kernel) -> None:
+        self.kernels = validation.check_instances(kernels, Kernel, "kernels")
+
+    def terms(self, m: int) -> tuple[Term, ...]:
+        scalars = tuple(kernel for kernel in self.kernels if isinstance(kernel, ScalarKernel))
+        matrices = [kernel.terms(m) for kernel in self.kernels if isinstance(kernel, MatrixKernel)]
+        if not matrices:
+            return (Term(scalars, np.eye(m)),)
+        return tuple(_schur(scalars, chosen) for chosen in product(*matrices))
+
+    def __str__(self) -> str:
+        return "product of " + _listed(self.kernels)
+
+
+def as_matrix_kernel(kernel: Kernel | None) -> MatrixKernel:
+    """Read a scalar kernel as kappa I, and None as the default kernel.
+
+    Parameters
+    ----------
+    kernel : Kernel or None
+
+    Returns
+    -------
+    MatrixKernel
+
+    Raises
+    ------
+    InvalidInput
+        If it is something else, such as a class of kernels.
+
+    Examples
+    --------
+    >>> from caltest.kernels import as_matrix_kernel
+    >>> print(as_matrix_kernel(None))
+    exponential of total variation
+    """
+    if kernel is None:
+        return Scaled(Exponential())
+    if isinstance(kernel, ScalarKernel):
+        return Scaled(kernel)
+    return validation.check_instance(kernel, MatrixKernel, "kernel")
+
+
+def _schur(scalars: tuple[ScalarKernel, ...], terms: tuple[Term, ...]) -> Term:
+    factors = scalars + tuple(factor for term in terms for factor in term.factors)
+    return Term(factors, reduce(operator.mul, (term.matrix for term in terms)))
+
+
+def _listed(kernels: Sequence[object]) -> str:
+    return "(" + "; ".join(map(str, kernels)) + ")"

@@ -1,0 +1,1 @@
+"""Array to array hot loops: no classes, no validation, no options."""

@@ -1,0 +1,23 @@
+"""Upper tails of the limit laws, without the cancellation of 1 - cdf."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaincc, ndtr
+
+
+def normal_sf(z: float) -> float:
+    """Return P(Z > z) for a standard normal Z."""
+    return float(ndtr(-z))
+
+
+def gamma_tail(sample: NDArray[np.float64], value: float) -> float:
+    """Return P(G > value) for the shifted gamma with mean, variance and skewness of the sample.
+
+    Where the sample is not skewed to the right the normal tail takes its place.
+    """
+    z = (value - sample.mean()) / sample.std()
+    skewness = float(np.mean(((sample - sample.mean()) / sample.std()) ** 3))
+    if skewness <= 0:
+        return normal_sf(float(z))
+    shape = 4.0 / skewness**2
+    return float(gammaincc(shape, max(0.0, shape + z * np.sqrt(shape))))
