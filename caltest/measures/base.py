@@ -1,0 +1,136 @@
+"""What a measure is: a value, and the law of that value when the labels are redrawn."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.errors import DegenerateDataWarning, NotApplicable
+from caltest.lenses import Lens, resolve_lens
+from caltest.numerics.labels import cumulative_probs, draw_labels, label_dtype
+from caltest.predictions import Predictions, as_predictions
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.unsignedinteger]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A statistic with a known limit law, already turned into a p-value."""
+
+    name: str
+    statistic: float
+    pvalue: float
+    estimate: float
+    law: str
+    parameters: Mapping[str, object]
+    notes: tuple[str, ...] = ()
+
+
+class BoundMeasure(ABC):
+    """A measure bound to predictions: what remains is a function of the labels.
+
+    Everything that depends on the predictions alone (bins, bandwidth, order) is done once, here.
+    The rows may be kept in an order of the measure's own; `observed` and `redraw` follow it.
+    """
+
+    pooled: bool = False  # True: give all resamples in one call, it runs its own threads
+    scale: float = 1.0  # size of the terms of the statistic: ties are measured by it
+    parameters: Mapping[str, object] = {}
+    notes: tuple[str, ...] = ()
+    degenerate: tuple[str, ...] = ()  # what the data left undefined
+
+    def __init__(self, predictions: Predictions) -> None:
+        self.predictions = predictions
+
+    @abstractmethod
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        """Return the measure for each row of `labels` (B, n)."""
+
+    @property
+    def observed(self) -> Labels:
+        """The labels that were observed, (n,), in the order of the rows."""
+        return self.predictions.labels.astype(label_dtype(self.predictions.m))
+
+    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
+        """Draw `size` rows of labels from the predictions."""
+        return draw_labels(self._cumulative, rng, size)
+
+    def value(self, n_jobs: int | None = None) -> float:
+        """Return the measure for the labels that were observed."""
+        return float(self.values(self.observed[None], n_jobs)[0])
+
+    def estimate(self, value: float) -> float:
+        """Return the calibration error that an observed value stands for; often the same."""
+        return value
+
+    @cached_property
+    def _cumulative(self) -> Floats:
+        return cumulative_probs(self.predictions.probs)
+
+
+class Measure(ABC):
+    """A calibration error or score with its options.
+
+    Subclasses are frozen dataclasses of options. A measure that knows more than its value
+    overrides the methods below that say NotApplicable.
+    """
+
+    key: ClassVar[str]
+    title: ClassVar[str]
+    alternative: ClassVar[str] = "greater"  # or "two-sided": which values speak against H0
+
+    @property
+    @abstractmethod
+    def symbol(self) -> str:
+        """The name of the value, as printed."""
+
+    @abstractmethod
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
+        """Do all that depends on the predictions alone."""
+
+    @property
+    def estimate_symbol(self) -> str:
+        """The name of the calibration error that the value stands for; often the same."""
+        return self.symbol
+
+    @property
+    def description(self) -> str:
+        """The measure with its variant, as messages name it."""
+        return self.title
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        """The nulls that have a meaning for this measure."""
+        return ("exact", "consistency")
+
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
+        """Return the asymptotic test of this measure."""
+        raise NotApplicable(f"{self.description} has no limit law; use null='exact'")
+
+    def evaluate(
+        self,
+        probs: object,
+        labels: object = None,
+        lens: str | Lens = "strong",
+        n_jobs: int | None = None,
+    ) -> float | Floats:
+        """Return the value under a lens; an array, one value each, under a family of lenses."""
+        predictions = as_predictions(probs, labels)
+        resolved = resolve_lens(lens)
+        members = resolved.members(predictions)
+        values = [self._value(member(predictions), n_jobs) for member in members]
+        return np.array(values) if resolved.is_family else values[0]
+
+    def _value(self, predictions: Predictions, n_jobs: int | None) -> float:
+        bound = self.bind(predictions, n_jobs)
+        for message in bound.degenerate:
+            warnings.warn(message, DegenerateDataWarning, stacklevel=4)
+        return bound.value(n_jobs)

@@ -1,0 +1,168 @@
+"""Squared kernel calibration error (SKCE), Widmann et al. 2019."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest import validation
+from caltest.errors import NotApplicable
+from caltest.kernels import Kernel, MatrixKernel, as_matrix_kernel, error_bound
+from caltest.kernels.fitted import FittedKernel
+from caltest.lenses import Lens
+from caltest.measures.base import BoundMeasure, Limit, Measure
+from caltest.measures.kernel_blocks import BlockPairs
+from caltest.measures.kernel_pairs import AllPairs, all_pairs
+from caltest.numerics.tails import normal_sf
+from caltest.predictions import Predictions
+
+ESTIMATORS = ("unbiased", "biased", "linear", "block")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SKCE(Measure):
+    """The SKCE with its estimator and kernel; see `skce` for the parameters."""
+
+    estimator: str = "unbiased"
+    block_size: int = 2
+    kernel: Kernel | None = None
+
+    key: ClassVar[str] = "skce"
+    title: ClassVar[str] = "squared kernel calibration error"
+
+    def __post_init__(self) -> None:
+        validation.check_choice(self.estimator, ESTIMATORS, "estimator")
+        validation.check_integer(self.block_size, "block_size", minimum=2)
+        as_matrix_kernel(self.kernel)
+
+    @property
+    def symbol(self) -> str:
+        return "SKCE"
+
+    @property
+    def description(self) -> str:
+        return f"{self.title}, {self.estimator} estimator"
+
+    @property
+    def matrix_kernel(self) -> MatrixKernel:
+        """The kernel, matrix-valued."""
+        return as_matrix_kernel(self.kernel)
+
+    @property
+    def size(self) -> int:
+        """Observations in a block; the linear estimator has blocks of two."""
+        return 2 if self.estimator == "linear" else self.block_size
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        last = {"unbiased": ("bootstrap",), "biased": ()}.get(self.estimator, ("asymptotic",))
+        return ("exact", "consistency", "distribution-free", *last)
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
+        if self.estimator in ("unbiased", "biased"):
+            return self.bind_all_pairs(predictions, n_jobs)
+        return self._bind_blocks(predictions, n_jobs)
+
+    def bind_all_pairs(self, predictions: Predictions, n_jobs: int | None = None) -> AllPairs:
+        """Bind a quadratic estimator."""
+        kernel = FittedKernel(self.matrix_kernel, predictions.probs, n_jobs)
+        bound = all_pairs(predictions, kernel, biased=self.estimator == "biased")
+        bound.parameters = {"estimator": self.estimator, **kernel.parameters}
+        return bound
+
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
+        """Return the normal limit of the mean over blocks, with the sample deviation (ddof = 1)."""
+        if "asymptotic" not in self.nulls:
+            return super().limit(predictions, n_jobs)
+        bound = self._bind_blocks(predictions, n_jobs)
+        values = bound.block_values(n_jobs)
+        if values.size < 2 or np.ptp(values) == 0:
+            raise NotApplicable(
+                "the normal limit needs block values that vary, and these "
+                f"({values.size} in all) do not; use null='exact'"
+            )
+        estimate = float(values.mean())
+        z = math.sqrt(values.size) * estimate / float(values.std(ddof=1))
+        law = f"normal limit of the mean over {values.size} blocks"
+        return Limit("z", z, normal_sf(z), estimate, law, bound.parameters, bound.notes)
+
+    def error_bound(self, m: int) -> float:
+        """Return B with |h_ij| <= B for all predictions of m classes."""
+        return error_bound(self.matrix_kernel, m)
+
+    def _bind_blocks(self, predictions: Predictions, n_jobs: int | None) -> BlockPairs:
+        kernel = FittedKernel(self.matrix_kernel, predictions.probs, n_jobs)
+        bound = BlockPairs(predictions, kernel, size=self.size)
+        variant = "linear" if self.estimator == "linear" else f"blocks of {self.size}"
+        bound.parameters = {"estimator": variant, **kernel.parameters}
+        return bound
+
+
+def skce(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    estimator: str = "unbiased",
+    block_size: int = 2,
+    kernel: Kernel | None = None,
+    n_jobs: int | None = None,
+) -> float | NDArray[np.float64]:
+    r"""Estimate the squared kernel calibration error, 0 if and only if a model is calibrated.
+
+    With :math:`\delta_i = e_{y_i} - p_i` and :math:`h_{ij} = \delta_i' k(p_i, p_j) \delta_j`, the
+    estimators are
+
+    - "biased": the mean of h over all i, j; never negative.
+    - "unbiased": the mean of h over i < j.
+    - "linear": the mean of h over the pairs (1, 2), (3, 4), ...
+    - "block": the mean of the unbiased estimates over consecutive blocks of `block_size`.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        The aspect of the predictions that is judged. A family of lenses gives an array.
+    estimator : {"unbiased", "biased", "linear", "block"}
+    block_size : int, default 2
+        Observations in a block, at least 2; used by "block" only.
+    kernel : MatrixKernel or ScalarKernel, optional
+        A scalar kernel stands for kappa times the identity; by default the exponential kernel of
+        the total variation distance with the median bandwidth.
+    n_jobs : int, optional
+        Threads, as in joblib.
+
+    Returns
+    -------
+    float
+        In squared units of probability. Binary predictions and one-dimensional lenses take
+        O(n log n) with Exponential and Matern kernels; other cases O(n^2 m) and bounded memory.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If there are fewer than two observations, or fewer than one block.
+
+    References
+    ----------
+    Widmann, Lindsten, Zachariah (2019), Calibration tests in multi-class classification: A unifying
+    framework, NeurIPS 32, equation 3 and table 1.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> kernel = ct.kernels.Exponential(bandwidth=1.0)
+    >>> ct.measures.skce([[0.6, 0.4], [0.2, 0.8]], [0, 1], kernel=kernel)  # 2 e^-0.4 x 0.4 x -0.2
+    -0.107251...
+    """
+    measure = SKCE(estimator=estimator, block_size=block_size, kernel=kernel)
+    return measure.evaluate(probs, labels, lens, n_jobs)

@@ -1,0 +1,37 @@
+"""Limit laws for large n."""
+
+from __future__ import annotations
+
+from caltest.measures import Measure
+from caltest.nulls.base import Judgement, Null, check_applicable, check_unweighted, positive
+from caltest.predictions import Predictions
+
+
+def judge(
+    measure: Measure,
+    predictions: Predictions,
+    *,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+) -> Judgement:
+    """Judge a measure by the limit law that it knows; nothing is resampled.
+
+    The linear and block SKCE have a normal limit with the sample standard deviation of their block
+    values (ddof = 1), Widmann et al. (2019), corollary 1.
+    """
+    check_applicable(measure, "asymptotic")
+    check_unweighted(predictions, "asymptotic")
+    limit = measure.limit(predictions, n_jobs)
+    return Judgement(
+        statistic_name=limit.name,
+        statistic=limit.statistic,
+        pvalue=positive(limit.pvalue),
+        estimate=limit.estimate,
+        law=limit.law,
+        parameters=limit.parameters,
+        notes=limit.notes,
+    )
+
+
+NULL = Null("asymptotic", "limit law for large n", judge, resamples=False)

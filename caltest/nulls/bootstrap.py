@@ -1,0 +1,92 @@
+"""Bootstrap of the degenerate U-statistic, for the unbiased SKCE."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.measures.kernel_pairs import AllPairs
+from caltest.measures.skce import SKCE
+from caltest.nulls.base import Judgement, Null, check_applicable, check_unweighted
+from caltest.nulls.resampling import resampled_values, resampling_pvalue, tail_beyond_resolution
+from caltest.predictions import Predictions
+
+
+def judge(
+    measure: SKCE,
+    predictions: Predictions,
+    *,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+) -> Judgement:
+    r"""Judge the unbiased SKCE by the bootstrap of Arcones and Gine.
+
+    With multinomial counts C, the statistic
+    :math:`T = \frac{n}{n-1} \widehat{SKCE}_{uq} - \widehat{SKCE}_b` is compared with
+
+    .. math:: T' = n^{-2} \sum_i C_i \sum_j \left(\frac{n}{n-1} (C_j - 1[i = j]) - 2\right) h_{ij}.
+
+    Valid for large n only; at small n it is conservative or anti-conservative.
+
+    References
+    ----------
+    Arcones, Gine (1992), On the bootstrap of U and V statistics; Widmann et al. (2019), section 7.
+    """
+    check_applicable(measure, "bootstrap")
+    check_unweighted(predictions, "bootstrap")
+    pairs = measure.bind_all_pairs(predictions, n_jobs)
+    n = predictions.n
+    diagonal = pairs.diagonal()
+    rows = pairs.row_sums(n_jobs) + diagonal
+
+    def statistics(counts: NDArray[np.uint8], jobs: int | None) -> NDArray[np.float64]:
+        c = counts.astype(float)
+        quadratic = 2.0 * pairs.weighted_sums(counts, jobs) + (c * (c - 1.0)) @ diagonal
+        return np.asarray((n / (n - 1) * quadratic - 2.0 * c @ rows) / n**2)
+
+    resampled = resampled_values(
+        lambda rng, size: _multinomial_counts(rng, size, n),
+        statistics,
+        n,
+        n_resamples=n_resamples,
+        seed=seed,
+        n_jobs=n_jobs,
+        pooled=pairs.pooled,
+    )
+    estimate, observed = _estimate_and_statistic(pairs, float(rows.sum()), float(diagonal.sum()))
+    pvalue = resampling_pvalue(observed, resampled, pairs.scale)
+    return Judgement(
+        statistic_name="T",
+        statistic=observed,
+        pvalue=pvalue,
+        estimate=estimate,
+        law="multinomial bootstrap of the degenerate U-statistic",
+        parameters=pairs.parameters,
+        notes=pairs.notes,
+        degenerate=pairs.degenerate,
+        distribution=resampled,
+        tail_pvalue=tail_beyond_resolution(observed, resampled, pvalue),
+    )
+
+
+def _estimate_and_statistic(pairs: AllPairs, total: float, diagonal: float) -> tuple[float, float]:
+    n = pairs.predictions.n
+    unbiased = (total - diagonal) / (n * (n - 1))
+    return unbiased, n / (n - 1) * unbiased - total / n**2
+
+
+def _multinomial_counts(rng: np.random.Generator, size: int, n: int) -> NDArray[np.uint8]:
+    """Count how often each of n observations is drawn in n draws; a count fits one byte.
+
+    Up to n = 255 by its definition, beyond because P(count > 255) is below 1e-500.
+    """
+    out = np.empty((size, n), np.uint8)
+    for row in out:
+        row[:] = np.bincount(rng.integers(0, n, n), minlength=n)
+    return out
+
+
+NULL = Null(
+    "bootstrap", "multinomial bootstrap, for the unbiased SKCE; large n", judge, resamples=True
+)

@@ -1,0 +1,74 @@
+"""Consistency resampling: predictions drawn with replacement, then labels from them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.measures import Measure
+from caltest.nulls.base import Judgement, Null, check_applicable
+from caltest.nulls.resampling import batch_seeds, resampling_pvalue, tail_beyond_resolution
+from caltest.numerics.parallel import map_threads
+from caltest.predictions import Predictions
+
+WARNING = (
+    "consistency resampling repeats predictions, which can make calibrated models fail "
+    "(ECE with many bins); the exact null does not"
+)
+
+
+def judge(
+    measure: Measure,
+    predictions: Predictions,
+    *,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+) -> Judgement:
+    """Judge a measure by consistency resampling.
+
+    Each resample draws n predictions with replacement and labels from them; all that depends on the
+    predictions (bins, bandwidth) is done anew.
+
+    References
+    ----------
+    Broecker, Smith (2007), Increasing the reliability of reliability diagrams;
+    Vaicenavicius et al. (2019), Evaluating model calibration in classification, section 5.
+    """
+    check_applicable(measure, "consistency")
+    bound = measure.bind(predictions, n_jobs)
+
+    def batch_values(child: np.random.SeedSequence, size: int) -> NDArray[np.float64]:
+        rng = np.random.default_rng(child)
+        return np.array([_resampled_value(measure, predictions, rng) for _ in range(size)])
+
+    batches = batch_seeds(seed, n_resamples)
+    resampled = np.concatenate(list(map_threads(batch_values, batches, n_jobs)))
+    observed = float(bound.values(bound.observed[np.newaxis], n_jobs)[0])
+    pvalue = resampling_pvalue(observed, resampled, bound.scale, measure.alternative)
+    return Judgement(
+        statistic_name=measure.symbol,
+        statistic=observed,
+        pvalue=pvalue,
+        estimate=bound.estimate(observed),
+        law="predictions drawn with replacement, labels redrawn from them",
+        parameters=bound.parameters,
+        notes=(*bound.notes, WARNING),
+        degenerate=bound.degenerate,
+        distribution=resampled,
+        tail_pvalue=tail_beyond_resolution(observed, resampled, pvalue),
+    )
+
+
+def _resampled_value(measure: Measure, predictions: Predictions, rng: np.random.Generator) -> float:
+    drawn = predictions.subset(rng.integers(0, predictions.n, predictions.n))
+    bound = measure.bind(drawn, 1)
+    return float(bound.values(bound.redraw(rng, 1), 1)[0])
+
+
+NULL = Null(
+    "consistency",
+    "predictions drawn with replacement, then labels; as in the papers, may be anti-conservative",
+    judge,
+    resamples=True,
+)

@@ -1,0 +1,64 @@
+"""The exact null: predictions held fixed, labels redrawn from them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from caltest.measures import Measure
+from caltest.nulls.base import Judgement, Null, check_applicable
+from caltest.nulls.resampling import resampled_values, resampling_pvalue, tail_beyond_resolution
+from caltest.predictions import Predictions
+
+
+def judge(
+    measure: Measure,
+    predictions: Predictions,
+    *,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+) -> Judgement:
+    r"""Judge a measure by labels redrawn from the predictions, :math:`y^*_i \sim Cat(p_i)`.
+
+    Under the null hypothesis this is the law of the labels given the predictions, so
+    :math:`p = (1 + \#\{T^* \ge T\}) / (1 + B)` is valid at every sample size, for every measure.
+
+    Returns
+    -------
+    Judgement
+        The p-value is at least 1 / (1 + B).
+
+    References
+    ----------
+    Phipson, Smyth (2010), Permutation p-values should never be zero; Widmann et al. (2019),
+    section 7 has the consistency resampling that this conditions on the predictions.
+    """
+    check_applicable(measure, "exact")
+    bound = measure.bind(predictions, n_jobs)
+    resampled = resampled_values(
+        bound.redraw,
+        bound.values,
+        predictions.n,
+        n_resamples=n_resamples,
+        seed=seed,
+        n_jobs=n_jobs,
+        pooled=bound.pooled,
+    )
+    # The same code path for observed and redrawn labels, so that ties are ties.
+    observed = float(bound.values(bound.observed[np.newaxis], n_jobs)[0])
+    pvalue = resampling_pvalue(observed, resampled, bound.scale, measure.alternative)
+    return Judgement(
+        statistic_name=measure.symbol,
+        statistic=observed,
+        pvalue=pvalue,
+        estimate=bound.estimate(observed),
+        law="labels redrawn from the predictions",
+        parameters=bound.parameters,
+        notes=bound.notes,
+        degenerate=bound.degenerate,
+        distribution=resampled,
+        tail_pvalue=tail_beyond_resolution(observed, resampled, pvalue),
+    )
+
+
+NULL = Null("exact", "labels redrawn from the predictions; valid at every n", judge, resamples=True)

@@ -1,0 +1,98 @@
+"""Resamples in fixed batches, each with a seed of its own: the same values for any n_jobs."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.numerics.parallel import map_threads
+from caltest.numerics.tails import gamma_tail
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.unsignedinteger]
+Draw = Callable[[np.random.Generator, int], Rows]
+Evaluate = Callable[[Rows, int | None], Floats]
+
+BATCH = 64  # resamples a seed; changing it changes every seeded p-value
+AT_A_TIME = 1 << 20  # labels drawn and evaluated at a time
+POOL = 1 << 28  # labels held at a time where a measure wants all resamples together
+TIES = 100 * np.finfo(float).eps
+
+
+def batch_seeds(seed: int, n_resamples: int) -> list[tuple[np.random.SeedSequence, int]]:
+    """Return a seed and a number of resamples for each batch."""
+    sizes = [min(BATCH, n_resamples - done) for done in range(0, n_resamples, BATCH)]
+    return list(zip(np.random.SeedSequence(seed).spawn(len(sizes)), sizes, strict=True))
+
+
+def resampled_values(
+    draw: Draw,
+    evaluate: Evaluate,
+    n: int,
+    *,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+    pooled: bool,
+) -> Floats:
+    """Return the statistic for each resample.
+
+    `draw(rng, size)` gives rows of n labels or counts, `evaluate(rows, n_jobs)` a value for each.
+    A pooled statistic gets many rows in one call and runs its own threads; for others the batches
+    are spread over threads. The rows do not depend on how they are spread.
+    """
+    batches = batch_seeds(seed, n_resamples)
+    if pooled:
+        return _pooled_values(draw, evaluate, n, batches, n_jobs)
+    rows = max(8, AT_A_TIME // n)
+
+    def batch_values(child: np.random.SeedSequence, size: int) -> Floats:
+        rng = np.random.default_rng(child)
+        sizes = [min(rows, size - done) for done in range(0, size, rows)]
+        return np.concatenate([evaluate(draw(rng, some), 1) for some in sizes])
+
+    return np.concatenate(list(map_threads(batch_values, batches, n_jobs)))
+
+
+def _pooled_values(
+    draw: Draw,
+    evaluate: Evaluate,
+    n: int,
+    batches: list[tuple[np.random.SeedSequence, int]],
+    n_jobs: int | None,
+) -> Floats:
+    def batch_rows(child: np.random.SeedSequence, size: int) -> Rows:
+        return draw(np.random.default_rng(child), size)
+
+    values = []
+    at_a_time = max(1, POOL // (n * BATCH))
+    for first in range(0, len(batches), at_a_time):
+        some = batches[first : first + at_a_time]
+        rows = np.concatenate(list(map_threads(batch_rows, some, n_jobs)))
+        values.append(evaluate(rows, n_jobs))
+    return np.concatenate(values)
+
+
+def resampling_pvalue(
+    observed: float, resampled: Floats, scale: float = 1.0, alternative: str = "greater"
+) -> float:
+    """Return (1 + #{T* >= T}) / (1 + B); two-sided, twice the smaller of both tails.
+
+    Values within 100 eps of the scale of the statistic are ties, and ties count as extreme.
+    """
+    # An infinite value, as the log loss can be, ties with infinite values only.
+    tolerance = TIES * max(scale, abs(observed)) if np.isfinite(observed) else 0.0
+    upper = np.count_nonzero(resampled >= observed - tolerance)
+    if alternative == "greater":
+        return float((1 + upper) / (1 + resampled.size))
+    lower = np.count_nonzero(resampled <= observed + tolerance)
+    return min(1.0, 2.0 * (1 + min(upper, lower)) / (1 + resampled.size))
+
+
+def tail_beyond_resolution(observed: float, resampled: Floats, pvalue: float) -> float | None:
+    """Return the gamma tail where the p-value is the smallest that B resamples can give."""
+    if pvalue > 1 / (1 + resampled.size) or resampled.size < 99:
+        return None
+    if not np.isfinite([observed, resampled.max()]).all() or np.ptp(resampled) == 0:
+        return None
+    return gamma_tail(resampled, observed)
