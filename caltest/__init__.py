@@ -1,0 +1,55 @@
+"""Statistical tests of calibration.
+
+A classifier says 70 %: is it right 70 % of the time? `test_calibration(model, data)` answers with a
+p-value that is valid at the sample size at hand.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+from caltest._version import __version__
+from caltest.errors import DegenerateDataWarning, InvalidInput, NotApplicable
+
+if TYPE_CHECKING:
+    from caltest import datasets, htests, kernels, lenses, measures, nulls
+    from caltest.htests import test_calibration
+    from caltest.predictions import Predictions
+    from caltest.results import HTest, HTestTable
+
+__all__ = [
+    "DegenerateDataWarning",
+    "HTest",
+    "HTestTable",
+    "InvalidInput",
+    "NotApplicable",
+    "Predictions",
+    "__version__",
+    "datasets",
+    "htests",
+    "kernels",
+    "lenses",
+    "measures",
+    "nulls",
+    "test_calibration",
+]
+
+# Loaded at first use: numba and SciPy would triple the time of `import caltest`.
+_MODULES = ("datasets", "htests", "kernels", "lenses", "measures", "nulls")
+_NAMES = {
+    "HTest": "caltest.results",
+    "HTestTable": "caltest.results",
+    "Predictions": "caltest.predictions",
+    "test_calibration": "caltest.htests",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return importlib.import_module(f"caltest.{name}")
+    if name in _NAMES:
+        return getattr(importlib.import_module(_NAMES[name]), name)
+    raise AttributeError(f"module 'caltest' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,59 @@
+"""Named tests: a measure with some options fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+
+from caltest.errors import invalid
+from caltest.measures import Measure
+
+
+@dataclass(frozen=True)
+class NamedTest:
+    """A measure under a name of its own.
+
+    Attributes
+    ----------
+    key : str
+        Registry key, file name and name on the command line.
+    measure : type of Measure
+    fixed : Mapping
+        Options of the measure that the name stands for.
+    default_null : str
+        The null where the caller names none.
+    """
+
+    key: str
+    measure: type[Measure]
+    fixed: Mapping[str, object] = field(default_factory=dict)
+    default_null: str = "exact"
+
+    @property
+    def title(self) -> str:
+        """One line for lists of tests."""
+        return self.measure(**self.fixed).description
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        """The nulls that have a meaning for this test."""
+        return self.measure(**self.fixed).nulls
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options that a caller may give."""
+        return tuple(f.name for f in fields(self.measure) if f.name not in self.fixed)
+
+    def with_options(self, options: Mapping[str, object]) -> Measure:
+        """Make the measure from the options that it takes; the others are for other tests."""
+        own = {name: options[name] for name in self.options if name in options}
+        return self.measure(**self.fixed, **own)
+
+
+def check_options(tests: Mapping[str, NamedTest], options: Mapping[str, object]) -> None:
+    """Raise InvalidInput for an option that none of the tests takes."""
+    known = sorted({name for test in tests.values() for name in test.options})
+    for name in options:
+        if name not in known:
+            rule = f"options must be taken by a test ({', '.join(tests)})"
+            raise invalid(rule, repr(name), f"use {', '.join(known)}")

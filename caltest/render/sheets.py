@@ -1,0 +1,215 @@
+"""Results become sheets: what is printed of a test, of its summary and of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from caltest.render.cells import LEGEND, Pairs, Sheet, number, pvalue, stars, tail, verdict
+
+if TYPE_CHECKING:
+    from caltest.results import HTest, HTestTable
+
+Columns = dict[str, tuple[str, ...]]
+
+CORRECTIONS = {
+    "bonferroni": "Bonferroni",
+    "sidak": "Sidak",
+    "holm": "Holm",
+    "holm-sidak": "Holm-Sidak",
+    "simes-hochberg": "Simes-Hochberg",
+    "hommel": "Hommel",
+    "fdr_bh": "Benjamini-Hochberg",
+    "fdr_by": "Benjamini-Yekutieli",
+}
+
+
+def sheet_of_test(test: HTest) -> Sheet:
+    """The htest print of one test."""
+    numbers = [(test.statistic_name, number(test.statistic)), ("p-value", pvalue(test.pvalue))]
+    if test.estimate_name != test.statistic_name:
+        numbers.append((test.estimate_name, number(test.estimate)))
+    alternative = f"the predictions are not calibrated ({test.lens})"
+    return Sheet(
+        title=test.method,
+        facts=(("data", _data(test)), *_settings(test.parameters), ("null", _null(test))),
+        numbers=tuple(numbers),
+        closing=(("alternative hypothesis", alternative), *_remarks(test)),
+    )
+
+
+def sheet_of_summary(test: HTest, quantiles: Mapping[str, float]) -> Sheet:
+    """The longer print of one test: every field on its line, then the null distribution."""
+    facts = {
+        "data": test.data_name,
+        "group": test.group,
+        "observations (n)": test.n,
+        "classes (m)": test.m,
+        "lens": test.lens,
+        "null hypothesis": test.claim,
+        "test": test.test,
+        **test.parameters,
+        "null": f"{test.null}, {test.null_text}",
+        "resamples (B)": test.n_resamples,
+        "seed": test.seed,
+        f"statistic ({test.statistic_name})": test.statistic,
+        f"estimate ({test.estimate_name})": test.estimate,
+    }
+    lines = [(name, number(value)) for name, value in facts.items() if value is not None]
+    return Sheet(
+        title=test.method,
+        facts=(*lines, ("p-value", pvalue(test.pvalue))),
+        header=("under the null", test.statistic_name),
+        rows=tuple((name, number(value)) for name, value in quantiles.items()),
+        closing=_remarks(test),
+        listing=True,
+    )
+
+
+def sheet_of_table(table: HTestTable, *, long: bool = False) -> Sheet:
+    """The print of several tests; the long one has sizes and settings as columns."""
+    names = _name_columns(table.rows)
+    columns = names | _number_columns(table, long=long)
+    return Sheet(
+        title=_shared(row.method for row in table) or "Tests of calibration",
+        facts=_table_facts(table, shown=columns),
+        header=tuple("" if name == "code" else name for name in columns),
+        rows=tuple(zip(*columns.values(), strict=True)),
+        n_text=len(names),
+        legend=LEGEND,
+        closing=_table_notes(table),
+    )
+
+
+def _data(test: HTest) -> str:
+    group = "" if test.group is None else f", group: {test.group}"
+    return f"{test.data_name} (n = {test.n}, m = {test.m}){group}, lens: {test.lens}"
+
+
+def _null(test: HTest) -> str:
+    sampling = {"B": test.n_resamples, "seed": test.seed}
+    shown = [f"{name} = {value}" for name, value in sampling.items() if value is not None]
+    return ", ".join([test.null, test.null_text, *shown])
+
+
+def _settings(parameters: Mapping[str, object]) -> Pairs:
+    """The parameters as lines: a text begins a line, a number or a rule qualifies it."""
+    lines: list[tuple[str, str]] = []
+    previous = ""
+    for name, value in parameters.items():
+        if isinstance(value, str) and not name.endswith(" rule"):
+            lines.append((name, value))
+        else:
+            head, so_far = lines.pop() if lines else ("parameters", "")
+            of_previous = name == f"{previous} rule"
+            more = f" ({value})" if of_previous else f", {name} = {number(value)}"
+            lines.append((head, (so_far + more).removeprefix(", ")))
+        previous = name
+    return tuple(lines)
+
+
+def _remarks(test: HTest) -> Pairs:
+    """The verdict if a level was given, the gamma tail, the notes."""
+    remarks = []
+    if test.level is not None:
+        word = f"calibration is {verdict(test.rejected)}"
+        remarks.append((f"at level {number(test.level)}", word))
+    if test.tail_pvalue is not None:
+        bound = f"{tail(test.tail_pvalue)}, extrapolated beyond 1/(B + 1); not the p-value"
+        remarks.append(("gamma tail", bound))
+    return (*remarks, *(("note", note) for note in test.notes))
+
+
+def _name_columns(rows: Sequence[HTest]) -> Columns:
+    """What tells the rows apart; the lens where nothing does."""
+    columns = {
+        "data": tuple(row.data_name for row in rows),
+        "group": tuple("" if row.group is None else str(row.group) for row in rows),
+        "test": tuple(row.test for row in rows),
+        "lens": tuple(row.lens for row in rows),
+        "null": tuple(row.null for row in rows),
+    }
+    differing = {name: cells for name, cells in columns.items() if len(set(cells)) > 1}
+    return differing or {"lens": columns["lens"]}
+
+
+def _number_columns(table: HTestTable, *, long: bool) -> Columns:
+    rows, adjusted = table.rows, table.adjusted.tolist()
+    columns: Columns = {}
+    if long or len({row.n for row in rows}) > 1:
+        columns["n"] = tuple(str(row.n) for row in rows)
+    if long:
+        columns |= _parameter_columns(rows)
+    name = _shared(row.estimate_name for row in rows) or "estimate"
+    columns[name] = tuple(number(row.estimate) for row in rows)
+    if any(row.statistic_name != row.estimate_name for row in rows):
+        name = _shared(row.statistic_name for row in rows) or "statistic"
+        columns[name] = tuple(number(row.statistic) for row in rows)
+    columns["p-value"] = tuple(pvalue(row.pvalue) for row in rows)
+    if table.correction is not None:
+        columns["adjusted"] = tuple(pvalue(value) for value in adjusted)
+    columns["code"] = tuple(stars(value) for value in adjusted)
+    if table.level is not None:
+        words = tuple(verdict(value) for value in table.rejected.tolist())
+        columns[f"at level {number(table.level)}"] = words
+    return columns
+
+
+def _parameter_columns(rows: Sequence[HTest]) -> Columns:
+    """The numbers among the parameters that differ between the rows."""
+    columns = {}
+    for name in dict.fromkeys(name for row in rows for name in row.parameters):
+        values = [row.parameters.get(name) for row in rows]
+        cells = tuple("" if value is None else number(value) for value in values)
+        if len(set(cells)) > 1 and not any(isinstance(value, str) for value in values):
+            columns[name] = cells
+    return columns
+
+
+def _table_facts(table: HTestTable, *, shown: Columns) -> Pairs:
+    """The lines that hold for every row, and how the p-values were adjusted."""
+    first, rows = table.rows[0], table.rows
+    shared = {
+        name: value
+        for name, value in first.parameters.items()
+        if all(row.parameters.get(name) == value for row in rows)
+    }
+    null = _shared(_null(row) for row in rows)
+    facts = [("data", _table_data(table, shown=shown)), *_settings(shared), ("null", null)]
+    if table.correction is not None:
+        name = CORRECTIONS.get(table.correction, table.correction)
+        facts.append(("adjusted", f"{name}, {len(rows)} tests"))
+    return tuple((name, value) for name, value in facts if value)
+
+
+def _table_data(table: HTestTable, *, shown: Columns) -> str:
+    """The parts of the data line that all rows share and no column shows."""
+    first, rows = table.rows[0], table.rows
+    sizes = [] if "n" in shown else [f"n = {first.n}"]
+    sizes += [f"m = {first.m}"] if len({row.m for row in rows}) == 1 else []
+    size = ", ".join(sizes)
+    if "data" not in shown:
+        size = f"{first.data_name} ({size})" if size else first.data_name
+    group = "" if "group" in shown or first.group is None else f"group: {first.group}"
+    lens = "" if "lens" in shown else f"lens: {first.lens}"
+    return ", ".join(filter(None, [size, group, lens]))
+
+
+def _table_notes(table: HTestTable) -> Pairs:
+    """Each note once, with the rows that it belongs to unless it belongs to all."""
+    names = next(iter(_name_columns(table.rows).values()))
+    owners: dict[str, list[str]] = {}
+    for row, name in zip(table.rows, names, strict=True):
+        for note in row.notes:
+            owners.setdefault(note, []).append(name)
+    everywhere = len(table.rows)
+    return tuple(
+        ("note", note if len(rows) == everywhere else f"{', '.join(dict.fromkeys(rows))}: {note}")
+        for note, rows in owners.items()
+    )
+
+
+def _shared(values: Iterable[str]) -> str:
+    """The one value that all have in common, or nothing."""
+    distinct = set(values)
+    return distinct.pop() if len(distinct) == 1 else ""
