@@ -1,0 +1,45 @@
+"""A progress bar on stderr, on a terminal only and for work over a second only."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Timer
+
+DELAY = 1.0  # seconds
+
+
+@contextmanager
+def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """Context whose value is to be called with (done, total).
+
+    Parameters
+    ----------
+    what : str
+        A word before the bar.
+    quiet : bool
+        Whether to show nothing in any case.
+
+    Yields
+    ------
+    callable
+        Takes the numbers of steps done and in all; the bar pulses until its first call.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda _done, _total: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    bar = Progress(console=Console(stderr=True), transient=True)
+    task = bar.add_task(what, total=None)
+    timer = Timer(DELAY, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+    finally:
+        timer.cancel()
+        timer.join()
+        bar.stop()
