@@ -11,7 +11,8 @@ from caltest._version import __version__
 from caltest.errors import DegenerateDataWarning, InvalidInput, NotApplicable
 
 if TYPE_CHECKING:
-    from caltest import datasets, htests, kernels, lenses, measures, nulls
+    from caltest import datasets as datasets
+    from caltest import htests, kernels, lenses, measures, nulls
     from caltest.htests import test_calibration
     from caltest.predictions import Predictions
     from caltest.results import HTest, HTestTable

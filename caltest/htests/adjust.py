@@ -28,6 +28,7 @@ def adjusted_pvalues(
     Parameters
     ----------
     pvalues : list of float
+        One of each row.
     correction : str or None
         A method of `statsmodels.stats.multitest.multipletests`; None or "none" leaves them.
     """
@@ -36,4 +37,5 @@ def adjusted_pvalues(
         return np.array(pvalues), method
     from statsmodels.stats.multitest import multipletests
 
-    return np.asarray(multipletests(pvalues, method=method)[1]), method
+    with np.errstate(divide="ignore"):  # Sidak's methods take log(1 - p) of p = 1
+        return np.asarray(multipletests(pvalues, method=method)[1]), method

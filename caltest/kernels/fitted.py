@@ -254,6 +254,14 @@ def event_coordinates(kernel: ScalarKernel, event: Floats) -> Floats:
     return np.asarray(np.log(clipped) - np.log1p(-clipped))
 
 
+def _check_small(n: int) -> None:
+    if n > CALLABLE_UP_TO:
+        raise NotApplicable(
+            f"a callable metric keeps all n x n distances and takes n up to {CALLABLE_UP_TO:,}; "
+            f"n is {n:,}; use metric='tv' or 'euclidean', or a sample"
+        )
+
+
 def _callable_distances(
     metric: Callable[[Floats, Floats], float], left: Floats, right: Floats
 ) -> Floats:

@@ -183,10 +183,12 @@ def as_matrix_kernel(kernel: Kernel | None) -> MatrixKernel:
     Parameters
     ----------
     kernel : Kernel or None
+        Any kernel.
 
     Returns
     -------
     MatrixKernel
+        The kernel itself where it is matrix-valued already.
 
     Raises
     ------

@@ -26,6 +26,7 @@ def kernel_norm(kernel: Kernel, m: int, p: float, q: float) -> float:
     Parameters
     ----------
     kernel : Kernel
+        Scalar kernels stand for kappa times the identity.
     m : int
         Number of classes.
     p, q : {1, 2, inf}
@@ -73,12 +74,14 @@ def error_bound(kernel: Kernel, m: int) -> float:
     Parameters
     ----------
     kernel : Kernel
+        Scalar kernels stand for kappa times the identity.
     m : int
         Number of classes.
 
     Returns
     -------
     float
+        B, as large as |h_ij| can be for predictions of m classes.
 
     Examples
     --------
@@ -87,7 +90,9 @@ def error_bound(kernel: Kernel, m: int) -> float:
     2.0
     """
     orders = [(1.0, q) for q in ORDERS] + [(2.0, 2.0), (2.0, math.inf), (math.inf, math.inf)]
-    return min(2.0 ** (1.0 + 1.0 / p - 1.0 / q) * kernel_norm(kernel, m, p, q) for p, q in orders)
+    return min(
+        math.pow(2.0, 1.0 + 1.0 / p - 1.0 / q) * kernel_norm(kernel, m, p, q) for p, q in orders
+    )
 
 
 def _conjugate(p: float) -> float:

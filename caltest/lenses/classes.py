@@ -146,7 +146,8 @@ class TopLabel(PerClass):
         """Return the confidence in the rows where k is predicted."""
         rows = np.flatnonzero(predictions.predicted == self._code(predictions))
         if rows.size == 0:
-            raise NotApplicable(f"{self} must have rows where {self.k} is predicted; got none")
+            rule = f"{self} must have rows where {self.k} is predicted"
+            raise NotApplicable(f"{rule}; got none; leave that class out")
         return Confidence()(predictions.subset(rows))
 
     def members(self, predictions: Predictions) -> list[Lens]:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +83,8 @@ class Measure(ABC):
     overrides the methods below that say NotApplicable.
     """
 
+    __dataclass_fields__: ClassVar[dict[str, Any]]  # every subclass is a dataclass
+
     key: ClassVar[str]
     title: ClassVar[str]
     alternative: ClassVar[str] = "greater"  # or "two-sided": which values speak against H0
@@ -125,12 +127,11 @@ class Measure(ABC):
         """Return the value under a lens; an array, one value each, under a family of lenses."""
         predictions = as_predictions(probs, labels)
         resolved = resolve_lens(lens)
-        members = resolved.members(predictions)
-        values = [self._value(member(predictions), n_jobs) for member in members]
+        values = []
+        for member in resolved.members(predictions):
+            bound = self.bind(member(predictions), n_jobs)
+            for message in bound.degenerate:
+                # The caller of the caller, `skce(...)`, is the user.
+                warnings.warn(message, DegenerateDataWarning, stacklevel=3)
+            values.append(bound.value(n_jobs))
         return np.array(values) if resolved.is_family else values[0]
-
-    def _value(self, predictions: Predictions, n_jobs: int | None) -> float:
-        bound = self.bind(predictions, n_jobs)
-        for message in bound.degenerate:
-            warnings.warn(message, DegenerateDataWarning, stacklevel=4)
-        return bound.value(n_jobs)

@@ -126,9 +126,7 @@ class LinePairs(AllPairs):
 
     def weighted_sums(self, counts: Labels, n_jobs: int | None = None) -> Floats:
         zero = np.zeros(1)
-        return np.asarray(
-            sum(line.pair_sums(self._residuals, zero, counts) for line in self.lines)
-        )
+        return np.asarray(sum(line.pair_sums(self._residuals, zero, counts) for line in self.lines))
 
     def diagonal(self) -> Floats:
         return np.where(self.observed, self._squares(1.0), self._squares(0.0))

@@ -18,19 +18,16 @@ def map_threads(
     `n_jobs` follows joblib: None is one job unless `joblib.parallel_config` says otherwise.
     """
     tasks = list(tasks)
-    if len(tasks) <= 1 or joblib.effective_n_jobs(n_jobs) == 1:
-        return (function(*task) for task in tasks)
-    return _threads(function, tasks, n_jobs)
-
-
-def _threads(
-    function: Callable[..., Result], tasks: list[tuple[Any, ...]], n_jobs: int | None
-) -> Iterator[Result]:
     # As a number, since joblib takes one thread where its configuration names a process backend.
-    jobs = joblib.effective_n_jobs(n_jobs)
-    parallel = joblib.Parallel(n_jobs=jobs, require="sharedmem", return_as="generator")
-    with _controller().limit(limits=1, user_api="blas"):  # or every thread would start its own
-        yield from parallel(joblib.delayed(function)(*task) for task in tasks)
+    jobs = min(len(tasks), joblib.effective_n_jobs(n_jobs))
+    # BLAS has one thread in every case: its products are small here, threads that wait for each
+    # other on a busy machine cost 50 times as much, and the last bits would depend on n_jobs.
+    with _controller().limit(limits=1, user_api="blas"):
+        if jobs > 1:
+            parallel = joblib.Parallel(n_jobs=jobs, require="sharedmem", return_as="generator")
+            yield from parallel(joblib.delayed(function)(*task) for task in tasks)
+        else:
+            yield from (function(*task) for task in tasks)
 
 
 @cache

@@ -69,6 +69,8 @@ def as_predictions(
 def _of_predictions(model: object, data: Predictions, options: Options) -> Predictions:
     check_unused("where data is a Predictions", classes=options["classes"])
     if model is None:
+        asked = {name: options[name] or None for name in ("from_logits", "renormalize")}
+        check_unused("on a Predictions, which is checked already", **asked)
         return data
     if not sources.is_model(model):
         rule = "model must be None, a calibrator or a function where data is a Predictions"

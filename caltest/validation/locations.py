@@ -24,9 +24,7 @@ def check_locations(locations: object) -> int | tuple[object, object] | None:
     raise invalid(rule, got, "pass J predictions and their J classes")
 
 
-def check_points(
-    locations: tuple[object, object], classes: AnyArray
-) -> tuple[Floats, Codes]:
+def check_points(locations: tuple[object, object], classes: AnyArray) -> tuple[Floats, Codes]:
     """Check J test predictions and J classes, as the lens shows predictions.
 
     Parameters

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
-from typing import TypeVar
+from collections.abc import Collection, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -76,13 +76,15 @@ def check_jobs(n_jobs: object, name: str = "n_jobs") -> int | None:
     """Check a number of jobs as joblib takes it: None, a positive integer, or -1 for all cores."""
     if n_jobs is None or (_is_integer(n_jobs) and n_jobs != 0):
         return n_jobs  # type: ignore[return-value]
-    raise invalid(f"{name} must be None or an integer other than 0", repr(n_jobs), "pass -1 for all")
+    rule = f"{name} must be None or an integer other than 0"
+    raise invalid(rule, repr(n_jobs), "pass -1 for all cores")
 
 
 def check_not_empty(values: list[Item], name: str) -> list[Item]:
     """Check that a list has at least one entry."""
     if not values:
-        raise invalid(f"{name} must name at least one", "an empty list", "leave it out for the default")
+        remedy = "leave it out for the default"
+        raise invalid(f"{name} must name at least one", "an empty list", remedy)
     return values
 
 
@@ -173,7 +175,7 @@ def _no_seed(rng: object, name: str) -> InvalidInput:
 
 def check_pair(data: object, name: str = "data") -> tuple[object, object]:
     """Check that `data` is the pair (X, y), and recognise (y, X)."""
-    items = data if isinstance(data, (tuple, list)) else ()
+    items: Sequence[Any] = data if isinstance(data, (tuple, list)) else ()
     if len(items) != 2:
         got = f"{len(items)} items" if items else f"type {type(data).__name__}"
         rule = f"{name} must be the pair (X, y) where model is a classifier or a function"
@@ -187,7 +189,7 @@ def check_pair(data: object, name: str = "data") -> tuple[object, object]:
 
 def _has_features(values: object) -> bool:
     """Tell an array or a table of features from labels, which may be one-hot."""
-    shape = getattr(values, "shape", ())
+    shape: tuple[int, ...] = getattr(values, "shape", ())
     if len(shape) != 2 or shape[1] == 1:
         return False
     array = as_array(values, "y")

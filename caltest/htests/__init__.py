@@ -1,0 +1,7 @@
+"""Named tests of calibration and the function that runs them."""
+
+from caltest.htests.base import NamedTest
+from caltest.htests.registry import REGISTRY
+from caltest.htests.run import test_calibration
+
+__all__ = ["REGISTRY", "NamedTest", "test_calibration"]

@@ -1,0 +1,64 @@
+"""Measures that are a mean over rows of a score of the prediction and the label."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.measures.base import BoundMeasure, Labels
+from caltest.numerics.class_sums import label_sums
+from caltest.numerics.labels import draw_events
+from caltest.predictions import Predictions
+
+Floats = NDArray[np.float64]
+Sums = Callable[[Labels, Floats, Floats], Floats]
+
+
+def row_weights(predictions: Predictions) -> Floats:
+    """Return the sample weights, or ones that take no memory."""
+    if predictions.sample_weight is None:
+        return np.broadcast_to(1.0, predictions.n)
+    return predictions.sample_weight
+
+
+def rounding_scale(n: int) -> float:
+    """Return the size of the rounding errors of a sum, which grow as a random walk."""
+    return max(1.0, 0.1 * math.sqrt(n))
+
+
+class TabledScore(BoundMeasure):
+    """The weighted mean of a table (n, m) of scores, one for each possible label."""
+
+    def __init__(self, predictions: Predictions, table: Floats) -> None:
+        super().__init__(predictions)
+        weight = row_weights(predictions)
+        self._total = float(weight.sum())
+        if predictions.sample_weight is not None:
+            # A row that does not count may have an infinite score.
+            table = np.where(weight[:, None] > 0, table, 0.0) * weight[:, None]
+        self._table = table
+        self.scale = rounding_scale(predictions.n)
+
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        return np.asarray(label_sums(self._table, labels) / self._total)
+
+
+class BinaryScore(BoundMeasure):
+    """The weighted mean of a score of two classes, computed as it is summed."""
+
+    def __init__(self, predictions: Predictions, sums: Sums) -> None:
+        super().__init__(predictions)
+        self._event = predictions.probs[:, 1]
+        self._weight = row_weights(predictions)
+        self._total = float(self._weight.sum())
+        self._sums = sums
+        self.scale = rounding_scale(predictions.n)
+
+    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
+        return draw_events(self._event, rng, size)
+
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        return np.asarray(self._sums(labels, self._event, self._weight) / self._total)

@@ -1,0 +1,96 @@
+"""Scores in ascending order with their labels, and the partial sums of labels minus scores."""
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.unsignedinteger]
+LANES = 8  # independent sums side by side hide the latency of each
+
+
+def sort_scores(score: Floats, labels: NDArray[np.int64]) -> tuple[Floats, NDArray[np.uint8]]:
+    """Sort scores in [0, 1] with their binary labels, those of equal scores too.
+
+    A score that is not negative is ordered as the integer of its bits, and the highest two bits of
+    a score up to 1 are zero; so score and label fit in one integer, and sorting it is several
+    times faster than an argsort with two gathers.
+    """
+    keys = np.empty(score.size, np.int64)
+    _join(score, labels, keys)
+    keys.sort()
+    kept = np.empty(score.size, np.uint8)
+    _split(keys, kept)
+    return keys.view(np.float64), kept
+
+
+@numba.njit(nogil=True, cache=True)
+def _join(score: Floats, labels: NDArray[np.int64], keys: NDArray[np.int64]) -> None:
+    for i in range(keys.size):
+        # Adding zero turns -0.0 into 0.0.
+        keys[i] = (np.float64(score[i] + 0.0).view(np.int64) << 1) | labels[i]
+
+
+@numba.njit(nogil=True, cache=True)
+def _split(keys: NDArray[np.int64], kept: NDArray[np.uint8]) -> None:
+    for i in range(keys.size):
+        kept[i] = keys[i] & 1
+        keys[i] >>= 1
+
+
+@numba.njit(nogil=True, cache=True)
+def step_ends(ordered: Floats) -> NDArray[np.bool_]:
+    """Return whether each sorted score is the last of its equals."""
+    ends = np.ones(ordered.size, np.bool_)
+    for i in range(ordered.size - 1):
+        ends[i] = ordered[i] < ordered[i + 1]
+    return ends
+
+
+@numba.njit(nogil=True, cache=True)
+def partial_sum_extremes(
+    labels: Labels, weight: Floats, ordered: Floats, ends: NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
+    """Return the largest and smallest of 0 and the partial sums of w (y - p) at the step ends.
+
+    `labels` (B, n) are in the order of the scores `ordered`; `ends` are their `step_ends`.
+    """
+    size, n = labels.shape
+    high, low = np.zeros(size), np.zeros(size)
+    in_lanes = size - size % LANES
+    for start in range(0, in_lanes, LANES):
+        carried, top, bottom = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
+        for i in range(n):
+            for lane in range(LANES):
+                carried[lane] += weight[i] * (labels[start + lane, i] - ordered[i])
+            if ends[i]:
+                for lane in range(LANES):
+                    top[lane] = max(top[lane], carried[lane])
+                    bottom[lane] = min(bottom[lane], carried[lane])
+        high[start : start + LANES] = top
+        low[start : start + LANES] = bottom
+    for b in range(in_lanes, size):
+        high[b], low[b] = _one_row(labels[b], weight, ordered, ends)
+    return high, low
+
+
+@numba.njit(nogil=True, cache=True)
+def _one_row(
+    labels: Labels, weight: Floats, ordered: Floats, ends: NDArray[np.bool_]
+) -> tuple[float, float]:
+    carried = top = bottom = 0.0
+    for i in range(labels.size):
+        carried += weight[i] * (labels[i] - ordered[i])
+        if ends[i]:
+            top = max(top, carried)
+            bottom = min(bottom, carried)
+    return top, bottom
+
+
+@numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
+def sum_variance(score: Floats, weight: Floats) -> float:
+    """Return the variance of sum_i w_i y_i under calibration, sum_i w_i^2 p_i (1 - p_i)."""
+    total = 0.0
+    for i in range(score.size):
+        total += weight[i] * weight[i] * (score[i] * (1.0 - score[i]))
+    return total
