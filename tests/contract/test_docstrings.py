@@ -1,0 +1,84 @@
+"""Public docstrings are complete: every parameter, the return value, an example."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import re
+import types
+
+import pytest
+
+import caltest
+
+
+def public_objects():
+    """Public classes and functions of caltest and its public modules, by their public name."""
+    for name in caltest.__all__:
+        value = getattr(caltest, name)
+        if isinstance(value, types.ModuleType):
+            for inner in getattr(value, "__all__", ()):
+                yield f"{name}.{inner}", getattr(value, inner)
+        else:
+            yield name, value
+
+
+def is_documented_in_full(value):
+    """Leave out errors, registries, and what is there for those who add a measure or a null."""
+    if inspect.isclass(value):
+        shared = inspect.isabstract(value) or value.__module__.endswith(".base")
+        return not (shared or issubclass(value, Exception))
+    return inspect.isfunction(value)
+
+
+PUBLIC = {name: value for name, value in public_objects() if is_documented_in_full(value)}
+FUNCTIONS = [name for name, value in PUBLIC.items() if inspect.isfunction(value)]
+METHODS = {
+    f"{name}.{attribute}": getattr(value, attribute)
+    for name, value in PUBLIC.items()
+    if inspect.isclass(value)
+    for attribute in dir(value)
+    if not attribute.startswith("_") and callable(getattr(value, attribute))
+}
+
+
+def documented_parameters(value):
+    """Parameters that the docstring describes, or that of a base class; fields of a result too."""
+    docs = [base.__doc__ for base in value.__mro__] if inspect.isclass(value) else [value.__doc__]
+    return {name for doc in docs if doc for name in entries(inspect.cleandoc(doc))}
+
+
+def entries(doc):
+    """Names of the entries under Parameters and Attributes."""
+    sections = re.split(r"^(\w[\w ]+)\n-{3,}\n", doc, flags=re.MULTILINE)
+    bodies = dict(zip(sections[1::2], sections[2::2], strict=True))
+    text = bodies.get("Parameters", "") + bodies.get("Attributes", "")
+    heads = re.findall(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*) ?(?::|$)", text, flags=re.MULTILINE)
+    return {name.strip("* ") for head in heads for name in head.split(",")}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_docstring_starts_with_a_claim_and_has_an_example(name):
+    """A public class or function says in a sentence what it is and shows a call that runs."""
+    doc = inspect.getdoc(PUBLIC[name]) or ""
+    assert doc.split("\n\n")[0].endswith(".")
+    assert doctest.DocTestParser().get_examples(doc)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_docstring_names_every_parameter(name):
+    """What can be passed is described: Parameters has the names of the signature."""
+    parameters = set(inspect.signature(PUBLIC[name]).parameters)
+    assert parameters <= documented_parameters(PUBLIC[name])
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_docstring_says_what_is_returned(name):
+    """A public function has a Returns section."""
+    assert re.search(r"^Returns\n-{3,}$", inspect.getdoc(PUBLIC[name]), flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_public_method_has_a_docstring(name):
+    """A public method says what it does, itself or in its base class."""
+    assert inspect.getdoc(METHODS[name])

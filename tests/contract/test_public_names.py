@@ -1,0 +1,30 @@
+"""What holds for every public name of caltest."""
+
+from __future__ import annotations
+
+import pytest
+
+import caltest
+
+
+@pytest.mark.parametrize("name", caltest.__all__)
+def test_name_resolves_and_is_listed(name):
+    """Every name of __all__ is an attribute and shows in dir()."""
+    assert hasattr(caltest, name)
+    assert name in dir(caltest)
+
+
+def test_names_are_unique():
+    """__all__ repeats no name."""
+    assert len(caltest.__all__) == len(set(caltest.__all__))
+
+
+def test_unknown_name_is_an_attribute_error():
+    """A name that does not exist fails as that of any module does."""
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = caltest.no_such_name
+
+
+def test_test_calibration_is_not_collected_by_pytest():
+    """A test module that imports `test_calibration` gets no test from it."""
+    assert caltest.test_calibration.__test__ is False

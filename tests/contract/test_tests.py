@@ -1,0 +1,291 @@
+"""What holds for every named test under every null that has a meaning for it.
+
+A test that is registered is covered; only exceptions are named, with a reason.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+import caltest as ct
+from caltest.errors import DegenerateDataWarning, NotApplicable
+from caltest.htests import REGISTRY
+from caltest.nulls import REGISTRY as NULLS
+
+RESAMPLES = 49
+
+BLOCKS = "blocks are consecutive rows"
+PLACES = "the sampled test locations depend on the order of the columns"
+PARTIAL = "partial sums start at the smallest P(Y = 1), and their largest is not that from the end"
+DEPENDS_ON_ROWS = {"skce-linear": BLOCKS, "skce-block": BLOCKS}
+DEPENDS_ON_CLASSES = {("cme", 2): PLACES, ("cme", 3): PLACES, ("ks", 2): PARTIAL}
+
+# ---- tests, nulls and data ----------------------------------------------------------------------
+
+
+def predictions_of(m, n=60):
+    """Return uncalibrated predictions without zeros, ones or ties."""
+    rng = np.random.default_rng(m)
+    return ct.Predictions(rng.dirichlet(np.ones(m), n), rng.integers(m, size=n))
+
+
+def lens_of(key):
+    """Return the first lens under which the test takes predictions of three classes."""
+    for lens in ("strong", "confidence"):
+        with suppress(NotApplicable):
+            REGISTRY[key].with_options({}).bind(ct.lenses.resolve_lens(lens)(predictions_of(3)))
+            return lens
+    raise AssertionError(f"{key} takes no predictions of three classes under any lens")
+
+
+CASES = [(key, null) for key, test in REGISTRY.items() for null in test.nulls]
+IDS = [f"{key}, {null}" for key, null in CASES]
+every_test_and_null = pytest.mark.parametrize(("key", "null"), CASES, ids=IDS)
+every_number_of_classes = pytest.mark.parametrize("m", [2, 3])
+
+
+def run(key, null, predictions, **settings):
+    """Run a test under the lens that suits it."""
+    lens = "strong" if predictions.m == 2 else lens_of(key)
+    settings = {"n_resamples": RESAMPLES, "rng": 7} | settings
+    return ct.test_calibration(None, predictions, test=key, lens=lens, null=null, **settings)
+
+
+def attempt(key, null, predictions):
+    """Return the result, or None and the message where the test is not applicable."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateDataWarning)
+        try:
+            return run(key, null, predictions), ""
+        except NotApplicable as error:
+            return None, str(error)
+
+
+def assert_same_statistic(result, other):
+    """Compare statistics and estimates up to rounding."""
+    assert result.statistic == pytest.approx(other.statistic, rel=1e-9, abs=1e-12)
+    assert result.estimate == pytest.approx(other.estimate, rel=1e-9, abs=1e-12)
+
+
+# ---- registries ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", REGISTRY)
+def test_key_is_the_name_of_the_module(key):
+    """One key names a test everywhere."""
+    module = importlib.import_module(f"caltest.htests.{key.replace('-', '_')}")
+    assert REGISTRY[key] is module.TEST
+    assert REGISTRY[key].key == key
+
+
+@pytest.mark.parametrize("key", NULLS)
+def test_key_of_a_null_is_the_name_of_its_module(key):
+    """As for tests."""
+    assert NULLS[key] is importlib.import_module(f"caltest.nulls.{key.replace('-', '_')}").NULL
+
+
+@pytest.mark.parametrize("key", REGISTRY)
+def test_test_has_a_title_and_nulls(key):
+    """A title is one line; the default null is among the nulls; all nulls exist."""
+    test = REGISTRY[key]
+    assert test.title.strip() == test.title != ""
+    assert "\n" not in test.title
+    assert test.default_null in test.nulls
+    assert set(test.nulls) <= set(NULLS)
+    assert "exact" in test.nulls
+
+
+@pytest.mark.parametrize("key", REGISTRY)
+@pytest.mark.parametrize("null", NULLS)
+def test_null_without_meaning_is_refused_with_alternatives(key, null):
+    """The message lists the nulls that have a meaning."""
+    if null in REGISTRY[key].nulls:
+        return
+    with pytest.raises(NotApplicable, match="'exact'"):
+        run(key, null, predictions_of(2))
+
+
+# ---- results ------------------------------------------------------------------------------------
+
+
+@every_number_of_classes
+@every_test_and_null
+def test_result_is_complete(key, null, m):
+    """A p-value in (0, 1], numbers that are numbers, and forms that can be printed and stored."""
+    result = run(key, null, predictions_of(m))
+    assert 0 < result.pvalue <= 1
+    assert np.isfinite([result.statistic, result.estimate]).all()
+    assert (result.test, result.null) == (key, null)
+    assert result.statistic_name in str(result)
+    assert result.to_json()
+
+
+@every_test_and_null
+def test_same_seed_gives_the_same_pvalue_with_any_number_of_threads(key, null):
+    """Redrawn statistics included."""
+    first, second = (run(key, null, predictions_of(3), n_jobs=jobs) for jobs in (1, 2))
+    assert first.pvalue == second.pvalue
+    assert first.statistic == pytest.approx(second.statistic, rel=1e-12)
+    if NULLS[null].resamples:
+        assert (first.seed, first.n_resamples) == (7, RESAMPLES)
+        np.testing.assert_allclose(first.null_distribution, second.null_distribution, rtol=1e-12)
+
+
+@every_test_and_null
+def test_other_seed_gives_other_resamples(key, null):
+    """The seed reaches the resampling, and the statistic does not depend on it."""
+    first, second = (run(key, null, predictions_of(2), rng=seed) for seed in (1, 2))
+    assert first.statistic == second.statistic
+    if NULLS[null].resamples:
+        assert (first.null_distribution != second.null_distribution).any()
+    else:
+        assert first.pvalue == second.pvalue
+
+
+@every_number_of_classes
+@every_test_and_null
+def test_inputs_are_untouched(key, null, m):
+    """Arrays that could be written to are not."""
+    predictions = predictions_of(m)
+    probs, labels = predictions.probs.copy(), predictions.labels.copy()
+    lens = "strong" if m == 2 else lens_of(key)
+    ct.test_calibration(probs, labels, test=key, lens=lens, null=null, n_resamples=RESAMPLES, rng=0)
+    np.testing.assert_array_equal(probs, predictions.probs)
+    np.testing.assert_array_equal(labels, predictions.labels)
+
+
+@every_number_of_classes
+@every_test_and_null
+def test_permuted_rows_give_the_same_statistic(key, null, m):
+    """The order of the observations carries no information."""
+    if key in DEPENDS_ON_ROWS:
+        pytest.skip(DEPENDS_ON_ROWS[key])
+    predictions = predictions_of(m)
+    order = np.random.default_rng(0).permutation(predictions.n)
+    assert_same_statistic(run(key, null, predictions), run(key, null, predictions.subset(order)))
+
+
+@every_number_of_classes
+@every_test_and_null
+def test_relabelled_classes_give_the_same_statistic(key, null, m):
+    """Neither do the names of the classes, nor the order of the columns."""
+    if (key, m) in DEPENDS_ON_CLASSES:
+        pytest.skip(DEPENDS_ON_CLASSES[key, m])
+    predictions = predictions_of(m)
+    order = np.roll(np.arange(m), 1)
+    place = np.argsort(order)
+    other = ct.Predictions(predictions.probs[:, order], place[predictions.labels])
+    first, second = run(key, null, predictions), run(key, null, other)
+    if REGISTRY[key].with_options({}).alternative == "two-sided":
+        assert abs(first.statistic) == pytest.approx(abs(second.statistic), rel=1e-9)
+    else:
+        assert_same_statistic(first, second)
+
+
+@every_number_of_classes
+@every_test_and_null
+def test_weights_of_one_change_nothing(key, null, m):
+    """Or weights are refused with an alternative."""
+    plain = predictions_of(m)
+    ones = ct.Predictions(plain.probs, plain.labels, sample_weight=np.ones(plain.n))
+    weighted, message = attempt(key, null, ones)
+    if weighted is None:
+        assert "weights" in message
+        assert "; use " in message
+    else:
+        assert_same_statistic(weighted, run(key, null, plain))
+        assert weighted.pvalue == run(key, null, plain).pvalue
+
+
+# ---- degenerate data ----------------------------------------------------------------------------
+
+
+def degenerate(name, m):
+    """Return degenerate predictions and labels."""
+    rng = np.random.default_rng(0)
+    n = {"one observation": 1, "two observations": 2, "two right": 2}.get(name, 30)
+    probs, labels = rng.dirichlet(np.ones(m), n), rng.integers(m, size=n)
+    corners = np.eye(m)[np.arange(n) % m]
+    constant = np.tile(np.arange(1, m + 1) / (m * (m + 1) / 2), (n, 1))
+    return {
+        "one observation": (probs, labels),
+        "two observations": (probs, labels),
+        "two right": (np.eye(m)[:2], np.arange(2)),
+        "constant": (constant, labels),
+        "constant and one class": (constant, np.full(n, m - 1)),
+        "uniform": (np.full((n, m), 1 / m), np.arange(n) % m),
+        "one class": (probs, np.full(n, 0)),
+        "zeros and ones, right": (corners, np.arange(n) % m),
+        "zeros and ones, one wrong": (corners, np.append(1, np.arange(1, n) % m)),
+        "zeros and ones, wrong": (corners, (np.arange(n) + 1) % m),
+        "certain and one class": (np.eye(m)[np.zeros(n, int)], np.full(n, 0)),
+        "certain and wrong": (np.eye(m)[np.zeros(n, int)], np.full(n, 1)),
+        "few predictions": ((constant + corners) / 2, labels),
+        "tiny probabilities": (np.where(corners > 0, 1 - (m - 1) * 1e-300, 1e-300), labels),
+    }[name]
+
+
+NAMES = [
+    "one observation",
+    "two observations",
+    "two right",
+    "constant",
+    "constant and one class",
+    "uniform",
+    "one class",
+    "zeros and ones, right",
+    "zeros and ones, one wrong",
+    "zeros and ones, wrong",
+    "certain and one class",
+    "certain and wrong",
+    "few predictions",
+    "tiny probabilities",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@every_number_of_classes
+@every_test_and_null
+def test_degenerate_data_give_a_defined_answer(key, null, m, name):
+    """A p-value in (0, 1] and no NaN, perhaps with a DegenerateDataWarning, or NotApplicable."""
+    probs, labels = degenerate(name, m)
+    result, message = attempt(key, null, ct.Predictions(probs, labels, classes=np.arange(m)))
+    if result is None:
+        assert "; " in message  # the reason and the alternative
+        return
+    assert 0 < result.pvalue <= 1
+    assert not np.isnan([result.statistic, result.estimate]).any()
+    assert result.null_distribution is None or not np.isnan(result.null_distribution).any()
+    assert "nan" not in str(result).lower()
+    assert result.to_json()
+
+
+@pytest.mark.parametrize("key", REGISTRY)
+def test_exact_null_finds_perfect_predictions_calibrated(key):
+    """Predictions of 0 and 1 that are right: redrawn labels are the same, so p = 1."""
+    predictions = ct.Predictions(np.eye(2)[np.arange(40) % 2], np.arange(40) % 2)
+    result, message = attempt(key, "exact", predictions)
+    assert result.pvalue == 1.0, message
+
+
+@pytest.mark.parametrize("key", REGISTRY)
+def test_exact_null_finds_impossible_labels_uncalibrated(key):
+    """Predictions of 0 that are wrong: no redrawn statistic is as extreme."""
+    predictions = ct.Predictions(np.zeros(40), np.ones(40, int))
+    result, _ = attempt(key, "exact", predictions)
+    two_sided = REGISTRY[key].with_options({}).alternative == "two-sided"
+    assert result.pvalue == pytest.approx((2 if two_sided else 1) / (RESAMPLES + 1))
+
+
+@every_test_and_null
+def test_overwhelming_evidence_gives_no_pvalue_of_zero(key, null):
+    """Where a tail underflows the p-value is the least positive number, and prints as < 1e-04."""
+    event = np.random.default_rng(0).uniform(0.05, 0.4, 2000)
+    labels = (np.arange(2000) % 10 > 0).astype(int)
+    result = run(key, null, ct.Predictions(event, labels))
+    assert 0 < result.pvalue < 0.05

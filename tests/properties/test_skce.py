@@ -1,0 +1,347 @@
+"""Every way to compute the SKCE equals a double loop over explicit m x m kernel matrices."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from caltest import Predictions
+from caltest.kernels import (
+    Diagonal,
+    Exponential,
+    Gaussian,
+    Matern32,
+    Matern52,
+    Product,
+    RationalQuadratic,
+    Scaled,
+    Sum,
+)
+from caltest.lenses import resolve_lens
+from caltest.measures import SKCE, skce
+from caltest.measures.kernel_pairs import LinePairs
+from caltest.nulls import REGISTRY as NULLS
+
+ESTIMATORS = ["unbiased", "biased", "linear", "block"]
+
+# ---- the definitions, as plain as can be --------------------------------------------------------
+
+PROFILES = {
+    Exponential: lambda r: math.exp(-r),
+    Gaussian: lambda r: math.exp(-(r**2) / 2),
+    Matern32: lambda r: (1 + math.sqrt(3) * r) * math.exp(-math.sqrt(3) * r),
+    Matern52: lambda r: (1 + math.sqrt(5) * r + 5 * r**2 / 3) * math.exp(-math.sqrt(5) * r),
+    RationalQuadratic: lambda r: 1 / (1 + r**2 / 2),
+}
+
+
+def log_odds(p):
+    """Return log(p / (1 - p)) of a probability clipped to [2^-52, 1 - 2^-52]."""
+    p = min(max(p, 2.0**-52), 1 - 2.0**-52)
+    return math.log(p) - math.log1p(-p)
+
+
+def chebyshev(s, t):
+    """Return a metric that caltest does not know."""
+    return max(abs(a - b) for a, b in zip(s, t, strict=True))
+
+
+METRICS = {
+    "tv": lambda s, t: sum(abs(s - t)) / 2,
+    "euclidean": lambda s, t: math.sqrt(sum((s - t) ** 2)),
+    "logit": lambda s, t: abs(log_odds(s[1]) - log_odds(t[1])),
+    chebyshev: chebyshev,
+}
+
+
+def scalar_kernel(kernel, probs):
+    """Return kappa(s, t) with the bandwidth rule applied to the rows of probs."""
+    distance, bandwidth = METRICS[kernel.metric], kernel.bandwidth
+    if isinstance(bandwidth, str):
+        distances = [distance(s, t) for s, t in combinations(probs, 2)]
+        bandwidth = {"median": np.median, "mean": np.mean}[bandwidth](distances)
+        if bandwidth == 0:
+            bandwidth = np.mean([d for d in distances if d > 0] or [1.0])
+    return lambda s, t: PROFILES[type(kernel)](distance(s, t) / bandwidth)
+
+
+def h_matrix(predictions, kernel_matrix):
+    """Return h_ij = delta_i' k(p_i, p_j) delta_j, times w_i w_j."""
+    probs, n = predictions.probs, predictions.n
+    weight = np.ones(n) if predictions.sample_weight is None else predictions.sample_weight
+    delta = np.eye(predictions.m)[predictions.labels] - probs
+    h = np.empty((n, n))
+    for i in range(n):
+        for j in range(n):
+            k = kernel_matrix(probs[i], probs[j])
+            h[i, j] = weight[i] * weight[j] * delta[i] @ k @ delta[j]
+    return h, weight
+
+
+def mean_over_pairs(h, weight, *, biased=False):
+    """Return the sum of h over the pairs divided by the sum of w_i w_j over them."""
+    pairs = np.ones_like(h) if biased else 1 - np.eye(len(h))
+    return np.sum(h * pairs) / np.sum(np.outer(weight, weight) * pairs)
+
+
+def estimate(h, weight, estimator, block_size):
+    """Return the estimate of Widmann et al. (2019), table 1."""
+    if estimator in ("unbiased", "biased"):
+        return mean_over_pairs(h, weight, biased=estimator == "biased")
+    size = 2 if estimator == "linear" else block_size
+    blocks = [slice(start, start + size) for start in range(0, len(h) - size + 1, size)]
+    return np.mean([mean_over_pairs(h[b, b], weight[b]) for b in blocks])
+
+
+# ---- kernels, by name ---------------------------------------------------------------------------
+
+FIRST, SECOND = Exponential(0.7), Matern32(0.4, metric="tv")
+
+
+def matrix_kernels(m):
+    """Return matrix-valued kernels for m classes with the scalar kernels and matrices in them."""
+    rng = np.random.default_rng(m)
+    a, b = (factor @ factor.T / m for factor in rng.normal(size=(2, m, m)))
+    low_rank = np.outer(a[0], a[0])
+    units = [np.diag(row) for row in np.eye(m)]
+    alternating = [(FIRST, SECOND)[k % 2] for k in range(m)]
+    return {
+        "matrix": (Scaled(FIRST, a), [((FIRST,), a)]),
+        "low rank": (Scaled(SECOND, low_rank), [((SECOND,), low_rank)]),
+        "diagonal": (
+            Diagonal(alternating),
+            [((k,), unit) for k, unit in zip(alternating, units, strict=True)],
+        ),
+        "sum": (Sum(FIRST, Scaled(SECOND, a)), [((FIRST,), np.eye(m)), ((SECOND,), a)]),
+        "product": (Product(Scaled(FIRST, a), Scaled(SECOND, b)), [((FIRST, SECOND), a * b)]),
+        "scalar product": (Product(FIRST, SECOND), [((FIRST, SECOND), np.eye(m))]),
+    }
+
+
+KERNELS = list(matrix_kernels(2))
+
+
+def matrix_kernel(name, m):
+    """Return the kernel, and the function that gives its m x m matrices."""
+    kernel, terms = matrix_kernels(m)[name]
+    functions = [([scalar_kernel(k, ()) for k in factors], matrix) for factors, matrix in terms]
+    return kernel, lambda s, t: sum(
+        math.prod(kappa(s, t) for kappa in factors) * matrix for factors, matrix in functions
+    )
+
+
+# ---- predictions --------------------------------------------------------------------------------
+
+
+@st.composite
+def rows(draw, m):
+    """Corners of the simplex, rows of simple fractions with zeros, or anything inside."""
+    kind = draw(st.sampled_from(["corner", "fractions", "inside"]))
+    if kind == "corner":
+        return np.eye(m)[draw(st.integers(0, m - 1))]
+    if kind == "fractions":
+        parts = draw(st.lists(st.integers(0, 3), min_size=m, max_size=m).filter(any))
+        return np.array(parts) / sum(parts)
+    return np.random.default_rng(draw(st.integers(0, 1000))).dirichlet(np.full(m, 0.3))
+
+
+@st.composite
+def predictions(draw, classes=(2, 3, 10), *, weighted=False):
+    """Few distinct rows, often repeated, with any labels, those of probability 0 too."""
+    m = draw(st.sampled_from(classes))
+    n = draw(st.integers(2, 9))
+    pool = draw(st.lists(rows(m), min_size=1, max_size=n))
+    probs = [draw(st.sampled_from(pool)) for _ in range(n)]
+    labels = draw(st.lists(st.integers(0, m - 1), min_size=n, max_size=n))
+    weights = st.lists(st.sampled_from([0.5, 1.0, 3.0]), min_size=n, max_size=n)
+    return Predictions(
+        probs, labels, classes=range(m), sample_weight=draw(weights) if weighted else None
+    )
+
+
+def weighted_too(estimator):
+    """Predictions for an estimator: with weights now and then where it takes them."""
+    if estimator in ("unbiased", "biased"):
+        return predictions() | predictions(weighted=True)
+    return predictions()
+
+
+def row_order(bound):
+    """Return the order of the rows of a bound measure: on a line they are sorted."""
+    p = bound.predictions
+    if not isinstance(bound, LinePairs):
+        return np.arange(p.n)
+    if p.sample_weight is not None:
+        return np.argsort(p.probs[:, 1])
+    return np.lexsort((p.labels, p.probs[:, 1]))
+
+
+def bound_rows(bound, labels):
+    """Put rows of labels or counts into the order in which a bound measure keeps its rows."""
+    return np.ascontiguousarray(labels[:, row_order(bound)])
+
+
+# ---- estimators ---------------------------------------------------------------------------------
+
+
+@settings(max_examples=30)
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: getattr(metric, "__name__", metric))
+@pytest.mark.parametrize("kernel", PROFILES, ids=lambda kernel: kernel.__name__)
+@given(data=st.data())
+def test_skce_of_scalar_kernels_equals_a_double_loop(kernel, metric, data):
+    """Every profile over every metric, with every bandwidth rule and estimator."""
+    estimator = data.draw(st.sampled_from(ESTIMATORS))
+    p = data.draw(predictions((2,)) if metric == "logit" else weighted_too(estimator))
+    block_size = data.draw(st.integers(2, p.n))
+    scalar = kernel(data.draw(st.sampled_from(["median", "mean", 0.3, 2.0])), metric)
+    kappa = scalar_kernel(scalar, p.probs)
+    h, weight = h_matrix(p, lambda s, t: kappa(s, t) * np.eye(p.m))
+    measure = SKCE(estimator=estimator, block_size=block_size, kernel=scalar)
+    expected = estimate(h, weight, estimator, block_size)
+    assert measure.bind(p).value() == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+@settings(max_examples=25)
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("name", KERNELS)
+@given(data=st.data())
+def test_skce_of_matrix_kernels_equals_a_double_loop(name, estimator, data):
+    """Every way to make a kernel matrix-valued, with every estimator."""
+    p = data.draw(weighted_too(estimator))
+    block_size = data.draw(st.integers(2, p.n))
+    kernel, kernel_matrix = matrix_kernel(name, p.m)
+    h, weight = h_matrix(p, kernel_matrix)
+    measure = SKCE(estimator=estimator, block_size=block_size, kernel=kernel)
+    expected = estimate(h, weight, estimator, block_size)
+    assert measure.bind(p).value() == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+LENSES = ["strong", "confidence", "classwise", "top-2", "within-top-2", "largest-2", "top-label"]
+
+
+@settings(max_examples=25)
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("lens", LENSES)
+@given(p=predictions((3, 10)))
+def test_skce_under_a_lens_equals_a_double_loop(lens, estimator, p):
+    """The value is that of the predictions as each member of the lens shows them."""
+    found = resolve_lens(lens)
+    expected = []
+    for member in found.members(p):
+        seen = member(p)
+        assume(seen.n > 1 or estimator == "biased")
+        kappa = scalar_kernel(FIRST, seen.probs)
+        h, weight = h_matrix(seen, lambda s, t, kappa=kappa: kappa(s, t) * np.eye(len(s)))
+        expected.append(estimate(h, weight, estimator, 2))
+    value = skce(p, lens=lens, estimator=estimator, kernel=FIRST)
+    np.testing.assert_allclose(np.atleast_1d(value), expected, rtol=1e-12, atol=1e-12)
+    assert np.ndim(value) == found.is_family
+
+
+# ---- what the nulls need ------------------------------------------------------------------------
+
+
+@settings(max_examples=15)
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("name", KERNELS)
+@given(data=st.data())
+def test_values_of_redrawn_labels_equal_those_of_predictions_with_them(name, estimator, data):
+    """A bound measure gives for any labels what the predictions with these labels give."""
+    p = data.draw(weighted_too(estimator))
+    kernel, kernel_matrix = matrix_kernel(name, p.m)
+    labels = np.random.default_rng(data.draw(st.integers(0, 99))).integers(0, p.m, (5, p.n))
+    labels[0] = p.labels
+    expected = []
+    for row in labels:
+        redrawn = Predictions(p.probs, row, classes=p.classes, sample_weight=p.sample_weight)
+        expected.append(estimate(*h_matrix(redrawn, kernel_matrix), estimator, 2))
+    bound = SKCE(estimator=estimator, kernel=kernel).bind(p)
+    values = bound.values(bound_rows(bound, labels.astype(np.uint8)))
+    np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-12)
+
+
+@settings(max_examples=15)
+@pytest.mark.parametrize("kernel", [Exponential, Matern32, Matern52], ids=lambda k: k.__name__)
+@pytest.mark.parametrize("biased", [False, True])
+@given(p=predictions((2,)) | predictions((2,), weighted=True), seed=st.integers(0, 99))
+def test_values_of_redrawn_labels_on_a_line_equal_those_of_predictions_with_them(
+    kernel, biased, p, seed
+):
+    """The recursion agrees with the double loop for any binary labels."""
+    kappa = scalar_kernel(kernel(0.5), p.probs)
+    labels = np.random.default_rng(seed).integers(0, 2, (11, p.n))
+    expected = []
+    for row in labels:
+        redrawn = Predictions(p.probs, row, sample_weight=p.sample_weight)
+        h, weight = h_matrix(redrawn, lambda s, t: kappa(s, t) * np.eye(2))
+        expected.append(mean_over_pairs(h, weight, biased=biased))
+    measure = SKCE(estimator="biased" if biased else "unbiased", kernel=kernel(0.5))
+    bound = measure.bind(p)
+    values = bound.values(bound_rows(bound, labels.astype(np.uint8)))
+    np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-12)
+
+
+@settings(max_examples=25)
+@pytest.mark.parametrize("name", ["line", *KERNELS])
+@given(data=st.data())
+def test_sums_over_pairs_equal_double_loops(name, data):
+    """Row sums leave out the diagonal; weighted sums take the pairs j < i; the diagonal is h_ii."""
+    p = data.draw(predictions((2,)) if name == "line" else predictions())
+    kernel, kernel_matrix = _kernel_or_line(name, p)
+    h, _ = h_matrix(p, kernel_matrix)
+    counts = np.random.default_rng(p.n).integers(0, 4, (3, p.n)).astype(np.uint8)
+    bound = SKCE(kernel=kernel).bind_all_pairs(p)
+    order = row_order(bound)
+    close = {"rtol": 1e-12, "atol": 1e-12}
+    np.testing.assert_allclose(bound.diagonal(), np.diag(h)[order], **close)
+    np.testing.assert_allclose(bound.row_sums(), (h.sum(axis=1) - np.diag(h))[order], **close)
+    expected = [sum(c[i] * c[j] * h[i, j] for i in range(p.n) for j in range(i)) for c in counts]
+    np.testing.assert_allclose(bound.weighted_sums(bound_rows(bound, counts)), expected, **close)
+
+
+@settings(max_examples=25)
+@pytest.mark.parametrize("name", ["line", *KERNELS])
+@given(data=st.data())
+def test_bootstrap_equals_its_formula(name, data):
+    """T' = n^-2 sum_i C_i sum_j (n / (n - 1) (C_j - 1[i = j]) - 2) h_ij, and T, by double loops."""
+    p = data.draw(predictions((2,)) if name == "line" else predictions())
+    kernel, kernel_matrix = _kernel_or_line(name, p)
+    judged = NULLS["bootstrap"].judge(SKCE(kernel=kernel), p, n_resamples=3, seed=p.n, n_jobs=None)
+    bound = SKCE(kernel=kernel).bind_all_pairs(p)
+    order = row_order(bound)
+    h, weight = h_matrix(p, kernel_matrix)
+    h = h[np.ix_(order, order)]
+    expected = [bootstrap_statistic(h, c) for c in _counts(p.n, seed=p.n, size=3)]
+    np.testing.assert_allclose(judged.distribution, expected, rtol=1e-12, atol=1e-12)
+    unbiased = mean_over_pairs(h, weight)
+    observed = p.n / (p.n - 1) * unbiased - mean_over_pairs(h, weight, biased=True)
+    assert judged.statistic == pytest.approx(observed, rel=1e-12, abs=1e-12)
+    assert judged.estimate == pytest.approx(unbiased, rel=1e-12, abs=1e-12)
+
+
+def bootstrap_statistic(h, c):
+    """Return T' for one vector of counts."""
+    n, total = len(h), 0.0
+    for i in range(n):
+        for j in range(n):
+            total += c[i] * (n / (n - 1) * (c[j] - (i == j)) - 2) * h[i, j]
+    return total / n**2
+
+
+def _counts(n, seed, size):
+    """Draw the counts of the first batch of resamples."""
+    (child,) = np.random.SeedSequence(seed).spawn(1)
+    rng = np.random.default_rng(child)
+    return [np.bincount(rng.integers(0, n, n), minlength=n) for _ in range(size)]
+
+
+def _kernel_or_line(name, p):
+    if name != "line":
+        return matrix_kernel(name, p.m)
+    kappa = scalar_kernel(FIRST, p.probs)
+    return FIRST, lambda s, t: kappa(s, t) * np.eye(2)

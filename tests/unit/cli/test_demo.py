@@ -1,0 +1,59 @@
+"""`caltest demo`: what it shows, within 80 columns and on stdout alone."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from caltest.cli.app import run
+
+
+@pytest.fixture(scope="module")
+def printed():
+    """Run the demo once, with few resamples."""
+    with pytest.MonkeyPatch.context() as patch:
+        lines = []
+        patch.setattr("typer.echo", lambda text="", **_options: lines.append(str(text)))
+        assert run(["demo", "--n-resamples", "19"]) == 0
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    "name", ["naive Bayes", "random forest", "logistic regression", "forest + temperature"]
+)
+def test_demo_has_one_line_for_each_model(printed, name):
+    """Accuracy, error and three p-values stand behind the name."""
+    lines = re.findall(rf"^{re.escape(name)}  +(\d.*)$", printed, flags=re.MULTILINE)
+    assert len(lines) == 1
+    assert len(re.findall(r"[\d.e-]+", lines[0])) >= 5
+
+
+def test_demo_says_what_classwise_is(printed):
+    """The one number for ten classes is labelled."""
+    assert "each class by itself; least of 10 Holm-adjusted p-values" in printed
+
+
+def test_demo_shows_a_whole_test(printed):
+    """One full htest block follows the table."""
+    assert "\tExact test of calibration" in printed
+    assert "data:  GaussianNB() (n = 899, m = 10), lens: strong" in printed
+    assert "alternative hypothesis: the predictions are not calibrated" in printed
+
+
+def test_demo_says_what_comes_next(printed):
+    """A command for one's own file and a call in Python."""
+    assert "caltest test predictions.csv --label y --probs p_" in printed
+    assert "ct.test_calibration(model, (X_test, y_test))" in printed
+
+
+def test_demo_fits_80_columns(printed):
+    """No line is wider than a terminal."""
+    assert max(map(len, printed.expandtabs().splitlines())) <= 80
+
+
+def test_demo_rejects_bad_options(caltest):
+    """An illegal option exits with 2 and one line."""
+    finished = caltest("demo", "--seed", "-1")
+    assert (finished.status, finished.out) == (2, "")
+    assert "rng must be None, a non-negative integer" in finished.err

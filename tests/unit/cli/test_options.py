@@ -1,0 +1,47 @@
+"""How the values of options are read."""
+
+from __future__ import annotations
+
+import pytest
+
+from caltest.cli import options
+
+
+def test_names_are_split_at_commas():
+    """Blanks around names and empty names are dropped."""
+    assert options.split("a, b,,c") == ["a", "b", "c"]
+    assert options.split(None) is None
+
+
+def test_comma_within_brackets_belongs_to_a_key():
+    """The class "b,c" has a comma in its name."""
+    assert options.split("strong,classwise[b,c],top-2") == ["strong", "classwise[b,c]", "top-2"]
+
+
+def test_keys_come_from_repeated_and_joined_values():
+    """--lens a --lens b,c gives three lenses, no --lens the default."""
+    assert options.split_keys(["a", "b,c"], "strong") == ["a", "b", "c"]
+    assert options.split_keys([], "strong") == options.split_keys(None, "strong") == ["strong"]
+
+
+@pytest.mark.parametrize(
+    ("value", "parsed"), [(None, None), ("p_", "p_"), ("a,b", ["a", "b"]), ("a b", "a b")]
+)
+def test_probs_are_a_prefix_or_names(value, parsed):
+    """Only a comma makes a list of names."""
+    assert options.parse_probs(value) == parsed
+
+
+@pytest.mark.parametrize(
+    ("value", "parsed"),
+    [
+        (None, None),
+        ("cat,dog", ["cat", "dog"]),
+        ("1,2,-3,0", [1, 2, -3, 0]),
+        ("01,2", ["01", "2"]),
+        ("1,cat", ["1", "cat"]),
+    ],
+)
+def test_classes_are_integers_where_all_are_written_so(value, parsed):
+    """A leading zero makes a name, for 01 and 1 may be two classes."""
+    assert options.parse_classes(value) == parsed

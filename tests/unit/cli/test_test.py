@@ -1,0 +1,190 @@
+"""`caltest test FILE`: options, formats, exit statuses, bad files."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+
+import caltest as package
+from caltest.errors import DegenerateDataWarning
+
+QUICK = ("--label", "y", "--n-resamples", "19", "--seed", "1")
+
+
+def test_result_is_that_of_python(caltest, predictions_csv):
+    """The command line prints what `test_calibration` returns."""
+    predictions = package.Predictions.read(predictions_csv, label="y", probs="p_")
+    expected = package.test_calibration(None, predictions, n_resamples=19, rng=1)
+    finished = caltest("test", predictions_csv, *QUICK, "--probs", "p_")
+    assert finished == (0, str(expected), "")
+
+
+def test_probs_may_be_names(caltest, predictions_csv):
+    """A prefix and the names of its columns give the same result."""
+    by_prefix = caltest("test", predictions_csv, *QUICK, "--probs", "p_")
+    by_names = caltest("test", predictions_csv, *QUICK, "--probs", "p_ant,p_bee,p_cat")
+    assert by_names == by_prefix
+
+
+def test_several_lenses_make_a_table(caltest, predictions_csv):
+    """--lens is repeatable, takes commas, and families give a row for each class."""
+    arguments = ("--lens", "strong,confidence", "--lens", "classwise", "--format", "json")
+    finished = caltest("test", predictions_csv, *QUICK, "--probs", "p_", *arguments)
+    lenses = [row["lens"] for row in json.loads(finished.out)["rows"]]
+    classwise = [f"classwise[{name}]" for name in ("ant", "bee", "cat")]
+    assert lenses == ["strong", "confidence", *classwise]
+
+
+def test_by_tests_each_group(caltest, predictions_csv):
+    """A column splits the rows into groups."""
+    arguments = ("--probs", "p_", "--by", "ward", "--format", "json")
+    finished = caltest("test", predictions_csv, *QUICK, *arguments)
+    rows = json.loads(finished.out)["rows"]
+    assert [(row["group"], row["n"]) for row in rows] == [("A", 4), ("B", 4)]
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("text", "\n\tExact test of calibration"),
+        ("json", '{\n  "test": "skce"'),
+        ("markdown", "**Exact test of calibration"),
+        ("csv", "data_name,group,test"),
+        ("html", '<div class="caltest">'),
+        ("latex", "\\begin{table}"),
+    ],
+)
+def test_format_is_chosen_by_name(caltest, predictions_csv, name, start):
+    """Every format starts as it should and ends with a line break."""
+    finished = caltest("test", predictions_csv, *QUICK, "--probs", "p_", "--format", name)
+    assert finished.out.startswith(start)
+    assert finished.out.endswith("\n")
+    assert finished.err == ""
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".json", ".md", ".csv", ".html", ".tex"])
+def test_output_goes_to_a_file_in_the_format_of_its_suffix(
+    caltest, predictions_csv, tmp_path, suffix
+):
+    """With --output nothing is left for stdout."""
+    path = tmp_path / f"result{suffix}"
+    finished = caltest("test", predictions_csv, *QUICK, "--probs", "p_", "-o", path)
+    assert finished == (0, "", "")
+    names = {".txt": "text", ".md": "markdown", ".tex": "latex"}
+    arguments = ("--format", names.get(suffix, suffix[1:]))
+    assert path.read_text() == caltest("test", predictions_csv, *QUICK, *arguments).out
+
+
+def test_rejection_fails_only_on_request(caltest, wrong_csv):
+    """--level alone prints the verdict; with --fail it is the exit status."""
+    arguments = ("test", wrong_csv, *QUICK, "--probs", "p_", "--level", "0.05")
+    assert caltest(*arguments).status == 0
+    failed = caltest(*arguments, "--fail")
+    assert failed.status == 1
+    assert "at level 0.05: calibration is rejected" in failed.out
+    assert failed.err == ""
+
+
+def test_no_rejection_does_not_fail(caltest, predictions_csv):
+    """Status 0 where calibration is not rejected."""
+    arguments = ("--probs", "p_", "--level", "0.05", "--fail")
+    finished = caltest("test", predictions_csv, *QUICK, *arguments)
+    assert finished.status == 0
+    assert "not rejected" in finished.out
+
+
+def test_rejection_of_a_table_is_by_adjusted_pvalues(caltest, wrong_csv):
+    """Two p-values of 1/20 reject at 0.05 by themselves and not after Bonferroni."""
+    arguments = ("test", wrong_csv, *QUICK, "--lens", "strong,confidence", "--level", "0.05")
+    assert caltest(*arguments, "--fail", "--correction", "none").status == 1
+    assert caltest(*arguments, "--fail", "--correction", "bonferroni").status == 0
+
+
+def test_classes_name_the_columns(caltest, tmp_path):
+    """Labels 1 and 2 with columns of other names need --classes."""
+    path = tmp_path / "a.csv"
+    path.write_text("y,a,b\n1,0.5,0.5\n2,0.5,0.5\n1,0.4,0.6\n2,0.1,0.9\n")
+    arguments = ("--probs", "a,b", "--lens", "classwise", "--format", "json")
+    finished = caltest("test", path, *QUICK, *arguments, "--classes", "1,2")
+    rows = json.loads(finished.out)["rows"]
+    assert [row["lens"] for row in rows] == ["classwise[1]", "classwise[2]"]
+
+
+def test_logits_and_renormalize_are_passed_on(caltest, tmp_path):
+    """Scores and rounded probabilities are read only where the user says so."""
+    scores, rounded = tmp_path / "scores.csv", tmp_path / "rounded.csv"
+    scores.write_text("y,p_a,p_b\n" + "a,2.0,-1.0\nb,-3.0,0.5\n" * 4)
+    rounded.write_text("y,p_a,p_b\n" + "a,0.662,0.333\nb,0.332,0.664\n" * 4)
+    for path, option in ((scores, "--logits"), (rounded, "--renormalize")):
+        refused = caltest("test", path, *QUICK)
+        assert (refused.status, refused.err.count("\n")) == (2, 1)
+        assert caltest("test", path, *QUICK, option).status == 0
+
+
+def test_quiet_silences_warnings(caltest, predictions_csv, monkeypatch, make_test):
+    """A warning is one line on stderr, and none with --quiet."""
+
+    def warn(*_arguments, **_options):
+        warnings.warn("a warning", DegenerateDataWarning, stacklevel=1)
+        return make_test()
+
+    monkeypatch.setattr(package, "test_calibration", warn, raising=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        loud = caltest("test", predictions_csv, *QUICK)
+        quiet = caltest("test", predictions_csv, *QUICK, "--quiet")
+    assert loud.err == "caltest: warning: a warning\n"
+    assert (quiet.err, quiet.out) == ("", loud.out)
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "message"),
+    [
+        ("y,p_a,p_b\na,1.2,-0.2\n", (), r"probs must lie in [0, 1]; got 1.2 at row 0"),
+        ("y,p_a,p_b\na,0.5,0.5\nb,0.5,0.1\n", (), "at row 1"),
+        ("y,p_a,p_b\na,0.5,0.5\nb,,0.5\n", (), "at row 1"),
+        ("y,p_a,p_b\na,0.5,0.5\nc,0.5,0.5\n", (), "'c'"),
+        ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("--lens", "stong"), "did you mean 'strong'?"),
+        ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("--test", "scke"), "did you mean 'skce'?"),
+        ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("--null", "exakt"), "did you mean 'exact'?"),
+        ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("--probs", "q_"), "q_"),
+        ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("--by", "ward"), "ward"),
+        ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("--level", "5"), "level must lie strictly between"),
+        ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("--format", "txt"), "--format must be one of"),
+        ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("-o", "no/such/file"), "--output must be a file in"),
+        ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("--correction", "home"), "did you mean 'hommel'?"),
+        ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("-o", "/"), "--output must be a file in a folder"),
+        ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("--lens", ","), "lens must name at least one"),
+        ("y,p_a,p_b\n", (), "at least one row"),
+        ("", (), "empty CSV"),
+    ],
+)
+def test_bad_input_is_one_line(caltest, tmp_path, content, arguments, message):
+    """Status 2, nothing on stdout, one line on stderr that names the mistake."""
+    path = tmp_path / "mistake.csv"
+    path.write_text(content)
+    finished = caltest("test", path, *QUICK, *arguments)
+    assert (finished.status, finished.out) == (2, "")
+    assert message in finished.err
+    assert finished.err.startswith("caltest: ")
+    assert finished.err.count("\n") == 1
+
+
+def test_missing_file_is_one_line(caltest, tmp_path):
+    """The message names the file."""
+    finished = caltest("test", tmp_path / "nothing.csv", *QUICK)
+    assert (finished.status, finished.out) == (2, "")
+    assert "nothing.csv" in finished.err
+    assert finished.err.count("\n") == 1
+
+
+def test_binary_file_is_one_line(caltest, tmp_path):
+    """A file that is no table is the user's mistake, not a crash."""
+    path = tmp_path / "noise.parquet"
+    path.write_bytes(np.random.default_rng(1).bytes(1000))
+    finished = caltest("test", path, *QUICK)
+    assert (finished.status, finished.out) == (2, "")
+    assert finished.err.count("\n") == 1

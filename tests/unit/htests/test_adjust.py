@@ -1,0 +1,43 @@
+"""Multiple testing: the methods of statsmodels by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from caltest.htests.adjust import METHODS, adjusted_pvalues
+
+PVALUES = [0.01, 0.04, 0.03]
+
+
+@pytest.mark.parametrize(
+    ("correction", "expected"),
+    [
+        ("holm", [0.03, 0.06, 0.06]),
+        ("bonferroni", [0.03, 0.12, 0.09]),
+        ("fdr_bh", [0.03, 0.04, 0.04]),
+        ("none", PVALUES),
+    ],
+)
+def test_adjusted_pvalues_equal_those_by_hand(correction, expected):
+    """Times 3, 2, 1 from the smallest (Holm) and times 3, 3/2, 1 (Benjamini, Hochberg)."""
+    adjusted, name = adjusted_pvalues(PVALUES, correction)
+    np.testing.assert_allclose(adjusted, expected, rtol=1e-12)
+    assert name == correction
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_adjusted_pvalues_are_no_smaller(method):
+    """Every method that is offered works, keeps to [0, 1] and never lowers a p-value."""
+    pvalues = [0.001, 1.0, 0.2, 0.2, 0.04]
+    adjusted, _ = adjusted_pvalues(pvalues, method)
+    if method not in {"fdr_tsbh", "fdr_tsbky"}:  # adaptive: they estimate the true nulls
+        assert (adjusted >= np.array(pvalues) - 1e-15).all()
+    assert ((adjusted >= 0) & (adjusted <= 1)).all()
+
+
+def test_adjusted_pvalues_of_none_are_the_pvalues():
+    """None is another word for "none"."""
+    adjusted, name = adjusted_pvalues(PVALUES, None)
+    assert adjusted.tolist() == PVALUES
+    assert name == "none"

@@ -1,0 +1,248 @@
+"""`test_calibration`: one result or a table, seeds, groups, progress, warnings, errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from caltest import (
+    DegenerateDataWarning,
+    HTest,
+    HTestTable,
+    InvalidInput,
+    NotApplicable,
+    Predictions,
+)
+from caltest import test_calibration as calibration_test
+from caltest.datasets import generative_model
+from caltest.kernels import Exponential
+from caltest.lenses import Confidence
+from caltest.measures import SKCE, skce
+
+
+@pytest.fixture(scope="module")
+def predictions():
+    """Return a small data set of M2 in three groups."""
+    plain = generative_model("M2", n=60, m=3, rng=0)
+    return Predictions(plain.probs, plain.labels, groups=np.repeat(["a", "b", "c"], 20))
+
+
+def run(predictions, **options):
+    """Test with few resamples and a fixed seed."""
+    return calibration_test(None, predictions, **({"n_resamples": 39, "rng": 7} | options))
+
+
+# ---- what comes back ----------------------------------------------------------------------------
+
+
+def test_one_test_gives_a_result_with_its_settings(predictions):
+    """Every number that is needed to repeat the test is in the result."""
+    result = run(predictions, kernel=Exponential(0.5))
+    assert isinstance(result, HTest)
+    assert (result.test, result.lens, result.null) == ("skce", "strong", "exact")
+    assert (result.n, result.m, result.n_resamples, result.seed) == (60, 3, 39, 7)
+    assert result.parameters["bandwidth"] == 0.5
+    assert result.null_distribution.size == 39
+    assert result.estimate == pytest.approx(skce(predictions, kernel=Exponential(0.5)), rel=1e-12)
+
+
+def test_null_that_draws_nothing_has_no_seed(predictions):
+    """B and the seed would mean nothing."""
+    result = run(predictions, null="distribution-free")
+    assert result.n_resamples is None
+    assert result.seed is None
+    assert result.null_distribution is None
+
+
+def test_estimate_and_statistic_differ_where_the_null_has_its_own(predictions):
+    """The asymptotic test judges z and reports the SKCE."""
+    result = run(predictions, test="skce-linear", null="asymptotic")
+    assert (result.statistic_name, result.estimate_name) == ("z", "SKCE")
+    assert result.estimate == skce(predictions, estimator="linear")
+    assert result.estimate != result.statistic
+
+
+@pytest.mark.parametrize(
+    ("options", "rows"),
+    [
+        ({"lens": ["strong", "confidence"]}, ["strong", "confidence"]),
+        ({"lens": "classwise"}, ["classwise[0]", "classwise[1]", "classwise[2]"]),
+        ({"test": ["skce", "skce-linear"]}, ["strong", "strong"]),
+        ({"lens": ("strong", Confidence()), "test": ["skce"]}, ["strong", "confidence"]),
+        ({"by": True}, ["strong"] * 3),
+    ],
+)
+def test_several_tests_lenses_or_groups_give_a_table(options, rows, predictions):
+    """A row for each, in the order of the call; a family is several lenses."""
+    table = run(predictions, **options)
+    assert isinstance(table, HTestTable)
+    assert [row.lens for row in table] == rows
+
+
+def test_table_has_every_combination(predictions):
+    """Groups, then tests, then lenses."""
+    table = run(predictions, by=True, test=["skce", "skce-linear"], lens=["strong", "confidence"])
+    rows = [(row.group, row.test, row.lens) for row in table]
+    lenses = ["strong", "confidence"]
+    assert rows == [(g, t, k) for g in "abc" for t in ("skce", "skce-linear") for k in lenses]
+
+
+def test_row_of_a_table_is_the_test_by_itself(predictions):
+    """Every row has the seed of the call, so that it can be repeated alone."""
+    table = run(predictions, lens=["strong", "confidence"])
+    for row in table:
+        assert row.pvalue == run(predictions, lens=row.lens).pvalue
+
+
+def test_group_is_tested_by_itself(predictions):
+    """A row has the p-value of the subset, whether the groups are given or the Predictions' own."""
+    part = predictions.subset(predictions.groups == "b")
+    own = run(predictions, by=True)
+    given = run(Predictions(predictions.probs, predictions.labels), by=predictions.groups)
+    assert own[1].group == given[1].group == "b"
+    assert own[1].pvalue == given[1].pvalue == run(part).pvalue
+
+
+def test_table_is_adjusted_by_holm_unless_told_otherwise(predictions):
+    """The smallest of two p-values is doubled."""
+    table = run(predictions, lens=["strong", "confidence"])
+    plain = run(predictions, lens=["strong", "confidence"], correction=None)
+    smallest = np.argmin(table.pvalues)
+    assert table.adjusted[smallest] == pytest.approx(2 * table.pvalues[smallest])
+    np.testing.assert_array_equal(plain.adjusted, plain.pvalues)
+
+
+def test_level_reaches_every_row(predictions):
+    """The verdict is asked of the result, and needs the level that was given."""
+    assert run(predictions, level=0.05).rejected
+    assert all(row.level == 0.01 for row in run(predictions, lens="classwise", level=0.01))
+    with pytest.raises(InvalidInput, match="level"):
+        _ = run(predictions).rejected
+
+
+# ---- data ---------------------------------------------------------------------------------------
+
+
+def test_model_and_data_may_be_given_in_any_form(predictions):
+    """Arrays, a function, a Predictions in either place: the same test."""
+    probs, labels = predictions.probs, predictions.labels
+    options = {"n_resamples": 39, "rng": 7}
+    pvalues = {
+        calibration_test(probs, labels, **options).pvalue,
+        calibration_test(lambda rows: probs[rows], (np.arange(60), labels), **options).pvalue,
+        calibration_test(None, predictions, **options).pvalue,
+        calibration_test(predictions, **options).pvalue,
+    }
+    assert len(pvalues) == 1
+
+
+def test_binary_probabilities_may_be_one_column():
+    """(n,) is P(Y = 1)."""
+    event = np.random.default_rng(0).random(30)
+    labels = np.random.default_rng(1).integers(0, 2, 30)
+    options = {"n_resamples": 39, "rng": 7}
+    one = calibration_test(event, labels, **options)
+    two = calibration_test(np.column_stack([1 - event, event]), labels, **options)
+    assert one.pvalue == two.pvalue
+    assert one.m == 2
+
+
+def test_lens_does_not_change_the_number_of_classes_shown(predictions):
+    """The print says what data came in; the lens says how it is seen."""
+    assert run(predictions, lens="confidence").m == 3
+
+
+# ---- seeds and progress -------------------------------------------------------------------------
+
+
+def test_no_seed_gives_one_that_repeats_the_test(predictions):
+    """Without rng the result holds a fresh seed."""
+    first, second = run(predictions, rng=None), run(predictions, rng=None)
+    assert first.seed != second.seed
+    again = run(predictions, rng=first.seed)
+    np.testing.assert_array_equal(again.null_distribution, first.null_distribution)
+
+
+def test_generator_is_advanced(predictions):
+    """Two calls with one generator have different seeds, and a new one repeats both."""
+    seeds = []
+    for _ in range(2):
+        rng = np.random.default_rng(3)
+        seeds.append([run(predictions, rng=rng).seed for _ in range(2)])
+    assert seeds[0] == seeds[1]
+    assert seeds[0][0] != seeds[0][1]
+
+
+def test_progress_counts_the_rows(predictions):
+    """It is called after each row with the rows done and the rows in all."""
+    calls = []
+    run(predictions, lens="classwise", progress=lambda *done: calls.append(done))
+    assert calls == [(1, 3), (2, 3), (3, 3)]
+
+
+# ---- warnings and errors ------------------------------------------------------------------------
+
+
+def test_degenerate_data_warn_where_the_caller_stands():
+    """The warning names the line of the call, and the result keeps it as a note."""
+    with pytest.warns(DegenerateDataWarning, match="all predictions are equal") as caught:
+        result = calibration_test([[0.5, 0.5]] * 4, [0, 0, 1, 1], n_resamples=19, rng=0)
+    assert caught[0].filename == __file__
+    assert "all predictions are equal" in result.notes[-1]
+
+
+def test_measure_function_warns_where_the_caller_stands():
+    """So does the value without a test."""
+    with pytest.warns(DegenerateDataWarning, match="all predictions are equal") as caught:
+        skce([[0.5, 0.5]] * 4, [0, 0, 1, 1])
+    assert caught[0].filename == __file__
+
+
+def test_row_that_does_not_apply_is_left_out_of_a_table():
+    """A class that is predicted once has no pair; the other rows stand, and a warning says so."""
+    probs = np.array([[0.8, 0.2]] * 3 + [[0.6, 0.4]] * 3 + [[0.3, 0.7]])
+    with pytest.warns(DegenerateDataWarning, match="top-label.1. is left out .* two observations"):
+        table = calibration_test(probs, [0, 1, 0, 1, 0, 1, 1], lens="top-label", rng=0)
+    assert [row.lens for row in table] == ["top-label[0]"]
+
+
+def test_single_test_that_does_not_apply_is_an_error():
+    """There is nothing else to show."""
+    with pytest.raises(NotApplicable, match="at least two observations"):
+        calibration_test([[0.8, 0.2]], [0])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"test": "skcee"}, "test must be one of .* did you mean 'skce'"),
+        ({"test": SKCE}, "test must be one of"),
+        ({"lens": "strongg"}, "lens must be one of .* did you mean 'strong'"),
+        ({"null": "exat"}, "null must be one of .* did you mean 'exact'"),
+        ({"correction": "bonferoni"}, "correction must be one of .* did you mean 'bonferroni'"),
+        ({"n_resamples": 0}, "n_resamples must be an integer of at least 1; got 0"),
+        ({"n_resamples": 99.0}, "n_resamples must be an integer of at least 1; got 99.0"),
+        ({"rng": -1}, "rng must be None, a non-negative integer"),
+        ({"rng": "7"}, "rng must be None, a non-negative integer"),
+        ({"level": 5}, "level must lie strictly between 0 and 1; got 5"),
+        ({"bandwidth": 1.0}, "got 'bandwidth'; use block_size, estimator, kernel"),
+        ({"test": "skce-linear", "estimator": "biased"}, "got 'estimator'; use block_size, kernel"),
+    ],
+)
+def test_bad_options_are_refused(options, message, predictions):
+    """The error names the argument, the rule and the value, before anything is computed."""
+    with pytest.raises(InvalidInput, match=message):
+        run(predictions, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"null": "asymptotic"}, "null 'asymptotic' has no meaning for .*; use one of 'exact', "),
+        ({"test": "skce-linear", "null": "bootstrap"}, "null 'bootstrap' has no meaning"),
+    ],
+)
+def test_null_without_meaning_is_refused(options, message, predictions):
+    """The error lists the nulls of the test."""
+    with pytest.raises(NotApplicable, match=message):
+        run(predictions, **options)

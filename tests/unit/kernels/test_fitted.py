@@ -1,0 +1,200 @@
+"""Fitted kernels: values by tiles and by pairs, coordinates, and what the print is told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from caltest.errors import InvalidInput, NotApplicable
+from caltest.kernels import (
+    Diagonal,
+    Exponential,
+    FittedKernel,
+    Gaussian,
+    Matern32,
+    Product,
+    RationalQuadratic,
+    Scaled,
+    Sum,
+    fitted,
+)
+from caltest.kernels.fitted import COLUMNS, ROWS, tile_groups
+
+LOGIT_CLIP = 2.0**-52
+
+
+def log_odds(p):
+    """Return log(p / (1 - p)), clipped next to 0 and 1."""
+    p = min(max(p, LOGIT_CLIP), 1 - LOGIT_CLIP)
+    return np.log(p / (1 - p))
+
+
+def chebyshev(s, t):
+    """Return a metric that caltest does not know."""
+    return np.abs(s - t).max()
+
+
+METRICS = {
+    "tv": ("tv", lambda s, t: np.abs(s - t).sum() / 2),
+    "euclidean": ("euclidean", lambda s, t: np.sqrt(((s - t) ** 2).sum())),
+    "logit": ("logit", lambda s, t: abs(log_odds(s[1]) - log_odds(t[1]))),
+    "callable": (chebyshev, chebyshev),
+}
+
+
+def predictions(m, n=9):
+    """Return predictions with a tie and two corners of the simplex."""
+    probs = np.random.default_rng(m).dirichlet(np.ones(m), n)
+    probs[1], probs[2], probs[3] = probs[0], np.eye(m)[0], np.eye(m)[1]
+    return probs
+
+
+@pytest.mark.parametrize("bandwidth", ["median", 0.3])
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("m", [2, 3, 10])
+def test_tile_and_pairs_equal_the_definition(m, name, bandwidth):
+    """kappa(s, t) is the profile of the distance over the bandwidth, however it is taken."""
+    if name == "logit" and m > 2:
+        pytest.skip("the logit distance needs two classes")
+    metric, distance = METRICS[name]
+    probs = predictions(m)
+    (scalar,) = FittedKernel(Scaled(Matern32(bandwidth, metric)), probs).scalars
+    expected = np.array([[distance(s, t) for t in probs] for s in probs]) / scalar.bandwidth
+    expected = (1 + 3**0.5 * expected) * np.exp(-(3**0.5) * expected)
+    left, right = np.indices(expected.shape).reshape(2, -1)
+    np.testing.assert_allclose(scalar.pairs(left, right), expected.ravel(), rtol=1e-12)
+    lower = np.tri(len(probs), dtype=bool)
+    np.testing.assert_allclose(scalar.tile(0, 9, 0, 9)[lower], expected[lower], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("m", [2, 3])
+def test_cross_equals_pairs_with_other_points(m, name):
+    """Kernel values between rows and other points have the bandwidth of the rows."""
+    if name == "logit" and m > 2:
+        pytest.skip("the logit distance needs two classes")
+    probs = predictions(m)
+    kernel = Product(Exponential(0.5), Gaussian(0.4, METRICS[name][0]))
+    (term,) = FittedKernel(kernel, probs).terms
+    left, right = np.indices((9, 9)).reshape(2, -1)
+    expected = term.pairs(left, right).reshape(9, 9)
+    np.testing.assert_allclose(term.cross(probs, slice(2, 7)), expected[2:7], rtol=1e-12)
+
+
+def test_term_multiplies_its_factors():
+    """A product of scalar kernels has the product of their values."""
+    probs = predictions(3)
+    (term,) = FittedKernel(Product(Exponential(0.5), Gaussian(0.4)), probs).terms
+    first, second = term.factors
+    np.testing.assert_allclose(
+        term.tile(4, 9, 0, 4), first.tile(4, 9, 0, 4) * second.tile(4, 9, 0, 4)
+    )
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3, 4])
+def test_projection_gives_the_quadratic_form(rank):
+    """z_u . z_v = u' A v, whatever the rank of A, with as many columns as A has rank."""
+    factor = np.random.default_rng(rank).normal(size=(4, rank))
+    matrix = factor @ factor.T
+    (term,) = FittedKernel(Scaled(Exponential(), matrix), predictions(4)).terms
+    rows = np.random.default_rng(5).normal(size=(6, 4))
+    z = term.project(rows)
+    assert z.shape == (6, rank)
+    np.testing.assert_allclose(z @ z.T, rows @ matrix @ rows.T, atol=1e-12)
+
+
+def test_projection_of_the_identity_copies_nothing():
+    """A separable kernel kappa I costs no product."""
+    (term,) = FittedKernel(Scaled(Exponential()), predictions(4)).terms
+    rows = np.ones((2, 4))
+    assert term.project(rows) is rows
+
+
+@pytest.mark.parametrize("n", [1, ROWS, ROWS + 1, COLUMNS + 3 * ROWS + 5])
+@pytest.mark.parametrize("m", [2, 1000])
+def test_tiles_cover_every_pair_once(n, m):
+    """Each (i, j) with j < i lies in exactly one tile, and no tile is larger than it may be."""
+    covered = np.zeros((n, n), dtype=int)
+    for (tiles,) in tile_groups(n, m):
+        for i0, i1, j0, j1 in tiles:
+            assert i1 - i0 <= ROWS
+            assert j1 - j0 <= COLUMNS
+            covered[i0:i1, j0:j1] += 1
+    assert (covered[np.tri(n, dtype=bool)] == 1).all()
+    assert (covered <= 1).all()
+
+
+def test_equal_scalar_kernels_are_fitted_once():
+    """A diagonal of equal kernels takes one bandwidth."""
+    kernel = FittedKernel(Diagonal([Exponential(), Exponential(), Gaussian()]), predictions(3))
+    assert len(kernel.scalars) == 2
+    assert len(kernel.terms) == 3
+
+
+def test_distances_do_not_depend_on_threads():
+    """The bandwidth is the same for any number of jobs."""
+    probs = np.random.default_rng(0).dirichlet(np.ones(10), 1500)
+    one, two = (FittedKernel(Scaled(Exponential()), probs, n_jobs) for n_jobs in (1, 2))
+    assert one.scalars[0].bandwidth == two.scalars[0].bandwidth
+
+
+@pytest.mark.parametrize(
+    ("kernel", "bandwidth", "rule"),
+    [
+        (Scaled(Exponential(0.7)), 0.7, "given"),
+        (Sum(Exponential(0.7), Gaussian(2)), (0.7, 2.0), "given"),
+    ],
+)
+def test_parameters_hold_bandwidths_as_numbers(kernel, bandwidth, rule):
+    """One kernel has one number, several have a tuple."""
+    parameters = FittedKernel(kernel, predictions(3)).parameters
+    assert parameters == {"kernel": str(kernel), "bandwidth": bandwidth, "bandwidth rule": rule}
+
+
+def test_parameters_name_the_rules():
+    """The print says where a bandwidth comes from, and when from a sample of pairs."""
+    kernel = Sum(Exponential(), Gaussian("mean"), Matern32(1.0))
+    assert (
+        FittedKernel(kernel, predictions(3)).parameters["bandwidth rule"] == "median, mean, given"
+    )
+    many = np.random.default_rng(0).dirichlet(np.ones(2), 2001)
+    rule = FittedKernel(Scaled(Exponential()), many).parameters["bandwidth rule"]
+    assert rule == "median of 1,000,000 sampled pairs"
+
+
+def test_notes_name_kernels_that_may_be_indefinite():
+    """Only those that are not known to be positive semi-definite are named, once."""
+    doubtful = RationalQuadratic(0.5, "tv")
+    kernel = Sum(Exponential(), doubtful, Scaled(doubtful))
+    (note,) = FittedKernel(kernel, predictions(3)).notes
+    assert note.startswith("rational quadratic of total variation, alpha = 1 is not known to be")
+    assert FittedKernel(kernel, predictions(2)).notes == ()
+
+
+def test_equal_predictions_are_degenerate():
+    """The kernel says that it has taken bandwidth 1.0; a given bandwidth needs no remark."""
+    probs = np.full((3, 2), 0.5)
+    (message,) = FittedKernel(Scaled(Exponential()), probs).degenerate
+    assert "all predictions are equal" in message
+    assert FittedKernel(Scaled(Exponential(1.0)), probs).degenerate == ()
+
+
+def test_logit_distance_needs_two_classes():
+    """The error names the lenses that have them."""
+    with pytest.raises(NotApplicable, match="needs two classes, and these predictions have 3"):
+        FittedKernel(Scaled(Exponential(metric="logit")), predictions(3))
+
+
+def test_callable_metric_takes_a_bounded_number_of_predictions(monkeypatch):
+    """It keeps n x n distances, which has its price."""
+    monkeypatch.setattr(fitted, "CALLABLE_UP_TO", 8)
+    with pytest.raises(NotApplicable, match="takes n up to 8; n is 9; use metric='tv'"):
+        FittedKernel(Scaled(Exponential(metric=chebyshev)), predictions(3))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0])
+def test_callable_metric_must_be_a_distance(value):
+    """nan, infinite and negative distances are refused."""
+    kernel = Scaled(Exponential(metric=lambda *_: value))
+    with pytest.raises(InvalidInput, match="metric must return finite distances >= 0"):
+        FittedKernel(kernel, predictions(3))

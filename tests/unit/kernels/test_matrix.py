@@ -1,0 +1,156 @@
+"""Matrix-valued kernels are sums of kappa(s, t) A."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from caltest.errors import InvalidInput
+from caltest.kernels import (
+    Diagonal,
+    Exponential,
+    Gaussian,
+    Product,
+    Scaled,
+    Sum,
+    as_matrix_kernel,
+)
+
+E, G = Exponential(1.0), Gaussian(2.0)
+A = np.array([[2.0, 1.0], [1.0, 3.0]])
+B = np.array([[1.0, -0.5], [-0.5, 1.0]])
+
+
+def written_out(kernel, m=2):
+    """Return the terms as (factors, matrix as nested lists)."""
+    return [(term.factors, term.matrix.tolist()) for term in kernel.terms(m)]
+
+
+def test_scaled_is_the_identity_by_default():
+    """A scalar kernel alone stands for kappa I, for any number of classes."""
+    assert written_out(Scaled(E), 3) == [((E,), np.eye(3).tolist())]
+    assert Scaled(E).terms(3)[0].is_identity
+
+
+def test_scaled_keeps_its_matrix():
+    """The term has the matrix that was given, and the given array stays the caller's."""
+    given = A.copy()
+    kernel = Scaled(E, given)
+    given[0, 0] = -100.0
+    assert written_out(kernel) == [((E,), A.tolist())]
+    assert not kernel.terms(2)[0].is_identity
+
+
+def test_diagonal_has_a_term_for_each_class():
+    """The k-th kernel sits at entry (k, k)."""
+    units = [[[1.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]]
+    assert written_out(Diagonal([E, G])) == [((E,), units[0]), ((G,), units[1])]
+
+
+def test_sum_has_the_terms_of_all():
+    """A scalar kernel in a sum stands for kappa I."""
+    assert written_out(Sum(E, Scaled(G, A))) == [((E,), np.eye(2).tolist()), ((G,), A.tolist())]
+
+
+def test_product_of_matrix_kernels_is_elementwise():
+    """Factors are multiplied, and the matrices entry by entry."""
+    assert written_out(Product(Scaled(E, A), Scaled(G, B))) == [((E, G), (A * B).tolist())]
+
+
+def test_product_with_a_scalar_kernel_multiplies_every_entry():
+    """A scalar kernel is no kappa I here: it leaves the entries off the diagonal."""
+    assert written_out(Product(E, Scaled(G, A))) == [((E, G), A.tolist())]
+
+
+def test_product_of_scalar_kernels_is_a_multiple_of_the_identity():
+    """Without a matrix kernel the product is kappa_1 kappa_2 I."""
+    assert written_out(Product(E, G)) == [((E, G), np.eye(2).tolist())]
+
+
+def test_product_distributes_over_sums():
+    """A product of sums has a term for each choice of summands."""
+    kernel = Product(Sum(Scaled(E, A), Scaled(G, B)), Scaled(E, B))
+    assert written_out(kernel) == [((E, E), (A * B).tolist()), ((G, E), (B * B).tolist())]
+
+
+def test_as_matrix_kernel_reads_scalars_and_none():
+    """None is the default kernel of the paper; a matrix kernel stays itself."""
+    kernel = Scaled(E, A)
+    assert str(as_matrix_kernel(None)) == "exponential of total variation"
+    assert written_out(as_matrix_kernel(G)) == [((G,), np.eye(2).tolist())]
+    assert as_matrix_kernel(kernel) is kernel
+
+
+@pytest.mark.parametrize(
+    ("kernel", "words"),
+    [
+        (Scaled(E, A), "exponential of total variation times a matrix"),
+        (
+            Diagonal([E, G]),
+            "diagonal of (exponential of total variation; Gaussian of Euclidean distance)",
+        ),
+        (
+            Sum(E, Scaled(G)),
+            "sum of (exponential of total variation; Gaussian of Euclidean distance)",
+        ),
+        (
+            Product(E, E),
+            "product of (exponential of total variation; exponential of total variation)",
+        ),
+    ],
+)
+def test_kernel_prints_its_parts(kernel, words):
+    """The print names the construction and what it is made of."""
+    assert str(kernel) == words
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        ([[1.0, 0.0]], "matrix must be square; got shape"),
+        ([[1.0, 2.0], [0.0, 1.0]], "matrix must be symmetric"),
+        (
+            [[1.0, 2.0], [2.0, 1.0]],
+            "matrix must be positive semi-definite; got smallest eigenvalue -1",
+        ),
+        ([[np.nan, 0.0], [0.0, 1.0]], "matrix must be finite"),
+    ],
+)
+def test_scaled_refuses_a_matrix_that_is_not_psd(matrix, message):
+    """The error names the property that is missing."""
+    with pytest.raises(InvalidInput, match=message):
+        Scaled(E, matrix)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (Scaled(E, A), r"matrix must be \(3, 3\), .* got shape \(2, 2\)"),
+        (Diagonal([E, G]), "kernels must be 3, one for each class under this lens; got 2"),
+    ],
+)
+def test_kernel_refuses_another_number_of_classes(kernel, message):
+    """A kernel for two classes says so where the predictions have three."""
+    with pytest.raises(InvalidInput, match=message):
+        kernel.terms(3)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: Scaled(Exponential),
+            "kernel must be a ScalarKernel; got the class Exponential; add",
+        ),
+        (lambda: Scaled(Scaled(E)), "kernel must be a ScalarKernel; got a Scaled"),
+        (lambda: Diagonal([E, 1.0]), "kernels must be a ScalarKernel; got a float"),
+        (lambda: Diagonal([]), "kernels must be a list of at least one ScalarKernel"),
+        (Sum, "kernels must be a list of at least one Kernel"),
+        (lambda: Product(E, "gaussian"), "kernels must be a Kernel; got a str"),
+        (lambda: as_matrix_kernel("exponential"), "kernel must be a MatrixKernel; got a str"),
+    ],
+)
+def test_kernel_refuses_what_is_no_kernel(make, message):
+    """A class without parentheses, a number and a name are told apart."""
+    with pytest.raises(InvalidInput, match=message):
+        make()

@@ -1,0 +1,133 @@
+"""Scalar kernels: profiles, what they are called, and when they are positive semi-definite."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import pdist, squareform
+
+from caltest.errors import InvalidInput
+from caltest.kernels import Exponential, Gaussian, Matern32, Matern52, RationalQuadratic
+
+KERNELS = [Exponential, Gaussian, Matern32, Matern52, RationalQuadratic]
+
+# Rasmussen, Williams (2006), Gaussian Processes for Machine Learning, table 4.1, at r = 2.
+AT_TWO = {
+    Exponential: np.exp(-2.0),
+    Gaussian: np.exp(-2.0),
+    Matern32: (1 + 2 * np.sqrt(3)) * np.exp(-2 * np.sqrt(3)),
+    Matern52: (1 + 2 * np.sqrt(5) + 20 / 3) * np.exp(-2 * np.sqrt(5)),
+    RationalQuadratic: 1 / 3,
+}
+
+
+def hellinger(s, t):
+    """Return a distance that caltest does not know."""
+    return np.sqrt(np.sum((np.sqrt(s) - np.sqrt(t)) ** 2) / 2)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_profile_equals_the_textbook(kernel):
+    """At r = 2 the profile is that of the textbook's table."""
+    assert kernel().profile(np.array([2.0]))[0] == pytest.approx(AT_TWO[kernel], rel=1e-14)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_profile_falls_from_one(kernel):
+    """It is 1 at distance 0 and decreases towards 0."""
+    values = kernel().profile(np.linspace(0.0, 20.0, 200))
+    assert values[0] == 1.0
+    assert (np.diff(values) < 0).all()
+    assert (values > 0).all()
+
+
+@pytest.mark.parametrize("kernel", [Exponential, Matern32, Matern52])
+def test_polynomial_and_rate_give_the_profile(kernel):
+    """The coefficients of the recursion on a line describe the same kernel."""
+    r = np.linspace(0.0, 5.0, 20)
+    x = kernel.rate * r
+    expected = sum(c * x**k for k, c in enumerate(kernel.polynomial)) * np.exp(-x)
+    np.testing.assert_allclose(kernel().profile(r), expected, rtol=1e-14)
+
+
+def test_rational_quadratic_tends_to_the_gaussian():
+    """For a large alpha the scale mixture is a single Gaussian."""
+    r = np.linspace(0.0, 3.0, 10)
+    mixture = RationalQuadratic(alpha=1e9).profile(r.copy())
+    np.testing.assert_allclose(mixture, Gaussian().profile(r.copy()), atol=1e-8)
+
+
+@pytest.mark.parametrize("m", [2, 3, 6])
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("metric", ["tv", "euclidean"])
+def test_gram_matrix_is_psd_where_the_kernel_says_so(kernel, metric, m):
+    """No eigenvalue is negative, beyond rounding."""
+    k = kernel(bandwidth=0.3, metric=metric)
+    distances = squareform(
+        pdist(
+            np.random.default_rng(0).dirichlet(np.full(m, 0.3), 60),
+            "cityblock" if metric == "tv" else "euclidean",
+        )
+    )
+    if k.is_psd(m):
+        assert np.linalg.eigvalsh(k.profile(distances / 0.3))[0] > -1e-10
+
+
+def test_gaussian_of_total_variation_is_not_psd_beyond_two_classes():
+    """Which is why the kernel says it is not known to be: corners and edge midpoints show it."""
+    corners = np.eye(4)
+    midpoints = [(corners[i] + corners[j]) / 2 for i in range(4) for j in range(i)]
+    distances = squareform(pdist(np.vstack([corners, midpoints]), "cityblock")) / 2
+    kernel = Gaussian(metric="tv")
+    assert np.linalg.eigvalsh(kernel.profile(distances / 2))[0] < -1e-4
+    assert not kernel.is_psd(4)
+
+
+def test_kernel_of_a_callable_is_not_known_to_be_psd():
+    """Nothing is known about a user's metric, not even for two classes."""
+    assert not Exponential(metric=hellinger).is_psd(2)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "words"),
+    [
+        (Exponential(), "exponential of total variation"),
+        (Matern32(), "Matern 3/2 of Euclidean distance"),
+        (Matern52(metric="logit"), "Matern 5/2 of logit distance"),
+        (Gaussian(metric=hellinger), "Gaussian of hellinger"),
+        (RationalQuadratic(alpha=2.5), "rational quadratic of Euclidean distance, alpha = 2.5"),
+    ],
+)
+def test_kernel_prints_its_profile_and_metric(kernel, words):
+    """The print names the shape and the distance."""
+    assert str(kernel) == words
+
+
+def test_kernels_with_the_same_options_are_equal():
+    """A kernel is a value: it can be compared and used as a key."""
+    assert Exponential() == Exponential("median", "tv")
+    assert Exponential(1.0) != Gaussian(1.0, metric="tv")
+    assert len({Matern32(0.5), Matern32(0.5), Matern32(0.6)}) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bandwidth": 0}, "bandwidth must be a positive number; got 0"),
+        ({"bandwidth": -1.0}, "bandwidth must be a positive number; got -1.0"),
+        ({"bandwidth": float("nan")}, "bandwidth must be a positive number; got nan"),
+        ({"bandwidth": "medain"}, "bandwidth must be one of .* did you mean 'median'"),
+        ({"metric": "l2"}, "metric must be one of 'tv', 'euclidean', 'logit'; got 'l2'"),
+    ],
+)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_kernel_refuses_bad_options(kernel, options, message):
+    """The error names the argument, the rule and the value."""
+    with pytest.raises(InvalidInput, match=message):
+        kernel(**options)
+
+
+def test_rational_quadratic_refuses_a_bad_alpha():
+    """The shape is positive."""
+    with pytest.raises(InvalidInput, match="alpha must be a positive number; got 0"):
+        RationalQuadratic(alpha=0)

@@ -1,0 +1,56 @@
+"""The KCE: what it is of degenerate data, its print and its errors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import caltest as ct
+from caltest.errors import DegenerateDataWarning, InvalidInput
+from caltest.kernels import Exponential
+from caltest.measures import KCE, kce
+
+
+def test_kce_of_perfect_predictions_is_zero():
+    """Where every prediction is 1 for the class observed there is no error."""
+    assert kce(np.eye(3), [0, 1, 2]) == 0.0
+
+
+def test_kce_of_one_observation_is_the_length_of_its_deviation():
+    """With n = 1 the biased sum has one term, |delta|^2."""
+    with pytest.warns(DegenerateDataWarning, match="all predictions are equal"):
+        assert kce([[0.5, 0.3, 0.2]], [0]) == pytest.approx(math.sqrt(0.25 + 0.09 + 0.04))
+
+
+def test_kce_of_a_family_of_lenses_is_an_array():
+    """One value each, that of the lens by itself."""
+    predictions = ct.datasets.generative_model("M3", n=30, m=3, rng=0)
+    values = kce(predictions, lens="classwise")
+    assert values.shape == (3,)
+    assert values[1] == kce(predictions, lens="classwise[1]")
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("m", [2, 3])
+def test_kce_does_not_depend_on_the_threads(m, n_jobs):
+    """Tiles and lines are summed in the same order with any number of threads."""
+    predictions = ct.datasets.generative_model("M2", n=300, m=m, rng=0)
+    assert kce(predictions, n_jobs=n_jobs) == pytest.approx(kce(predictions), rel=1e-13)
+
+
+def test_kce_parameters_name_the_kernel():
+    """The result shows kernel, bandwidth and rule."""
+    predictions = ct.datasets.generative_model("M2", n=30, m=3, rng=0)
+    assert KCE(kernel=Exponential(0.5)).bind(predictions).parameters == {
+        "kernel": "exponential of total variation",
+        "bandwidth": 0.5,
+        "bandwidth rule": "given",
+    }
+
+
+def test_kce_refuses_a_kernel_that_is_none():
+    """The message says what a kernel is."""
+    with pytest.raises(InvalidInput, match="kernel must be a MatrixKernel"):
+        kce([0.1, 0.9], [0, 1], kernel="exponential")

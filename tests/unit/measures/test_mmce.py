@@ -1,0 +1,53 @@
+"""The MMCE: lenses, degenerate data, its print and its errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import caltest as ct
+from caltest.errors import InvalidInput, NotApplicable
+from caltest.measures import MMCE, mmce
+
+
+def test_mmce_of_perfect_predictions_is_zero():
+    """Right with confidence 1 throughout."""
+    assert mmce(np.eye(3), [0, 1, 2]) == 0.0
+
+
+def test_mmce_of_one_observation_is_its_deviation():
+    """With n = 1 it is |c - r|."""
+    assert mmce([[0.5, 0.3, 0.2]], [1]) == pytest.approx(0.5)
+
+
+def test_mmce_of_equal_confidences_is_the_gap_to_the_accuracy():
+    """Where all r are equal the kernel is 1: |mean c - r|."""
+    probs = [[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7], [0.7, 0.2, 0.1]]
+    assert mmce(probs, [0, 0, 0, 1]) == pytest.approx(0.7 - 0.25)
+
+
+def test_mmce_looks_at_the_confidence_unless_told_otherwise():
+    """For two classes the lens "strong" gives the sum over P(Y = 1) in place of max p."""
+    p, y = [0.1, 0.1], [0, 0]
+    assert mmce(p, y) == pytest.approx(0.1)
+    assert mmce(p, y, lens="strong") == pytest.approx(0.1)
+    assert mmce([0.1, 0.9], [0, 0]) != pytest.approx(mmce([0.1, 0.9], [0, 0], lens="strong"))
+
+
+def test_mmce_needs_two_classes():
+    """The message names lenses that have them."""
+    with pytest.raises(NotApplicable, match="use lens='confidence', 'classwise' or 'top-2'"):
+        mmce(np.eye(3), [0, 1, 2], lens="strong")
+
+
+@pytest.mark.parametrize("width", [0, -1, "wide", np.nan])
+def test_mmce_needs_a_positive_width(width):
+    """The message names the argument."""
+    with pytest.raises(InvalidInput, match="width must be a positive number"):
+        mmce([0.1], [0], width=width)
+
+
+def test_mmce_parameters_name_the_width():
+    """The result shows the kernel of the paper, not the matrix behind it."""
+    predictions = ct.datasets.generative_model("M1", n=20, m=2, rng=0)
+    assert MMCE(width=0.2).bind(predictions).parameters == {"kernel": "exponential", "width": 0.2}

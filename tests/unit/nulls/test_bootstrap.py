@@ -1,0 +1,53 @@
+"""The multinomial bootstrap of the unbiased SKCE; its formula is in tests/properties."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from caltest import NotApplicable, Predictions
+from caltest.datasets import generative_model
+from caltest.measures import SKCE
+from caltest.nulls.bootstrap import _multinomial_counts
+
+
+@pytest.mark.parametrize("n", [2, 30, 255, 1000])
+def test_counts_are_multinomial(n):
+    """Every row has n draws, and the counts of one observation have mean 1, variance 1 - 1/n."""
+    counts = _multinomial_counts(np.random.default_rng(0), 2000, n)
+    assert (counts.sum(axis=1) == n).all()
+    assert counts[:, 0].mean() == pytest.approx(1.0, abs=5 / np.sqrt(2000))
+    assert counts[:, 0].var() == pytest.approx(1 - 1 / n, abs=0.2)
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_bootstrap_rejects_labels_that_ignore_the_predictions(m, judge):
+    """M3 has the smallest p-value, with the statistic far beyond the bootstrap distribution."""
+    judged = judge("bootstrap", SKCE(), generative_model("M3", n=250, m=m, rng=0))
+    assert judged.pvalue == 1 / 100
+    assert judged.statistic > judged.distribution.max()
+    assert judged.statistic_name == "T"
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_bootstrap_repeats_with_its_seed(m, judge):
+    """Threads change nothing."""
+    predictions = generative_model("M1", n=30, m=m, rng=0)
+    one = judge("bootstrap", SKCE(), predictions, seed=3, n_jobs=1)
+    two = judge("bootstrap", SKCE(), predictions, seed=3, n_jobs=2)
+    np.testing.assert_array_equal(one.distribution, two.distribution)
+
+
+@pytest.mark.parametrize("estimator", ["biased", "linear", "block"])
+def test_bootstrap_is_for_the_unbiased_estimator(estimator, judge):
+    """The message lists the nulls that have a meaning."""
+    predictions = generative_model("M1", n=20, m=3, rng=0)
+    with pytest.raises(NotApplicable, match=r"null 'bootstrap' has no meaning for .* use one of"):
+        judge("bootstrap", SKCE(estimator=estimator), predictions)
+
+
+def test_bootstrap_takes_no_weights(judge):
+    """The message names the null that does."""
+    predictions = Predictions([0.2, 0.7], [0, 1], sample_weight=[1, 2])
+    with pytest.raises(NotApplicable, match="takes no sample weights; use null='exact'"):
+        judge("bootstrap", SKCE(), predictions)

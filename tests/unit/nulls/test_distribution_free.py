@@ -1,0 +1,102 @@
+"""Concentration bounds of Widmann et al. (2019), theorems 2 and 3."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from caltest import NotApplicable, Predictions
+from caltest.datasets import generative_model
+from caltest.kernels import Diagonal, Exponential, Gaussian, Scaled
+from caltest.measures import SKCE, skce
+
+N, B = 61, 2.0  # of the default kernel
+FORMULAS = {
+    "unbiased": lambda t: math.exp(-(N // 2) * t**2 / (2 * B**2)),
+    "biased": lambda t: math.exp(-(max(0.0, math.sqrt(N * t / B) - 1) ** 2) / 2),
+    "linear": lambda t: math.exp(-(N // 2) * t**2 / (2 * B**2)),
+    "block": lambda t: math.exp(-(N // 5) * 2 * t**2 / (2 * B**2)),  # blocks of 5, two pairs each
+}
+
+
+@pytest.mark.parametrize("estimator", FORMULAS)
+def test_bound_equals_its_formula(estimator, judge):
+    """Odd and incomplete blocks count as they are; all labels are the first class here."""
+    predictions = generative_model("M2", n=N, m=3, pi=1.0, rng=0)
+    judged = judge("distribution-free", SKCE(estimator=estimator, block_size=5), predictions)
+    estimate = skce(predictions, estimator=estimator, block_size=5)
+    assert judged.statistic == judged.estimate == estimate
+    assert estimate > 0.05
+    assert judged.pvalue == pytest.approx(FORMULAS[estimator](estimate), rel=1e-12)
+    assert judged.pvalue < 1
+
+
+@pytest.mark.parametrize("estimator", ["unbiased", "linear", "block"])
+def test_bound_of_a_negative_estimate_is_one(estimator, judge):
+    """A negative estimate speaks for the model; its square would speak against it."""
+    predictions = Predictions([[0.5, 0.5], [0.5, 0.5]] * 5, [0, 1] * 5)
+    measure = SKCE(estimator=estimator, kernel=Exponential(1.0))
+    judged = judge("distribution-free", measure, predictions)
+    assert judged.estimate < 0
+    assert judged.pvalue == 1.0
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e3])
+@pytest.mark.parametrize("estimator", FORMULAS)
+def test_bound_does_not_depend_on_the_scale_of_the_kernel(estimator, size, judge):
+    """B grows with the kernel as the estimate does."""
+    predictions = generative_model("M2", n=N, m=3, rng=0)
+    kernels = Scaled(Exponential()), Scaled(Exponential(), size * np.eye(3))
+    pvalues = [
+        judge("distribution-free", SKCE(estimator=estimator, kernel=k), predictions).pvalue
+        for k in kernels
+    ]
+    assert pvalues[0] == pytest.approx(pvalues[1], rel=1e-9)
+
+
+def test_bound_says_what_it_is(judge):
+    """The law names the bound of |h|, the notes say that it holds for every model."""
+    judged = judge("distribution-free", SKCE(), generative_model("M1", n=20, m=3, rng=0))
+    assert judged.law == "concentration bound with |h| <= 2"
+    assert judged.notes[-1] == "the p-value is an upper bound that holds for every model"
+    assert judged.distribution is None
+
+
+def test_bound_of_the_biased_estimator_needs_a_psd_kernel(judge):
+    """Theorem 2 is about a norm in a Hilbert space; the unbiased bound needs none."""
+    predictions = generative_model("M1", n=20, m=3, rng=0)
+    kernel = Gaussian(metric="tv")
+    with pytest.raises(NotApplicable, match="Gaussian of total variation need not be for m = 3"):
+        judge("distribution-free", SKCE(estimator="biased", kernel=kernel), predictions)
+    assert judge("distribution-free", SKCE(kernel=kernel), predictions).pvalue <= 1
+
+
+def test_bound_of_a_zero_kernel_is_not_applicable(judge):
+    """There is nothing to divide by."""
+    kernel = Scaled(Exponential(), np.zeros((3, 3)))
+    with pytest.raises(NotApplicable, match="the kernel is zero"):
+        judge("distribution-free", SKCE(kernel=kernel), generative_model("M1", n=20, m=3, rng=0))
+
+
+def test_bound_uses_the_tightest_norm(judge):
+    """A diagonal of kernels has B = 2 as each of them has."""
+    kernel = Diagonal([Exponential(), Gaussian(), Exponential(0.3)])
+    judged = judge(
+        "distribution-free", SKCE(kernel=kernel), generative_model("M1", n=20, m=3, rng=0)
+    )
+    assert judged.law == "concentration bound with |h| <= 2"
+
+
+def test_bound_is_for_the_skce(judge, count):
+    """Another measure has no such bound."""
+    with pytest.raises(NotApplicable, match="null 'distribution-free' has no meaning"):
+        judge("distribution-free", count, generative_model("M1", n=20, m=3, rng=0))
+
+
+def test_bound_takes_no_weights(judge):
+    """The message names the null that does."""
+    predictions = Predictions([0.2, 0.7], [0, 1], sample_weight=[1, 2])
+    with pytest.raises(NotApplicable, match="takes no sample weights; use null='exact'"):
+        judge("distribution-free", SKCE(), predictions)

@@ -1,0 +1,114 @@
+"""Resamples in batches: the same rows however they are grouped, and p-values with ties."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from caltest.nulls import resampling
+from caltest.nulls.resampling import (
+    BATCH,
+    TIES,
+    batch_seeds,
+    resampled_values,
+    resampling_pvalue,
+    tail_beyond_resolution,
+)
+
+
+def draw(rng, size):
+    """Draw rows of five labels."""
+    return rng.integers(0, 9, (size, 5)).astype(np.uint8)
+
+
+def evaluate(rows, n_jobs):
+    """Give each row of labels a number of its own."""
+    return rows @ 9.0 ** np.arange(5)
+
+
+@pytest.mark.parametrize("n_resamples", [1, BATCH, BATCH + 1, 999])
+def test_batch_seeds_cover_all_resamples(n_resamples):
+    """Every batch but the last is full, and every one has a seed of its own."""
+    seeds, sizes = zip(*batch_seeds(3, n_resamples), strict=True)
+    assert sum(sizes) == n_resamples
+    assert set(sizes[:-1]) <= {BATCH}
+    assert len({seed.spawn_key for seed in seeds}) == len(seeds)
+
+
+def test_more_resamples_begin_with_the_same():
+    """B = 999 starts with the resamples of B = 640."""
+    values = [
+        resampled_values(draw, evaluate, 5, n_resamples=b, seed=1, n_jobs=1, pooled=False)
+        for b in (10 * BATCH, 999)
+    ]
+    np.testing.assert_array_equal(values[1][: 10 * BATCH], values[0])
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("at_a_time", [1, 100, 1 << 28])
+def test_values_do_not_depend_on_grouping(pooled, n_jobs, at_a_time, monkeypatch):
+    """Pools, chunks and threads give the rows of the plain loop."""
+    children = np.random.SeedSequence(7).spawn(4)
+    sizes = [BATCH, BATCH, BATCH, 8]
+    rows = [draw(np.random.default_rng(c), s) for c, s in zip(children, sizes, strict=True)]
+    monkeypatch.setattr(resampling, "AT_A_TIME", at_a_time)
+    monkeypatch.setattr(resampling, "POOL", at_a_time)
+    values = resampled_values(
+        draw, evaluate, 5, n_resamples=200, seed=7, n_jobs=n_jobs, pooled=pooled
+    )
+    np.testing.assert_array_equal(values, evaluate(np.concatenate(rows), 1))
+
+
+@pytest.mark.parametrize(
+    ("observed", "alternative", "expected"),
+    [
+        (3.5, "greater", 2 / 6),
+        (3.0, "greater", 3 / 6),  # a tie counts as extreme
+        (9.0, "greater", 1 / 6),
+        (0.0, "greater", 1.0),
+        (3.5, "two-sided", 4 / 6),
+        (0.5, "two-sided", 4 / 6),
+        (9.0, "two-sided", 2 / 6),
+        (2.0, "two-sided", 1.0),
+    ],
+)
+def test_pvalue_counts_what_is_at_least_as_extreme(observed, alternative, expected):
+    """It is (1 + #) / (1 + B); two-sided, twice the smaller tail and at most 1."""
+    resampled = np.array([0.0, 1.0, 2.0, 3.0, 4.0])
+    assert resampling_pvalue(observed, resampled, 1.0, alternative) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_pvalue_has_ties_within_rounding_of_the_scale(scale):
+    """What is less by some eps of the scale is a tie; what is less by more is not."""
+    observed = 0.25 * scale
+    near, far = observed - 0.5 * TIES * scale, observed - 2 * TIES * scale
+    assert resampling_pvalue(observed, np.array([near]), scale) == 1.0
+    assert resampling_pvalue(observed, np.array([far]), scale) == 0.5
+
+
+def test_tail_is_given_at_the_smallest_pvalue_only():
+    """A larger p-value, few resamples and resamples that do not vary have none."""
+    resampled = np.random.default_rng(0).gamma(1.0, size=999)
+    assert 0 < tail_beyond_resolution(30.0, resampled, 0.001) < 1e-9
+    assert tail_beyond_resolution(5.0, resampled, 0.005) is None
+    assert tail_beyond_resolution(30.0, resampled[:98], 1 / 99) is None
+    assert tail_beyond_resolution(30.0, np.zeros(999), 0.001) is None
+
+
+def test_infinite_values_tie_with_infinite_values_only():
+    """The log loss is infinite where a label was impossible."""
+    resampled = np.array([0.0, 1.0, np.inf])
+    assert resampling_pvalue(np.inf, resampled) == 0.5
+    assert resampling_pvalue(1.0, resampled) == 0.75
+    assert resampling_pvalue(np.inf, resampled, alternative="two-sided") == 1.0
+    assert resampling_pvalue(np.inf, resampled[:2]) == pytest.approx(1 / 3)
+
+
+def test_infinite_values_have_no_gamma_tail():
+    """Neither an infinite value nor a sample that has one."""
+    resampled = np.random.default_rng(0).gamma(1.0, size=999)
+    assert tail_beyond_resolution(np.inf, resampled, 0.001) is None
+    resampled[0] = np.inf
+    assert tail_beyond_resolution(np.inf, resampled, 0.001) is None

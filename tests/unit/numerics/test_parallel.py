@@ -1,0 +1,79 @@
+"""Threads give the results of a loop, in order."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import joblib
+import pytest
+from threadpoolctl import threadpool_info
+
+from caltest.numerics.parallel import map_threads
+
+TASKS = [(k,) for k in range(8)]
+
+
+def thread_name(k):
+    """Wait a little, so that one thread cannot do all, and say which thread this is."""
+    time.sleep(0.01)
+    return threading.current_thread().name
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 2, 3, -1])
+def test_map_threads_keeps_the_order(n_jobs):
+    """The results come in the order of the tasks, whichever thread is first."""
+
+    def slow_first(k):
+        time.sleep(0.01 if k == 0 else 0.0)
+        return k
+
+    assert list(map_threads(slow_first, TASKS, n_jobs)) == list(range(8))
+
+
+def test_map_threads_is_lazy_with_one_job():
+    """Nothing runs before it is asked for."""
+    seen = []
+    results = map_threads(seen.append, TASKS, 1)
+    assert seen == []
+    next(iter(results))
+    assert seen == [0]
+
+
+def test_map_threads_uses_threads_where_jobs_are_several():
+    """Two jobs are two threads of this process."""
+    assert set(map_threads(thread_name, TASKS, None)) == {threading.current_thread().name}
+    assert len(set(map_threads(thread_name, TASKS, 2))) == 2
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+def test_map_threads_honours_parallel_config(backend):
+    """`n_jobs=None` takes the number of jobs of `joblib.parallel_config`, as threads always."""
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        assert len(set(map_threads(thread_name, TASKS, None))) == 2
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_map_threads_gives_blas_one_thread_inside(n_jobs):
+    """The last bits of a product depend on its threads, and must not depend on n_jobs."""
+
+    def blas_threads(k):
+        return max((pool["num_threads"] for pool in _blas_pools()), default=1)
+
+    before = [pool["num_threads"] for pool in _blas_pools()]
+    assert set(map_threads(blas_threads, TASKS, n_jobs)) == {1}
+    assert [pool["num_threads"] for pool in _blas_pools()] == before
+
+
+def test_map_threads_passes_errors_on():
+    """An error in a thread is raised where the results are taken."""
+
+    def fail(k):
+        raise RuntimeError(f"task {k}")
+
+    with pytest.raises(RuntimeError, match=r"task \d"):
+        list(map_threads(fail, TASKS, 2))
+
+
+def _blas_pools():
+    return [pool for pool in threadpool_info() if pool["user_api"] == "blas"]

@@ -1,0 +1,178 @@
+"""Predictions are frozen and know how to be cut, split and redrawn."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+
+from caltest import Predictions
+from caltest.errors import InvalidInput
+
+ROWS = np.array([[0.25, 0.5, 0.25], [1.0, 0.0, 0.0], [0.125, 0.125, 0.75], [0.5, 0.5, 0.0]])
+
+
+@pytest.fixture
+def predictions():
+    """Four rows over three classes, with weights and groups."""
+    return Predictions(
+        ROWS,
+        ["cat", "ant", "cat", "bee"],
+        classes=["ant", "bee", "cat"],
+        sample_weight=[1, 2, 3, 4],
+        groups=["u", "v", "u", "v"],
+        source="a model",
+    )
+
+
+def test_predictions_have_size_length_and_repr(predictions):
+    """The size is that of the probabilities."""
+    assert (predictions.n, predictions.m, len(predictions)) == (4, 3, 4)
+    assert repr(predictions) == "Predictions(n=4, m=3, source='a model')"
+
+
+def test_predictions_are_frozen(predictions):
+    """No field can be set."""
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        predictions.labels = [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "name", ["probs", "labels", "classes", "sample_weight", "groups", "predicted"]
+)
+def test_predictions_hold_arrays_that_are_locked(predictions, name):
+    """No array can be changed."""
+    with pytest.raises(ValueError, match="read-only"):
+        getattr(predictions, name)[0] = getattr(predictions, name)[1]
+
+
+def test_predictions_do_not_change_what_they_are_made_of():
+    """The arrays given stay as they are, and stay writeable."""
+    probs, labels = np.array([0.25, 1.0000001]), np.array([0, 1])
+    Predictions(probs, labels, sample_weight=labels, groups=labels)
+    assert probs.tolist() == [0.25, 1.0000001]
+    assert probs.flags.writeable
+    assert labels.flags.writeable
+
+
+def test_predictions_take_read_only_input():
+    """Locked arrays are taken, and copied."""
+    probs = np.array([0.25, 0.5])
+    probs.flags.writeable = False
+    assert not np.shares_memory(Predictions(probs, [0, 1]).probs, probs)
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
+def test_predictions_survive_copies(predictions, duplicate):
+    """A copy is equal and locked."""
+    twin = duplicate(predictions)
+    assert repr(twin) == repr(predictions)
+    assert not twin.probs.flags.writeable
+
+
+def test_predictions_survive_pickling(predictions):
+    """What comes out of a pickle is equal and locked."""
+    twin = pickle.loads(pickle.dumps(predictions))  # noqa: S301 (of our own)
+    np.testing.assert_array_equal(twin.probs, predictions.probs)
+    assert twin.groups.tolist() == predictions.groups.tolist()
+    assert not twin.probs.flags.writeable
+
+
+def test_predicted_is_the_first_of_equals(predictions):
+    """Ties between probabilities go to the class that comes first."""
+    assert predictions.predicted.tolist() == [1, 0, 2, 0]
+
+
+def test_predicted_does_not_depend_on_blocks(monkeypatch):
+    """Rows are taken in blocks, and the last may be short."""
+    probs = np.random.default_rng(1).dirichlet(np.ones(3), 100)
+    monkeypatch.setattr("caltest.predictions.container.BLOCK", 3 * 7)
+    predictions = Predictions(probs, np.zeros(100, dtype=int))
+    np.testing.assert_array_equal(predictions.predicted, probs.argmax(axis=1))
+
+
+@pytest.mark.parametrize("rows", [[2, 0], np.array([2, 0]), slice(2, None, -2)])
+def test_subset_keeps_rows_with_all_they_have(predictions, rows):
+    """Weights and groups go with their rows; classes and source stay."""
+    part = predictions.subset(rows)
+    np.testing.assert_array_equal(part.probs, ROWS[[2, 0]])
+    assert part.labels.tolist() == [2, 2]
+    assert part.sample_weight.tolist() == [3, 1]
+    assert part.groups.tolist() == ["u", "u"]
+    assert (part.source, part.m) == ("a model", 3)
+
+
+def test_subset_leaves_the_whole_as_it_is(predictions):
+    """A part that is the whole is not locked twice, nor shared."""
+    part = predictions.subset(slice(None))
+    assert not part.probs.flags.writeable
+    assert predictions.n == 4
+
+
+def test_by_group_splits_in_sorted_order(predictions):
+    """Each group gets its rows; the keys are plain values."""
+    parts = predictions.by_group()
+    assert list(parts) == ["u", "v"]
+    assert parts["v"].labels.tolist() == [0, 1]
+    assert {type(key) for key in predictions.with_groups([2, 1, 2, 1]).by_group()} == {int}
+
+
+def test_with_groups_replaces_the_groups(predictions):
+    """The new groups are checked; all else stays."""
+    assert predictions.with_groups([1, 1, 2, 2]).groups.tolist() == [1, 1, 2, 2]
+    with pytest.raises(InvalidInput, match="groups must have one entry per row"):
+        predictions.with_groups([1])
+
+
+def test_trusted_takes_arrays_without_a_check(predictions):
+    """The arrays themselves are taken, and locked."""
+    probs, labels = np.array([[2.0, 0.0]] * 4), np.array([5, 5, 5, 5])
+    made = Predictions.trusted(probs, labels, np.array(["a", "b"]), like=predictions)
+    assert made.probs is probs
+    assert not probs.flags.writeable
+    assert made.sample_weight is predictions.sample_weight
+
+
+def test_simulate_keeps_all_but_the_labels(predictions):
+    """The predictions are shared, the labels new."""
+    drawn = predictions.simulate(1)
+    assert drawn.probs is predictions.probs
+    assert drawn.groups is predictions.groups
+    assert drawn.labels.dtype == np.int64
+
+
+def test_simulate_never_draws_what_is_impossible():
+    """A class of probability 0 is not drawn, a certain one always."""
+    rows = np.tile([[0.0, 0.3, 0.0, 0.7, 0.0], [0.0, 0.0, 1.0, 0.0, 0.0]], (5000, 1))
+    labels = Predictions(rows, np.ones(10000, dtype=int)).simulate(1).labels
+    assert set(labels[::2].tolist()) == {1, 3}
+    assert set(labels[1::2].tolist()) == {2}
+
+
+@pytest.mark.parametrize("m", [2, 3, 10])
+def test_simulate_draws_from_the_predictions(m):
+    """Frequencies are within five standard errors of the probabilities."""
+    p = np.random.default_rng(m).dirichlet(np.ones(m))
+    n = 40_000
+    labels = Predictions(np.tile(p, (n, 1)), np.zeros(n, dtype=int)).simulate(2).labels
+    counts = np.bincount(labels, minlength=m)
+    np.testing.assert_array_less(np.abs(counts - n * p), 5 * np.sqrt(n * p * (1 - p)) + 1)
+
+
+def test_simulate_is_repeatable_and_advances_a_generator(predictions):
+    """A seed gives the same labels, a generator new ones each time."""
+    wide = Predictions(np.full(1000, 0.5), np.zeros(1000, dtype=int))
+    np.testing.assert_array_equal(wide.simulate(7).labels, wide.simulate(7).labels)
+    rng = np.random.default_rng(7)
+    assert (wide.simulate(rng).labels != wide.simulate(rng).labels).any()
+
+
+def test_simulate_does_not_depend_on_blocks(predictions, monkeypatch):
+    """The stream of random numbers is the same however the rows are cut."""
+    wide = Predictions(np.random.default_rng(1).dirichlet(np.ones(3), 100), [0, 1] * 50)
+    whole = wide.simulate(3).labels
+    monkeypatch.setattr("caltest.predictions.container.BLOCK", 3 * 7)
+    np.testing.assert_array_equal(wide.simulate(3).labels, whole)

@@ -1,0 +1,117 @@
+"""What test_calibration is given becomes predictions."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+from caltest import Predictions
+from caltest.predictions import as_predictions
+
+X = np.array([[0.0, 1.0], [2.0, 0.5], [1.0, 1.5], [1.5, 1.0]])
+Y = np.array(["no", "yes", "yes", "no"])
+MODEL = GaussianNB(var_smoothing=1.0).fit(X, Y)
+PROBS = MODEL.predict_proba(X)
+TABLE = pl.DataFrame({"age": X[:, 0], "dose": X[:, 1], "y": Y, "site": ["u", "v", "u", "v"]})
+ON_TABLE = GaussianNB(var_smoothing=1.0).fit(TABLE.select("age", "dose"), Y)
+NAME = "GaussianNB(var_smoothing=1.0)"
+WITH_PROBS = TABLE.with_columns(p_no=pl.Series(PROBS[:, 0]), p_yes=pl.Series(PROBS[:, 1]))
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "options", "source"),
+    [
+        (MODEL, (X, Y), {}, NAME),
+        (MODEL, [X, Y], {}, NAME),
+        (MODEL.predict_proba, (X, Y), {}, "predict_proba"),
+        (ON_TABLE, TABLE.drop("site"), {"label": "y"}, NAME),
+        (ON_TABLE, TABLE, {"label": "y", "by": "site"}, NAME),
+        (ON_TABLE, TABLE, {"label": "y", "features": ["age", "dose"]}, NAME),
+        (PROBS, Y, {}, "arrays"),
+        (PROBS[:, 1], Y, {}, "arrays"),
+        (PROBS.tolist(), Y.tolist(), {}, "arrays"),
+        (np.log(PROBS), Y, {"from_logits": True}, "arrays"),
+        (PROBS, TABLE, {"label": "y"}, "arrays"),
+        (None, WITH_PROBS, {"label": "y"}, "data frame"),
+        (None, WITH_PROBS, {"label": "y", "probs": "p_yes"}, "data frame"),
+        (None, Predictions(PROBS, Y), {}, "arrays"),
+        (Predictions(PROBS, Y), None, {}, "arrays"),
+    ],
+)
+def test_as_predictions_takes_models_arrays_and_tables(model, data, options, source):
+    """Each form of the same model and data gives the same predictions."""
+    made = as_predictions(model, data, **options)
+    np.testing.assert_allclose(made.probs, PROBS, rtol=1e-12)
+    assert made.labels.tolist() == [0, 1, 1, 0]
+    assert made.classes.tolist() == ["no", "yes"]
+    assert made.source == source
+
+
+@pytest.mark.parametrize(
+    ("data", "options"),
+    [
+        (Y, {"by": TABLE["site"]}),
+        (TABLE, {"label": "y", "by": "site"}),
+        (TABLE, {"label": "y", "by": ["u", "v", "u", "v"]}),
+        (Y, {"by": np.array(["u", "v", "u", "v"])}),
+    ],
+)
+def test_as_predictions_takes_groups_as_values_or_column(data, options):
+    """The groups are those asked for by values or by the name of a column."""
+    assert as_predictions(PROBS, data, **options).groups.tolist() == ["u", "v", "u", "v"]
+
+
+def test_as_predictions_takes_the_groups_that_are_there():
+    """With by=True the groups are those of the Predictions."""
+    grouped = Predictions(PROBS, Y, groups=[1, 1, 2, 2])
+    assert as_predictions(None, grouped, by=True) is grouped
+    assert as_predictions(grouped, by=[1, 2, 1, 2]).groups.tolist() == [1, 2, 1, 2]
+
+
+def test_as_predictions_applies_a_calibrator_to_predictions():
+    """A calibrator maps probabilities; labels, weights and groups stay, classes too."""
+    before = Predictions(PROBS, Y, sample_weight=[1, 2, 3, 4], groups=[1, 1, 2, 2])
+    after = as_predictions(lambda p: p[:, ::-1], before)
+    np.testing.assert_array_equal(after.probs, before.probs[:, ::-1])
+    assert after.classes.tolist() == ["no", "yes"]
+    assert after.labels.tolist() == before.labels.tolist()
+    assert after.sample_weight.tolist() == [1, 2, 3, 4]
+    assert after.groups.tolist() == [1, 1, 2, 2]
+
+
+def test_as_predictions_follows_the_classes_of_a_model():
+    """The labels of a test set that lacks a class still find their columns."""
+    model = GaussianNB().fit(X, np.array([7, 5, 9, 7]))
+    made = as_predictions(model, (X, [9, 9, 5, 5]))
+    assert made.classes.tolist() == [5, 7, 9]
+    assert made.labels.tolist() == [2, 2, 0, 0]
+
+
+def test_as_predictions_takes_a_pipeline_of_texts():
+    """X may be a list of texts, as pipelines take it."""
+    texts = ["good fine", "bad", "fine", "bad awful"]
+    model = make_pipeline(CountVectorizer(), MultinomialNB()).fit(texts, [1, 0, 1, 0])
+    assert as_predictions(model, (texts, [1, 0, 1, 0])).n == 4
+    assert as_predictions(model, (np.array(texts), np.eye(2)[[1, 0, 1, 0]])).n == 4
+
+
+def test_as_predictions_takes_a_pipeline_of_pandas_columns():
+    """A model fitted on a data frame gets a data frame, of its own columns only."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"age": X[:, 0], "dose": X[:, 1], "y": Y, "site": [1, 1, 2, 2]})
+    model = LogisticRegression().fit(frame[["age", "dose"]], frame["y"])
+    made = as_predictions(model, frame, label="y", by="site")
+    np.testing.assert_array_equal(made.probs, model.predict_proba(frame[["age", "dose"]]))
+
+
+def test_as_predictions_takes_what_the_error_advises():
+    """A classifier without probabilities passes once wrapped as the message says."""
+    wrapped = CalibratedClassifierCV(SVC(), cv=2).fit(np.tile(X, (4, 1)), np.tile(Y, 4))
+    assert as_predictions(wrapped, (X, Y)).m == 2

@@ -1,0 +1,179 @@
+"""The formatter: cells, layout at 80 columns, escaping. Whole texts are compared in golden/."""
+
+from __future__ import annotations
+
+import pytest
+
+from caltest import render
+
+SCRIPT = "<script>alert('x')</script>"
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [(0.0, "< 1e-04"), (9.9e-5, "< 1e-04"), (1e-4, "0.0001"), (0.123456, "0.1235"), (1.0, "1")],
+)
+def test_pvalue_is_never_zero(value, cell):
+    """A small p-value prints as a bound."""
+    assert render.pvalue(value) == cell
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [(0.0, "***"), (0.001, "***"), (0.0011, "**"), (0.01, "**"), (0.05, "*"), (0.1, "."), (1, "")],
+)
+def test_stars_are_those_of_r(value, code):
+    """The intervals of R's symnum are closed on the right."""
+    assert render.stars(value) == code
+
+
+@pytest.mark.parametrize(("value", "cell"), [(899, "899"), (0.02133891, "0.02134"), ("a", "a")])
+def test_number_rounds_floats_only(value, cell):
+    """Counts print in full, floats with four digits."""
+    assert render.number(value) == cell
+
+
+def test_small_pvalue_prints_as_a_bound(make_test):
+    """The sign takes the place of the equals sign."""
+    assert "p-value < 1e-04" in str(make_test(pvalue=0.0))
+
+
+def test_estimate_prints_where_it_is_not_the_statistic(make_test):
+    """A z statistic is followed by the estimate that it belongs to."""
+    text = str(make_test(statistic_name="z", statistic=2.5))
+    assert "z = 2.5, p-value = 0.001, SKCE = 0.02134" in text
+
+
+def test_verdict_prints_only_with_a_level(make_test, make_table):
+    """Without a level no word says what to conclude."""
+    assert "reject" not in str(make_test()) + str(make_table({}, {}))
+    assert "at level 0.05: calibration is rejected" in str(make_test(level=0.05))
+    assert "calibration is not rejected" in str(make_test(level=0.05, pvalue=0.2))
+    assert "not rejected" in str(make_table({"pvalue": 0.5}, {}, level=0.05))
+
+
+def test_gamma_tail_is_labelled(make_test):
+    """The extrapolated tail never passes for the p-value."""
+    text = str(make_test(tail_pvalue=1e-30))
+    assert "gamma tail: < 2.2e-16, extrapolated beyond 1/(B + 1); not the p-value" in text
+    assert "p-value = 0.001" in text
+
+
+def test_settings_begin_a_line_at_each_text(make_test):
+    """Numbers and rules stand behind the text that they qualify."""
+    parameters = {"estimator": "block", "block size": 2, "kernel": "k", "nu": 1.0, "nu rule": "r"}
+    lines = str(make_test(parameters=parameters)).splitlines()
+    assert "estimator:  block, block size = 2" in lines
+    assert "kernel:  k, nu = 1 (r)" in lines
+    assert "parameters:  bins = 15" in str(make_test(parameters={"bins": 15}))
+
+
+def test_null_without_resampling_has_no_seed(make_test):
+    """B and seed print only where something was resampled."""
+    text = str(make_test(null="asymptotic", null_text="normal limit", n_resamples=None, seed=None))
+    assert "null:  asymptotic, normal limit\n" in text
+
+
+def test_note_of_one_row_names_the_row(make_table):
+    """A note that all rows share stands by itself."""
+    rows = ({"lens": "a", "notes": ("shared", "own")}, {"lens": "b", "notes": ("shared",)})
+    text = str(make_table(*rows))
+    assert "note: shared\n" in text
+    assert "note: a: own\n" in text
+
+
+def test_table_shows_what_differs_as_columns(make_table):
+    """What all rows share stands above the table, the rest in it."""
+    rows = ({"group": "A", "n": 5, "data_name": "x"}, {"group": "B", "n": 6, "null": "bootstrap"})
+    text = str(make_table(*rows))
+    header = next(line for line in text.splitlines() if "p-value" in line)
+    assert header.split() == ["data", "group", "null", "n", "SKCE", "p-value", "adjusted"]
+    assert "data:  m = 10, lens: strong\n" in text
+
+
+def test_table_names_common_group(make_table):
+    """A group that all rows share is part of the data line."""
+    text = str(make_table({"group": "A"}, {"group": "A", "lens": "confidence"}))
+    assert "data:  GaussianNB() (n = 899, m = 10), group: A\n" in text
+
+
+def test_table_of_several_measures_has_neutral_names(make_table):
+    """The columns of unlike numbers are called estimate and statistic."""
+    rows = ({}, {"estimate_name": "ECE", "statistic_name": "z", "method": "Another test"})
+    text = str(make_table(*rows))
+    assert "estimate  statistic  p-value" in text
+    assert "\tTests of calibration\n" in text
+
+
+def test_table_summary_has_differing_settings_as_columns(make_table):
+    """The long print shows the bandwidth of each lens."""
+    rows = ({"parameters": {"bandwidth": 0.5}}, {"parameters": {"bandwidth": 0.25}}, {})
+    assert "bandwidth" in str(make_table(*rows).summary())
+    assert "bandwidth" not in str(make_table(*rows))
+
+
+@pytest.mark.parametrize("summary", [False, True])
+def test_text_fits_80_columns(make_test, make_table, summary):
+    """Long names are shortened in a table and wrapped elsewhere."""
+    long = "a name of fifty characters, or a little more than that"
+    rows = ({"lens": f"classwise[{long}]", "data_name": long * 2}, {"notes": (long * 3,)})
+    for result in (make_table(*rows, level=0.05), make_test(**rows[0])):
+        text = str(result.summary() if summary else result)
+        assert max(map(len, text.expandtabs().splitlines())) <= 80
+
+
+def test_shortened_names_keep_both_ends(make_table):
+    """Names of classes often differ at their ends only."""
+    rows = [{"lens": f"classwise[{'x' * 90}{end}]"} for end in "ab"]
+    text = str(make_table(*rows))
+    assert "...xxx" in text
+    assert "xa]" in text
+    assert "xb]" in text
+
+
+def test_wide_characters_stay_aligned(make_table):
+    """A wide character takes two columns of a terminal, a combining one none."""
+    lines = str(make_table({"lens": "猫"}, {"lens": "ab"}, {"lens": "e\u0301"})).splitlines()
+    rows = [line for line in lines if "***" in line or line.endswith("**")]
+    starts = [line.index("0.02134") for line in rows if "0.02134" in line]
+    assert starts == [5, 6, 7]
+
+
+def test_html_escapes_names(make_test, make_table):
+    """A class named like a script is shown, not run."""
+    changes = {"lens": f"classwise[{SCRIPT}]", "data_name": SCRIPT, "notes": (SCRIPT,)}
+    changes |= {"group": SCRIPT, "parameters": {SCRIPT: SCRIPT}, "method": SCRIPT}
+    test, table = make_test(**changes), make_table(changes, {"lens": SCRIPT})
+    for result in (test, table, test.summary(), table.summary()):
+        assert "<script" not in result._repr_html_()
+        assert "&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt;" in result.to_html()
+
+
+def test_markdown_escapes_names(make_table):
+    """Neither markup nor the border of a cell comes from a name."""
+    text = make_table({"lens": SCRIPT}, {"lens": "a|b*c*`d`"}, {"lens": "[x](y)"}).to_markdown()
+    assert "<script" not in text
+    assert r"| a\|b\*c\*\`d\` |" in text
+    assert r"| [x]\(y) |" in text
+
+
+def test_latex_escapes_names(make_table):
+    """Special characters print, and a row cannot begin with an argument of the row before."""
+    text = make_table({"lens": r"50%_of $x \y"}, {"lens": "[2pt]"}, {"lens": "~^{}<>#&"}).to_latex()
+    assert r"50\%\_of \$x \textbackslash{}y" in text
+    assert "\n{}[2pt] &" in text
+    assert r"\textasciitilde{}\textasciicircum{}\{\}\textless{}\textgreater{}\#\&" in text
+
+
+def test_control_characters_do_not_reach_the_terminal(make_test, make_table):
+    """An escape sequence or a line break in a name is shown as Python writes it."""
+    changes = {"lens": "classwise[\x1b[31mred\n]", "data_name": "two\nlines"}
+    for result in (make_test(**changes), make_table(changes, {})):
+        for text in (str(result), result.to_markdown(), result.to_latex(), result.to_html()):
+            assert "\x1b" not in text
+            assert r"\n" in text.replace(r"\textbackslash{}", "\\").replace(r"\\", "\\")
+
+
+def test_csv_quotes_names(make_table):
+    """Commas and line breaks of a name stay within its field."""
+    assert '"a,b"' in make_table({"lens": "a,b"}, {}).to_csv()

@@ -1,0 +1,204 @@
+"""HTest and HTestTable: frozen values that convert to plain data and back."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from caltest.errors import InvalidInput
+from caltest.results import HTest, HTestTable, Parameters
+
+LENSES = ({"lens": "strong"}, {"lens": "confidence", "pvalue": 0.04})
+
+
+def test_test_is_frozen(make_test):
+    """No field can be set."""
+    with pytest.raises(dataclasses.FrozenInstanceError, match="pvalue"):
+        make_test().pvalue = 1.0
+
+
+def test_table_is_frozen(make_table):
+    """No field of a table can be set."""
+    with pytest.raises(dataclasses.FrozenInstanceError, match="rows"):
+        make_table(*LENSES).rows = ()
+
+
+def test_parameters_are_read_only(make_test):
+    """The settings of the measure cannot be changed afterwards."""
+    with pytest.raises(TypeError, match="item assignment"):
+        make_test().parameters["bandwidth"] = 1.0
+
+
+def test_arrays_are_read_only(make_test, make_table):
+    """No array of a result can be written to."""
+    table = make_table(*LENSES)
+    for array in (make_test().null_distribution, table.adjusted, table.pvalues):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0.0
+
+
+def test_arrays_are_not_shared_with_the_caller(make_test):
+    """Changing the array that was passed changes nothing, and it stays writeable."""
+    resampled = np.zeros(3)
+    result = make_test(null_distribution=resampled)
+    resampled[0] = 1.0
+    assert result.null_distribution[0] == 0.0
+
+
+def test_printing_twice_is_identical(make_test, make_table):
+    """A print depends on the values alone."""
+    for result in (make_test(), make_table(*LENSES), make_test().summary()):
+        assert len({str(result), str(result), repr(result)}) == 1
+        assert len({result._repr_html_(), result._repr_html_(), result.to_html()}) == 1
+
+
+def test_printing_computes_nothing(make_test, make_table, monkeypatch):
+    """Quantiles are taken when a summary is made, not when it is printed."""
+    results = (make_test(), make_test().summary(), make_table(*LENSES))
+    monkeypatch.setattr(np, "quantile", None)
+    monkeypatch.setattr(np.random, "default_rng", None)
+    for result in results:
+        assert "SKCE" in str(result)
+
+
+def test_json_round_trip_of_a_test(make_test):
+    """What JSON holds rebuilds an equal test."""
+    result = make_test(group="A", notes=("a note",), level=0.05, tail_pvalue=1e-9)
+    values = json.loads(result.to_json())
+    assert values == result.to_dict()
+    assert HTest.from_dict(values) == result
+
+
+def test_json_round_trip_of_a_table(make_table):
+    """What JSON holds rebuilds an equal table, adjusted p-values included."""
+    table = make_table(*LENSES, level=0.05)
+    rebuilt = HTestTable.from_dict(json.loads(table.to_json()))
+    assert rebuilt == table
+    assert rebuilt.adjusted.tolist() == table.adjusted.tolist()
+
+
+def test_json_holds_the_null_distribution_on_request(make_test):
+    """The resampled statistics are left out unless asked for."""
+    result = make_test()
+    assert "null_distribution" not in result.to_dict()
+    values = json.loads(result.to_json(include_null=True))
+    rebuilt = HTest.from_dict(values)
+    np.testing.assert_array_equal(rebuilt.null_distribution, result.null_distribution)
+
+
+@pytest.mark.parametrize("statistic", [math.inf, -math.inf])
+def test_json_of_an_infinite_statistic_is_valid(make_test, statistic):
+    """JSON knows no infinities; the text that stands for one reads back."""
+    text = make_test(statistic=statistic).to_json()
+    assert "Infinity" not in text
+    assert HTest.from_dict(json.loads(text)).statistic == statistic
+
+
+def test_json_takes_numpy_values(make_test):
+    """Scalars of NumPy become plain ones."""
+    result = make_test(pvalue=np.float64(0.5), group=np.str_("A"), parameters={"b": np.int64(2)})
+    values = result.to_dict()
+    assert (values["pvalue"], values["group"], values["parameters"]) == (0.5, "A", {"b": 2})
+    assert type(values["group"]) is str
+
+
+def test_json_writes_other_groups_as_text(make_test):
+    """A group of any type has a text."""
+    assert make_test(group=Parameters({"a": 1})).to_dict()["group"] == {"a": 1}
+    assert make_test(group=1 + 2j).to_dict()["group"] == "(1+2j)"
+
+
+def test_results_can_be_pickled(make_test, make_table):
+    """Results travel between processes, arrays and settings included."""
+    table = make_table(*LENSES)
+    copy = pickle.loads(pickle.dumps(table))  # noqa: S301 - made one line above
+    assert copy == table
+    assert copy[0].parameters == make_test().parameters
+
+
+def test_equal_tests_have_equal_hashes(make_test):
+    """Tests can be members of a set."""
+    assert len({make_test(), make_test(), make_test(pvalue=0.5)}) == 2
+
+
+def test_rejected_needs_a_level(make_test, make_table):
+    """No verdict without a significance level."""
+    for result in (make_test(), make_table(*LENSES)):
+        with pytest.raises(InvalidInput, match="rejected needs a significance level"):
+            _ = result.rejected
+
+
+def test_rejected_includes_the_level_itself(make_test):
+    """A p-value of exactly the level rejects."""
+    assert make_test(pvalue=0.05, level=0.05).rejected
+    assert not make_test(pvalue=0.0501, level=0.05).rejected
+
+
+def test_table_rejects_by_adjusted_pvalues(make_table):
+    """The p-value 0.04, doubled by the adjustment, does not reject at 5 %."""
+    assert make_table(*LENSES, level=0.05).rejected.tolist() == [True, False]
+
+
+def test_table_is_a_sequence_of_tests(make_table):
+    """Length, iteration, indices and slices give the rows."""
+    table = make_table(*LENSES)
+    assert len(table) == 2
+    assert [row.lens for row in table] == ["strong", "confidence"]
+    assert table[1].lens == table[-1].lens == "confidence"
+    assert table[:1] == (table[0],)
+    assert table.pvalues.tolist() == [0.001, 0.04]
+
+
+def test_table_without_tests_is_an_error():
+    """There would be nothing to print."""
+    with pytest.raises(InvalidInput, match="a table must have at least one test; got none"):
+        HTestTable((), "holm", [])
+
+
+def test_correction_none_is_no_correction(make_table):
+    """The word and the value mean the same, and no adjusted column is printed."""
+    table = make_table(*LENSES, correction="none")
+    assert table.correction is None
+    assert "adjusted" not in str(table)
+
+
+@pytest.mark.parametrize("backend", ["polars", "pandas"])
+def test_frame_has_a_row_for_each_test(make_table, backend):
+    """Both kinds of data frame hold the same columns and values."""
+    pytest.importorskip(backend)
+    frame = make_table(*LENSES).to_frame(backend=backend)
+    assert list(frame["lens"]) == ["strong", "confidence"]
+    assert list(frame["adjusted"]) == [0.002, 0.08]
+
+
+def test_frame_takes_groups_of_several_types(make_table):
+    """Groups 1 and "one" become a column of text."""
+    frame = make_table({"group": 1}, {"group": "one"}).to_frame()
+    assert frame["group"].to_list() == ["1", "one"]
+
+
+def test_frame_of_an_unknown_kind_is_an_error(make_table):
+    """The message names the kinds."""
+    with pytest.raises(InvalidInput, match="backend must be one of 'polars', 'pandas'"):
+        make_table(*LENSES).to_frame(backend="arrow")
+
+
+def test_csv_has_full_precision(make_test, make_table):
+    """A line of names, then a line for each test with unrounded numbers."""
+    lines = make_table(*LENSES).to_csv().splitlines()
+    assert lines[0].startswith("data_name,group,test,lens")
+    assert len(lines) == 3
+    assert "0.0213389" in lines[1]
+    assert len(make_test().to_csv().splitlines()) == 2
+
+
+def test_parameters_keep_their_order():
+    """Settings print in the order in which the measure gave them."""
+    parameters = Parameters({"b": 1, "a": 2})
+    assert list(parameters) == ["b", "a"]
+    assert repr(parameters) == "Parameters({'b': 1, 'a': 2})"

@@ -1,0 +1,285 @@
+"""Models, tables and files give their arrays."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from caltest import Predictions
+from caltest.errors import InvalidInput
+from caltest.sources import describe, is_model, is_table, predict
+
+ROWS = np.array([[0.125, 0.25, 0.625], [0.5, 0.25, 0.25], [0.75, 0.125, 0.125]])
+CODES = [2, 0, 1]
+NAMES = np.array(["emu", "cat", "dog"])
+TABLE = pl.DataFrame(
+    {
+        "y": ["dog", "emu", "cat"],
+        "p_emu": ROWS[:, 0],
+        "p_cat": ROWS[:, 1],
+        "p_dog": ROWS[:, 2],
+        "site": ["u", "v", "u"],
+        "weight": [1.0, 2.0, 0.5],
+    }
+)
+COLUMNS = {name: np.array(TABLE[name].to_list()) for name in TABLE.columns}
+X = np.array([[0.0, 1.0], [2.0, 0.5], [3.0, 1.5], [1.0, 1.0]])
+Y = np.array(["no", "yes", "yes", "no"])
+
+
+def assert_is_table(predictions, source):
+    """Assert that predictions are those of TABLE, with its groups and weights."""
+    np.testing.assert_array_equal(predictions.probs, ROWS)
+    assert predictions.labels.tolist() == CODES
+    assert predictions.classes.tolist() == NAMES.tolist()
+    assert predictions.groups.tolist() == ["u", "v", "u"]
+    assert predictions.sample_weight.tolist() == [1.0, 2.0, 0.5]
+    assert predictions.source == source
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+
+def write_gz(path, separator=","):
+    """Write the table as compressed text."""
+    with gzip.open(path, "wb") as file:
+        TABLE.write_csv(file, separator=separator)
+
+
+WRITERS = {
+    "t.csv": TABLE.write_csv,
+    "t.tsv": lambda path: TABLE.write_csv(path, separator="\t"),
+    "t.csv.gz": write_gz,
+    "t.tsv.gz": lambda path: write_gz(path, separator="\t"),
+    "t.parquet": TABLE.write_parquet,
+    "t.feather": TABLE.write_ipc,
+    "t.arrow": TABLE.write_ipc,
+    "t.ipc": lambda path: TABLE.write_ipc(path, compression="lz4"),
+    "t.jsonl": TABLE.write_ndjson,
+    "t.ndjson": TABLE.write_ndjson,
+    "t.npz": lambda path: np.savez(path, **COLUMNS),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_read_takes_back_what_was_written(name, tmp_path):
+    """Each kind of file gives the table that was written to it."""
+    WRITERS[name](tmp_path / name)
+    read = Predictions.read(tmp_path / name, label="y", groups="site", sample_weight="weight")
+    assert_is_table(read, source=name)
+
+
+@pytest.mark.parametrize("form", ["codes", "names", "one-hot"])
+def test_read_takes_matrices_from_npz(form, tmp_path):
+    """An NPZ file may hold the probabilities as one array, and labels of any kind."""
+    labels = {"codes": CODES, "names": NAMES[CODES], "one-hot": np.eye(3)[CODES]}[form]
+    np.savez(tmp_path / "t.npz", probs=ROWS.astype(np.float32), labels=labels)
+    read = Predictions.read(str(tmp_path / "t.npz"), label="labels", classes=NAMES)
+    np.testing.assert_array_equal(read.probs, ROWS)
+    assert read.labels.tolist() == CODES
+
+
+def test_read_finds_the_type_of_a_label_late_in_the_file(tmp_path):
+    """Labels are text if the last row is, however many numbers come before."""
+    rows = ["1,0.5,0.25,0.25"] * 12_000 + ["unknown,0.5,0.25,0.25"]
+    (tmp_path / "t.csv").write_text("\n".join(["y,p_0,p_1,p_unknown", *rows]))
+    read = Predictions.read(tmp_path / "t.csv", label="y")
+    assert read.classes.tolist() == ["0", "1", "unknown"]
+    assert read.labels[[0, -1]].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".feather", ".npz", ".jsonl"])
+def test_read_quotes_the_reader_on_a_broken_file(suffix, tmp_path):
+    """A file that is not what its name says is bad input, not a crash."""
+    path = tmp_path / f"t{suffix}"
+    path.write_text("not a table")
+    with pytest.raises(InvalidInput, match=rf"path must be a valid {suffix} file; got 't\S+', of"):
+        Predictions.read(path, label="y")
+
+
+def test_read_refuses_two_columns_of_one_name(tmp_path):
+    """A header that names a column twice is an error, not a new name."""
+    (tmp_path / "t.csv").write_text("y,p_0,p_0\n0,0.5,0.5\n")
+    with pytest.raises(InvalidInput, match="of which the reader says: 'p_0' names two columns"):
+        Predictions.read(tmp_path / "t.csv", label="y")
+
+
+def test_read_takes_logits(tmp_path):
+    """Columns of logits are read on request, never guessed."""
+    pl.DataFrame({"y": [0, 1], "z_0": [0.0, 0.0], "z_1": [0.0, np.log(3)]}).write_csv(
+        tmp_path / "t.csv"
+    )
+    read = Predictions.read(tmp_path / "t.csv", label="y", probs="z_", from_logits=True)
+    np.testing.assert_allclose(read.probs, [[0.5, 0.5], [0.25, 0.75]])
+
+
+# ---- tables -------------------------------------------------------------------------------------
+
+
+def pandas_frame():
+    """Make TABLE with pandas, by way of its columns."""
+    pd = pytest.importorskip("pandas")
+    return pd.DataFrame({name: TABLE[name].to_list() for name in TABLE.columns})
+
+
+def arrow_table():
+    """Make TABLE with Arrow."""
+    pa = pytest.importorskip("pyarrow")
+    return pa.table({name: TABLE[name].to_list() for name in TABLE.columns})
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: TABLE, TABLE.lazy, pandas_frame, arrow_table], ids=lambda f: f.__name__
+)
+def test_from_frame_takes_any_table(make):
+    """Tables of polars, lazy or not, pandas and Arrow give the same predictions."""
+    made = Predictions.from_frame(make(), label="y", groups="site", sample_weight="weight")
+    assert_is_table(made, source="data frame")
+
+
+@pytest.mark.parametrize("probs", ["p_", "p", ["p_emu", "p_cat", "p_dog"]], ids=str)
+def test_from_frame_finds_columns_by_prefix_or_name(probs):
+    """A prefix, one that is shorter, and a list find the same columns."""
+    made = Predictions.from_frame(TABLE, label="y", probs=probs)
+    np.testing.assert_array_equal(made.probs, ROWS)
+    assert made.classes.tolist() == NAMES.tolist()
+
+
+def test_from_frame_takes_the_order_of_the_list():
+    """The classes stand in the order of the columns asked for."""
+    made = Predictions.from_frame(TABLE, label="y", probs=["p_dog", "p_emu", "p_cat"])
+    np.testing.assert_array_equal(made.probs, ROWS[:, [2, 0, 1]])
+    assert made.classes.tolist() == ["dog", "emu", "cat"]
+
+
+def test_from_frame_leaves_label_and_groups_out_of_the_prefix():
+    """A label or a group that has the prefix too is not a probability."""
+    table = TABLE.rename({"y": "p_true", "site": "p_site"})
+    made = Predictions.from_frame(table, label="p_true", groups="p_site")
+    np.testing.assert_array_equal(made.probs, ROWS)
+
+
+@pytest.mark.parametrize(
+    ("columns", "labels", "classes"),
+    [
+        (["p_0", "p_1", "p_2"], [2, 0, 1], [0, 1, 2]),
+        (["p_1", "p_2", "p_3"], [3, 1, 2], [1, 2, 3]),
+        (["p_10", "p_9", "p_1"], [1, 10, 9], [10, 9, 1]),
+        (["p_a", "p_b", "p_c"], ["c", "a", "b"], ["a", "b", "c"]),
+        (["p_a", "p_b", "p_c"], [2, 0, 1], ["a", "b", "c"]),
+        (["prob_a", "prob_b", "prob_c"], ["c", "a", "b"], ["a", "b", "c"]),
+    ],
+    ids=str,
+)
+def test_from_frame_names_the_classes_after_the_columns(columns, labels, classes):
+    """What follows the prefix is the class: a label where it is one, a name of codes if not."""
+    table = pl.DataFrame(dict(zip(columns, ROWS.T, strict=True)) | {"y": labels})
+    made = Predictions.from_frame(table, label="y")
+    assert made.labels.tolist() == CODES
+    assert made.classes.tolist() == classes
+
+
+@pytest.mark.parametrize("columns", [["p_False", "p_True"], ["p_0", "p_1"], ["p_no", "p_yes"]])
+def test_from_frame_reads_boolean_labels(columns):
+    """Booleans are matched with columns called false and true, or are codes."""
+    table = pl.DataFrame({columns[0]: [0.75, 0.5], columns[1]: [0.25, 0.5], "y": [True, False]})
+    assert Predictions.from_frame(table, label="y").labels.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("column", "labels", "classes"),
+    [
+        ("p_died", ["died", "lives"], ["lives", "died"]),
+        ("p_lives", ["died", "lives"], ["died", "lives"]),
+        ("p_risk", ["died", "lives"], ["died", "lives"]),
+        ("p_0", [0, 1], [1, 0]),
+        ("p_1", [0, 1], [0, 1]),
+        ("p_risk", [0, 1], [0, 1]),
+        ("p_risk", [False, True], [False, True]),
+    ],
+)
+def test_from_frame_takes_a_single_column_for_the_class_it_names(column, labels, classes):
+    """One column is the probability of the label in its name, else of the second class."""
+    made = Predictions.from_frame(pl.DataFrame({"y": labels, column: [0.25, 0.75]}), label="y")
+    assert made.classes.tolist() == classes
+    assert made.probs[:, 1].tolist() == [0.25, 0.75]
+
+
+def test_from_frame_takes_columns_that_pandas_numbers():
+    """Columns called 0, 1, 2 are found by number or text, and name the classes."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(ROWS).assign(y=CODES)
+    for probs in ([0, 1, 2], ["0", "1", "2"]):
+        made = Predictions.from_frame(frame, label="y", probs=probs)
+        np.testing.assert_array_equal(made.probs, ROWS)
+        assert made.classes.tolist() == [0, 1, 2]
+
+
+def test_from_frame_refuses_two_columns_of_one_name():
+    """Columns of pandas that share a name are an error."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame([[0, 0.5, 0.5]], columns=["y", "p_0", "p_0"])
+    with pytest.raises(InvalidInput, match=r"df must name each column once; got - 'p_0' 2 times"):
+        Predictions.from_frame(frame, label="y")
+
+
+def test_from_frame_takes_groups_and_weights_as_values_too():
+    """Groups and weights need not be columns."""
+    made = Predictions.from_frame(TABLE, label="y", groups=[1, 2, 1], sample_weight=[1, 1, 0])
+    assert made.groups.tolist() == [1, 2, 1]
+    assert made.sample_weight.tolist() == [1.0, 1.0, 0.0]
+
+
+# ---- models -------------------------------------------------------------------------------------
+
+
+def test_predict_gives_probabilities_and_classes():
+    """A classifier gives both, a function probabilities only."""
+    model = GaussianNB().fit(X, Y)
+    probs, classes = predict(model, X)
+    np.testing.assert_array_equal(probs, model.predict_proba(X))
+    assert classes.tolist() == ["no", "yes"]
+    assert predict(lambda x: x[:, 0] / 4, X)[1] is None
+
+
+def test_predict_lets_the_errors_of_the_model_through():
+    """What the model says about X is passed on as it is."""
+    with pytest.raises(ValueError, match="X has 3 features") as caught:
+        predict(GaussianNB().fit(X, Y), np.ones((2, 3)))
+    assert not isinstance(caught.value, InvalidInput)
+
+
+def test_describe_names_a_model_in_one_line():
+    """A pipeline is cut, a function goes by its name."""
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression(C=0.5))
+    assert describe(pipeline).startswith("Pipeline(steps=[('standardscaler', StandardScaler()),")
+    assert len(describe(pipeline)) == 60
+    assert describe(GaussianNB()) == "GaussianNB()"
+    assert describe(np.exp) == "exp"
+
+
+@pytest.mark.parametrize("value", [GaussianNB(), np.exp, GaussianNB])
+def test_models_are_told_from_arrays(value):
+    """Whatever predicts or can be called is a model."""
+    assert is_model(value)
+    assert not is_table(value)
+
+
+@pytest.mark.parametrize("value", [ROWS, ROWS.tolist(), None, TABLE, TABLE["y"]])
+def test_arrays_and_tables_are_no_models(value):
+    """An array, a list, a table and a column are data."""
+    assert not is_model(value)
+
+
+@pytest.mark.parametrize("value", [TABLE, TABLE.lazy()])
+def test_tables_are_told_from_arrays(value):
+    """A table has columns, lazy or not."""
+    assert is_table(value)
+    assert not is_table(TABLE["y"])

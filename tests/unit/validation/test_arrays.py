@@ -1,0 +1,91 @@
+"""Array-likes of all kinds are read alike."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import polars as pl
+import pytest
+
+from caltest.errors import InvalidInput
+from caltest.validation.arrays import as_array, as_numbers, check_column, read_only
+
+ROWS = [[0.25, 0.75], [0.5, 0.5]]
+
+
+class Tensor:
+    """What torch and others have in common: a type of their own that makes an array."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(ROWS, dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ROWS,
+        tuple(ROWS),
+        np.array(ROWS, dtype=np.float32),
+        np.array(ROWS, dtype=np.float16),
+        np.array(ROWS, dtype=object),
+        np.array(ROWS, order="F"),
+        np.repeat(np.repeat(ROWS, 2, axis=0), 2, axis=1)[::2, ::2],
+        np.ma.array(ROWS, mask=False),
+        pl.DataFrame(ROWS, orient="row"),
+        [[Decimal("0.25"), Decimal("0.75")], [Decimal("0.5"), Decimal("0.5")]],
+        Tensor(),
+    ],
+    ids=lambda values: type(values).__name__,
+)
+def test_as_numbers_reads_any_array_like(values):
+    """Lists, arrays of any layout, tables and tensors give the same numbers."""
+    np.testing.assert_array_equal(as_numbers(values, "probs"), ROWS)
+
+
+def test_as_numbers_reads_pandas_with_and_without_missing_type():
+    """Data frames of NumPy floats and of pandas' own Float64 give the same numbers."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(ROWS)
+    for table in (frame, frame.astype("Float64")):
+        np.testing.assert_array_equal(as_numbers(table, "probs"), ROWS)
+
+
+def test_as_numbers_reads_arrow():
+    """An Arrow table gives its columns."""
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"a": [0.25, 0.5], "b": [0.75, 0.5]})
+    np.testing.assert_array_equal(as_numbers(table, "probs"), ROWS)
+
+
+def test_as_numbers_names_what_pandas_calls_missing():
+    """The marker of pandas for a missing value is called missing, not text."""
+    pd = pytest.importorskip("pandas")
+    values = pd.Series([0.5, pd.NA], dtype=object)
+    with pytest.raises(InvalidInput, match=r"probs must not be missing; got <NA> at row 1"):
+        as_numbers(values, "probs")
+
+
+def test_as_numbers_names_the_word_among_numerals():
+    """Where numbers came as text, the error names the one that is no number."""
+    with pytest.raises(InvalidInput, match="got 'n/a' at row 2"):
+        as_numbers(["0.1", "0.2", "n/a"], "probs")
+
+
+def test_as_array_keeps_text_and_numbers_apart():
+    """A list of text and numbers does not turn the numbers into text."""
+    assert as_array([1, "1"], "labels").tolist() == [1, "1"]
+
+
+def test_check_column_wants_one_dimension():
+    """A column vector is not taken for a vector."""
+    with pytest.raises(InvalidInput, match=r"got shape \(2, 1\); pass one dimension, .ravel\(\)"):
+        check_column([[1], [2]], 2, "groups")
+
+
+def test_read_only_locks_in_place():
+    """The array itself is locked and returned."""
+    array = np.zeros(2)
+    assert read_only(array) is array
+    with pytest.raises(ValueError, match="read-only"):
+        array[0] = 1

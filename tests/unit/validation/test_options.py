@@ -1,0 +1,144 @@
+"""Options are checked and returned as plain values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from caltest.errors import InvalidInput
+from caltest.validation import (
+    check_choice,
+    check_generator,
+    check_groups,
+    check_integer,
+    check_level,
+    check_pair,
+    check_positive,
+    check_rows,
+    check_seed,
+    check_unused,
+    check_weights,
+)
+
+
+@pytest.mark.parametrize("value", ["exactt", "Exact", "EXACT"])
+def test_check_choice_guesses_what_was_meant(value):
+    """The message names the nearest choice, whatever its case."""
+    with pytest.raises(InvalidInput, match=r"got .*; did you mean 'exact'\?"):
+        check_choice(value, ["exact", "bootstrap"], "null")
+
+
+def test_check_choice_returns_the_choice():
+    """A choice comes back as it is."""
+    assert check_choice("exact", {"exact": 1}, "null") == "exact"
+
+
+@pytest.mark.parametrize("value", [0, 1, -0.1, 1.5, float("nan"), "0.05", None, True])
+def test_check_level_refuses_all_but_the_open_interval(value):
+    """A level lies strictly between 0 and 1; text, None and booleans are no numbers."""
+    with pytest.raises(InvalidInput, match="level must lie strictly between 0 and 1; got "):
+        check_level(value)
+
+
+@pytest.mark.parametrize("value", [0, -1, float("inf"), float("nan"), "1", None, True])
+def test_check_positive_refuses_all_but_positive_finite_numbers(value):
+    """Zero, infinity, text and booleans are refused."""
+    with pytest.raises(InvalidInput, match="bandwidth must be a positive number; got "):
+        check_positive(value, "bandwidth")
+
+
+@pytest.mark.parametrize("value", [1, 2.0, "3", None, True])
+def test_check_integer_refuses_floats_text_and_small_numbers(value):
+    """Not even a whole float passes for an integer."""
+    with pytest.raises(InvalidInput, match="bins must be an integer of at least 2; got "):
+        check_integer(value, "bins", minimum=2)
+
+
+def test_numbers_come_back_as_plain_python():
+    """NumPy scalars become int and float."""
+    assert type(check_integer(np.int32(3), "bins")) is int
+    assert type(check_positive(np.float32(3), "bandwidth")) is float
+    assert type(check_level(np.float64(0.05))) is float
+
+
+def test_check_weights_returns_a_locked_copy():
+    """Weights are floats that the caller cannot change."""
+    given = np.array([1, 0, 2])
+    weights = check_weights(given, 3)
+    given[0] = 5
+    assert weights.tolist() == [1.0, 0.0, 2.0]
+    assert not weights.flags.writeable
+
+
+@pytest.mark.parametrize("groups", [["a", "b"], [1, 2], [True, False], [0.5, 1.5]])
+def test_check_groups_keeps_the_values(groups):
+    """Groups may be text, numbers or booleans."""
+    values = check_groups(groups, 2)
+    assert values.tolist() == groups
+    assert not values.flags.writeable
+
+
+@pytest.mark.parametrize("groups", [["a", None], [1.0, float("nan")], ["a", float("nan")]])
+def test_check_groups_refuses_missing_values(groups):
+    """No row is left without a group."""
+    with pytest.raises(InvalidInput, match=r"groups must not be missing; got .* at row 1"):
+        check_groups(groups, 2)
+
+
+@pytest.mark.parametrize("rows", [[0, 2], [True, False, True], slice(0, 3, 2), [0, -1]])
+def test_check_rows_takes_masks_slices_and_indices(rows):
+    """All of them name the first and the last of three rows."""
+    assert np.arange(3)[check_rows(rows, 3)].tolist() == [0, 2]
+
+
+def test_check_seed_keeps_an_integer():
+    """An integer is its own seed, of whatever size."""
+    assert check_seed(20) == check_seed(np.int64(20)) == 20
+    assert check_seed(2**80) == 2**80
+
+
+def test_check_seed_follows_a_generator():
+    """Generators in the same state give the same seed, and the next one another."""
+    first, second = np.random.default_rng(1), np.random.default_rng(1)
+    assert check_seed(first) == check_seed(second)
+    assert check_seed(first) != check_seed(np.random.default_rng(1))
+
+
+def test_check_seed_follows_a_seed_sequence():
+    """Equal sequences give equal seeds."""
+    assert check_seed(np.random.SeedSequence(3)) == check_seed(np.random.SeedSequence(3))
+
+
+def test_check_seed_makes_a_fresh_one_that_can_be_printed():
+    """None gives a new number each time, at most 32 bits long."""
+    seeds = {check_seed(None) for _ in range(5)}
+    assert len(seeds) == 5
+    assert all(0 <= seed < 2**32 for seed in seeds)
+
+
+@pytest.mark.parametrize("rng", [-1, 1.5, "1", True, np.random])
+def test_check_seed_refuses_the_rest(rng):
+    """Negative numbers, text, booleans and the global random state are no seeds."""
+    with pytest.raises(InvalidInput, match="rng must be None, a non-negative integer"):
+        check_seed(rng)
+
+
+def test_check_generator_keeps_a_generator():
+    """A generator is advanced, not copied; a seed makes one."""
+    rng = np.random.default_rng(1)
+    assert check_generator(rng) is rng
+    assert check_generator(5).random() == np.random.default_rng(5).random()
+
+
+def test_check_pair_lets_one_hot_labels_and_one_column_of_text_pass():
+    """A vector of texts with one-hot labels is (X, y), not swapped."""
+    texts, labels = np.array(["one", "two"]), np.eye(2)
+    assert check_pair((texts, labels)) == (texts, labels)
+    assert check_pair((texts, labels[:, 1:]))[0] is texts
+
+
+def test_check_unused_lets_none_pass():
+    """An option that was not given is no error; one that was is named."""
+    check_unused("here", label=None)
+    with pytest.raises(InvalidInput, match="label has no effect here; got 'y'; leave it out"):
+        check_unused("here", probs=None, label="y")
