@@ -126,11 +126,10 @@ def cells() -> list[Cell]:
 
 def row(test: str, null: str, m: int, rates: dict[Cell, tuple[float, int]]) -> str:
     """Format the rates of one test under one null; a dagger marks a size that is too large."""
-    mine = {cell: rate for cell, rate in rates.items() if (cell.test, cell.null, cell.m) == (test, null, m)}
-    lens = next(iter(mine)).lens
+    lens = next(c.lens for c in rates if (c.test, c.null, c.m) == (test, null, m))
     entries = []
     for model, n in itertools.product(MODELS, SIZES):
-        rate, done = mine[Cell(test, null, lens, model, n, m)]
+        rate, done = rates[Cell(test, null, lens, model, n, m)]
         entries.append("-" if done == 0 else f"{100 * rate:.0f}{dagger(model, rate, done)}")
     return f"| {test} | {null} | {lens} | " + " | ".join(entries) + " |"
 
@@ -155,16 +154,18 @@ def page(rates: dict[Cell, tuple[float, int]], repetitions: int, seconds: float)
 
 HEADER = """# Size and power of every test
 
-Rejections in % of simulated data sets at level 5 %, for n = 50, 250 and 2000. Column M1 is size: the
-predictions are calibrated, and 5 is right, less is conservative. Columns M2, M3 (Widmann et al. 2019,
-section 8) and T1.2 (labels drawn from the predictions at temperature 1.2, a mild overconfidence) are
-power: more is better.
+Rejections in % of simulated data sets at level 5 %, for n = 50, 250 and 2000. Column M1 is size:
+the predictions are calibrated, and 5 is right, less is conservative. Columns M2, M3 (Widmann et al.
+2019, section 8) and T1.2 (labels drawn from the predictions at temperature 1.2, a mild
+overconfidence) are power: more is better.
 
-A dagger (†) marks a size more than three standard errors above 5 %: that null fails there. The binomial
-standard error of a rate of 5 % is 1.1 points over 400 data sets, 2.2 over 100, 2.8 over 60 and 4.0 over
-30. Data sets in a column M1: {repetitions} (n = 2000: a quarter; bootstrap at most 200; consistency at
-most 60, and 30 for n = 2000); half as many in the others. B = {b} resamples. A dash stands where a null
-has no meaning at this n, or one test takes more than a second.
+A dagger (†) marks a size more than three standard errors above 5 %: that null fails there. The
+binomial standard error of a rate of 5 % is 1.1 points over 400 data sets, 2.2 over 100, 2.8 over 60
+and 4.0 over 30.
+
+Data sets in a column M1: {repetitions} (n = 2000: a quarter; bootstrap at most 200; consistency at
+most 60, and 30 for n = 2000); half as many in the others. B = {b} resamples. A dash stands where a
+null has no meaning at this n, or one test takes more than a second.
 
 Made by `python docs/size_and_power.py --repetitions {repetitions}` in {minutes:.0f} minutes.
 """

@@ -150,6 +150,7 @@ class FittedKernel:
     Parameters
     ----------
     kernel : MatrixKernel
+        What to fit.
     probs : (n, m) array
         Predictions on the simplex.
     n_jobs : int, optional

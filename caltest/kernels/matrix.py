@@ -93,6 +93,7 @@ class Diagonal(MatrixKernel):
     Parameters
     ----------
     kernels : sequence of m ScalarKernel
+        One for each class.
 
     Raises
     ------

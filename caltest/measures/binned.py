@@ -246,7 +246,7 @@ def power_mean(values: Floats, share: Floats, power: float) -> float:
     largest = float(values.max())
     if power == np.inf or largest == 0.0:
         return largest
-    return largest * float(share @ (values / largest) ** power) ** (1.0 / power)
+    return largest * float((share @ (values / largest) ** power) ** (1.0 / power))
 
 
 class SweepError(BoundMeasure):

@@ -28,7 +28,7 @@ class KSError(PartialSumMeasure):
 
     @staticmethod
     def functional(high: Floats, low: Floats) -> Floats:
-        return np.maximum(high, -low)
+        return np.maximum(high, 0.0 - low)  # no negative zero
 
     @staticmethod
     def brownian_sf(x: float) -> float:

@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 METHODS = ("grid", "exact")
 SMALLEST = 2.0**-15  # no bandwidth below is resolved
 SIZES = tuple(2**e for e in (8, 9, 10, 11, 12, 13, 14, 15, 17))  # cells of the grid
-CELLS = 10.0  # cells of the grid in a bandwidth, for about six digits
+CELLS = 10.0  # cells of the grid in a bandwidth, for five digits
 FEWEST = 4.0  # and in the smallest bandwidth, for about three
 
 
@@ -206,7 +206,7 @@ def smooth_ece(
     bandwidth : float, optional
         s in units of probability, at least 2^-15; by default the fixed point.
     method : {"grid", "exact"}, default "grid"
-        "grid" spreads the residuals over a grid of at least ten cells a bandwidth, for about six
+        "grid" spreads the residuals over a grid of at least ten cells a bandwidth, for about five
         digits, in O(n log n). "exact" sums the cosine series of the kernel point by point and
         integrates between its roots, to about ten digits, in O(n / s).
     n_jobs : int, optional

@@ -58,7 +58,7 @@ class TCal(Measure):
         """Return the number of scales for n observations, 2 log2(n / sqrt(log n)) by default."""
         if self.scales is not None:
             return min(self.scales, FINEST)
-        return min(max(1, int(2 * math.log2(n / math.sqrt(math.log(max(n, 3)))))), FINEST)
+        return min(max(1, int(2 * math.log2(n / math.sqrt(math.log(max(n, 2)))))), FINEST)
 
 
 class DyadicError(BoundMeasure):
@@ -66,7 +66,7 @@ class DyadicError(BoundMeasure):
 
     def __init__(self, predictions: Predictions, limit: int) -> None:
         super().__init__(predictions)
-        self._order = np.argsort(predictions.probs[:, 1], kind="stable")
+        self._order = np.argsort(predictions.probs[:, 1])
         self.event = predictions.probs[self._order, 1]
         shared = shared_scales(self.event, limit)
         # At finer scales every cell has one row and the sums are 0 for any labels.

@@ -81,5 +81,5 @@ def test_debiased_ece_of_calibrated_predictions_has_mean_zero(m):
 
 def test_debiased_ece_needs_a_bin_with_two_rows():
     """A variance cannot be had from one."""
-    with pytest.raises(NotApplicable, match="needs a bin with two observations.*use fewer bins"):
+    with pytest.raises(NotApplicable, match=r"needs a bin with two observations.*use fewer bins"):
         debiased_ece([0.1, 0.5, 0.9], [0, 1, 1], bins=3)

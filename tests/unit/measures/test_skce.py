@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -78,6 +79,18 @@ def test_line_gives_the_mean_over_all_pairs():
     h = gram_h(predictions, Exponential(0.3))
     expected = (h.sum() - np.trace(h)) / (1500 * 1499)
     assert skce(predictions, kernel=Exponential(0.3)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_line_takes_a_hundred_bytes_for_each_prediction():
+    """So that ten million binary predictions stay below 1 GiB, the predictions not counted."""
+    n = 200_000
+    event = np.random.default_rng(0).random(n)
+    predictions = Predictions(event, event > 0.5)
+    tracemalloc.start()
+    skce(predictions, kernel=Exponential(0.5))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 107 * n  # 2^30 / 10^7 = 107
 
 
 def test_line_and_tiles_agree():
@@ -308,7 +321,7 @@ def test_skce_in_blocks_takes_no_weights(estimator):
 
 def test_limit_of_a_quadratic_estimator_is_not_applicable():
     """The unbiased estimator is a degenerate U-statistic, with no normal limit."""
-    with pytest.raises(NotApplicable, match="unbiased.* has no limit law; use null='exact'"):
+    with pytest.raises(NotApplicable, match=r"unbiased.* has no limit law; use null='exact'"):
         SKCE().limit(generative_model("M1", n=20, m=3, rng=0))
 
 

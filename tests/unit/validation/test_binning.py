@@ -48,5 +48,5 @@ def test_optional_integer_may_be_missing():
 @pytest.mark.parametrize("value", [math.nan, math.inf, -0.1])
 def test_distances_must_be_finite_and_not_negative(value):
     """The message names the bin."""
-    with pytest.raises(InvalidInput, match="finite numbers of at least 0; got .* for bin 1"):
+    with pytest.raises(InvalidInput, match=r"finite numbers of at least 0; got .* for bin 1"):
         check_distances(np.array([0.5, value]))

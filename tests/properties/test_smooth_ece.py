@@ -1,0 +1,88 @@
+"""The smooth ECE is a fixed point of its definition, by both methods."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from caltest import Predictions
+from caltest.measures import smooth_ece
+
+PROBS = st.one_of(st.sampled_from([0.0, 0.1, 0.5, 1 / 3, 1.0]), st.floats(0, 1))
+
+
+@st.composite
+def predictions(draw):
+    """Two classes, with ties, zeros and ones, and with weights or without."""
+    n = draw(st.integers(1, 15))
+    event = draw(st.lists(PROBS, min_size=n, max_size=n))
+    labels = draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
+    weight = draw(st.none() | st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=n, max_size=n))
+    return Predictions(event, labels, sample_weight=weight)
+
+
+def residuals(data):
+    """Return w (y - p) / sum w."""
+    weight = np.ones(data.n) if data.sample_weight is None else data.sample_weight
+    return weight * (data.labels - data.probs[:, 1]) / weight.sum()
+
+
+def definition(data, s):
+    """Add up the kernels of all points and their mirror images on a fine grid."""
+    t, p = np.linspace(0, 1, 4001), data.probs[:, 1]
+    images = [sign * p + 2 * j for j in range(-4, 5) for sign in (1, -1)]
+    z = (t[:, None, None] - np.array(images)) / s
+    density = np.exp(-(z**2) / 2).sum(axis=1) / (s * np.sqrt(2 * np.pi))
+    return np.trapezoid(np.abs(density @ residuals(data)), t)
+
+
+@given(predictions(), st.floats(0.02, 0.5))
+@settings(max_examples=50)
+def test_value_at_a_bandwidth_is_the_integral(data, s):
+    """For both methods."""
+    expected = definition(data, s)
+    assert smooth_ece(data, bandwidth=s, method="exact") == pytest.approx(expected, abs=2e-5)
+    assert smooth_ece(data, bandwidth=s) == pytest.approx(expected, abs=4e-5)
+
+
+@given(predictions())
+def test_smooth_ece_is_the_fixed_point(data):
+    """The value at the bandwidth that is the value, unless it is too small to be resolved."""
+    s = smooth_ece(data, method="exact")
+    if s > 1e-3:
+        again = smooth_ece(data, bandwidth=s, method="exact")
+        assert again == pytest.approx(s, rel=1e-7)
+    assert smooth_ece(data) == pytest.approx(s, rel=2e-4, abs=2.0**-15)
+
+
+@given(predictions())
+def test_smooth_ece_lies_between_mean_and_mean_absolute_residual(data):
+    """Smoothing neither creates residuals nor cancels their sum."""
+    r = residuals(data)
+    assert abs(r.sum()) - 1e-12 <= smooth_ece(data) <= np.abs(r).sum() + 1e-12
+
+
+@given(predictions(), st.floats(0.01, 1), st.floats(0.01, 1))
+def test_more_smoothing_is_never_larger(data, s, t):
+    """The kernels form a semigroup of averages, so the fixed point is the only one."""
+    small, large = sorted([s, t])
+    wide = smooth_ece(data, bandwidth=large, method="exact")
+    assert wide <= smooth_ece(data, bandwidth=small, method="exact") + 1e-7
+
+
+@given(predictions())
+def test_smooth_ece_is_the_same_for_both_classes(data):
+    """The kernel is symmetric, and so is its grid."""
+    weight = data.sample_weight
+    other = Predictions(data.probs[:, ::-1].copy(), 1 - data.labels, sample_weight=weight)
+    assert smooth_ece(other) == pytest.approx(smooth_ece(data), rel=1e-8, abs=1e-12)
+
+
+@given(predictions())
+def test_weights_of_one_change_nothing(data):
+    """The result is that without weights."""
+    plain = Predictions(data.probs, data.labels)
+    weighted = Predictions(data.probs, data.labels, sample_weight=np.ones(data.n))
+    assert smooth_ece(weighted) == pytest.approx(smooth_ece(plain), rel=1e-12, abs=1e-15)

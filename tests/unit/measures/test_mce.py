@@ -1,0 +1,46 @@
+"""The MCE: its bins, degenerate data, print and errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import caltest as ct
+from caltest.errors import InvalidInput
+from caltest.measures import MCE, mce
+
+
+def test_mce_is_the_largest_gap():
+    """Two bins, |1/2 - 0.2| and |1 - 0.8|."""
+    assert mce([0.1, 0.3, 0.7, 0.9], [0, 1, 1, 1], bins=2) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("binning", ["uniform", "quantile", "median-variance", "sweep"])
+def test_mce_of_perfect_predictions_is_zero(binning):
+    """As the ECE."""
+    assert mce(np.eye(2)[[0, 1] * 10], [0, 1] * 10, binning=binning) == 0.0
+
+
+def test_mce_ignores_bins_of_weight_zero():
+    """The wrong prediction has no weight."""
+    data = ct.Predictions([0.0, 0.95, 1.0], [1, 1, 1], classes=[0, 1], sample_weight=[0, 1, 1])
+    assert mce(data) == pytest.approx(0.025)
+
+
+def test_mce_refuses_a_power():
+    """It is the ECE with an infinite one."""
+    with pytest.raises(TypeError, match="unexpected keyword argument 'p'"):
+        mce([0.1], [0], p=2)
+
+
+def test_mce_refuses_an_unknown_distance():
+    """The message names the near miss."""
+    with pytest.raises(InvalidInput, match="did you mean 'sqeuclidean'"):
+        mce([0.1], [0], distance="euclidean")
+
+
+def test_mce_parameters_name_bins_and_distance():
+    """The result shows what was used."""
+    data = ct.datasets.generative_model("M1", n=20, m=2, rng=0)
+    shown = {"binning": "uniform", "bins": 15, "distance": "total variation"}
+    assert MCE().bind(data).parameters == shown

@@ -1,0 +1,70 @@
+"""T-Cal: its scales, degenerate data, print and errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import caltest as ct
+from caltest.errors import InvalidInput, NotApplicable
+from caltest.measures import TCal, t_cal
+
+
+@pytest.mark.parametrize(("n", "scales"), [(2, 2), (50, 9), (1000, 17), (10_000, 23)])
+def test_number_of_scales_is_that_of_the_authors(n, scales):
+    """The integer part of 2 log2(n / sqrt(log n))."""
+    assert TCal().limit_of_scales(n) == scales
+
+
+def test_scales_without_a_pair_are_left_out():
+    """0.1 and 0.2 share cells of width 1/2 and 1/4 only."""
+    data = ct.Predictions([0.1, 0.2, 0.9], [0, 1, 1])
+    assert TCal(scales=10).bind(data).parameters == {"scales": 2, "bins": "2 to 2^2"}
+
+
+def test_t_cal_needs_a_pair():
+    """No scale has a cell with two rows."""
+    for probs, labels in (([0.1], [0]), ([0.1, 0.9], [0, 1])):
+        with pytest.raises(NotApplicable, match=r"two predictions in one half.*use the test 'ks'"):
+            t_cal(probs, labels)
+
+
+def test_t_cal_needs_one_dimension():
+    """The message names lenses."""
+    with pytest.raises(NotApplicable, match="use lens='confidence', 'classwise' or 'top-2'"):
+        t_cal(np.eye(3), [0, 1, 2])
+
+
+def test_t_cal_takes_no_weights():
+    """The message names a test that does."""
+    weighted = ct.Predictions([0.1, 0.2], [0, 1], sample_weight=[1, 2])
+    with pytest.raises(NotApplicable, match="takes no sample weights; use the test 'debiased-ece'"):
+        t_cal(weighted)
+
+
+@pytest.mark.parametrize("scales", [0, -1, 2.5, "all"])
+def test_scales_must_be_a_positive_integer(scales):
+    """The message names the option."""
+    with pytest.raises(InvalidInput, match="scales must be an integer of at least 1"):
+        t_cal([0.1, 0.2], [0, 1], scales=scales)
+
+
+def test_certain_predictions_that_are_right_have_no_error():
+    """Nothing varies, and nothing is wrong."""
+    assert t_cal(np.eye(2)[[0, 1] * 5], [0, 1] * 5) == 0.0
+
+
+def test_certain_predictions_that_are_wrong_have_a_huge_error():
+    """Nothing varies, so that no deviation is possible under calibration."""
+    assert t_cal(np.zeros(10), np.ones(10, int)) > 1e6
+
+
+@pytest.mark.parametrize("periods", [2, 64])
+def test_t_cal_finds_errors_that_cancel_in_wide_bins(periods):
+    """A calibration curve that oscillates, slowly or fast, where the ECE of 2 bins sees nothing."""
+    rng = np.random.default_rng(periods)
+    event = rng.random(4000)
+    wave = np.sign(np.sin(2 * np.pi * periods * event)) * np.minimum(event, 1 - event)
+    labels = (rng.random(4000) < event + 0.5 * wave).astype(int)
+    result = ct.test_calibration(event, labels, test="t-cal", rng=0, n_resamples=199)
+    assert result.pvalue == 1 / 200

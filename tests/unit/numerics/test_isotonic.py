@@ -1,0 +1,46 @@
+"""Pooling adjacent violators gives the isotonic regression."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.isotonic import IsotonicRegression
+
+from caltest.numerics.isotonic import pool_steps
+from caltest.numerics.sorted_scores import step_ends
+
+
+def fit(score, labels, weight):
+    """Return the fitted value of each row."""
+    mass, events, last = pool_steps(labels.astype(np.uint8), weight, step_ends(score))
+    return np.repeat(events / mass, np.diff(last, prepend=-1))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pool_steps_equals_scikit_learn(seed):
+    """IsotonicRegression of scikit-learn, with ties and weights."""
+    rng = np.random.default_rng(seed)
+    score = np.sort(rng.choice(np.linspace(0, 1, 30), 80))
+    labels, weight = rng.random(80) < score, rng.random(80) + 0.1
+    peer = IsotonicRegression().fit_transform(score, labels.astype(float), sample_weight=weight)
+    np.testing.assert_allclose(fit(score, labels, weight), peer, atol=1e-12)
+
+
+def test_pool_steps_pools_equal_means():
+    """Blocks are maximal: their means strictly increase."""
+    mass, events, last = pool_steps(
+        np.array([0, 1, 0, 1, 1], np.uint8), np.ones(5), np.ones(5, np.bool_)
+    )
+    assert (mass.tolist(), events.tolist(), last.tolist()) == ([1, 2, 2], [0, 1, 2], [0, 2, 4])
+
+
+def test_pool_steps_takes_equal_scores_as_one():
+    """Labels 1, 0 at one score are its mean, in either order."""
+    score = np.array([0.2, 0.2, 0.8])
+    for labels in ([1, 0, 1], [0, 1, 1]):
+        assert fit(score, np.array(labels), np.ones(3)).tolist() == [0.5, 0.5, 1.0]
+
+
+def test_pool_steps_of_decreasing_labels_is_one_block():
+    """Everything is pooled."""
+    assert fit(np.array([0.1, 0.5, 0.9]), np.array([1, 1, 0]), np.ones(3)).tolist() == [2 / 3] * 3

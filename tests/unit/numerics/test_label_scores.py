@@ -1,0 +1,86 @@
+"""Sums of scores over labels, to the last digit where cancellation would lose them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from caltest.numerics.label_scores import (
+    binary_brier_sums,
+    binary_deviation_sums,
+    binary_deviation_variance,
+    binary_entropy,
+    brier_table,
+    deviation_table,
+    wrong_and_right_sums,
+)
+
+
+def table_of(fill, probs, *extra):
+    """Call a function that writes a table."""
+    out = np.empty_like(probs)
+    fill(probs, *extra, out)
+    return out
+
+
+def test_brier_table_is_the_squared_distance_to_unit_vectors():
+    """For every row and class."""
+    probs = np.random.default_rng(0).dirichlet(np.ones(4), 10)
+    expected = ((probs[:, None, :] - np.eye(4)) ** 2).sum(axis=2)
+    np.testing.assert_allclose(table_of(brier_table, probs), expected, rtol=1e-14)
+
+
+def test_brier_table_keeps_digits_of_nearly_certain_predictions():
+    """1 - p = 1e-9 has the score 2e-18, where sum p^2 - 2 p + 1 has no digit left."""
+    probs = np.array([[1 - 1e-9, 1e-9, 0.0]])
+    assert table_of(brier_table, probs)[0, 0] == pytest.approx(2e-18, rel=1e-6)
+
+
+def test_deviation_table_has_mean_zero_and_its_variance():
+    """Half the Brier score less its mean, in exact arithmetic."""
+    probs = np.random.default_rng(0).dirichlet(np.ones(3), 5)
+    variance = np.empty(5)
+    table = table_of(deviation_table, probs, variance)
+    np.testing.assert_allclose((probs * table).sum(axis=1), 0, atol=1e-16)
+    np.testing.assert_allclose(variance, (probs * table**2).sum(axis=1), rtol=1e-14)
+    p = [Fraction(x) for x in probs[0]]
+    expected = [float(sum(x * x for x in p) - x) for x in p]
+    np.testing.assert_allclose(table[0], expected, atol=1e-15)
+
+
+@pytest.mark.parametrize("m", [3, 7, 10])
+def test_deviation_of_equal_probabilities_is_exactly_zero(m):
+    """1/m is not a binary fraction, and its rounding noise must not be scaled up."""
+    probs = np.zeros((2, m + 1))
+    probs[0, :m] = 1 / m
+    probs[1, 0] = 1.0
+    variance = np.empty(2)
+    table = table_of(deviation_table, probs, variance)
+    assert not variance.any()
+    assert not table[probs > 0].any()
+
+
+def test_binary_sums_are_their_formulas():
+    """For each row of labels, with weights."""
+    rng = np.random.default_rng(0)
+    p, w, labels = rng.random(30), rng.random(30), rng.integers(0, 2, (5, 30)).astype(np.uint8)
+    np.testing.assert_allclose(binary_brier_sums(labels, p, w), (labels - p) ** 2 @ w)
+    deviation = ((labels - p) * (1 - 2 * p)) @ w
+    np.testing.assert_allclose(binary_deviation_sums(labels, p, w), deviation, atol=1e-15)
+    variance = np.sum(w**2 * (1 - 2 * p) ** 2 * p * (1 - p))
+    assert binary_deviation_variance(p, w) == pytest.approx(variance, rel=1e-14)
+
+
+def test_wrong_and_right_sums_by_hand():
+    """Wrong with confidence 0.75 and weight 2, right with 0.5 and 1."""
+    right, confidence = np.array([[0, 1]], np.uint8), np.array([0.75, 0.5])
+    sums = wrong_and_right_sums(right, confidence, np.array([2.0, 1.0]))
+    assert sums.tolist() == [[2.0, 1.0, 1.5, 0.5]]
+
+
+@pytest.mark.parametrize(("p", "expected"), [(0.0, 0.0), (1.0, 0.0), (0.5, np.log(2))])
+def test_binary_entropy(p, expected):
+    """0 log 0 is 0."""
+    assert binary_entropy(p) == pytest.approx(expected)
