@@ -124,7 +124,9 @@ def classwise_ece(
 
     Parameters
     ----------
-    probs, labels, lens
+    probs, labels : array_like
+        As for `ece`.
+    lens : str or Lens
         As for `ece`.
     binning : {"uniform", "quantile"}
         Bins of equal width ((k - 1)/B, k/B], 0 in the first; or of equal mass in each class, where

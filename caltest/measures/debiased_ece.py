@@ -100,11 +100,13 @@ def debiased_ece(
 
     Parameters
     ----------
-    probs, labels, lens
+    probs, labels : array_like
+        As for `ece`.
+    lens : str or Lens
         As for `ece`.
     binning : {"uniform", "quantile", "median-variance"}
         As for `ece`. Kumar et al. and Roelofs et al. take "quantile".
-    bins, min_size, max_bins
+    bins, min_size, max_bins : optional
         As for `ece`.
     root : bool, default False
         Give the square root, in units of probability; it is 0 where the estimate is negative, as in

@@ -61,9 +61,11 @@ def mce(
 
     Parameters
     ----------
-    probs, labels, lens
+    probs, labels : array_like
         As for `ece`.
-    binning, bins, min_size, max_bins, distance
+    lens : str or Lens
+        As for `ece`.
+    binning, bins, min_size, max_bins, distance : optional
         As for `ece`.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.

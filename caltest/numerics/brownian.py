@@ -27,6 +27,7 @@ def modulus_sf(x: float) -> float:
     Parameters
     ----------
     x : float
+        At least 0.
 
     Returns
     -------
@@ -58,6 +59,7 @@ def range_sf(r: float) -> float:
     Parameters
     ----------
     r : float
+        At least 0.
 
     Returns
     -------

@@ -16,7 +16,8 @@ def pool_steps(
     Parameters
     ----------
     labels, weight : (n,) array
-    ends : (n,) boolean array
+        In the order of the scores.
+    ends : (n,) array of bool
         Whether a score is the last of its equals.
 
     Returns

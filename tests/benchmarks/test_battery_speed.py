@@ -15,8 +15,9 @@ so is every other package.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -183,7 +184,7 @@ def numpy_t_cal_pvalue(event, labels):
     return (1 + extreme) / (1 + B)
 
 
-def numpy_sort(event, labels):
+def np_sort(event, labels):
     """Sort the scores: the yardstick of the measures that sort them."""
     np.sort(event)
 
@@ -271,172 +272,132 @@ def caltest_pvalue(*data, test, **options):
     return calibration_test(*data, test=test, rng=0, n_jobs=2, **options).pvalue
 
 
-def exact(test, n_resamples=B, **options):
-    """Return the function of the data that gives the exact p-value."""
-    return partial(caltest_pvalue, test=test, n_resamples=n_resamples, **options)
-
-
 class Work(NamedTuple):
     """What each library is asked to do on the same data."""
 
     name: str
     data: Callable[[], tuple]
     ours: Callable
-    peers: dict[str, Callable]
-    same: tuple[str, ...] = ()  # the peers that give our number
+    peers: Mapping[str, Callable] = MappingProxyType({})
+    differ: tuple[str, ...] = ()  # the peers that do not give our number
     rounds: int = 7
 
 
 MILLION = partial(binary, 10**6)
-ASYMPTOTIC_KS = partial(caltest_pvalue, test="ks", null="asymptotic")
-ASYMPTOTIC_Z = partial(caltest_pvalue, test="spiegelhalter", null="asymptotic")
+ONE_DIMENSION = dict.fromkeys(("ks", "mmce", "skce", "brier"), "strong") | {"ece": "confidence"}
+Z_PEERS = {
+    "NumPy": numpy_spiegelhalter_pvalue,
+    "mapie": mapie_spiegelhalter_pvalue,
+    "calzone": calzone_spiegelhalter_pvalue,
+}
+ECE_PEERS = {
+    "NumPy": numpy_ece,
+    "relplot": relplot_ece,
+    "netcal": netcal_ece,
+    "torchmetrics": torchmetrics_ece,
+}
+CLASSWISE_PEERS = {"NumPy": numpy_classwise_ece, "torchmetrics": torchmetrics_classwise_ece}
+DEBIASED_PEERS = {"NumPy": numpy_debiased_ece, "uncertainty-calibration": verified_debiased_ece}
+KS_PEERS = {"np.sort": np_sort, "NumPy": numpy_ks_pvalue, "mapie": mapie_ks_pvalue}
+SMOOTH_PEERS = {"relplot": relplot_smooth_ece}
+SORTED = {"ECE": ece, "KS": ks_error, "Brier score": brier_score}
 
 VALUES = [
-    Work(
-        "ECE, n = 10^6 (goal 0.002 s)",
-        MILLION,
-        ece,
-        {
-            "NumPy": numpy_ece,
-            "relplot": relplot_ece,
-            "netcal": netcal_ece,
-            "torchmetrics": torchmetrics_ece,
-        },
-        same=("NumPy", "relplot", "netcal", "torchmetrics"),
-    ),
+    Work("ECE, n = 10^6 (goal 0.002 s)", MILLION, ece, ECE_PEERS),
     Work(
         "classwise ECE, n = 10^4, m = 1000 (goal 0.05 s)",
         partial(multiclass, 10**4, 1000),
-        partial(classwise_ece, n_jobs=2),
-        {"NumPy": numpy_classwise_ece, "torchmetrics": torchmetrics_classwise_ece},
-        same=("NumPy", "torchmetrics"),
+        classwise_ece,
+        CLASSWISE_PEERS,
     ),
     Work(
         "debiased ECE, n = 10^6 (goal 0.02 s)",
         MILLION,
         debiased_ece,
-        {"NumPy": numpy_debiased_ece, "uncertainty-calibration": verified_debiased_ece},
-        same=("NumPy",),
+        DEBIASED_PEERS,
+        differ=("uncertainty-calibration",),
     ),
     Work(
         "smooth ECE, n = 10^6 (goal 0.02 s)",
         MILLION,
         smooth_ece,
-        {"relplot": relplot_smooth_ece},
+        SMOOTH_PEERS,
+        differ=("relplot",),
     ),
-    Work(
-        "smooth ECE, exact, n = 10^6",
-        MILLION,
-        partial(smooth_ece, method="exact"),
-        {},
-        rounds=1,
-    ),
+    Work("smooth ECE, exact, n = 10^6", MILLION, partial(smooth_ece, method="exact"), rounds=1),
     Work(
         "MMCE, n = 10^4, m = 10 (goal 0.003 s)",
         partial(multiclass, 10**4, 10),
         mmce,
         {"NumPy": numpy_mmce, "netcal": netcal_mmce},
-        same=("NumPy", "netcal"),
     ),
     *(
         Work(
             f"{name}, n = 10^7 (goal twice the time of sorting)",
             partial(binary, 10**7),
             measure,
-            {"np.sort": numpy_sort},
+            {"np.sort": np_sort},
+            differ=("np.sort",),
             rounds=3,
         )
-        for name, measure in (("ECE", ece), ("KS", ks_error), ("Brier score", brier_score))
+        for name, measure in SORTED.items()
     ),
-]
-
-LIMITS = [
     Work(
         "KS with Brownian p, n = 10^6 (goal 1.5 times the time of sorting)",
         MILLION,
-        ASYMPTOTIC_KS,
-        {"np.sort": numpy_sort, "NumPy": numpy_ks_pvalue, "mapie": mapie_ks_pvalue},
-        same=("NumPy", "mapie"),
+        partial(caltest_pvalue, test="ks", null="asymptotic"),
+        KS_PEERS,
+        differ=("np.sort",),
     ),
     Work(
         "Spiegelhalter, n = 10^6 (goal 0.004 s)",
         MILLION,
-        ASYMPTOTIC_Z,
-        {
-            "NumPy": numpy_spiegelhalter_pvalue,
-            "mapie": mapie_spiegelhalter_pvalue,
-            "calzone": calzone_spiegelhalter_pvalue,
-        },
-        same=("NumPy", "calzone"),
+        partial(caltest_pvalue, test="spiegelhalter", null="asymptotic"),
+        Z_PEERS,
+        differ=("mapie",),
     ),
 ]
 
-RESAMPLED = [
-    Work(
-        "ECE p-value, 1000 resamples, n = 10^5 (goal 0.3 s)",
-        partial(binary, 10**5),
-        exact("ece"),
-        {"NumPy": numpy_ece_pvalue},
-        rounds=3,
-    ),
+
+def resampled(test, size, goal, *, peer=None, rounds=3, n_resamples=B, **options):
+    """Return the work of an exact p-value; NumPy has resamples of its own."""
+    data = partial(multiclass if len(size) > 1 else binary, *size)
+    shape = ", ".join(f"{letter} = {number}" for letter, number in zip("nm", size, strict=False))
+    name = f"{test} p-value, {n_resamples} resamples, {shape} (goal {goal} s)"
+    ours = partial(caltest_pvalue, test=test, n_resamples=n_resamples, **options)
+    peers = {} if peer is None else {"NumPy": peer}
+    return Work(name, data, ours, peers, differ=tuple(peers), rounds=rounds)
+
+
+PVALUES = [
+    resampled("ece", (10**5,), 0.3, peer=numpy_ece_pvalue),
+    resampled("classwise-ece", (10**4, 10), 0.5, peer=numpy_classwise_pvalue),
+    resampled("classwise-ece", (10**4, 100), 4, peer=numpy_classwise_pvalue),
+    resampled("t-cal", (10**4,), 0.05, peer=numpy_t_cal_pvalue),
     *(
-        Work(
-            f"classwise ECE p-value, 1000 resamples, n = 10^4, m = {m} (goal {goal} s)",
-            partial(multiclass, 10**4, m),
-            exact("classwise-ece"),
-            {"NumPy": numpy_classwise_pvalue},
-            rounds=3,
-        )
-        for m, goal in ((10, 0.5), (100, 4))
-    ),
-    Work(
-        "T-Cal p-value, 1000 resamples, n = 10^4 (goal 0.05 s)",
-        partial(binary, 10**4),
-        exact("t-cal"),
-        {"NumPy": numpy_t_cal_pvalue},
-        rounds=3,
-    ),
-    *(
-        Work(
-            f"{test} p-value, 999 resamples, n = {n:,} (goal about {goal} s)",
-            partial(binary, n),
-            exact(test, 999, **options),
-            {},
-            rounds=rounds,
-        )
+        resampled(test, (n,), goal, rounds=rounds, n_resamples=999, lens=lens)
         for n, goal, rounds in ((10**5, 1, 3), (10**6, 10, 1))
-        for test, options in (
-            ("ece", {"lens": "confidence"}),
-            ("ks", {}),
-            ("mmce", {}),
-            ("skce", {}),
-            ("brier", {}),
-        )
+        for test, lens in ONE_DIMENSION.items()
     ),
 ]
-
 CASES = [
     pytest.param(work, library, id=f"{work.name}-{library}")
-    for work in (*VALUES, *LIMITS, *RESAMPLED)
-    for library in ("caltest", "caltest, arrays", *work.peers)
+    for works, ours in ((VALUES, ["caltest", "caltest, arrays"]), (PVALUES, ["caltest"]))
+    for work in works
+    for library in (*ours, *work.peers)
 ]
 
 
 @pytest.mark.parametrize(("work", "library"), CASES)
 def test_battery(work, library, benchmark):
-    """Peers that compute the same give the same number."""
+    """Libraries that compute the same give the same number."""
     if library in PACKAGES:
         pytest.importorskip(PACKAGES[library], exc_type=ImportError)
     benchmark.group = work.name
-    ours = library.startswith("caltest")
+    call = work.peers.get(library, work.ours)
     data = (Predictions(*work.data()),) if library == "caltest" else work.data()
-    rounds = work.rounds if ours else min(work.rounds, 3)
-    value = benchmark.pedantic(
-        work.ours if ours else work.peers[library],
-        data,
-        rounds=rounds,
-        warmup_rounds=int(rounds > 1),
-    )
+    rounds = 1 if library in work.peers and work.rounds < 7 else work.rounds
+    value = benchmark.pedantic(call, data, rounds=rounds, warmup_rounds=int(rounds > 1))
     benchmark.extra_info["value"] = value
-    if library in work.same:
+    if library in work.peers and library not in work.differ:
         assert value == pytest.approx(work.ours(*work.data()), rel=1e-6)

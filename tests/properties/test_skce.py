@@ -22,7 +22,7 @@ from caltest.kernels import (
     Scaled,
     Sum,
 )
-from caltest.lenses import resolve_lens
+from caltest.lenses import REGISTRY, Custom, Grouped, resolve_lens
 from caltest.measures import SKCE, skce
 from caltest.measures.kernel_pairs import LinePairs
 from caltest.nulls import REGISTRY as NULLS
@@ -221,7 +221,22 @@ def test_skce_of_matrix_kernels_equals_a_double_loop(name, estimator, data):
     assert measure.bind(p).value() == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
-LENSES = ["strong", "confidence", "classwise", "top-2", "within-top-2", "largest-2", "top-label"]
+LENSES = {
+    "strong": "strong",
+    "confidence": "confidence",
+    "classwise": "classwise",
+    "top-label": "top-label",
+    "top-R": "top-2",
+    "within-top-R": "within-top-2",
+    "largest-R": "largest-2",
+    "grouped[...]": Grouped([[0, 2]]),
+    "custom": Custom(lambda probs, labels: (probs[:, :2].sum(axis=1), labels < 2)),
+}
+
+
+def test_all_lenses_are_tested():
+    """The table above has every lens of the registry, and one of one's own."""
+    assert set(LENSES) == {*REGISTRY, "custom"}
 
 
 @settings(max_examples=25)
@@ -230,7 +245,7 @@ LENSES = ["strong", "confidence", "classwise", "top-2", "within-top-2", "largest
 @given(p=predictions((3, 10)))
 def test_skce_under_a_lens_equals_a_double_loop(lens, estimator, p):
     """The value is that of the predictions as each member of the lens shows them."""
-    found = resolve_lens(lens)
+    found = resolve_lens(LENSES[lens])
     expected = []
     for member in found.members(p):
         seen = member(p)
@@ -238,7 +253,7 @@ def test_skce_under_a_lens_equals_a_double_loop(lens, estimator, p):
         kappa = scalar_kernel(FIRST, seen.probs)
         h, weight = h_matrix(seen, lambda s, t, kappa=kappa: kappa(s, t) * np.eye(len(s)))
         expected.append(estimate(h, weight, estimator, 2))
-    value = skce(p, lens=lens, estimator=estimator, kernel=FIRST)
+    value = skce(p, lens=LENSES[lens], estimator=estimator, kernel=FIRST)
     np.testing.assert_allclose(np.atleast_1d(value), expected, rtol=1e-12, atol=1e-12)
     assert np.ndim(value) == found.is_family
 

@@ -10,7 +10,7 @@ import pytest
 from caltest import Predictions
 from caltest.datasets import generative_model
 from caltest.kernels import Exponential, Scaled
-from caltest.measures import SKCE
+from caltest.measures import SKCE, skce
 
 ESTIMATORS = ["unbiased", "biased", "linear", "block"]
 
@@ -22,6 +22,16 @@ def test_exact_pvalue_counts_the_resampled_values(judge, count):
     extreme = np.count_nonzero(judged.distribution >= judged.statistic)
     assert judged.pvalue == (1 + extreme) / 100
     assert judged.distribution.size == 99
+
+
+@pytest.mark.parametrize("m", [2, 3])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_exact_statistic_is_the_estimate(estimator, m, judge):
+    """What is compared with the resamples is the value of the labels that were observed."""
+    predictions = generative_model("M2", n=20, m=m, rng=0)
+    judged = judge("exact", SKCE(estimator=estimator), predictions)
+    expected = skce(predictions, estimator=estimator)
+    assert judged.statistic == judged.estimate == pytest.approx(expected, rel=1e-12)
 
 
 def test_exact_null_holds_the_predictions_fixed(judge, count):
