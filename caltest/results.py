@@ -256,6 +256,8 @@ class HTestTable(Printable):
         The adjusted p-values, read-only.
     level : float or None
         The significance level, if the caller gave one.
+    notes : tuple of str
+        Remarks on the table as a whole, such as what is left out of it.
 
     Examples
     --------
@@ -273,8 +275,10 @@ class HTestTable(Printable):
     correction: str | None
     adjusted: NDArray[np.float64] = field(compare=False)
     level: float | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "notes", tuple(self.notes))
         object.__setattr__(self, "rows", tuple(self.rows))
         if not self.rows:
             raise invalid("a table must have at least one test", "none", "name a test and a lens")
@@ -342,6 +346,7 @@ class HTestTable(Printable):
             "correction": self.correction,
             "adjusted": _plain(self.adjusted),
             "level": self.level,
+            "notes": list(self.notes),
         }
 
     def to_json(self, *, include_null: bool = False, indent: int | None = 2) -> str:
@@ -353,7 +358,7 @@ class HTestTable(Printable):
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Rebuild the table from what `to_dict` or parsed JSON gave."""
         rows = tuple(HTest.from_dict(row) for row in values["rows"])
-        return cls(rows, values["correction"], values["adjusted"], values["level"])
+        return cls(rows, *(values[name] for name in ("correction", "adjusted", "level", "notes")))
 
     def to_csv(self) -> str:
         """Return one line of values per test under one line of names."""

@@ -10,12 +10,15 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from caltest.errors import InvalidInput, invalid, shown
+from caltest.errors import WIDTH, InvalidInput, invalid, shown
 from caltest.validation.arrays import AnyArray, as_numbers
 from caltest.validation.labels import label_values, listing
-from caltest.validation.options import check_choice
+from caltest.validation.options import check_choice, check_not_label
+from caltest.validation.probs import check_not_classified
 
 PREFIXES = ("p_", "prob_")
+UNNAMED = ("{}", "column_{}")  # what pandas and polars call the columns of an array
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 SAMPLE = 10_000  # rows that tell the types of the columns of a text; four times as fast as all
 
 
@@ -66,7 +69,7 @@ def predict(model: Any, X: object) -> tuple[object, object]:
         raise invalid("model must be a fitted model", f"the class {model.__name__}", remedy)
     if not hasattr(model, "predict_proba"):
         if callable(model):
-            return model(X), None
+            return check_not_classified(model(X), model), None
         raise _gives_no_probabilities(model)
     try:
         return model.predict_proba(X), getattr(model, "classes_", None)
@@ -85,9 +88,19 @@ def _gives_no_probabilities(model: object) -> InvalidInput:
 
 
 def describe(model: object) -> str:
-    """Name a model in one line: its repr, shortened, or the name of a function."""
+    """Name a model in one line: its repr, shortened, the steps of a pipeline, or a function."""
     name = getattr(model, "__name__", None)
-    return name if isinstance(name, str) else shown(model)
+    if isinstance(name, str):
+        return _cut(name)
+    steps = getattr(model, "steps", None)
+    if type(model).__name__ == "Pipeline" and isinstance(steps, list):
+        words = [step if isinstance(step, str) else type(step).__name__ for _, step in steps]
+        return _cut(f"Pipeline({', '.join(words)})")
+    return shown(model)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."
 
 
 # ---- tables -------------------------------------------------------------------------------------
@@ -180,6 +193,7 @@ def choose_columns(
         If a column is not there or holds no numbers.
     """
     label = check_choice(label, table.names, "label")
+    check_not_label(groups, label, "groups")
     taken = [label, *(name for name in (sample_weight, groups) if isinstance(name, str))]
     columns = _prob_columns(table.names, probs, taken)
     labels = label_values(table.column(label), "labels")
@@ -242,6 +256,32 @@ def _classes_of_columns(stems: Sequence[str], labels: AnyArray) -> list[object] 
     return None
 
 
+def classes_of_table(probs: object, labels: object) -> list[object] | None:
+    """Read the names of the columns of a table of probabilities as the classes.
+
+    Parameters
+    ----------
+    probs : data frame
+        A table with one column per class.
+    labels : array_like
+        Labels, whose type tells how names are read.
+
+    Returns
+    -------
+    list or None
+        The classes in the order of the columns; None where the columns are only numbered, as
+        those of a table made from an array are, and the labels are not those numbers.
+    """
+    names = list(_names(as_frame(probs)))
+    if len(names) < 2:
+        return None
+    values = label_values(labels, "labels")
+    unnamed = any(names == [form.format(k) for k in range(len(names))] for form in UNNAMED)
+    if unnamed and not (values.ndim == 1 and set(values.tolist()) <= set(names)):
+        return None
+    return _classes_of_columns(_stems(names, None), values)
+
+
 def _truth(stem: str) -> bool:
     return {"false": False, "0": False, "true": True, "1": True}[stem.lower()]
 
@@ -291,8 +331,9 @@ def table_of_file(path: str | Path) -> Table:
     if not path.is_file():
         remedy = "check the spelling and the working directory"
         raise invalid("path must name a file", repr(str(path)), remedy)
-    suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
-    if suffix not in READERS or (path.suffix == ".gz" and suffix not in (".csv", ".tsv")):
+    ends = path.with_name(path.name.lower())
+    suffix = ends.with_suffix("").suffix if ends.suffix == ".gz" else ends.suffix
+    if suffix not in READERS or (ends.suffix == ".gz" and suffix not in (".csv", ".tsv")):
         rule = f"path must end in {', '.join(READERS)}, .csv.gz or .tsv.gz"
         raise invalid(rule, repr(path.name), "convert the file, or load it and use from_frame")
     try:
@@ -310,11 +351,24 @@ def _read_csv(path: Path, separator: str = ",") -> Table:
     try:
         frame = pl.read_csv(path, separator=separator, infer_schema_length=SAMPLE)
     except pl.exceptions.ComputeError:  # labels may be 0 and 1 for long before an "unknown"
+        _check_separator(pl.read_csv(path, separator=separator, n_rows=0).columns, separator)
         frame = pl.read_csv(path, separator=separator, infer_schema_length=None)
+    _check_separator(frame.columns, separator)
+    if any(name != name.strip() for name in frame.columns):  # then numbers were read as text too
+        stripped = frame.select(pl.col(pl.String).str.strip_chars().name.keep())
+        plain = frame.with_columns(stripped).rename(str.strip).write_csv()
+        frame = pl.read_csv(plain.encode(), infer_schema_length=None)
     twice = [name for name in frame.columns if re.search(r"_duplicated_\d+$", name)]
     if twice:  # as polars renames them
         raise ValueError(f"{twice[0].rpartition('_duplicated_')[0]!r} names two columns")
     return table_of_frame(frame)
+
+
+def _check_separator(names: Sequence[str], separator: str) -> None:
+    found = [other for other in SEPARATORS if len(names) == 1 and other in names[0]]
+    if found:
+        asked, seen = SEPARATORS[separator], SEPARATORS[found[0]]
+        raise ValueError(f"the columns are separated by {seen}, not by {asked}")
 
 
 def _read_tsv(path: Path) -> Table:

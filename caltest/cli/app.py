@@ -5,6 +5,7 @@ Exit statuses: 0 done, 1 calibration rejected where `--fail` was given, 2 bad in
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -70,6 +71,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(run(arguments))
 
 
+# What messages say of Python arguments, and the options that stand for them.
+OPTIONS = {
+    r"\brenormalize=True": "--renormalize",
+    r"\bfrom_logits=True": "--logits",
+    r"\bclasses=": "--classes ",
+    r"\bnull='([\w-]+)'": r"--null \1",
+    r"\blens='([\w-]+)'": r"--lens \1",
+    r"\bestimator='unbiased'": "--test skce",
+    r"\bestimator='biased'": "--test kce",
+    r"^groups must": "--by must",
+    r"^n_jobs must": "--jobs must",
+    r"^rng must be [^;]*; got ([^;]*); .*": r"--seed must be an integer of at least 0; got \1",
+}
+
+
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; an error of the user becomes one line on stderr.
 
@@ -88,13 +104,26 @@ def run(arguments: Sequence[str] | None = None) -> int:
         try:
             return app(arguments, prog_name="caltest", standalone_mode=False) or 0
         except (InvalidInput, NotApplicable) as error:
-            return _say(str(error), BAD_INPUT)
+            return _say(in_words_of_the_command_line(str(error)), BAD_INPUT)
         except OSError as error:
             return _say(f"{error.filename or 'output'}: {error.strerror}", BAD_INPUT)
         except _UsageError as error:
             return _say(f"{error.format_message()} Try --help.", BAD_INPUT)
         except (KeyboardInterrupt, typer.Abort):
             return _say("interrupted", INTERRUPTED)
+
+
+def in_words_of_the_command_line(message: str) -> str:
+    """Name the option where a message names the argument of the Python function.
+
+    Examples
+    --------
+    >>> in_words_of_the_command_line("pass renormalize=True")
+    'pass --renormalize'
+    """
+    for argument, option in OPTIONS.items():
+        message = re.sub(argument, option, message)
+    return message
 
 
 def _say(message: str, status: int) -> int:

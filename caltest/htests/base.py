@@ -55,5 +55,6 @@ def check_options(tests: Mapping[str, NamedTest], options: Mapping[str, object])
     known = sorted({name for test in tests.values() for name in test.options})
     for name in options:
         if name not in known:
-            rule = f"options must be taken by a test ({', '.join(tests)})"
-            raise invalid(rule, repr(name), f"use {', '.join(known)}")
+            remedy = f"use {', '.join(known)}" if known else "give them to the measure itself"
+            rule = f"options must be taken by a test named by its key ({', '.join(tests)})"
+            raise invalid(rule, repr(name), remedy)

@@ -30,6 +30,7 @@ class Plan:
     lens: Lens
     predictions: Predictions
     group: object = None
+    is_one_of_many: bool = False  # a class of a family or a group, not asked for by name
 
 
 def test_calibration(
@@ -89,7 +90,7 @@ def test_calibration(
     classes : (m,) array, optional
         Class labels in the order of the columns of the probabilities.
     from_logits, renormalize : bool, default False
-        Read an array or columns as logits; rescale rows whose sum is off by up to 0.01 m.
+        Read an array or columns as logits; rescale rows whose sum is off by up to 0.01.
     progress : callable, optional
         Called with (rows done, rows in all).
     **options
@@ -139,20 +140,21 @@ def test_calibration(
     lenses = [resolve_lens(one) for one in _as_list(lens, "lens")]
     plans = list(_plans(measures, lenses, null, predictions, grouped=by is not None))
     single = len(measures) == len(lenses) == 1 and by is None and not lenses[0].is_family
-    rows = []
+    rows: list[HTest] = []
+    left_out: list[str] = []
     for done, plan in enumerate(plans, start=1):
         try:
             rows.append(_run(plan, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs, level=level))
         except NotApplicable as error:
-            if single or (done == len(plans) and not rows):
+            if not plan.is_one_of_many or len(left_out) + 1 == len(plans):
                 raise
-            _warn_left_out(plan, error)
+            left_out.append(_warn_left_out(plan, error))
         if progress is not None:
             progress(done, len(plans))
     if single:
         return rows[0]
     adjusted, name = adjusted_pvalues([row.pvalue for row in rows], correction)
-    return HTestTable(tuple(rows), name, adjusted, level=level)
+    return HTestTable(tuple(rows), name, adjusted, level=level, notes=tuple(left_out))
 
 
 # Or pytest would collect it in a user's test module.
@@ -198,7 +200,8 @@ def _plans(
         for key, measure, default in measures:
             for lens in lenses:
                 for member in lens.members(part):
-                    yield Plan(key, measure, null or default, member, part, group)
+                    many = grouped or lens.is_family
+                    yield Plan(key, measure, null or default, member, part, group, many)
 
 
 def _run(
@@ -212,10 +215,12 @@ def _run(
     return _result(plan, seen, judged, n_resamples=n_resamples, seed=seed, level=level)
 
 
-def _warn_left_out(plan: Plan, error: NotApplicable) -> None:
+def _warn_left_out(plan: Plan, error: NotApplicable) -> str:
+    """Warn that a class or group is too small for a test, and return the note on it."""
     where = f"lens {plan.lens}" if plan.group is None else f"group {plan.group!r}, lens {plan.lens}"
-    message = f"{plan.test} under {where} is left out of the table: {error}"
-    warnings.warn(message, DegenerateDataWarning, stacklevel=3)
+    note = f"{plan.test} under {where} is left out of the table: {error}"
+    warnings.warn(note, DegenerateDataWarning, stacklevel=3)
+    return note
 
 
 def _result(

@@ -27,17 +27,19 @@ def sampled_pairs(n: int) -> tuple[Indices, Indices]:
     return left, right
 
 
-def bandwidth_by_rule(rule: str, distances: Floats) -> float | None:
-    """Return the median or mean of the distances over pairs; `distances` may be reordered.
+def bandwidth_by_rule(rule: str, distances: Floats) -> tuple[float | None, str]:
+    """Return the median or mean of the distances over pairs, and the rule in words.
 
     Where the median is 0 (few distinct predictions) it is the mean of the positive distances, and
-    None where there is none.
+    None where there is none. `distances` may be reordered.
     """
     value = RULES[rule](distances) if distances.size else 0.0
     if value > NEGLIGIBLE:
-        return float(value)
+        return float(value), rule
     positive = distances[distances > NEGLIGIBLE]
-    return float(positive.mean()) if positive.size else None
+    if positive.size:
+        return float(positive.mean()), f"mean of the positive distances, since their {rule} is 0"
+    return None, "set, since all distances are 0"
 
 
 def _median(values: Floats) -> float:

@@ -35,8 +35,8 @@ class FittedScalar:
     bandwidth : float
     coordinates : (n, c) array
         The distance is `unit` times the city-block or Euclidean distance of these rows.
-    sampled : bool
-        Whether the bandwidth was taken over a sample of pairs.
+    rule : str
+        How the bandwidth was chosen, in words.
     is_degenerate : bool
         Whether all predictions are equal, so that the rule gives no bandwidth and it is 1.0.
     """
@@ -45,7 +45,7 @@ class FittedScalar:
         self.kernel = kernel
         self.coordinates, self.unit = _coordinates(kernel, probs)
         self.distances = self._all_distances(n_jobs)
-        bandwidth, self.sampled = self._fitted_bandwidth()
+        bandwidth, self.rule = self._fitted_bandwidth()
         self.is_degenerate = bandwidth is None
         self.bandwidth = 1.0 if bandwidth is None else bandwidth
 
@@ -107,13 +107,14 @@ class FittedScalar:
             pass
         return np.multiply(out, self.unit, out=out)
 
-    def _fitted_bandwidth(self) -> tuple[float | None, bool]:
+    def _fitted_bandwidth(self) -> tuple[float | None, str]:
         rule, n = self.kernel.bandwidth, len(self.coordinates)
         if not isinstance(rule, str):
-            return float(rule), False
+            return float(rule), "given"
         if self.distances is not None:
-            return bandwidth_by_rule(rule, self.distances[np.tri(n, k=-1, dtype=bool)]), False
-        return bandwidth_by_rule(rule, self._pair_distances(*sampled_pairs(n))), True
+            return bandwidth_by_rule(rule, self.distances[np.tri(n, k=-1, dtype=bool)])
+        value, words = bandwidth_by_rule(rule, self._pair_distances(*sampled_pairs(n)))
+        return value, f"{words} of {PAIRS:,} sampled pairs" if words == rule else words
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,9 @@ class FittedTerm:
         """Return z = rows L with A = L L', so that u' A v = z_u . z_v; the rows for A = I."""
         if np.array_equal(self.matrix, np.eye(len(self.matrix))):
             return rows
+        diagonal = np.diag(self.matrix)
+        if np.count_nonzero(self.matrix) == np.count_nonzero(diagonal):
+            return np.ascontiguousarray(rows[:, diagonal > 0] * np.sqrt(diagonal[diagonal > 0]))
         values, vectors = np.linalg.eigh(self.matrix)
         kept = values > len(values) * np.finfo(float).eps * values[-1]
         return np.ascontiguousarray(rows @ (vectors[:, kept] * np.sqrt(values[kept])))
@@ -177,7 +181,7 @@ class FittedKernel:
     def parameters(self) -> dict[str, object]:
         """Kernel, bandwidth and rule, as the print shows them."""
         bandwidths = [scalar.bandwidth for scalar in self.scalars]
-        rules = dict.fromkeys(_rule_name(scalar) for scalar in self.scalars)
+        rules = dict.fromkeys(scalar.rule for scalar in self.scalars)
         return {
             "kernel": str(self.kernel),
             "bandwidth": bandwidths[0] if len(bandwidths) == 1 else tuple(bandwidths),
@@ -221,13 +225,6 @@ def column_tiles(n: int, j0: int) -> Iterator[Tile]:
 
 def _fitted_term(term: Term, fitted: dict[ScalarKernel, FittedScalar]) -> FittedTerm:
     return FittedTerm(tuple(fitted[factor] for factor in term.factors), term.matrix)
-
-
-def _rule_name(scalar: FittedScalar) -> str:
-    rule = scalar.kernel.bandwidth
-    if not isinstance(rule, str):
-        return "given"
-    return f"{rule} of {PAIRS:,} sampled pairs" if scalar.sampled else rule
 
 
 def _coordinates(kernel: ScalarKernel, probs: Floats) -> tuple[Floats, float]:

@@ -235,7 +235,8 @@ class Custom(Lens):
 
     def __call__(self, predictions: Predictions) -> Predictions:
         """Return what the function returns, checked."""
-        probs, labels = check_induced(self.f(predictions.probs, predictions.labels))
+        pair = self.f(predictions.probs, predictions.labels)
+        probs, labels = check_induced(pair, predictions.n)
         return Predictions(
             probs,
             labels,

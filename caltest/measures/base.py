@@ -63,6 +63,10 @@ class BoundMeasure(ABC):
         """Draw `size` rows of labels from the predictions."""
         return draw_labels(self._cumulative, rng, size)
 
+    def comparable(self, values: Floats) -> Floats:
+        """Return an increasing function of the values in which ties are ties up to rounding."""
+        return values
+
     def value(self, n_jobs: int | None = None) -> float:
         """Return the measure for the labels that were observed."""
         return float(self.values(self.observed[None], n_jobs)[0])

@@ -6,6 +6,7 @@ Two ways, one result: by tiles for any kernel and any m, on a line by sorting.
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from caltest.kernels.fitted import (
 from caltest.kernels.line import LineKernel, is_line_term
 from caltest.measures.base import BoundMeasure
 from caltest.numerics.class_sums import add_class_sums, class_lists, label_sums
+from caltest.numerics.label_scores import binary_brier_sums
 from caltest.numerics.labels import draw_events
 from caltest.numerics.parallel import map_threads
 from caltest.numerics.recursion import merge_labelled
@@ -118,7 +120,7 @@ class LinePairs(AllPairs):
         total = sum(line.pair_sums(self.weight, self.event, labels) for line in self.lines)
         total = 2.0 * np.asarray(total)
         if self.biased:
-            total += np.where(labels, self._squares(1.0), self._squares(0.0)).sum(axis=1)
+            total += self._factor * binary_brier_sums(labels, self.event, self._square_weight)
         return np.asarray(total / self.normaliser)
 
     def row_sums(self, n_jobs: int | None = None) -> Floats:
@@ -129,16 +131,19 @@ class LinePairs(AllPairs):
         return np.asarray(sum(line.pair_sums(self._residuals, zero, counts) for line in self.lines))
 
     def diagonal(self) -> Floats:
-        return np.where(self.observed, self._squares(1.0), self._squares(0.0))
+        return np.asarray(self._factor * np.square(self._residuals))
 
     @property
     def _residuals(self) -> Floats:
         return np.asarray(self.weight * (self.observed - self.event))
 
-    def _squares(self, label: float) -> Floats:
-        """Return h_ii for a given label."""
-        factor = sum(line.factor for line in self.lines)
-        return np.asarray(factor * np.square(self.weight * (label - self.event)))
+    @property
+    def _factor(self) -> float:
+        return float(sum(line.factor for line in self.lines))
+
+    @cached_property
+    def _square_weight(self) -> Floats:
+        return np.square(np.broadcast_to(self.weight, self.event.shape))
 
 
 class TiledPairs(AllPairs):

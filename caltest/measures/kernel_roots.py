@@ -37,6 +37,10 @@ class RootPairs(BoundMeasure):
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return np.sqrt(np.maximum(self.pairs.values(labels, n_jobs), 0.0))
 
+    def comparable(self, values: Floats) -> Floats:
+        # A root makes 1e-8 of a rounding error of 1e-16.
+        return np.square(values)
+
     def value(self, n_jobs: int | None = None) -> float:
         return float(np.sqrt(max(self.pairs.value(n_jobs), 0.0)))
 

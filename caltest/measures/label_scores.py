@@ -42,6 +42,11 @@ class TabledScore(BoundMeasure):
         self._table = table
         self.scale = rounding_scale(predictions.n)
 
+    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
+        if self.predictions.m == 2:
+            return draw_events(self.predictions.probs[:, 1], rng, size)
+        return super().redraw(rng, size)
+
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return np.asarray(label_sums(self._table, labels) / self._total)
 

@@ -20,6 +20,11 @@ from caltest.measures.kernel_pairs import AllPairs, all_pairs
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 
+MANY_BLOCKS = 30
+FEW_BLOCKS = (
+    f"with fewer than {MANY_BLOCKS} blocks the normal limit can reject calibrated models too "
+    "often; the exact null does not"
+)
 ESTIMATORS = ("unbiased", "biased", "linear", "block")
 
 
@@ -88,7 +93,8 @@ class SKCE(Measure):
         estimate = float(values.mean())
         z = math.sqrt(values.size) * estimate / float(values.std(ddof=1))
         law = f"normal limit of the mean over {values.size} blocks"
-        return Limit("z", z, normal_sf(z), estimate, law, bound.parameters, bound.notes)
+        notes = bound.notes if values.size >= MANY_BLOCKS else (*bound.notes, FEW_BLOCKS)
+        return Limit("z", z, normal_sf(z), estimate, law, bound.parameters, notes)
 
     def error_bound(self, m: int) -> float:
         """Return B with |h_ij| <= B for all predictions of m classes."""

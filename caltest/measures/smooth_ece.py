@@ -105,8 +105,9 @@ class SmoothedResiduals(BoundMeasure):
 
     def _at_bandwidth(self, labels: Labels) -> float:
         bandwidth = self.bandwidth or SMALLEST
-        resolved = (c for floor, c in self.levels(labels) if floor <= bandwidth)
-        return self.integral(next(resolved), bandwidth)
+        _, most = residual_sums(labels, self.weight, self.event)
+        coefficients = next(c for floor, c in self.levels(labels) if floor <= bandwidth)
+        return 0.0 if _cancelled(coefficients, most) else self.integral(coefficients, bandwidth)
 
     def _at_fixed_point(self, labels: Labels) -> float:
         """Return s with smECE_s = s; the residuals bound it, |mean r| <= smECE_s <= mean |r|."""
@@ -115,6 +116,8 @@ class SmoothedResiduals(BoundMeasure):
         if least >= most * (1.0 - 1e-12):
             return most
         for floor, coefficients in self.levels(labels):
+            if _cancelled(coefficients, most):
+                return least
             solution = fixed_point(partial(self.integral, coefficients), self._guess, floor)
             if solution is not None:
                 return min(max(solution, least), most)
@@ -128,6 +131,11 @@ class SmoothedResiduals(BoundMeasure):
         """
         variance = sum_variance(self.event, self.weight)
         return float(max(SMALLEST, (variance / math.pi**1.5) ** (1.0 / 3.0)))
+
+
+def _cancelled(coefficients: Floats, most: float) -> bool:
+    """Tell whether the residuals cancel at every score, so that only rounding noise is left."""
+    return bool(np.abs(coefficients).max() <= 1e-13 * most)
 
 
 class OnGrid(SmoothedResiduals):

@@ -11,6 +11,12 @@ from caltest.nulls.base import Judgement, Null, check_applicable, check_unweight
 from caltest.nulls.resampling import resampled_values, resampling_pvalue, tail_beyond_resolution
 from caltest.predictions import Predictions
 
+LARGE_N = 100
+SMALL_N = (
+    f"the bootstrap is for large n: below n = {LARGE_N} it can reject calibrated models too often; "
+    "the exact null does not"
+)
+
 
 def judge(
     measure: SKCE,
@@ -63,7 +69,7 @@ def judge(
         estimate=estimate,
         law="multinomial bootstrap of the degenerate U-statistic",
         parameters=pairs.parameters,
-        notes=pairs.notes,
+        notes=pairs.notes if n >= LARGE_N else (*pairs.notes, SMALL_N),
         degenerate=pairs.degenerate,
         distribution=resampled,
         tail_pvalue=tail_beyond_resolution(observed, resampled, pvalue),

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from caltest.measures import Measure
 from caltest.nulls.base import Judgement, Null, check_applicable
-from caltest.nulls.resampling import batch_seeds, resampling_pvalue, tail_beyond_resolution
+from caltest.nulls.resampling import batch_seeds, bound_pvalue, tail_beyond_resolution
 from caltest.numerics.parallel import map_threads
 from caltest.predictions import Predictions
 
@@ -45,7 +45,7 @@ def judge(
     batches = batch_seeds(seed, n_resamples)
     resampled = np.concatenate(list(map_threads(batch_values, batches, n_jobs)))
     observed = float(bound.values(bound.observed[np.newaxis], n_jobs)[0])
-    pvalue = resampling_pvalue(observed, resampled, bound.scale, measure.alternative)
+    pvalue = bound_pvalue(bound, observed, resampled, measure.alternative)
     return Judgement(
         statistic_name=measure.symbol,
         statistic=observed,

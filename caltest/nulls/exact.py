@@ -6,7 +6,7 @@ import numpy as np
 
 from caltest.measures import Measure
 from caltest.nulls.base import Judgement, Null, check_applicable
-from caltest.nulls.resampling import resampled_values, resampling_pvalue, tail_beyond_resolution
+from caltest.nulls.resampling import bound_pvalue, resampled_values, tail_beyond_resolution
 from caltest.predictions import Predictions
 
 
@@ -46,7 +46,7 @@ def judge(
     )
     # The same code path for observed and redrawn labels, so that ties are ties.
     observed = float(bound.values(bound.observed[np.newaxis], n_jobs)[0])
-    pvalue = resampling_pvalue(observed, resampled, bound.scale, measure.alternative)
+    pvalue = bound_pvalue(bound, observed, resampled, measure.alternative)
     return Judgement(
         statistic_name=measure.symbol,
         statistic=observed,

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.measures import BoundMeasure
 from caltest.numerics.parallel import map_threads
 from caltest.numerics.tails import gamma_tail
 
@@ -71,6 +72,14 @@ def _pooled_values(
         rows = np.concatenate(list(map_threads(batch_rows, some, n_jobs)))
         values.append(evaluate(rows, n_jobs))
     return np.concatenate(values)
+
+
+def bound_pvalue(
+    bound: BoundMeasure, observed: float, resampled: Floats, alternative: str
+) -> float:
+    """Return the p-value of a bound measure, with ties in the scale that it compares."""
+    compared = float(bound.comparable(np.array([observed]))[0])
+    return resampling_pvalue(compared, bound.comparable(resampled), bound.scale, alternative)
 
 
 def resampling_pvalue(

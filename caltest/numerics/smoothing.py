@@ -136,7 +136,7 @@ def corrected_trapezoid(g: Floats) -> float:
         if g[j] * g[j + 1] < 0.0:
             a, b = abs(g[j]), abs(g[j + 1])
             total -= (a + b) * (a * b / (a + b) ** 2 - 1.0 / 6.0)
-    return total * h
+    return float(total * h)
 
 
 def integral_between_roots(coefficients: Floats, bandwidth: float) -> float:
@@ -162,24 +162,24 @@ def _between_roots(b: Floats, g: Floats) -> float:
         if abs(g[j]) <= noise:
             continue
         if last >= 0 and g[last] * g[j] < 0.0:
-            if last == j - 1:
-                t = _root(b, last * h, j * h, g[last])
-            else:  # signs change somewhere in a stretch of rounding noise
-                t = 0.5 * (last + j) * h
+            # Signs may change somewhere in a stretch of rounding noise.
+            t = _root(b, last * h, j * h, g[last]) if last == j - 1 else 0.5 * (last + j) * h
             right = _series(b, t)[2]
             total += abs(right - left)
             left = right
         last = j
-    return total + abs(b[0] - left)
+    return float(total + abs(b[0] - left))
 
 
 @numba.njit(nogil=True, cache=True)
 def _series(b: Floats, t: float) -> tuple[float, float, float]:
     """Return value, slope and antiderivative of b_0 + 2 sum_k b_k cos(k pi t)."""
     value, slope, area = b[0], 0.0, b[0] * t
+    cosine, sine = math.cos(math.pi * t), math.sin(math.pi * t)
+    c, s = 1.0, 0.0
     for k in range(1, b.size):
+        c, s = c * cosine - s * sine, s * cosine + c * sine
         w = k * math.pi
-        c, s = math.cos(w * t), math.sin(w * t)
         value += 2.0 * b[k] * c
         slope -= 2.0 * b[k] * s * w
         area += 2.0 * b[k] * s / w

@@ -41,8 +41,8 @@ class Predictions:
     labels : array_like, shape (n,) or (n, m)
         Integers 0 to m - 1, names of classes, booleans, or one-hot rows.
     classes : sequence of length m, optional
-        The names of the columns of `probs`. By default 0 to m - 1, or the distinct labels in
-        sorted order where they are text.
+        The names of the columns of `probs`. By default those that a table has, else 0 to m - 1,
+        or the distinct labels in sorted order where they are text.
     sample_weight : array_like, shape (n,), optional
         Weights of the rows.
     groups : array_like, shape (n,), optional
@@ -103,6 +103,8 @@ class Predictions:
         from_logits: bool = False,
         source: str = "arrays",
     ) -> None:
+        if classes is None and sources.is_table(probs):
+            classes = sources.classes_of_table(probs, labels)
         probs, labels = as_array(probs, "probs"), as_array(labels, "labels")
         check_not_swapped(probs, labels)
         matrix = check_probs(
@@ -166,7 +168,7 @@ class Predictions:
         Returns
         -------
         Predictions
-            The predictions; `source` is the repr of the model.
+            The predictions; `source` names the model.
 
         Raises
         ------

@@ -8,7 +8,7 @@ from typing import Any
 from caltest import sources
 from caltest.errors import invalid, shown
 from caltest.predictions.container import Predictions
-from caltest.validation import as_array, check_choice, check_pair, check_unused
+from caltest.validation import as_array, check_choice, check_not_label, check_pair, check_unused
 
 Options = dict[str, Any]
 
@@ -31,7 +31,7 @@ def as_predictions(
     ----------
     model : object
         A fitted classifier, a pipeline, a calibrator, a function, probabilities, a Predictions,
-        or None where the data hold the probabilities.
+        or None where the data hold the probabilities; such a table may stand here alone.
     data : object
         (X, y), labels where model is an array, a data frame with `label`, or a Predictions.
     label, features, probs : optional
@@ -55,6 +55,8 @@ def as_predictions(
     options = {"from_logits": from_logits, "renormalize": renormalize, "classes": classes}
     if isinstance(model, Predictions):
         check_unused("where model is a Predictions", data=data)
+        model, data = None, model
+    if data is None and sources.is_table(model):
         model, data = None, model
     if sources.is_table(data):
         return _of_table(model, data, by, names, options)
@@ -91,6 +93,7 @@ def _of_table(
     model: object, df: object, by: object, names: dict[str, Any], options: Options
 ) -> Predictions:
     label, features = names["label"], names["features"]
+    check_not_label(by, label, "by")
     if model is None:
         check_unused("where model is None", features=features)
         return Predictions.from_frame(df, label=label, probs=names["probs"], groups=by, **options)

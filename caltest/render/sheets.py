@@ -178,7 +178,7 @@ def _table_facts(table: HTestTable, *, shown: Columns) -> Pairs:
     facts = [("data", _table_data(table, shown=shown)), *_settings(shared), ("null", null)]
     if table.correction is not None:
         name = CORRECTIONS.get(table.correction, table.correction)
-        facts.append(("adjusted", f"{name}, {len(rows)} tests"))
+        facts.append(("adjusted", f"{name}, {len(rows)} test{'s' * (len(rows) > 1)}"))
     return tuple((name, value) for name, value in facts if value)
 
 
@@ -206,7 +206,7 @@ def _table_notes(table: HTestTable) -> Pairs:
     return tuple(
         ("note", note if len(rows) == everywhere else f"{', '.join(dict.fromkeys(rows))}: {note}")
         for note, rows in owners.items()
-    )
+    ) + tuple(("note", note) for note in table.notes)
 
 
 def _shared(values: Iterable[str]) -> str:

@@ -36,6 +36,7 @@ from caltest.validation.options import (
     check_jobs,
     check_level,
     check_not_empty,
+    check_not_label,
     check_pair,
     check_positive,
     check_rows,
@@ -43,7 +44,7 @@ from caltest.validation.options import (
     check_unused,
     check_weights,
 )
-from caltest.validation.probs import check_not_swapped, check_probs
+from caltest.validation.probs import check_not_classified, check_not_swapped, check_probs
 
 __all__ = [
     "as_array",
@@ -69,7 +70,9 @@ __all__ = [
     "check_labels",
     "check_level",
     "check_locations",
+    "check_not_classified",
     "check_not_empty",
+    "check_not_label",
     "check_not_swapped",
     "check_optional_integer",
     "check_order",

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from caltest.errors import invalid, shown
-from caltest.validation.arrays import AnyArray, Codes
+from caltest.validation.arrays import AnyArray, Codes, as_array
 from caltest.validation.labels import check_class
 
 
@@ -24,11 +24,15 @@ def check_rank(r: int, limit: int, key: str) -> None:
         raise invalid(rule, f"{r} in {key}", "take a smaller one")
 
 
-def check_induced(pair: object) -> tuple[object, object]:
-    """Check that a function used as a lens returns probabilities and labels."""
+def check_induced(pair: object, n: int) -> tuple[object, object]:
+    """Check that a function used as a lens returns probabilities and labels of n rows."""
     if not isinstance(pair, tuple) or len(pair) != 2:
         rule = "f must return the pair (probs, labels)"
         raise invalid(rule, f"type {type(pair).__name__}", "return both, for each row")
+    shape = as_array(pair[0], "probs").shape
+    if shape[:1] not in ((), (n,)):  # a number is refused as probabilities
+        rule = "f must return one row per row that it takes"
+        raise invalid(rule, f"{shape[0]} for {n} rows", "use Predictions.subset to drop rows")
     return pair
 
 

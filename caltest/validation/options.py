@@ -37,7 +37,9 @@ def not_a_choice(value: object, choices: Collection[str], name: str) -> InvalidI
     import difflib
 
     lower = {choice.lower(): choice for choice in choices}
-    near = difflib.get_close_matches(str(value).lower(), lower, n=1)
+    word = str(value).lower()
+    near = difflib.get_close_matches(word, lower, n=1)
+    near = near or [choice for choice in lower if len(word) > 1 and choice.startswith(word)]
     remedy = f"did you mean {lower[near[0]]!r}?" if near else "pass one of these"
     rule = f"{name} must be one of {listing(choices, limit=30)}"
     return invalid(rule, shown(value), remedy)
@@ -112,6 +114,13 @@ def check_groups(groups: object, n: int, name: str = "groups") -> AnyArray:
         row = int(np.argmax(np.isnan(values)))
         raise missing(name, f"nan at row {row}")
     return read_only(values.copy())
+
+
+def check_not_label(groups: object, label: str | None, name: str) -> None:
+    """Check that the column of groups is not that of the labels."""
+    if isinstance(groups, str) and groups == label:
+        remedy = "take another column: groups may depend on predictions and features only"
+        raise invalid(f"{name} must not be the label column", shown(groups), remedy)
 
 
 def check_rows(rows: object, n: int, name: str = "rows") -> AnyArray:

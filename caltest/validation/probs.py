@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from caltest.errors import InvalidInput, invalid
+from caltest.errors import InvalidInput, invalid, shown
 from caltest.validation.arrays import AnyArray, Floats, as_array, as_numbers, missing, read_only
 
 FLOAT32_SLACK = 1e-6  # per class: rows that were summed in single precision
 ROUNDED_SLACK = 1e-2 * (1 + 1e-9)  # rows rounded for print; 0.99 itself is allowed
+SEEMS_ROUNDED = 0.1  # sums of so many rounded classes that they are not mended
 ROUNDING = 4 * np.finfo(np.float64).eps  # per class: such rows are left as they are
 NAMED = (list, tuple, range, np.ndarray)
 
@@ -21,6 +22,17 @@ def check_not_swapped(probs: AnyArray, labels: AnyArray) -> None:
             "fractions as labels and none as probs",
             "swap the two arguments",
         )
+
+
+def check_not_classified(probs: object, model: object) -> object:
+    """Recognise a function that predicts labels, such as the method `predict` of a classifier."""
+    values = as_array(probs, "probs")
+    first = values.flat[0] if values.size else None
+    method = hasattr(model, "__self__") and getattr(model, "__name__", "") == "predict"
+    if isinstance(first, str) or (method and values.ndim == 1 and not _has_fractions(values)):
+        remedy = "pass the classifier itself, or its predict_proba"
+        raise invalid("model must return probabilities", f"the label {shown(first)}", remedy)
+    return probs
 
 
 def _has_fractions(array: AnyArray) -> bool:
@@ -102,7 +114,10 @@ def _outside_unit_interval(
     got = f"{value:.8g} {_place(place, classes)}"
     if np.isnan(value):
         return missing(name, got)
-    return invalid(f"{name} must lie in [0, 1]", got, "pass probabilities, or from_logits=True")
+    remedy = "pass probabilities, or from_logits=True"
+    if values.ndim == 2 and np.all(np.abs(values @ np.ones(values.shape[1]) - 100) <= 1):
+        remedy = "divide by 100 if they are per cent"
+    return invalid(f"{name} must lie in [0, 1]", got, remedy)
 
 
 def _place(place: AnyArray, classes: object) -> str:
@@ -139,10 +154,13 @@ def _rescale_rows(matrix: Floats, name: str, *, rounded: bool) -> None:
 def _sum_not_one(sums: Floats, error: Floats, limit: float, name: str) -> InvalidInput:
     rounded = error.max() <= ROUNDED_SLACK
     row = int(np.argmax(error > (limit if rounded else ROUNDED_SLACK)))
+    got = f"a sum of {sums[row]:.8g} at row {row}"
     remedy = "pass one column per class, or from_logits=True"
     if rounded:
         remedy = "pass renormalize=True to rescale rows that are off by at most 0.01"
-    got = f"a sum of {sums[row]:.8g} at row {row}"
+    elif error.max() <= SEEMS_ROUNDED:
+        got += ", off by more than renormalize=True mends (0.01)"
+        remedy = "write more decimals, or pass one column per class"
     return invalid(f"{name} must sum to 1 in each row", got, remedy)
 
 

@@ -48,6 +48,7 @@ def test_value_at_a_bandwidth_is_the_integral(data, s):
 
 
 @given(predictions())
+@settings(max_examples=40)
 def test_smooth_ece_is_the_fixed_point(data):
     """The value at the bandwidth that is the value, unless it is too small to be resolved."""
     s = smooth_ece(data, method="exact")

@@ -56,4 +56,4 @@ def test_demo_rejects_bad_options(caltest):
     """An illegal option exits with 2 and one line."""
     finished = caltest("demo", "--seed", "-1")
     assert (finished.status, finished.out) == (2, "")
-    assert "rng must be None, a non-negative integer" in finished.err
+    assert "--seed must be an integer of at least 0; got -1" in finished.err

@@ -204,6 +204,14 @@ def test_row_that_does_not_apply_is_left_out_of_a_table():
     with pytest.warns(DegenerateDataWarning, match="top-label.1. is left out .* two observations"):
         table = calibration_test(probs, [0, 1, 0, 1, 0, 1, 1], lens="top-label", rng=0)
     assert [row.lens for row in table] == ["top-label[0]"]
+    assert "top-label[1] is left out of the table" in table.notes[0]
+
+
+def test_test_asked_for_by_name_that_does_not_apply_is_an_error():
+    """Only members of families and groups may be left out."""
+    probs = np.random.default_rng(0).dirichlet(np.ones(3), 6)
+    with pytest.raises(NotApplicable, match="one-dimensional"):
+        calibration_test(probs, [0, 1, 2] * 2, test=["skce", "ks"], rng=0)
 
 
 def test_single_test_that_does_not_apply_is_an_error():

@@ -54,3 +54,10 @@ def test_kce_refuses_a_kernel_that_is_none():
     """The message says what a kernel is."""
     with pytest.raises(InvalidInput, match="kernel must be a MatrixKernel"):
         kce([0.1, 0.9], [0, 1], kernel="exponential")
+
+
+def test_ties_at_zero_are_ties():
+    """A constant prediction that is met exactly has KCE 0, so that no labels are less extreme."""
+    probs, labels = np.full(10, 0.3), [1] * 3 + [0] * 7
+    with pytest.warns(DegenerateDataWarning, match="all predictions are equal"):
+        assert ct.test_calibration(probs, labels, test="kce", rng=0).pvalue == 1.0

@@ -46,7 +46,7 @@ def test_family_gives_one_value_each():
 
 def test_more_classes_are_not_applicable():
     """The message names lenses that help."""
-    with pytest.raises(NotApplicable, match="one-dimensional.*confidence"):
+    with pytest.raises(NotApplicable, match=r"one-dimensional.*confidence"):
         ks_error(generative_model("M1", n=10, m=3, rng=0))
 
 
@@ -66,7 +66,7 @@ def test_limit_law_is_that_of_the_scaled_error():
 def test_certain_predictions_have_no_scale(options):
     """All 0 or 1: the labels have no variance, and nothing is divided by it."""
     data = Predictions([0.0, 1.0, 1.0], [0, 1, 0])
-    with pytest.raises(NotApplicable, match="no variance to scale by.*null='exact'"):
+    with pytest.raises(NotApplicable, match=r"no variance to scale by.*null='exact'"):
         KSError(**options).limit(data)
     assert ks_error(data) == pytest.approx(1 / 3)
 

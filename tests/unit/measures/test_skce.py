@@ -331,3 +331,11 @@ def test_limit_of_blocks_that_do_not_vary_is_not_applicable(n):
     predictions = Predictions(np.eye(2)[np.zeros(n, int)], np.zeros(n, int))
     with pytest.raises(NotApplicable, match="needs block values that vary, and these"):
         SKCE(estimator="linear").limit(predictions)
+
+
+def test_limit_of_few_blocks_carries_a_note():
+    """Below 30 blocks the print says that the normal limit can fail."""
+    few = generative_model("M1", n=40, m=3, rng=0)
+    many = generative_model("M1", n=80, m=3, rng=0)
+    assert "fewer than 30 blocks" in SKCE(estimator="linear").limit(few).notes[-1]
+    assert SKCE(estimator="linear").limit(many).notes == ()

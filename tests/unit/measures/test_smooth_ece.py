@@ -29,7 +29,9 @@ def test_residuals_of_one_sign_give_their_mean(method):
 @pytest.mark.parametrize("method", ["grid", "exact"])
 def test_residuals_that_cancel_at_each_score_give_zero(method):
     """A constant forecast that equals the share of events."""
-    assert smooth_ece([0.25] * 4, [0, 1, 0, 0], method=method) == pytest.approx(0, abs=1e-15)
+    data = Predictions([0.25] * 4, [0, 1, 0, 0])
+    assert smooth_ece(data, method=method) == pytest.approx(0, abs=1e-15)
+    assert smooth_ece(data, method=method, bandwidth=0.01) == 0
 
 
 @pytest.mark.parametrize("method", ["grid", "exact"])

@@ -45,7 +45,7 @@ def test_uniform_predictions_have_no_variance(m):
 def test_limit_law_is_not_applicable_without_variance():
     """The message gives the alternative."""
     data = Predictions([0.0, 0.5, 1.0], [0, 1, 1])
-    with pytest.raises(NotApplicable, match="no variance under calibration.*null='exact'"):
+    with pytest.raises(NotApplicable, match=r"no variance under calibration.*null='exact'"):
         SpiegelhalterZ().limit(data)
 
 
