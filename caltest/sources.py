@@ -13,12 +13,11 @@ import numpy as np
 from caltest.errors import WIDTH, InvalidInput, invalid, shown
 from caltest.validation.arrays import AnyArray, as_numbers
 from caltest.validation.labels import label_values, listing
-from caltest.validation.options import check_choice, check_not_label
+from caltest.validation.options import check_choice, check_not_label, check_separator
 from caltest.validation.probs import check_not_classified
 
 PREFIXES = ("p_", "prob_")
 UNNAMED = ("{}", "column_{}")  # what pandas and polars call the columns of an array
-SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 SAMPLE = 10_000  # rows that tell the types of the columns of a text; four times as fast as all
 
 
@@ -90,17 +89,13 @@ def _gives_no_probabilities(model: object) -> InvalidInput:
 def describe(model: object) -> str:
     """Name a model in one line: its repr, shortened, the steps of a pipeline, or a function."""
     name = getattr(model, "__name__", None)
-    if isinstance(name, str):
-        return _cut(name)
     steps = getattr(model, "steps", None)
     if type(model).__name__ == "Pipeline" and isinstance(steps, list):
         words = [step if isinstance(step, str) else type(step).__name__ for _, step in steps]
-        return _cut(f"Pipeline({', '.join(words)})")
-    return shown(model)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."
+        name = f"Pipeline({', '.join(words)})"
+    if not isinstance(name, str):
+        return shown(model)
+    return name if len(name) <= WIDTH else name[: WIDTH - 3] + "..."
 
 
 # ---- tables -------------------------------------------------------------------------------------
@@ -259,25 +254,15 @@ def _classes_of_columns(stems: Sequence[str], labels: AnyArray) -> list[object] 
 def classes_of_table(probs: object, labels: object) -> list[object] | None:
     """Read the names of the columns of a table of probabilities as the classes.
 
-    Parameters
-    ----------
-    probs : data frame
-        A table with one column per class.
-    labels : array_like
-        Labels, whose type tells how names are read.
-
-    Returns
-    -------
-    list or None
-        The classes in the order of the columns; None where the columns are only numbered, as
-        those of a table made from an array are, and the labels are not those numbers.
+    The labels tell how names are read. None where the columns are only numbered from 0, as those
+    of a table made from an array are, and the labels are not such text.
     """
     names = list(_names(as_frame(probs)))
     if len(names) < 2:
         return None
     values = label_values(labels, "labels")
     unnamed = any(names == [form.format(k) for k in range(len(names))] for form in UNNAMED)
-    if unnamed and not (values.ndim == 1 and set(values.tolist()) <= set(names)):
+    if unnamed and not (values.dtype.kind == "U" and set(values.tolist()) <= set(names)):
         return None
     return _classes_of_columns(_stems(names, None), values)
 
@@ -338,6 +323,8 @@ def table_of_file(path: str | Path) -> Table:
         raise invalid(rule, repr(path.name), "convert the file, or load it and use from_frame")
     try:
         return READERS[suffix](path)
+    except InvalidInput:
+        raise
     except Exception as error:  # each reader has errors of its own
         first = next(iter(str(error).splitlines()), type(error).__name__)
         remedy = "mend the file, or load it and use from_frame"
@@ -351,9 +338,9 @@ def _read_csv(path: Path, separator: str = ",") -> Table:
     try:
         frame = pl.read_csv(path, separator=separator, infer_schema_length=SAMPLE)
     except pl.exceptions.ComputeError:  # labels may be 0 and 1 for long before an "unknown"
-        _check_separator(pl.read_csv(path, separator=separator, n_rows=0).columns, separator)
+        check_separator(pl.read_csv(path, separator=separator, n_rows=0).columns, separator)
         frame = pl.read_csv(path, separator=separator, infer_schema_length=None)
-    _check_separator(frame.columns, separator)
+    check_separator(frame.columns, separator)
     if any(name != name.strip() for name in frame.columns):  # then numbers were read as text too
         stripped = frame.select(pl.col(pl.String).str.strip_chars().name.keep())
         plain = frame.with_columns(stripped).rename(str.strip).write_csv()
@@ -362,13 +349,6 @@ def _read_csv(path: Path, separator: str = ",") -> Table:
     if twice:  # as polars renames them
         raise ValueError(f"{twice[0].rpartition('_duplicated_')[0]!r} names two columns")
     return table_of_frame(frame)
-
-
-def _check_separator(names: Sequence[str], separator: str) -> None:
-    found = [other for other in SEPARATORS if len(names) == 1 and other in names[0]]
-    if found:
-        asked, seen = SEPARATORS[separator], SEPARATORS[found[0]]
-        raise ValueError(f"the columns are separated by {seen}, not by {asked}")
 
 
 def _read_tsv(path: Path) -> Table:

@@ -41,6 +41,7 @@ from caltest.validation.options import (
     check_positive,
     check_rows,
     check_seed,
+    check_separator,
     check_unused,
     check_weights,
 )
@@ -85,6 +86,7 @@ __all__ = [
     "check_rank",
     "check_rows",
     "check_seed",
+    "check_separator",
     "check_unused",
     "check_weights",
     "listing",

@@ -22,6 +22,7 @@ from caltest.validation.labels import label_values, listing
 
 Item = TypeVar("Item")
 
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 WORD = 2**32  # seeds that stand for a generator are 32-bit words, short enough to print
 
 
@@ -121,6 +122,15 @@ def check_not_label(groups: object, label: str | None, name: str) -> None:
     if isinstance(groups, str) and groups == label:
         remedy = "take another column: groups may depend on predictions and features only"
         raise invalid(f"{name} must not be the label column", shown(groups), remedy)
+
+
+def check_separator(names: Sequence[str], separator: str) -> None:
+    """Check that a text file whose only column is called `names[0]` has not another separator."""
+    found = [other for other in SEPARATORS if len(names) == 1 and other in names[0]]
+    if found:
+        rule = f"the columns of the file must be separated by {SEPARATORS[separator]}"
+        remedy = "convert the file, or load it and use from_frame"
+        raise invalid(rule, f"{SEPARATORS[found[0]]} in {shown(names[0])}", remedy)
 
 
 def check_rows(rows: object, n: int, name: str = "rows") -> AnyArray:

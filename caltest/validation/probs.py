@@ -27,7 +27,7 @@ def check_not_swapped(probs: AnyArray, labels: AnyArray) -> None:
 def check_not_classified(probs: object, model: object) -> object:
     """Recognise a function that predicts labels, such as the method `predict` of a classifier."""
     values = as_array(probs, "probs")
-    first = values.flat[0] if values.size else None
+    first = next(iter(values.ravel()[:1].tolist()), None)
     method = hasattr(model, "__self__") and getattr(model, "__name__", "") == "predict"
     if isinstance(first, str) or (method and values.ndim == 1 and not _has_fractions(values)):
         remedy = "pass the classifier itself, or its predict_proba"
@@ -115,7 +115,9 @@ def _outside_unit_interval(
     if np.isnan(value):
         return missing(name, got)
     remedy = "pass probabilities, or from_logits=True"
-    if values.ndim == 2 and np.all(np.abs(values @ np.ones(values.shape[1]) - 100) <= 1):
+    with np.errstate(invalid="ignore"):  # inf - inf
+        per_cent = values.ndim == 2 and np.all(np.abs(values.sum(axis=1) - 100) <= 1)
+    if per_cent:
         remedy = "divide by 100 if they are per cent"
     return invalid(f"{name} must lie in [0, 1]", got, remedy)
 

@@ -23,6 +23,7 @@ Y = [1, 0, 1]
 P3 = [[0.2, 0.3, 0.5], [0.1, 0.1, 0.8], [0.4, 0.3, 0.3]]
 X = np.array([[0.0, 1.0], [2.0, 0.5], [3.0, 1.5]])
 MODEL = GaussianNB().fit(X, Y)
+MODEL_OF_TEXT = GaussianNB().fit(X, ["yes", "no", "yes"])
 TABLE = pl.DataFrame(
     {"y": ["no", "yes", "no"], "p_no": [0.9, 0.2, 0.6], "p_yes": [0.1, 0.8, 0.4], "age": [7, 8, 9]}
 )
@@ -81,6 +82,8 @@ CALLS = {
     "probs-sum-rounded": predictions([[0.5, 0.5], [0.33, 0.66]], [0, 1]),
     "probs-sum-far-from-one": predictions([[0.5, 0.5], [0.9, 0.8]], [0, 1], renormalize=True),
     "probs-sum-far-from-one-after-a-rounded-row": predictions([[0.33, 0.66], [0.9, 0.8]], [0, 1]),
+    "probs-sum-of-ten-rounded-classes": predictions([[0.5, 0.53]], [0], renormalize=True),
+    "probs-per-cent": predictions([[20, 80.5], [60, 40]], [0, 1]),
     "probs-logits-missing": predictions([0.5, float("nan")], [0, 1], from_logits=True),
     "probs-logits-infinite": predictions([[0.5, np.inf], [0, 1]], [0, 1], from_logits=True),
     "probs-logits-all-minus-infinity": predictions(
@@ -120,6 +123,9 @@ CALLS = {
     "model-not-fitted": from_model(GaussianNB()),
     "model-class-instead-of-object": from_model(GaussianNB),
     "model-no-predict-proba": from_model(Perceptron().fit(X, Y)),
+    "model-method-predict": from_model(MODEL.predict),
+    "model-method-predict-of-text": given(MODEL_OF_TEXT.predict, (X, ["no", "yes", "no"])),
+    "model-function-of-text": from_model(lambda X: ["yes"] * len(X)),
     "model-no-model": from_model("model.pkl"),
     "model-swapped": from_model(X=np.array(Y), y=X),
     "model-lengths-differ": from_model(y=[1, 0]),
@@ -150,6 +156,10 @@ CALLS = {
     "table-no-column-with-the-usual-prefix": from_frame(TABLE.select("y", "age")),
     "table-probs-misspelt": from_frame(probs=["p_no", "p_yess"]),
     "table-groups-misspelt": from_frame(groups="agee"),
+    "table-groups-are-the-labels": from_frame(groups="y"),
+    "table-by-the-labels": given(None, TABLE, label="y", by="y"),
+    "table-by-the-labels-with-model": given(MODEL, TABLE, label="y", by="y"),
+    "table-columns-not-the-labels": predictions(TABLE[["p_no", "p_yes"]], ["n", "y", "n"]),
     "table-text-as-probs": from_frame(TABLE.with_columns(p_no=pl.Series(["0.9", "0.2", "n/a"]))),
     "table-labels-not-the-columns": from_frame(TABLE.with_columns(y=pl.Series(["0", "1", "0"]))),
     "table-features-misspelt": given(MODEL, TABLE, label="y", features=["agee"]),
@@ -159,8 +169,10 @@ CALLS = {
     "table-file-of-unknown-kind": read("predictions.xlsx"),
     "table-file-compressed-twice": read("predictions.parquet.gz"),
     "table-file-with-a-word-among-numbers": read("word.csv"),
+    "table-file-with-semicolons": read("semicolons.csv"),
     "table-file-with-a-gap": read("gap.csv"),
     "lens-misspelt": lens("confidense"),
+    "lens-cut-short": lens("conf"),
     "lens-rank-left-out": lens("top-R"),
     "lens-rank-zero": lens("top-0"),
     "lens-rank-too-large": lens("top-4"),
@@ -180,6 +192,7 @@ CALLS = {
     "lens-grouped-by-names": lambda: lenses.Grouped({"pet": ["cat", "dog"]}),
     "lens-custom-called": lambda: lenses.Custom(3),
     "lens-custom-without-labels": lens(lenses.Custom(lambda p, _: p)),
+    "lens-custom-fewer-rows": lens(lenses.Custom(lambda p, y: (p[:2], y[:2]))),
     "lens-custom-no-probabilities": lens(lenses.Custom(lambda p, y: (2 * p, y))),
 }
 
@@ -198,6 +211,7 @@ def folder(tmp_path, monkeypatch):
     """Work in a folder with faulty files."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "word.csv").write_text("y,p_0,p_1\n0,0.9,0.1\n1,n/a,0.8\n")
+    (tmp_path / "semicolons.csv").write_text("y;p_0;p_1\n0;0,9;0,1\n")
     (tmp_path / "gap.csv").write_text("y,p_0,p_1\n0,0.9,0.1\n,0.2,0.8\n")
     for name in ("predictions.xlsx", "predictions.parquet.gz"):
         (tmp_path / name).touch()

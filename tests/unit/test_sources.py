@@ -7,6 +7,7 @@ import gzip
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -109,6 +110,37 @@ def test_read_refuses_two_columns_of_one_name(tmp_path):
     (tmp_path / "t.csv").write_text("y,p_0,p_0\n0,0.5,0.5\n")
     with pytest.raises(InvalidInput, match="of which the reader says: 'p_0' names two columns"):
         Predictions.read(tmp_path / "t.csv", label="y")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "seen"),
+    [
+        ("t.csv", "y;p_0;p_1\n0;0.5;0.5\n", "commas; got semicolons in 'y;p_0;p_1'"),
+        ("t.csv", "y;p_0;p_1\n0;0,5;0,5\n", "commas; got semicolons in 'y;p_0;p_1'"),
+        ("t.csv", "y\tp_0\n0\t0.5\n", r"commas; got tabs in 'y\\tp_0'"),
+        ("t.tsv", "y,p_0\n0,0.5\n", "tabs; got commas in 'y,p_0'"),
+    ],
+)
+def test_read_recognises_another_separator(name, text, seen, tmp_path):
+    """A file with semicolons, as regional settings write it, or tabs is told from one column."""
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InvalidInput, match=f"^the columns of the file must be separated by {seen}"):
+        Predictions.read(tmp_path / name, label="y")
+
+
+def test_read_takes_blanks_after_commas(tmp_path):
+    """Blanks around names and values are no part of them."""
+    (tmp_path / "t.csv").write_text("y , p_cat, p_dog\n cat, 0.25, 0.75\ndog, 1, 0\n")
+    read = Predictions.read(tmp_path / "t.csv", label="y")
+    assert read.probs.tolist() == [[0.25, 0.75], [1, 0]]
+    assert (read.labels.tolist(), read.classes.tolist()) == ([0, 1], ["cat", "dog"])
+
+
+@pytest.mark.parametrize("name", ["T.CSV", "t.Csv.GZ"])
+def test_read_takes_suffixes_in_capitals(name, tmp_path):
+    """The suffix tells the kind of file in either case."""
+    (write_gz if name.endswith("GZ") else TABLE.write_csv)(tmp_path / name)
+    assert Predictions.read(tmp_path / name, label="y").labels.tolist() == CODES
 
 
 def test_read_takes_logits(tmp_path):
@@ -257,10 +289,11 @@ def test_predict_lets_the_errors_of_the_model_through():
 
 
 def test_describe_names_a_model_in_one_line():
-    """A pipeline is cut, a function goes by its name."""
+    """A pipeline goes by its steps, a function by its name; what is long is cut."""
     pipeline = make_pipeline(StandardScaler(), LogisticRegression(C=0.5))
-    assert describe(pipeline).startswith("Pipeline(steps=[('standardscaler', StandardScaler()),")
-    assert len(describe(pipeline)) == 60
+    assert describe(pipeline) == "Pipeline(StandardScaler, LogisticRegression)"
+    assert len(describe(CalibratedClassifierCV(pipeline))) == 60
+    assert len(describe(make_pipeline(*[StandardScaler()] * 9))) == 60
     assert describe(GaussianNB()) == "GaussianNB()"
     assert describe(np.exp) == "exp"
 

@@ -65,6 +65,46 @@ def test_predictions_take_read_only_input():
     assert not np.shares_memory(Predictions(probs, [0, 1]).probs, probs)
 
 
+def frames(columns):
+    """Make tables of ROWS with these columns: pandas and polars."""
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    return pd.DataFrame(ROWS, columns=columns), pl.DataFrame(ROWS, schema=list(map(str, columns)))
+
+
+@pytest.mark.parametrize(
+    ("columns", "labels", "classes", "codes"),
+    [
+        (["vi", "se", "ve"], ["ve", "se", "se", "ve"], ["vi", "se", "ve"], [2, 1, 1, 2]),
+        (["vi", "se", "ve"], [2, 1, 1, 2], ["vi", "se", "ve"], [2, 1, 1, 2]),
+        (["vi", "se", "ve"], np.eye(3)[[2, 1, 1, 2]], ["vi", "se", "ve"], [2, 1, 1, 2]),
+        (["p_2", "p_0", "p_1"], [2, 0, 0, 1], [2, 0, 1], [0, 1, 1, 2]),
+        ([2, 0, 1], [2, 0, 0, 1], [2, 0, 1], [0, 1, 1, 2]),
+        ([1, 2, 3], [1, 3, 3, 1], [1, 2, 3], [0, 2, 2, 0]),
+        ([0, 1, 2], [2, 0, 0, 1], [0, 1, 2], [2, 0, 0, 1]),
+        ([0, 1, 2], ["c", "a", "b", "a"], ["a", "b", "c"], [2, 0, 1, 0]),
+        ([0, 1, 2], ["2", "0", "0", "2"], ["0", "1", "2"], [2, 0, 0, 2]),
+        (["column_0", "column_1", "column_2"], [2, 0, 0, 1], [0, 1, 2], [2, 0, 0, 1]),
+    ],
+    ids=str,
+)
+def test_predictions_take_the_classes_of_the_columns_of_a_table(columns, labels, classes, codes):
+    """The names of columns are the classes, in their order; numbers from 0 are only places."""
+    for probs in frames(columns):
+        made = Predictions(probs, labels)
+        assert made.classes.tolist() == classes
+        assert made.labels.tolist() == codes
+        np.testing.assert_array_equal(made.probs, ROWS)
+        assert Predictions(probs, codes, classes=["u", "v", "w"]).classes[0] == "u"
+
+
+@pytest.mark.parametrize("columns", [["vi", "se", "ve"], ["p_0", "p_1", "p_2"], ["x", "a", "b"]])
+def test_predictions_refuse_a_table_whose_columns_are_not_the_labels(columns):
+    """Names that are no labels are an error, not ignored."""
+    for probs in frames(columns):
+        with pytest.raises(InvalidInput, match=r"labels must be among the classes .* 'c' at row 0"):
+            Predictions(probs, ["c", "a", "b", "a"])
+
+
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
 def test_predictions_survive_copies(predictions, duplicate):
     """A copy is equal and locked."""

@@ -41,6 +41,10 @@ WITH_PROBS = TABLE.with_columns(p_no=pl.Series(PROBS[:, 0]), p_yes=pl.Series(PRO
         (PROBS, TABLE, {"label": "y"}, "arrays"),
         (None, WITH_PROBS, {"label": "y"}, "data frame"),
         (None, WITH_PROBS, {"label": "y", "probs": "p_yes"}, "data frame"),
+        (WITH_PROBS, None, {"label": "y"}, "data frame"),
+        (WITH_PROBS.lazy(), None, {"label": "y", "by": "site"}, "data frame"),
+        (WITH_PROBS.select("p_no", "p_yes"), Y, {}, "arrays"),
+        (WITH_PROBS.select("p_no", "p_yes"), TABLE, {"label": "y"}, "arrays"),
         (None, Predictions(PROBS, Y), {}, "arrays"),
         (Predictions(PROBS, Y), None, {}, "arrays"),
     ],
@@ -115,3 +119,27 @@ def test_as_predictions_takes_what_the_error_advises():
     """A classifier without probabilities passes once wrapped as the message says."""
     wrapped = CalibratedClassifierCV(SVC(), cv=2).fit(np.tile(X, (4, 1)), np.tile(Y, 4))
     assert as_predictions(wrapped, (X, Y)).m == 2
+
+
+def test_as_predictions_takes_the_classes_of_the_columns_of_a_table():
+    """The columns of a table that is the model, or that a function returns, name the classes."""
+    turned = WITH_PROBS.select("p_yes", "p_no")
+    for model, data, label in (
+        (turned, Y, None),
+        (turned, TABLE, "y"),
+        (lambda _: turned, (X, Y), None),
+    ):
+        made = as_predictions(model, data, label=label)
+        assert made.classes.tolist() == ["yes", "no"]
+        assert made.labels.tolist() == [1, 0, 0, 1]
+
+
+def test_as_predictions_takes_probabilities_from_a_method_called_predict():
+    """As in libraries where predict returns probabilities, in one dimension or two."""
+
+    class Network:
+        def predict(self, X):
+            return X
+
+    assert as_predictions(Network().predict, (PROBS, Y)).n == 4
+    assert as_predictions(Network().predict, (PROBS[:, 1], Y)).n == 4

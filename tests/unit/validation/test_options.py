@@ -28,6 +28,14 @@ def test_check_choice_guesses_what_was_meant(value):
         check_choice(value, ["exact", "bootstrap"], "null")
 
 
+def test_check_choice_completes_a_beginning():
+    """A word cut short is completed, a single letter is not."""
+    with pytest.raises(InvalidInput, match=r"did you mean 'confidence'\?"):
+        check_choice("Conf", ["strong", "confidence"], "lens")
+    with pytest.raises(InvalidInput, match="pass one of these"):
+        check_choice("c", ["strong", "confidence"], "lens")
+
+
 def test_check_choice_returns_the_choice():
     """A choice comes back as it is."""
     assert check_choice("exact", {"exact": 1}, "null") == "exact"

@@ -71,8 +71,8 @@ def test_check_probs_rescales_rounded_rows_on_request():
 
 def test_check_probs_refuses_rows_far_from_one_all_the_same():
     """The option renormalize does not turn scores into probabilities."""
-    with pytest.raises(InvalidInput, match=r"a sum of 0.98 at row 1; pass one column per class"):
-        check_probs([[0.5, 0.5], [0.49, 0.49]], renormalize=True)
+    with pytest.raises(InvalidInput, match=r"a sum of 0.88 at row 1; pass one column per class"):
+        check_probs([[0.5, 0.5], [0.44, 0.44]], renormalize=True)
 
 
 def test_check_probs_reads_logits_by_the_softmax():
