@@ -110,5 +110,6 @@ def _check(predictions: Predictions, size: int) -> None:
         )
     if predictions.sample_weight is not None:
         raise NotApplicable(
-            "the linear and block estimators take no sample weights; use estimator='unbiased'"
+            "the linear and block estimators take no sample weights; use estimator='unbiased' "
+            "(test='skce')"
         )

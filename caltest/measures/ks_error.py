@@ -74,7 +74,8 @@ def ks_error(
     -------
     float
         In units of probability, in [0, 1], or in standard deviations. Sample weights count an
-        observation w_i times. Takes O(n log n).
+        observation w_i times; the standard deviation is that of the weighted sum. Takes
+        O(n log n).
 
     Raises
     ------

@@ -130,7 +130,8 @@ def spiegelhalter_z(
     -------
     float
         In standard deviations. Where the variance is 0, with a DegenerateDataWarning, 0 if S has
-        its mean and infinite if not. Sample weights count an observation w_i times.
+        its mean and infinite if not. Sample weights multiply the terms of S, and the variance is
+        that of the weighted sum.
 
     Raises
     ------

@@ -21,8 +21,8 @@ def judge(
     values (ddof = 1), Widmann et al. (2019), corollary 1.
     """
     check_applicable(measure, "asymptotic")
-    check_unweighted(predictions, "asymptotic")
     limit = measure.limit(predictions, n_jobs)
+    check_unweighted(predictions, "asymptotic")
     return Judgement(
         statistic_name=limit.name,
         statistic=limit.statistic,

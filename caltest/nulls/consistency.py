@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.errors import NotApplicable
 from caltest.measures import Measure
 from caltest.nulls.base import Judgement, Null, check_applicable
 from caltest.nulls.resampling import batch_seeds, bound_pvalue, tail_beyond_resolution
@@ -62,7 +63,11 @@ def judge(
 
 def _resampled_value(measure: Measure, predictions: Predictions, rng: np.random.Generator) -> float:
     drawn = predictions.subset(rng.integers(0, predictions.n, predictions.n))
-    bound = measure.bind(drawn, 1)
+    try:
+        bound = measure.bind(drawn, 1)
+    except NotApplicable as error:
+        message = f"a resample of the predictions is degenerate ({error}); use null='exact'"
+        raise NotApplicable(message) from error
     return float(bound.values(bound.redraw(rng, 1), 1)[0])
 
 

@@ -37,8 +37,8 @@ def judge(
     Widmann et al. (2019), theorems 2 and 3.
     """
     check_applicable(measure, "distribution-free")
-    check_unweighted(predictions, "distribution-free")
     bound = measure.bind(predictions, n_jobs)
+    check_unweighted(predictions, "distribution-free")
     estimate = bound.value(n_jobs)
     b = measure.error_bound(predictions.m)
     return Judgement(

@@ -22,6 +22,8 @@ def judge(
 
     Under the null hypothesis this is the law of the labels given the predictions, so
     :math:`p = (1 + \#\{T^* \ge T\}) / (1 + B)` is valid at every sample size, for every measure.
+    Labels are redrawn for binned measures too, not the counts of the bins: a count is a sum of
+    unequal Bernoullis, which a binomial law would make too variable.
 
     Returns
     -------

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.errors import NotApplicable
 from caltest.measures import BoundMeasure
 from caltest.numerics.parallel import map_threads
 from caltest.numerics.tails import gamma_tail
@@ -89,6 +90,11 @@ def resampling_pvalue(
 
     Values within 100 eps of the scale of the statistic are ties, and ties count as extreme.
     """
+    if np.isnan(observed) or np.isnan(resampled).any():
+        raise NotApplicable(
+            "the statistic is not a number for these predictions or for redrawn labels; check "
+            "extreme options such as a tiny bandwidth"
+        )
     # An infinite value, as the log loss can be, ties with infinite values only.
     tolerance = TIES * max(scale, abs(observed)) if np.isfinite(observed) else 0.0
     upper = np.count_nonzero(resampled >= observed - tolerance)

@@ -95,7 +95,7 @@ def test_test_has_a_title_and_nulls(key):
     test = REGISTRY[key]
     assert test.title.strip() == test.title != ""
     assert "\n" not in test.title
-    assert test.default_null in test.nulls
+    assert test.default_null == "exact"
     assert set(test.nulls) <= set(NULLS)
     assert "exact" in test.nulls
 

@@ -95,6 +95,8 @@ def test_ece_over_fifteen_bins_of_equal_mass_depends_on_the_rule():
     gap = [grouped(parts, lambda p, y, _: abs(p - y)) for parts in (ours, uncal, netcal)]
     assert gap[0] == pytest.approx(ece(P, Y, binning="quantile"), rel=1e-12)
     assert gap[1] == pytest.approx(0.1861271415, rel=1e-9)  # uncal, em
+    square = grouped(uncal, lambda p, y, _: (p - y) ** 2)
+    assert square**0.5 == pytest.approx(0.26179315510995865, rel=1e-9)  # uncal, plug-in l2
     assert gap[2] == pytest.approx(0.1662014945, rel=1e-9)  # netcal and probcal
 
 

@@ -10,6 +10,7 @@ from scipy.special import softmax
 from caltest import Predictions
 from caltest.measures import (
     brier_score,
+    ece,
     ks_error,
     log_loss,
     score_decomposition,
@@ -79,12 +80,12 @@ SCORES = {
     "c10_convnet": (0.390977, 0.010899),
     "c100_convnet": (1.641199, 0.004247),
 }
-# Temperature fitted on the validation part, and log loss after it.
+# Temperature fitted on the validation part; log loss and confidence-ECE (15 bins) after it.
 SCALED = {
-    "c10_resnet110": (2.39501, 0.2093),
-    "c10_densenet40": (2.88257, 0.2251),
-    "c10_convnet": (3.14147, 0.1950),
-    "c100_convnet": (2.75821, 0.9416),
+    "c10_resnet110": (2.39501, 0.2093, 0.01132),
+    "c10_densenet40": (2.88257, 0.2251, 0.00946),
+    "c10_convnet": (3.14147, 0.1950, 0.01065),
+    "c100_convnet": (2.75821, 0.9416, 0.01367),
 }
 
 
@@ -116,7 +117,9 @@ def test_scores_of_networks_are_as_published(name, network):
 
 
 @pytest.mark.parametrize("name", SCALED)
-def test_log_loss_of_scaled_networks_is_as_computed(name, network):
+def test_errors_of_scaled_networks_are_as_computed(name, network):
     """After temperature scaling; to the digits given."""
-    temperature, loss = SCALED[name]
-    assert log_loss(network(name, temperature)) == pytest.approx(loss, abs=5.1e-5)
+    temperature, loss, error = SCALED[name]
+    data = network(name, temperature)
+    assert log_loss(data) == pytest.approx(loss, abs=5.1e-5)
+    assert ece(data, lens="confidence") == pytest.approx(error, abs=5.1e-6)

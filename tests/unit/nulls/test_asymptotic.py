@@ -42,7 +42,7 @@ def test_asymptotic_test_of_a_measure_without_a_limit_is_not_applicable(judge, c
 
 
 def test_asymptotic_test_takes_no_weights(judge):
-    """The message names the null that does."""
+    """The message names the test that does."""
     predictions = Predictions([0.2, 0.7, 0.1, 0.4], [0, 1, 0, 1], sample_weight=[1, 2, 1, 1])
-    with pytest.raises(NotApplicable, match="takes no sample weights; use null='exact'"):
+    with pytest.raises(NotApplicable, match="take no sample weights"):
         judge("asymptotic", SKCE(estimator="linear"), predictions)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from caltest.errors import NotApplicable
 from caltest.nulls import resampling
 from caltest.nulls.resampling import (
     BATCH,
@@ -112,3 +113,10 @@ def test_infinite_values_have_no_gamma_tail():
     assert tail_beyond_resolution(np.inf, resampled, 0.001) is None
     resampled[0] = np.inf
     assert tail_beyond_resolution(np.inf, resampled, 0.001) is None
+
+
+@pytest.mark.parametrize(("observed", "resampled"), [(np.nan, [0.0]), (0.0, [np.nan, 1.0])])
+def test_resampling_pvalue_of_nan_is_an_error(observed, resampled):
+    """A comparison with nan is false, which would make the p-value small."""
+    with pytest.raises(NotApplicable, match="not a number"):
+        resampling_pvalue(observed, np.array(resampled))
