@@ -160,8 +160,8 @@ the predictions are calibrated, and 5 is right, less is conservative. Columns M2
 overconfidence) are power: more is better.
 
 A dagger (†) marks a size more than three standard errors above 5 %: that null fails there. The
-binomial standard error of a rate of 5 % over N data sets is 22 / sqrt(N) points: 1.8 for N = 150, 2.8
-for N = 60, 3.6 for N = 37, 4.0 for N = 30.
+binomial standard error of a rate of 5 % over N data sets is 22 / sqrt(N) points: 1.8 for N = 150,
+2.8 for N = 60, 3.6 for N = 37, 4.0 for N = 30.
 
 Data sets in a column M1: {repetitions} (n = 2000: a quarter; bootstrap at most 200; consistency at
 most 60, and 30 for n = 2000); half as many in the others. B = {b} resamples. A dash stands where a
