@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
@@ -73,13 +74,14 @@ class Parameters(Mapping[str, object]):
         return f"Parameters({self._items!r})"
 
 
-class Printable:
+class Printable(ABC):
     """The printed forms of a result, all made from the sheet that `_sheet` returns."""
 
     __slots__ = ()
 
+    @abstractmethod
     def _sheet(self) -> Sheet:
-        raise NotImplementedError
+        """Return the one table behind all printed forms."""
 
     def __str__(self) -> str:
         return render.text(self._sheet())
