@@ -338,7 +338,10 @@ def _read_csv(path: Path, separator: str = ",") -> Table:
     try:
         frame = pl.read_csv(path, separator=separator, infer_schema_length=SAMPLE)
     except pl.exceptions.ComputeError:  # labels may be 0 and 1 for long before an "unknown"
-        check_separator(pl.read_csv(path, separator=separator, n_rows=0).columns, separator)
+        head = pl.read_csv(
+            path, separator=separator, n_rows=0, infer_schema=False, truncate_ragged_lines=True
+        )
+        check_separator(head.columns, separator)
         frame = pl.read_csv(path, separator=separator, infer_schema_length=None)
     check_separator(frame.columns, separator)
     if any(name != name.strip() for name in frame.columns):  # then numbers were read as text too
