@@ -105,6 +105,21 @@ class Printable(ABC):
         return render.latex(self._sheet())
 
 
+class Result(Printable):
+    """A print that is also data."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
+        """Return plain Python values that JSON can hold."""
+
+    def to_json(self, *, include_null: bool = False, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON."""
+        values = self.to_dict(include_null=include_null)
+        return json.dumps(values, indent=indent, ensure_ascii=False)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Summary(Printable):
     """The longer print of a result; `HTest.summary` and `HTestTable.summary` return it."""
@@ -116,7 +131,7 @@ class Summary(Printable):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class HTest(Printable):
+class HTest(Result):
     """The outcome of one test of calibration.
 
     Attributes
@@ -220,11 +235,6 @@ class HTest(Printable):
         names = [f.name for f in fields(self) if include_null or f.name != "null_distribution"]
         return {name: _plain(getattr(self, name)) for name in names}
 
-    def to_json(self, *, include_null: bool = False, indent: int | None = 2) -> str:
-        """Return `to_dict` as JSON."""
-        values = self.to_dict(include_null=include_null)
-        return json.dumps(values, indent=indent, ensure_ascii=False)
-
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Rebuild the result from what `to_dict` or parsed JSON gave."""
@@ -245,7 +255,7 @@ class HTest(Printable):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class HTestTable(Printable):
+class HTestTable(Result):
     """Several tests of calibration with p-values adjusted for their number.
 
     Attributes
@@ -350,11 +360,6 @@ class HTestTable(Printable):
             "level": self.level,
             "notes": list(self.notes),
         }
-
-    def to_json(self, *, include_null: bool = False, indent: int | None = 2) -> str:
-        """Return `to_dict` as JSON."""
-        values = self.to_dict(include_null=include_null)
-        return json.dumps(values, indent=indent, ensure_ascii=False)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
