@@ -11,8 +11,8 @@ from caltest._version import __version__
 from caltest.errors import DegenerateDataWarning, InvalidInput, NotApplicable
 
 if TYPE_CHECKING:
+    from caltest import calibrators, htests, kernels, lenses, measures, nulls
     from caltest import datasets as datasets
-    from caltest import htests, kernels, lenses, measures, nulls
     from caltest.htests import test_calibration
     from caltest.predictions import Predictions
     from caltest.results import HTest, HTestTable
@@ -25,6 +25,7 @@ __all__ = [
     "NotApplicable",
     "Predictions",
     "__version__",
+    "calibrators",
     "datasets",
     "htests",
     "kernels",
@@ -35,7 +36,7 @@ __all__ = [
 ]
 
 # Loaded at first use: numba and SciPy would triple the time of `import caltest`.
-_MODULES = ("datasets", "htests", "kernels", "lenses", "measures", "nulls")
+_MODULES = ("calibrators", "datasets", "htests", "kernels", "lenses", "measures", "nulls")
 _NAMES = {
     "HTest": "caltest.results",
     "HTestTable": "caltest.results",

@@ -11,6 +11,7 @@ from caltest.validation.binning import (
     check_optional_integer,
     check_power,
 )
+from caltest.validation.calibrators import check_binary, check_labels_given
 from caltest.validation.kernels import (
     check_bandwidth,
     check_count,
@@ -45,12 +46,18 @@ from caltest.validation.options import (
     check_unused,
     check_weights,
 )
-from caltest.validation.probs import check_not_classified, check_not_swapped, check_probs
+from caltest.validation.probs import (
+    check_logits,
+    check_not_classified,
+    check_not_swapped,
+    check_probs,
+)
 
 __all__ = [
     "as_array",
     "as_numbers",
     "check_bandwidth",
+    "check_binary",
     "check_callable",
     "check_choice",
     "check_class",
@@ -69,8 +76,10 @@ __all__ = [
     "check_integer",
     "check_jobs",
     "check_labels",
+    "check_labels_given",
     "check_level",
     "check_locations",
+    "check_logits",
     "check_not_classified",
     "check_not_empty",
     "check_not_label",

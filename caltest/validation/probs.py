@@ -79,7 +79,7 @@ def check_probs(
     values = as_numbers(probs, name)
     _check_shape_of_probs(values, name)
     if from_logits:
-        _check_logits(values, classes, name)
+        _check_values_of_logits(values, classes, name)
         return read_only(_sigmoid(values) if values.ndim == 1 else _softmax(values))
     slack = FLOAT32_SLACK * (2 if values.ndim == 1 else values.shape[1])
     low, high = float(values.min()), float(values.max())
@@ -92,6 +92,38 @@ def check_probs(
     if clip:
         np.clip(matrix, 0, 1, out=matrix)
     _rescale_rows(matrix, name, rounded=renormalize)
+    return read_only(matrix)
+
+
+def check_logits(logits: object, *, name: str = "logits") -> Floats:
+    """Check logits and return them as an owned, read-only (n, m) matrix.
+
+    Parameters
+    ----------
+    logits : array_like, shape (n, m) or (n,)
+        Logarithms of unnormalised probabilities, -inf for a probability of 0; in one dimension,
+        the log odds of class 1 of two, which may be infinite.
+    name : str
+        Name of the argument, for messages.
+
+    Returns
+    -------
+    ndarray, shape (n, m), float64
+        The logits; those of class 0 are 0 where log odds were given (-inf for infinite ones).
+
+    Raises
+    ------
+    InvalidInput
+        If the shape or a value is not that of logits.
+    """
+    values = as_numbers(logits, name)
+    _check_shape_of_probs(values, name)
+    _check_values_of_logits(values, None, name)
+    if values.ndim == 2:
+        return read_only(np.array(values, dtype=np.float64, order="C"))
+    matrix = np.zeros((len(values), 2))
+    matrix[:, 1] = values
+    matrix[values == np.inf] = -np.inf, 0.0
     return read_only(matrix)
 
 
@@ -166,7 +198,7 @@ def _sum_not_one(sums: Floats, error: Floats, limit: float, name: str) -> Invali
     return invalid(f"{name} must sum to 1 in each row", got, remedy)
 
 
-def _check_logits(values: AnyArray, classes: object, name: str) -> None:
+def _check_values_of_logits(values: AnyArray, classes: object, name: str) -> None:
     if values.ndim == 1:
         bad = np.isnan(values)
     else:

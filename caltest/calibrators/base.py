@@ -1,0 +1,457 @@
+"""What a calibrator is: a scikit-learn estimator whose features are probabilities."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
+
+from caltest.calibrators import encoding
+from caltest.calibrators.inputs import Floats, Inputs
+from caltest.errors import DegenerateDataWarning, invalid
+from caltest.predictions import Predictions
+from caltest.validation import (
+    as_array,
+    check_binary,
+    check_labels,
+    check_labels_given,
+    check_logits,
+    check_not_swapped,
+    check_probs,
+    check_unused,
+    check_weights,
+)
+
+if TYPE_CHECKING:
+    from caltest.results import Summary
+
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationSet:
+    """What a calibrator was fitted on.
+
+    Attributes
+    ----------
+    inputs : Inputs
+        Probabilities or logits.
+    codes : (n,) array of int64
+        Column of each label.
+    weight : (n,) array or None
+        Sample weights.
+    """
+
+    inputs: Inputs
+    codes: Codes
+    weight: Floats | None
+
+    def rows(self, rows: NDArray[Any]) -> CalibrationSet:
+        """Take some of the rows, given by indices or a mask."""
+        weight = None if self.weight is None else self.weight[rows]
+        return CalibrationSet(self.inputs.rows(rows), self.codes[rows], weight)
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """A fitted parameter, with its standard error where the likelihood gives one."""
+
+    name: str
+    value: float
+    stderr: float | None = None
+
+
+class Calibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
+    """A calibration map: probabilities in, calibrated probabilities out.
+
+    Subclasses store their options in `__init__`, check them and fit in `_fit`, and map in
+    `_calibrate`; the names of what makes the fitted map stand in `_state`.
+
+    Parameters
+    ----------
+    from_logits : bool, default False
+        Whether the inputs are logits (of shape (n,): log odds) instead of probabilities.
+    classes : sequence of length m, optional
+        Names of the columns. By default the sorted labels where each class occurs, and otherwise
+        0 to m - 1.
+
+    Attributes
+    ----------
+    classes_ : (m,) array
+        Names of the classes in the order of the columns.
+    n_features_in_ : int
+        Number of columns, m.
+    feature_names_in_ : (m,) array
+        Names of the columns, where a data frame was given.
+    """
+
+    key: ClassVar[str]
+    title: ClassVar[str]
+    _state: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, *, from_logits: bool = False, classes: Sequence[Any] | None = None) -> None:
+        self.from_logits = from_logits
+        self.classes = classes
+
+    @abstractmethod
+    def _fit(self, data: CalibrationSet) -> None:
+        """Check the options and set the attributes that end with an underscore."""
+
+    @abstractmethod
+    def _calibrate(self, inputs: Inputs) -> Floats:
+        """Return the calibrated probabilities, (n, m)."""
+
+    def coefficients(self) -> Sequence[Coefficient]:
+        """Return the fitted parameters, with standard errors where the likelihood gives them.
+
+        Returns
+        -------
+        sequence of Coefficient
+            What `summary` prints; empty where the map has no parameters.
+        """
+        return ()
+
+    # ---- for other calibrators, which have checked inputs ---------------------------------------
+
+    def fit_set(self, data: CalibrationSet, classes: NDArray[Any]) -> Self:
+        """Fit to what was checked before.
+
+        Parameters
+        ----------
+        data : CalibrationSet
+            Inputs, codes and weights.
+        classes : (m,) array
+            Names of the classes.
+
+        Returns
+        -------
+        Calibrator
+            The calibrator itself.
+        """
+        self.classes_ = classes
+        self.n_features_in_ = data.inputs.m
+        self._fit(data)
+        return self
+
+    def calibrate(self, inputs: Inputs) -> Floats:
+        """Map what was checked before.
+
+        Parameters
+        ----------
+        inputs : Inputs
+            Probabilities or logits.
+
+        Returns
+        -------
+        (n, m) array
+            Calibrated probabilities.
+        """
+        # Rounding errors may carry a probability of 1 beyond it.
+        return np.clip(self._calibrate(inputs), 0.0, 1.0)
+
+    # ---- fit and predict ------------------------------------------------------------------------
+
+    def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
+        """Fit the map to predictions that come with labels.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, m) or (n,), data frame or Predictions
+            Probabilities that a model gave for data it was not fitted on, rows summing to 1; in
+            one dimension, of the second of two classes. Logits if `from_logits`.
+        y : array_like of shape (n,)
+            Labels; only Predictions have their own.
+        sample_weight : array_like of shape (n,), optional
+            Weights of the rows, finite and not negative.
+
+        Returns
+        -------
+        Calibrator
+            The calibrator itself.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument or an option breaks its rule.
+        """
+        data = self._read_set(X, y, sample_weight)
+        self._fit(data)
+        self._calibration_set = data
+        return self
+
+    def predict_proba(self, X: object) -> Floats:
+        """Return calibrated probabilities.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, m) or (n,)
+            Probabilities, or logits if `from_logits`, as in `fit`.
+
+        Returns
+        -------
+        (n, m) array
+            Rows sum to 1.
+        """
+        check_is_fitted(self)
+        return self.calibrate(self._read_inputs(X, reset=False))
+
+    def predict(self, X: object) -> NDArray[Any]:
+        """Return the most probable class, the first of several.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, m) or (n,)
+            Probabilities, or logits if `from_logits`, as in `fit`.
+
+        Returns
+        -------
+        (n,) array
+            Names of classes.
+        """
+        probs = self.predict_proba(X)
+        names: NDArray[Any] = self.classes_[probs.argmax(axis=1)]
+        return names
+
+    def transform(self, X: object) -> Floats:
+        """Return calibrated probabilities, so that maps can follow each other in a pipeline.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, m) or (n,)
+            Probabilities, or logits if `from_logits`, as in `fit`.
+
+        Returns
+        -------
+        (n, m) array
+            What `predict_proba` returns.
+        """
+        return self.predict_proba(X)
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
+        """Return the names of the columns of `transform`: those of the classes.
+
+        Parameters
+        ----------
+        input_features : ignored
+            scikit-learn passes it.
+
+        Returns
+        -------
+        (m,) array of str
+            "temperature_cat", ...
+        """
+        check_is_fitted(self)
+        return np.array([f"{self.key}_{name}" for name in self.classes_.tolist()], dtype=object)
+
+    def _read_set(self, X: object, y: object, sample_weight: object) -> CalibrationSet:
+        if isinstance(X, Predictions):
+            check_unused("where X is a Predictions", y=y, sample_weight=sample_weight)
+            return self._read_predictions(X)
+        labels = check_labels_given(y)
+        check_not_swapped(as_array(X, "probs"), labels)
+        inputs = self._read_inputs(X, reset=True)
+        classes = self._sorted_names(labels, inputs.m) if self.classes is None else self.classes
+        codes, self.classes_ = check_labels(labels, inputs.n, inputs.m, classes, name="y")
+        weight = None if sample_weight is None else check_weights(sample_weight, inputs.n)
+        self._warn_of_one_class(codes, weight)
+        return CalibrationSet(inputs, codes, weight)
+
+    def _read_predictions(self, predictions: Predictions) -> CalibrationSet:
+        inputs = self._read_inputs(predictions.probs, reset=True)
+        self.classes_ = predictions.classes
+        self._warn_of_one_class(predictions.labels, predictions.sample_weight)
+        return CalibrationSet(inputs, predictions.labels, predictions.sample_weight)
+
+    @staticmethod
+    def _sorted_names(y: NDArray[Any], m: int) -> NDArray[Any] | None:
+        """Return the distinct labels where they name each column, as scikit-learn does.
+
+        Codes 0 to m - 1 and text need no names: `check_labels` knows them.
+        """
+        if y.ndim != 1 or y.dtype.kind not in "iuf" or not (y.min() < 0 or y.max() >= m):
+            return None
+        names = np.unique(y)
+        return names if len(names) == m else None
+
+    def _warn_of_one_class(self, codes: Codes, weight: Floats | None) -> None:
+        counted = codes if weight is None else codes[weight > 0]
+        if (counted == counted[0]).all():
+            name = self.classes_[counted[0]]
+            text = f"every label is {name!r}: one class says little of a calibration map"
+            warnings.warn(text, DegenerateDataWarning, stacklevel=4)
+
+    def _read_inputs(self, X: object, *, reset: bool) -> Inputs:
+        _check_feature_names(self, X, reset=reset)
+        values = check_logits(X) if self.from_logits else check_probs(X)
+        _check_n_features(self, values, reset=reset)
+        return Inputs(values, from_logits=bool(self.from_logits))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = not self.from_logits
+        return tags
+
+    # ---- print and save -------------------------------------------------------------------------
+
+    def summary(
+        self,
+        X: object = None,
+        y: object = None,
+        *,
+        n_resamples: int = 999,
+        rng: object = None,
+        n_jobs: int | None = None,
+    ) -> Summary:
+        """Return what a model-validation file needs: parameters, and errors before and after.
+
+        Parameters
+        ----------
+        X, y : array_like, optional
+            Held-out predictions and their labels, on which log loss, ECE and the default test are
+            computed. By default the calibration set, where "after" is optimistic.
+        n_resamples : int, default 999
+            Resamples of the exact test.
+        rng : None, int, Generator or SeedSequence
+            The seed of the test.
+        n_jobs : int, optional
+            Number of threads of the test.
+
+        Returns
+        -------
+        Summary
+            It prints as text, Markdown, HTML and LaTeX.
+        """
+        from caltest.calibrators.summary import summary_of
+
+        check_is_fitted(self)
+        held_out = None if X is None else self._read_held_out(X, y)
+        data = getattr(self, "_calibration_set", None) if held_out is None else held_out
+        return summary_of(
+            self,
+            data,
+            held_out=held_out is not None,
+            n_resamples=n_resamples,
+            rng=rng,
+            n_jobs=n_jobs,
+        )
+
+    def _read_held_out(self, X: object, y: object) -> CalibrationSet:
+        inputs = self._read_inputs(X, reset=False)
+        labels = check_labels_given(y)
+        codes, _ = check_labels(labels, inputs.n, inputs.m, self.classes_, name="y")
+        return CalibrationSet(inputs, codes, None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return options and fitted map as plain values that JSON holds without loss.
+
+        Returns
+        -------
+        dict
+            What `from_dict` takes. The calibration set is not in it.
+        """
+        check_is_fitted(self)
+        names = ("classes_", "n_features_in_", "feature_names_in_", *self._state)
+        state = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        return {
+            "calibrator": self.key,
+            "options": {k: encoding.encode(v) for k, v in self.get_params(deep=False).items()},
+            "state": {name: encoding.encode(value) for name, value in state.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Rebuild a fitted calibrator, with the same predictions to the last bit.
+
+        Parameters
+        ----------
+        values : Mapping
+            From `to_dict`, or from JSON.
+
+        Returns
+        -------
+        Calibrator
+            The fitted calibrator.
+
+        Raises
+        ------
+        InvalidInput
+            If the values are not those of such a calibrator.
+        """
+        calibrator = encoding.decode(values)
+        if not isinstance(calibrator, cls):
+            got = f"a {type(calibrator).__name__}"
+            remedy = "call from_dict of that class, or of caltest.calibrators"
+            raise invalid(f"values must be those of a {cls.__name__}", got, remedy)
+        return calibrator
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON.
+
+        Parameters
+        ----------
+        indent : int or None, default 2
+            As in `json.dumps`.
+
+        Returns
+        -------
+        str
+            JSON without NaN or infinities.
+        """
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Rebuild a fitted calibrator from `to_json`.
+
+        Parameters
+        ----------
+        text : str
+            JSON.
+
+        Returns
+        -------
+        Calibrator
+            The fitted calibrator.
+        """
+        return cls.from_dict(json.loads(text))
+
+    def __getstate__(self) -> Any:
+        """Leave the calibration set out of pickles: the map does not need it."""
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_calibration_set"}
+
+
+class BinaryCalibrator(Calibrator):
+    """A calibration map for two classes; `OneVsRest` makes one for more of it.
+
+    Subclasses fit in `_fit_event` and map the probability of the second class in `_event`.
+    """
+
+    @abstractmethod
+    def _fit_event(self, inputs: Inputs, event: NDArray[np.bool_], weight: Floats | None) -> None:
+        """Check the options and fit; `event` says where the label is the second class."""
+
+    @abstractmethod
+    def _event(self, inputs: Inputs) -> Floats:
+        """Return the calibrated probability of the second class, (n,)."""
+
+    def _fit(self, data: CalibrationSet) -> None:
+        check_binary(data.inputs.m, type(self).__name__)
+        self._fit_event(data.inputs, data.codes == 1, data.weight)
+
+    def _calibrate(self, inputs: Inputs) -> Floats:
+        event = self._event(inputs)
+        return np.column_stack([1 - event, event])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

@@ -1,0 +1,101 @@
+"""What a calibration map takes: probabilities or logits that were checked."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, log_softmax, logsumexp, softmax
+
+Floats = NDArray[np.float64]
+
+# Probabilities of 0 have no logarithm; as in dirichletcal, none counts as smaller than this.
+SMALLEST = float(np.finfo(np.float64).eps)
+LOG_SMALLEST = float(np.log(SMALLEST))
+
+
+class Inputs:
+    """Probabilities or logits, (n, m), and what the maps compute from them when they need it.
+
+    Probabilities are clipped at 2.2e-16 before a logarithm is taken. Logits are not clipped: only
+    the probability 0, a logit of -inf, counts as 2.2e-16.
+
+    Parameters
+    ----------
+    values : (n, m) array
+        Checked by `check_probs` or `check_logits`.
+    from_logits : bool
+        Which of the two.
+    """
+
+    def __init__(self, values: Floats, *, from_logits: bool) -> None:
+        self.values = values
+        self.from_logits = from_logits
+
+    @property
+    def n(self) -> int:
+        """Number of predictions."""
+        return len(self.values)
+
+    @property
+    def m(self) -> int:
+        """Number of classes."""
+        return int(self.values.shape[1])
+
+    @cached_property
+    def probs(self) -> Floats:
+        """The probabilities, (n, m)."""
+        if not self.from_logits:
+            return self.values
+        probs: Floats = softmax(self.values, axis=1)
+        return probs
+
+    @cached_property
+    def logits(self) -> Floats:
+        """The logits, all finite, (n, m): as they were given, or the logarithms of the probs."""
+        if not self.from_logits:
+            return np.log(np.maximum(self.values, SMALLEST))
+        finite = np.isfinite(self.values)
+        if finite.all():
+            return self.values
+        floor = logsumexp(self.values, axis=1, keepdims=True) + LOG_SMALLEST
+        return np.where(finite, self.values, floor)
+
+    @cached_property
+    def log_probs(self) -> Floats:
+        """The logarithms of the probabilities, all finite, (n, m)."""
+        if not self.from_logits:
+            return self.logits
+        values: Floats = log_softmax(self.logits, axis=1)
+        return values
+
+    @cached_property
+    def event(self) -> Floats:
+        """The probability of class 1 of two, (n,)."""
+        if self.from_logits:
+            event: Floats = expit(self.values[:, 1] - self.values[:, 0])
+            return event
+        return np.ascontiguousarray(self.values[:, 1])
+
+    @cached_property
+    def log_odds(self) -> Floats:
+        """The log odds of class 1 of two, all finite, (n,)."""
+        return self.logits[:, 1] - self.logits[:, 0]
+
+    def rows(self, rows: NDArray[Any]) -> Inputs:
+        """Take some of the rows, given by indices or a mask."""
+        return Inputs(self.values[rows], from_logits=self.from_logits)
+
+    def against_rest(self, k: int) -> Inputs:
+        """Return class k against all others: two classes, k the second of them."""
+        event = self.probs[:, k]
+        if not self.from_logits:
+            return Inputs(np.column_stack([1 - event, event]), from_logits=False)
+        # log P(rest) is log1p(-p) unless p is near 1, and then the sum over the rest is exact.
+        log_rest = np.log1p(-np.minimum(event, 0.5))
+        near = event > 0.5
+        others = np.delete(np.arange(self.m), k)
+        log_rest[near] = logsumexp(self.log_probs[near][:, others], axis=1)
+        return Inputs(np.column_stack([log_rest, self.log_probs[:, k]]), from_logits=True)

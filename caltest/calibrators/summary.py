@@ -1,0 +1,108 @@
+"""The print of a fitted calibrator: its parameters, and the errors before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from caltest.calibrators.inputs import SMALLEST
+from caltest.htests import test_calibration
+from caltest.measures import ece, log_loss
+from caltest.predictions import Predictions
+from caltest.render import Sheet, number, pvalue
+from caltest.results import HTest, Summary
+from caltest.validation import check_seed, listing
+
+if TYPE_CHECKING:
+    from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
+
+Facts = list[tuple[str, str]]
+
+LEVEL = 0.95
+MOST_ROWS = 40  # of coefficients that are printed
+
+
+def summary_of(
+    calibrator: Calibrator,
+    data: CalibrationSet | None,
+    *,
+    held_out: bool,
+    n_resamples: int = 999,
+    rng: object = None,
+    n_jobs: int | None = None,
+) -> Summary:
+    """Return the printable summary; without data it shows the parameters alone."""
+    names = calibrator.classes_.tolist()
+    facts = [("calibrator", " ".join(repr(calibrator).split()))]
+    facts += [("classes (m)", f"{len(names)}: {listing(names)}")]
+    if data is not None:
+        source = "held out" if held_out else "those of the fit"
+        facts += [("observations (n)", f"{data.inputs.n}, {source}")]
+        facts += _before_and_after(calibrator, data, n_resamples, check_seed(rng), n_jobs)
+    coefficients = calibrator.coefficients()
+    if len(coefficients) > MOST_ROWS:
+        facts += [("parameters", f"{len(coefficients)}, see the attributes that end with _")]
+        coefficients = ()
+    notes = [("note", "after the fit, errors on its own data are too small")]
+    return Summary(
+        Sheet(
+            title=calibrator.title,
+            facts=tuple(facts),
+            header=_header(coefficients),
+            rows=tuple(_row(coefficient, coefficients) for coefficient in coefficients),
+            closing=tuple(notes if data is not None and not held_out else ()),
+            listing=True,
+        )
+    )
+
+
+def _before_and_after(
+    calibrator: Calibrator,
+    data: CalibrationSet,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+) -> Facts:
+    """Log loss, ECE and the default test, of the inputs and of the calibrated probabilities."""
+    pair = [
+        Predictions(probs, data.codes, sample_weight=data.weight, classes=np.arange(data.inputs.m))
+        for probs in (data.inputs.probs, calibrator.calibrate(data.inputs))
+    ]
+    losses = [number(float(log_loss(p, eps=SMALLEST))) for p in pair]
+    errors = [number(float(ece(p, lens="confidence"))) for p in pair]
+    tests = [
+        test_calibration(None, p, n_resamples=n_resamples, rng=seed, n_jobs=n_jobs) for p in pair
+    ]
+    first = next(test for test in tests if isinstance(test, HTest))
+    estimates = [number(test.estimate) for test in tests if isinstance(test, HTest)]
+    pvalues = [pvalue(test.pvalue) for test in tests if isinstance(test, HTest)]
+    null = f"{first.null}, B = {n_resamples}, seed = {seed}"
+    lines = {
+        "log loss": losses,
+        "ECE (confidence)": errors,
+        first.estimate_name: estimates,
+        f"p-value ({null})": pvalues,
+    }
+    return [(name, f"{before} before, {after} after") for name, (before, after) in lines.items()]
+
+
+def _header(coefficients: Sequence[Coefficient]) -> tuple[str, ...]:
+    """The columns of statsmodels, where the likelihood gives standard errors."""
+    if all(coefficient.stderr is None for coefficient in coefficients):
+        return ("", "coef")
+    low, high = (1 - LEVEL) / 2, (1 + LEVEL) / 2
+    return ("", "coef", "std err", "z", "P>|z|", f"[{low:g}", f"{high:g}]")
+
+
+def _row(coefficient: Coefficient, coefficients: Sequence[Coefficient]) -> tuple[str, ...]:
+    first = (coefficient.name, number(coefficient.value))
+    error = coefficient.stderr
+    if error is None:
+        return first + ("",) * (len(_header(coefficients)) - 2)
+    z = coefficient.value / error
+    half = float(ndtri((1 + LEVEL) / 2)) * error
+    bounds = (number(coefficient.value - half), number(coefficient.value + half))
+    return (*first, number(error), number(z), pvalue(float(2 * ndtr(-abs(z)))), *bounds)
