@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy.special import logit
+
+from caltest.calibrators import IsotonicCalibrator
+from caltest.errors import DegenerateDataWarning, InvalidInput
+
+P = [0.1, 0.2, 0.3, 0.5, 0.6, 0.8]
+Y = [0, 1, 0, 0, 1, 1]
+
+
+def test_isotonic_pools_adjacent_violators():
+    """0.2 to 0.5 are one block, whose thresholds are its ends."""
+    isotonic = IsotonicCalibrator().fit(P, Y)
+    assert isotonic.x_.tolist() == [0.1, 0.2, 0.5, 0.6, 0.8]
+    assert isotonic.y_.tolist() == [0, 1 / 3, 1 / 3, 1, 1]
+
+
+@pytest.mark.parametrize(("interpolation", "value"), [("linear", 1 / 6), ("step", 0.0)])
+def test_isotonic_between_two_blocks(interpolation, value):
+    """Halfway between them, or the lower one."""
+    isotonic = IsotonicCalibrator(interpolation=interpolation).fit(P, Y)
+    assert isotonic.predict_proba([0.15])[0, 1] == pytest.approx(value)
+
+
+def test_isotonic_is_constant_outside_of_its_data():
+    """As at the first and the last."""
+    isotonic = IsotonicCalibrator().fit([0.2, 0.4, 0.6], [0, 1, 1], [1, 2, 1])
+    assert isotonic.predict_proba([0.0, 1.0])[:, 1].tolist() == [0, 1]
+
+
+def test_isotonic_takes_tied_predictions_as_one():
+    """In any order of their labels."""
+    for y in ([0, 1, 1], [1, 0, 1], [1, 1, 0]):
+        assert IsotonicCalibrator().fit([0.5] * 3, y).y_.tolist() == [2 / 3]
+
+
+def test_isotonic_of_tiny_single_precision_scores_is_finite():
+    """scikit-learn's own gives NaN at the edges of such data."""
+    rng = np.random.default_rng(0)
+    p = (rng.random(500) ** 40).astype(np.float32)
+    isotonic = IsotonicCalibrator().fit(p, (rng.random(500) < p**0.1).astype(int))
+    assert np.isfinite(isotonic.predict_proba(p)).all()
+    assert np.isfinite(isotonic.predict_proba([0.0, 1e-45, 1.0])).all()
+
+
+def test_isotonic_is_linear_in_a_gap_between_the_smallest_numbers():
+    """Where the slope of the line would overflow."""
+    isotonic = IsotonicCalibrator().fit([0.0, 2e-323], [0, 1])
+    assert isotonic.predict_proba([1e-323])[0, 1] == 0.5
+
+
+def test_isotonic_of_one_class_is_constant():
+    """0 or 1 is what was observed."""
+    with pytest.warns(DegenerateDataWarning, match="every label"):
+        isotonic = IsotonicCalibrator().fit([0.2, 0.7], [1, 1])
+    assert isotonic.predict_proba([0.0, 0.5])[:, 1].tolist() == [1, 1]
+
+
+def test_isotonic_of_one_row_is_its_label():
+    """With a warning about the class that is missing."""
+    with pytest.warns(DegenerateDataWarning, match="every label"):
+        assert IsotonicCalibrator().fit([0.2], [1]).predict_proba([0.5])[0, 1] == 1
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_isotonic_does_not_depend_on_the_scale_of_weights(scale):
+    """Neither underflow nor overflow."""
+    weight = np.array([1.0, 2, 3, 2, 1, 3])
+    scaled, plain = (IsotonicCalibrator().fit(P, Y, w) for w in (scale * weight, weight))
+    assert scaled.y_ == pytest.approx(plain.y_, rel=1e-14)
+
+
+def test_isotonic_leaves_out_rows_of_weight_zero():
+    """Their scores are no thresholds either."""
+    isotonic = IsotonicCalibrator().fit([*P, 0.9, 0.05], [*Y, 0, 1], [1] * 6 + [0, 0])
+    plain = IsotonicCalibrator().fit(P, Y)
+    assert isotonic.x_.tolist() == plain.x_.tolist()
+    assert isotonic.y_.tolist() == plain.y_.tolist()
+
+
+def test_isotonic_of_logits_is_that_of_their_probabilities():
+    """Linear in the probability, not in the log odds."""
+    isotonic = IsotonicCalibrator(from_logits=True).fit(logit(P), Y)
+    assert isotonic.predict_proba(logit([0.15]))[0, 1] == pytest.approx(1 / 6)
+
+
+def test_isotonic_comes_back_from_json():
+    """To the last bit."""
+    isotonic = IsotonicCalibrator(interpolation="step", classes=["no", "yes"]).fit(P, Y)
+    back = IsotonicCalibrator.from_json(json.dumps(json.loads(isotonic.to_json())))
+    new = np.linspace(0, 1, 101)
+    assert (back.predict_proba(new) == isotonic.predict_proba(new)).all()
+
+
+def test_isotonic_names_the_interpolations_it_knows():
+    """In the error for another."""
+    with pytest.raises(InvalidInput, match="interpolation must be one of 'linear', 'step'"):
+        IsotonicCalibrator(interpolation="cubic").fit(P, Y)
