@@ -1,0 +1,91 @@
+"""Histogram binning is the weighted frequency in right-closed bins."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from caltest import DegenerateDataWarning
+from caltest.calibrators import HistogramBinning
+
+SCORES = st.one_of(st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.7, 1.0]), st.floats(0, 1))
+
+
+@st.composite
+def sets(draw):
+    """Scores with ties and at the edges of bins, labels, and weights or none."""
+    n = draw(st.integers(1, 20))
+    scores = np.array(draw(st.lists(SCORES, min_size=n, max_size=n)))
+    labels = np.array(draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)))
+    one = st.sampled_from([0.5, 1.0, 2.0])
+    weight = draw(st.none() | st.lists(one, min_size=n, max_size=n).map(np.array))
+    return scores, labels, weight
+
+
+def fitted(scores, labels, weight=None, **options):
+    """Fit, whether or not there is a single class."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateDataWarning)
+        return HistogramBinning(**options).fit(scores, labels, weight)
+
+
+def frequency(scores, labels, weight, low, high):
+    """Weighted frequency in (low, high], with 0 in the first bin; None where it is empty."""
+    rows = (scores <= high) & ((scores > low) | (low == 0))
+    weight = np.ones(len(scores)) if weight is None else weight
+    return (weight * labels)[rows].sum() / weight[rows].sum() if rows.any() else None
+
+
+@given(sets(), st.integers(1, 12))
+def test_bins_of_equal_width_hold_the_frequency(data, bins):
+    """The edges are the doubles k / B; an empty bin has its middle."""
+    binning = fitted(*data, bins=bins)
+    for k in range(bins):
+        low, high = k / bins, (k + 1) / bins
+        share = frequency(*data, low, high)
+        expected = (low + high) / 2 if share is None else share
+        assert binning.values_[k] == pytest.approx(expected, abs=1e-12)
+        assert (binning.predict_proba([high])[:, 1] == binning.values_[k]).all()
+
+
+@given(sets(), st.integers(1, 12))
+def test_bins_of_equal_mass_hold_the_frequency(data, bins):
+    """Cuts are the smallest scores up to which k / B of the mass lies."""
+    scores, labels, weight = data
+    binning = fitted(*data, bins=bins, binning="quantile")
+    mass = np.ones(len(scores)) if weight is None else weight
+    reached = [
+        min(x for x in scores if mass[scores <= x].sum() >= k / bins * mass.sum() * (1 - 1e-12))
+        for k in range(1, bins)
+    ]
+    cuts = sorted({x for x in reached if x < scores.max()})
+    assert binning.edges_.tolist() == [0.0, *cuts, 1.0]
+    ends = [-math.inf, *cuts, 1.0]
+    for k, value in enumerate(binning.values_):
+        rows = (scores > ends[k]) & (scores <= ends[k + 1])
+        assert value == pytest.approx((mass * labels)[rows].sum() / mass[rows].sum(), abs=1e-12)
+        assert (binning.predict_proba(scores[rows])[:, 1] == value).all()
+
+
+@given(sets(), st.sampled_from(["uniform", "quantile"]))
+def test_weights_count_rows(data, binning):
+    """A weight of two is a row twice, and one of zero no row."""
+    scores, labels, _ = data
+    weight = np.arange(len(scores)) % 3
+    weight[0] = 1
+    weighted = fitted(scores, labels, weight, binning=binning)
+    repeated = fitted(scores.repeat(weight), labels.repeat(weight), binning=binning)
+    assert weighted.edges_.tolist() == repeated.edges_.tolist()
+    assert weighted.values_ == pytest.approx(repeated.values_, abs=1e-14)
+
+
+@given(sets(), st.sampled_from(["uniform", "quantile"]))
+def test_histogram_gives_probabilities(data, binning):
+    """Anywhere, with whatever was seen."""
+    probs = fitted(*data, binning=binning).predict_proba(np.linspace(0, 1, 33))
+    assert ((probs >= 0) & (probs <= 1)).all()

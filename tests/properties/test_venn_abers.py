@@ -1,0 +1,95 @@
+"""Venn-Abers predictions are isotonic regressions with the new observation in the set."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.isotonic import IsotonicRegression
+
+from caltest import DegenerateDataWarning
+from caltest.calibrators import VennAbers
+
+SCORES = st.one_of(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), st.floats(0, 1, width=32))
+WEIGHTS = st.sampled_from([0.5, 1.0, 2.0])
+
+
+@st.composite
+def sets(draw):
+    """Scores with ties, labels, and weights or none."""
+    n = draw(st.integers(1, 12))
+    scores = np.array(draw(st.lists(SCORES, min_size=n, max_size=n)))
+    labels = np.array(draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)))
+    weight = draw(st.none() | st.lists(WEIGHTS, min_size=n, max_size=n).map(np.array))
+    return scores, labels, weight
+
+
+def fitted(scores, labels, weight=None, **options):
+    """Fit, whether or not there is a single class."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateDataWarning)
+        return VennAbers(**options).fit(scores, labels, weight)
+
+
+def definition(scores, labels, weight, new, label):
+    """Fit isotonic regression with the new observation in the set."""
+    weight = np.ones(len(scores)) if weight is None else weight
+    # Ranks, since scikit-learn takes scores that differ by less than 1e-16 for equal.
+    ranks = np.unique(np.append(scores, new), return_inverse=True)[1]
+    fit = IsotonicRegression().fit(ranks, np.append(labels, label) * 1.0, np.append(weight, 1.0))
+    return fit.predict(ranks[-1:])[0]
+
+
+@given(sets(), SCORES)
+def test_venn_abers_is_isotonic_regression_with_the_new_observation(data, new):
+    """At scores of the set, between them and beyond."""
+    points = np.unique(np.append(data[0], new))
+    expected = [[definition(*data, x, label) for label in (0, 1)] for x in points]
+    assert fitted(*data).interval(points) == pytest.approx(np.array(expected), abs=1e-12)
+
+
+@given(sets())
+def test_venn_abers_does_not_fall_and_is_never_certain(data):
+    """Both probabilities rise with the score; the merged one is inside (0, 1)."""
+    venn = fitted(*data)
+    grid = np.unique(np.concatenate([np.linspace(0, 1, 21), data[0]]))
+    low, high = venn.interval(grid).T
+    merged = venn.predict_proba(grid)[:, 1]
+    assert (low <= high).all()
+    assert (np.diff(low) >= 0).all()
+    assert (np.diff(high) >= 0).all()
+    assert (np.diff(merged) >= -1e-15).all()
+    assert (merged > 0).all()
+    assert (merged < 1).all()
+
+
+@given(sets())
+def test_swapping_the_classes_swaps_the_probabilities(data):
+    """The second class of the mirrored problem is the first of this one."""
+    scores, labels, weight = np.round(data[0] * 1024) / 1024, data[1], data[2]
+    venn, mirrored = fitted(scores, labels, weight), fitted(1 - scores, 1 - labels, weight)
+    mirror = 1 - mirrored.interval(1 - scores)[:, ::-1]
+    assert venn.interval(scores) == pytest.approx(mirror, abs=1e-12)
+
+
+@given(sets())
+def test_weights_count_rows(data):
+    """A weight of two is a row twice, and one of zero no row."""
+    scores, labels, _ = data
+    weight = np.arange(len(scores)) % 3
+    weight[0] = 1
+    weighted = fitted(scores, labels, weight)
+    repeated = fitted(scores.repeat(weight), labels.repeat(weight))
+    assert weighted.interval(scores) == pytest.approx(repeated.interval(scores), abs=1e-12)
+
+
+@given(sets(), st.floats(0.001, 0.999), st.floats(0, 1))
+def test_log_loss_merge_has_the_smallest_worst_regret(data, other, score):
+    """Regret: log loss beyond that of the probability that belongs to the label."""
+    venn = fitted(*data)
+    (low, high), merged = venn.interval([score])[0], venn.predict_proba([score])[0, 1]
+    regret = [max(np.log((1 - low) / (1 - p)), np.log(high / p)) for p in (merged, other)]
+    assert regret[0] <= regret[1] + 1e-12

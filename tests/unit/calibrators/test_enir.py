@@ -1,0 +1,110 @@
+"""ENIR: its models, ties, and degenerate sets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from caltest import DegenerateDataWarning, InvalidInput
+from caltest.calibrators import ENIR
+
+RNG = np.random.default_rng(5)
+SCORES = RNG.random(300)
+LABELS = (RNG.random(300) < SCORES**2).astype(int)
+
+
+def test_enir_two_scores_in_wrong_order_have_one_model():
+    """The path from (1, 0) ends at (1/2, 1/2), lambda = 1/2."""
+    enir = ENIR().fit([0.2, 0.7], [1, 0])
+    assert enir.lambdas_.tolist() == [0.5]
+    assert enir.predict_proba([0.0, 0.2, 0.5, 1.0])[:, 1].tolist() == [0.5] * 4
+
+
+def test_enir_ordered_data_are_their_own_model():
+    """Nothing is to be merged; between the scores the map is linear, outside constant."""
+    enir = ENIR().fit([0.2, 0.4, 0.6], [0, 0, 1])
+    assert enir.lambdas_.tolist() == [0.0]
+    probs = enir.predict_proba([0.0, 0.3, 0.4, 0.5, 0.6, 1.0])[:, 1]
+    assert probs == pytest.approx([0, 0, 0, 0.5, 1, 1])
+
+
+def test_enir_weights_are_those_of_bic():
+    """exp(-BIC / 2), normalised."""
+    enir = ENIR().fit(SCORES, LABELS)
+    weight = np.exp((enir.bic_.min() - enir.bic_) / 2)
+    assert enir.model_weights_ == pytest.approx(weight / weight.sum())
+    assert (np.diff(enir.lambdas_) > 0).all()
+
+
+def test_enir_without_averaging_is_the_best_model():
+    """The one with the lowest BIC."""
+    mean, best = ENIR().fit(SCORES, LABELS), ENIR(averaging=False).fit(SCORES, LABELS)
+    assert best.bic_.tolist() == [mean.bic_.min()]
+    assert best.lambdas_[0] == mean.lambdas_[np.argmin(mean.bic_)]
+
+
+def test_enir_of_a_constant_is_the_frequency():
+    """One score, one block."""
+    enir = ENIR().fit(np.full(4, 0.3), [0, 1, 1, 1])
+    assert enir.predict_proba([0.0, 0.3, 1.0])[:, 1].tolist() == [0.75] * 3
+
+
+def test_enir_of_one_class_is_that_class():
+    """With a warning."""
+    with pytest.warns(DegenerateDataWarning, match="one class"):
+        enir = ENIR().fit([0.3], [1])
+    assert enir.predict_proba([0.0, 1.0])[:, 1].tolist() == [1.0, 1.0]
+
+
+def test_enir_does_not_depend_on_the_order_of_rows():
+    """To the last bit."""
+    order = np.random.default_rng(1).permutation(300)
+    one, other = ENIR().fit(SCORES, LABELS), ENIR().fit(SCORES[order], LABELS[order])
+    assert (one.values_ == other.values_).all()
+
+
+@pytest.mark.parametrize("weight", [1e-300, 1e300])
+def test_enir_takes_weights_of_any_size(weight):
+    """Huge weights leave the best fit, tiny ones the fewest blocks."""
+    enir = ENIR().fit(SCORES, LABELS, np.full(300, weight))
+    assert np.isfinite(enir.values_).all()
+    assert enir.model_weights_.max() > 0.8
+
+
+def test_enir_steep_parts_stay_finite():
+    """Between neighbouring doubles too."""
+    enir = ENIR().fit([0.0, 5e-324, 1e-310, 1.0], [0, 1, 1, 1])
+    assert enir.predict_proba([0.0, 5e-324, 0.5])[:, 1].tolist() == [0.0, 1.0, 1.0]
+
+
+def test_enir_takes_logits():
+    """It depends on the probability of the event alone."""
+    log_odds = np.log(SCORES / (1 - SCORES))
+    expected = ENIR().fit(SCORES, LABELS).predict_proba(SCORES)
+    fitted = ENIR(from_logits=True).fit(log_odds, LABELS).predict_proba(log_odds)
+    assert fitted == pytest.approx(expected, abs=1e-6)
+
+
+def test_enir_round_trip_is_exact():
+    """Through JSON."""
+    fitted = ENIR().fit(SCORES, LABELS)
+    again = ENIR.from_json(fitted.to_json())
+    assert (again.predict_proba(SCORES) == fitted.predict_proba(SCORES)).all()
+
+
+def test_enir_checks_its_option():
+    """In fit."""
+    with pytest.raises(InvalidInput, match="averaging must be True or False; got 1"):
+        ENIR(averaging=1).fit(SCORES, LABELS)
+
+
+def test_enir_counts_at_least_the_distinct_scores():
+    """Shares for weights leave the penalty of the BIC positive."""
+    rng = np.random.default_rng(0)
+    p = rng.random(50)
+    y = (rng.random(50) < p).astype(int)
+    enir = ENIR(averaging=False).fit(p, y, np.full(50, 1 / 50))
+    mu = np.clip(enir.predict_proba(p)[:, 1], 1e-300, 1 - 1e-16)
+    blocks = 1 + np.count_nonzero(np.diff(enir.predict_proba(np.sort(p))[:, 1]))
+    loss = -np.mean(y * np.log(mu) + (1 - y) * np.log1p(-mu))
+    assert enir.bic_[0] == pytest.approx(2 * loss + blocks * np.log(50))

@@ -1,0 +1,140 @@
+"""Histogram binning: its bins, their values, what is printed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from caltest import DegenerateDataWarning, InvalidInput
+from caltest.calibrators import HistogramBinning
+
+SCORES = np.array([0.0, 0.1, 0.2, 0.2, 0.7, 0.7, 0.8, 1.0])
+LABELS = np.array([0, 0, 1, 1, 0, 1, 1, 1])
+
+
+def test_histogram_has_fifteen_bins_of_equal_width():
+    """By default, as in Guo et al. and Kull et al."""
+    binning = HistogramBinning().fit(SCORES, LABELS)
+    assert binning.edges_.tolist() == [k / 15 for k in range(16)]
+    assert binning.counts_.sum() == len(SCORES)
+
+
+def test_histogram_edges_belong_to_the_lower_bin():
+    """0.7 lies in (0.6, 0.7], and 0 in the first bin."""
+    probs = HistogramBinning(bins=10).fit(SCORES, LABELS).predict_proba([0.0, 0.61, 0.7, 0.71])
+    assert probs[:, 1].tolist() == [0.0, 0.5, 0.5, 1.0]
+
+
+def test_histogram_empty_bin_has_its_middle():
+    """About what the model said."""
+    binning = HistogramBinning(bins=10).fit(SCORES, LABELS)
+    assert binning.counts_[4] == 0
+    assert binning.values_[4] == pytest.approx(0.45)
+
+
+def test_histogram_empty_bin_can_be_zero():
+    """As in the programs of Kull et al."""
+    binning = HistogramBinning(bins=10, empty="zero").fit(SCORES, LABELS)
+    assert binning.values_[4] == 0
+    assert binning.values_[6] == 0.5
+
+
+def test_histogram_quantile_bins_do_not_split_ties():
+    """Four bins of eight rows would end at rows 2, 4 and 6."""
+    binning = HistogramBinning(bins=4, binning="quantile").fit(SCORES, LABELS)
+    assert binning.edges_.tolist() == [0.0, 0.1, 0.2, 0.7, 1.0]
+    assert binning.values_.tolist() == [0.0, 1.0, 0.5, 1.0]
+
+
+def test_histogram_of_a_constant_is_the_frequency():
+    """One score makes one bin of equal mass."""
+    binning = HistogramBinning(binning="quantile").fit(np.full(4, 0.3), [0, 1, 1, 1])
+    assert binning.predict_proba([0.0, 0.3, 1.0])[:, 1].tolist() == [0.75] * 3
+
+
+def test_histogram_of_one_class_has_its_frequency():
+    """0 or 1 where there are observations, with a warning."""
+    with pytest.warns(DegenerateDataWarning, match="one class"):
+        binning = HistogramBinning(bins=2).fit([0.1, 0.2], [1, 1], None)
+    assert binning.values_.tolist() == [1.0, 0.75]
+
+
+def test_histogram_map_keeps_its_kind_when_options_change():
+    """Options are read in fit only."""
+    binning = HistogramBinning(bins=4, binning="quantile").fit(SCORES, LABELS)
+    before = binning.predict_proba(SCORES)
+    assert (binning.set_params(binning="uniform", bins=3).predict_proba(SCORES) == before).all()
+
+
+def test_histogram_takes_logits():
+    """The bins are those of the probabilities."""
+    probs = np.array([0.2, 0.4, 0.6, 0.9])
+    fitted = HistogramBinning(bins=3).fit(probs, [0, 1, 0, 1])
+    log_odds = np.log(probs / (1 - probs))
+    from_logits = HistogramBinning(bins=3, from_logits=True).fit(log_odds, [0, 1, 0, 1])
+    assert (from_logits.values_ == fitted.values_).all()
+
+
+@pytest.mark.parametrize("weight", [1e300, 1e-300, 5e-324])
+def test_histogram_is_the_same_for_all_sizes_of_weights(weight):
+    """Only their ratios matter."""
+    plain = HistogramBinning(bins=3).fit(SCORES, LABELS)
+    weighted = HistogramBinning(bins=3).fit(SCORES, LABELS, np.full(len(SCORES), weight))
+    assert weighted.values_ == pytest.approx(plain.values_, rel=1e-12)
+
+
+@pytest.mark.parametrize("binning", ["uniform", "quantile"])
+def test_histogram_round_trip_is_exact(binning):
+    """Through JSON."""
+    rng = np.random.default_rng(1)
+    scores = rng.random(200)
+    fitted = HistogramBinning(binning=binning).fit(scores, rng.random(200) < scores)
+    again = HistogramBinning.from_json(fitted.to_json())
+    assert (again.predict_proba(scores) == fitted.predict_proba(scores)).all()
+
+
+def test_histogram_coefficients_are_binomial_frequencies():
+    """With standard errors sqrt(p (1 - p) / n), none for 0 and 1."""
+    rows = HistogramBinning(bins=2).fit(SCORES, LABELS).coefficients()
+    assert [row.name for row in rows] == ["[0, 0.5]", "(0.5, 1]"]
+    assert rows[0].stderr == pytest.approx(0.25)
+    rows = HistogramBinning(bins=10).fit(SCORES, LABELS).coefficients()
+    assert rows[0].stderr is None
+
+
+def test_histogram_prints_its_bins():
+    """In the summary."""
+    fitted = HistogramBinning(bins=2).fit(SCORES, LABELS)
+    assert "(0.5, 1]" in str(fitted.summary(n_resamples=9, rng=1))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bins": 0}, "bins must be an integer of at least 1; got 0"),
+        ({"bins": 2.5}, "bins must be an integer of at least 1"),
+        ({"binning": "width"}, "binning must be one of"),
+        ({"empty": "mean"}, "empty must be one of"),
+    ],
+)
+def test_histogram_checks_its_options(options, message):
+    """In fit."""
+    with pytest.raises(InvalidInput, match=message):
+        HistogramBinning(**options).fit(SCORES, LABELS)
+
+
+def test_histogram_names_narrow_bins_apart():
+    """Bins of equal mass may be as narrow as their scores are close."""
+    score = 1 - np.arange(1, 41) * 1e-7
+    binning = HistogramBinning(bins=4, binning="quantile").fit(score, np.arange(40) % 2)
+    names = [coefficient.name for coefficient in binning.coefficients()]
+    assert names[1:] == ["(0.9999969, 0.9999979]", "(0.9999979, 0.9999989]", "(0.9999989, 1]"]
+
+
+def test_histogram_has_binomial_standard_errors():
+    """With weights as counts; a share of 0 or 1 and an empty bin have none."""
+    p, y, weight = [0.1, 0.2, 0.3, 0.6, 0.7], [0, 1, 1, 1, 1], [2, 1, 1, 3, 1]
+    binning = HistogramBinning(bins=4).fit(p, y, weight)
+    shares = [(c.value, c.stderr) for c in binning.coefficients()]
+    assert shares[0] == pytest.approx((1 / 3, np.sqrt(1 / 3 * 2 / 3 / 3)))
+    assert shares[1:] == [(1.0, None), (1.0, None), (0.875, None)]
