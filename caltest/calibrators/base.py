@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.base import ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
 
-from caltest.calibrators import encoding
 from caltest.calibrators.inputs import Floats, Inputs
-from caltest.errors import DegenerateDataWarning, invalid
+from caltest.calibrators.output import Output
+from caltest.errors import DegenerateDataWarning
 from caltest.predictions import Predictions
 from caltest.validation import (
     as_array,
     check_binary,
+    check_calibrator,
+    check_columns,
+    check_columns_of_fit,
     check_labels,
     check_labels_given,
     check_logits,
+    check_not_continuous,
     check_not_swapped,
     check_probs,
     check_unused,
     check_weights,
 )
-
-if TYPE_CHECKING:
-    from caltest.results import Summary
 
 Codes = NDArray[np.int64]
 
@@ -59,6 +59,11 @@ class CalibrationSet:
         weight = None if self.weight is None else self.weight[rows]
         return CalibrationSet(self.inputs.rows(rows), self.codes[rows], weight)
 
+    def against_rest(self, k: int) -> CalibrationSet:
+        """Return class k against all others: two classes, k the second of them."""
+        codes = (self.codes == k).astype(np.int64)
+        return CalibrationSet(self.inputs.against_rest(k), codes, self.weight)
+
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
@@ -69,7 +74,7 @@ class Coefficient:
     stderr: float | None = None
 
 
-class Calibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
+class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
     """A calibration map: probabilities in, calibrated probabilities out.
 
     Subclasses store their options in `__init__`, check them and fit in `_fit`, and map in
@@ -157,6 +162,12 @@ class Calibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
         # Rounding errors may carry a probability of 1 beyond it.
         return np.clip(self._calibrate(inputs), 0.0, 1.0)
 
+    def _passed_on(self, calibrator: Calibrator) -> Calibrator:
+        """Return a clone of the calibrator inside of this one; its inputs are those of this one."""
+        inner: Calibrator = clone(check_calibrator(calibrator, Calibrator))
+        inner.set_params(from_logits=self.from_logits, classes=None)
+        return inner
+
     # ---- fit and predict ------------------------------------------------------------------------
 
     def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
@@ -192,7 +203,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array_like of shape (n, m) or (n,)
+        X : array_like of shape (n, m) or (n,), or Predictions
             Probabilities, or logits if `from_logits`, as in `fit`.
 
         Returns
@@ -208,7 +219,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array_like of shape (n, m) or (n,)
+        X : array_like of shape (n, m) or (n,), or Predictions
             Probabilities, or logits if `from_logits`, as in `fit`.
 
         Returns
@@ -225,7 +236,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array_like of shape (n, m) or (n,)
+        X : array_like of shape (n, m) or (n,), or Predictions
             Probabilities, or logits if `from_logits`, as in `fit`.
 
         Returns
@@ -258,6 +269,8 @@ class Calibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
         labels = check_labels_given(y)
         check_not_swapped(as_array(X, "probs"), labels)
         inputs = self._read_inputs(X, reset=True)
+        if self.classes is None:
+            check_not_continuous(labels)
         classes = self._sorted_names(labels, inputs.m) if self.classes is None else self.classes
         codes, self.classes_ = check_labels(labels, inputs.n, inputs.m, classes, name="y")
         weight = None if sample_weight is None else check_weights(sample_weight, inputs.n)
@@ -265,7 +278,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
         return CalibrationSet(inputs, codes, weight)
 
     def _read_predictions(self, predictions: Predictions) -> CalibrationSet:
-        inputs = self._read_inputs(predictions.probs, reset=True)
+        inputs = self._read_inputs(predictions, reset=True)
         self.classes_ = predictions.classes
         self._warn_of_one_class(predictions.labels, predictions.sample_weight)
         return CalibrationSet(inputs, predictions.labels, predictions.sample_weight)
@@ -276,7 +289,9 @@ class Calibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
 
         Codes 0 to m - 1 and text need no names: `check_labels` knows them.
         """
-        if y.ndim != 1 or y.dtype.kind not in "iuf" or not (y.min() < 0 or y.max() >= m):
+        if y.ndim != 1 or not y.size or y.dtype.kind not in "iuf":
+            return None
+        if not (y.min() < 0 or y.max() >= m):
             return None
         names = np.unique(y)
         return names if len(names) == m else None
@@ -284,144 +299,44 @@ class Calibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
     def _warn_of_one_class(self, codes: Codes, weight: Floats | None) -> None:
         counted = codes if weight is None else codes[weight > 0]
         if (counted == counted[0]).all():
-            name = self.classes_[counted[0]]
+            name = self.classes_.tolist()[counted[0]]
             text = f"every label is {name!r}: one class says little of a calibration map"
             warnings.warn(text, DegenerateDataWarning, stacklevel=4)
 
     def _read_inputs(self, X: object, *, reset: bool) -> Inputs:
+        if isinstance(X, Predictions):
+            check_unused("where X is a Predictions", from_logits=self.from_logits or None)
+            X = X.probs
+        from_logits = bool(self.from_logits)
+        values = self._read_values(X, reset=reset, from_logits=from_logits)
+        return Inputs(values, from_logits=from_logits)
+
+    def _read_values(self, X: object, *, reset: bool, from_logits: bool) -> Floats:
         _check_feature_names(self, X, reset=reset)
-        values = check_logits(X) if self.from_logits else check_probs(X)
+        name = "logits" if from_logits else "probs"
+        array = as_array(X, name)
+        if not reset:
+            check_columns_of_fit(array, self.n_features_in_, name)
+            if array.ndim == 2:
+                _check_n_features(self, array, reset=False)
+        check_columns(array, name)
+        values = check_logits(array) if from_logits else check_probs(array)
         _check_n_features(self, values, reset=reset)
-        return Inputs(values, from_logits=bool(self.from_logits))
+        return values
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = not self.from_logits
         return tags
 
-    # ---- print and save -------------------------------------------------------------------------
-
-    def summary(
-        self,
-        X: object = None,
-        y: object = None,
-        *,
-        n_resamples: int = 999,
-        rng: object = None,
-        n_jobs: int | None = None,
-    ) -> Summary:
-        """Return what a model-validation file needs: parameters, and errors before and after.
-
-        Parameters
-        ----------
-        X, y : array_like, optional
-            Held-out predictions and their labels, on which log loss, ECE and the default test are
-            computed. By default the calibration set, where "after" is optimistic.
-        n_resamples : int, default 999
-            Resamples of the exact test.
-        rng : None, int, Generator or SeedSequence
-            The seed of the test.
-        n_jobs : int, optional
-            Number of threads of the test.
-
-        Returns
-        -------
-        Summary
-            It prints as text, Markdown, HTML and LaTeX.
-        """
-        from caltest.calibrators.summary import summary_of
-
-        check_is_fitted(self)
-        held_out = None if X is None else self._read_held_out(X, y)
-        data = getattr(self, "_calibration_set", None) if held_out is None else held_out
-        return summary_of(
-            self,
-            data,
-            held_out=held_out is not None,
-            n_resamples=n_resamples,
-            rng=rng,
-            n_jobs=n_jobs,
-        )
-
     def _read_held_out(self, X: object, y: object) -> CalibrationSet:
         inputs = self._read_inputs(X, reset=False)
+        if isinstance(X, Predictions):
+            check_unused("where X is a Predictions", y=y)
+            y = X.classes[X.labels]
         labels = check_labels_given(y)
         codes, _ = check_labels(labels, inputs.n, inputs.m, self.classes_, name="y")
         return CalibrationSet(inputs, codes, None)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return options and fitted map as plain values that JSON holds without loss.
-
-        Returns
-        -------
-        dict
-            What `from_dict` takes. The calibration set is not in it.
-        """
-        check_is_fitted(self)
-        names = ("classes_", "n_features_in_", "feature_names_in_", *self._state)
-        state = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        return {
-            "calibrator": self.key,
-            "options": {k: encoding.encode(v) for k, v in self.get_params(deep=False).items()},
-            "state": {name: encoding.encode(value) for name, value in state.items()},
-        }
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild a fitted calibrator, with the same predictions to the last bit.
-
-        Parameters
-        ----------
-        values : Mapping
-            From `to_dict`, or from JSON.
-
-        Returns
-        -------
-        Calibrator
-            The fitted calibrator.
-
-        Raises
-        ------
-        InvalidInput
-            If the values are not those of such a calibrator.
-        """
-        calibrator = encoding.decode(values)
-        if not isinstance(calibrator, cls):
-            got = f"a {type(calibrator).__name__}"
-            remedy = "call from_dict of that class, or of caltest.calibrators"
-            raise invalid(f"values must be those of a {cls.__name__}", got, remedy)
-        return calibrator
-
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """Return `to_dict` as JSON.
-
-        Parameters
-        ----------
-        indent : int or None, default 2
-            As in `json.dumps`.
-
-        Returns
-        -------
-        str
-            JSON without NaN or infinities.
-        """
-        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Rebuild a fitted calibrator from `to_json`.
-
-        Parameters
-        ----------
-        text : str
-            JSON.
-
-        Returns
-        -------
-        Calibrator
-            The fitted calibrator.
-        """
-        return cls.from_dict(json.loads(text))
 
     def __getstate__(self) -> Any:
         """Leave the calibration set out of pickles: the map does not need it."""

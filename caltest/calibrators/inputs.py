@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, logsumexp, softmax
 
+from caltest.numerics.softmax import bounded
+
 Floats = NDArray[np.float64]
 
 # Probabilities of 0 have no logarithm; as in dirichletcal, none counts as smaller than this.
@@ -20,7 +22,8 @@ class Inputs:
     """Probabilities or logits, (n, m), and what the maps compute from them when they need it.
 
     Probabilities are clipped at 2.2e-16 before a logarithm is taken. Logits are not clipped: only
-    the probability 0, a logit of -inf, counts as 2.2e-16.
+    the probability 0, a logit of -inf, counts as 2.2e-16, and rows beyond 1e100 are brought within
+    it, so that no difference or square overflows.
 
     Parameters
     ----------
@@ -49,8 +52,13 @@ class Inputs:
         """The probabilities, (n, m)."""
         if not self.from_logits:
             return self.values
-        probs: Floats = softmax(self.values, axis=1)
+        probs: Floats = softmax(self._bounded, axis=1)
         return probs
+
+    @cached_property
+    def _bounded(self) -> Floats:
+        """The logits as they were given, but within 1e100 of 0, (n, m)."""
+        return bounded(self.values)
 
     @cached_property
     def logits(self) -> Floats:
@@ -59,9 +67,9 @@ class Inputs:
             return np.log(np.maximum(self.values, SMALLEST))
         finite = np.isfinite(self.values)
         if finite.all():
-            return self.values
-        floor = logsumexp(self.values, axis=1, keepdims=True) + LOG_SMALLEST
-        return np.where(finite, self.values, floor)
+            return self._bounded
+        floor = logsumexp(self._bounded, axis=1, keepdims=True) + LOG_SMALLEST
+        return np.where(finite, self._bounded, floor)
 
     @cached_property
     def log_probs(self) -> Floats:
@@ -75,7 +83,7 @@ class Inputs:
     def event(self) -> Floats:
         """The probability of class 1 of two, (n,)."""
         if self.from_logits:
-            event: Floats = expit(self.values[:, 1] - self.values[:, 0])
+            event: Floats = expit(self._bounded[:, 1] - self._bounded[:, 0])
             return event
         return np.ascontiguousarray(self.values[:, 1])
 

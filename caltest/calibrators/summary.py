@@ -73,6 +73,17 @@ def _before_and_after(
     ]
     losses = [number(float(log_loss(p, eps=SMALLEST))) for p in pair]
     errors = [number(float(ece(p, lens="confidence"))) for p in pair]
+    lines = {"log loss": losses, "ECE (confidence)": errors}
+    if data.inputs.n > 1:
+        lines |= _tests(pair, n_resamples, seed, n_jobs)
+    rows = [(name, f"{before} before, {after} after") for name, (before, after) in lines.items()]
+    return rows if data.inputs.n > 1 else [*rows, ("default test", "needs two observations")]
+
+
+def _tests(
+    pair: Sequence[Predictions], n_resamples: int, seed: int, n_jobs: int | None
+) -> dict[str, list[str]]:
+    """Estimate and p-value of the default test, before and after."""
     tests = [
         test_calibration(None, p, n_resamples=n_resamples, rng=seed, n_jobs=n_jobs) for p in pair
     ]
@@ -80,13 +91,7 @@ def _before_and_after(
     estimates = [number(test.estimate) for test in tests if isinstance(test, HTest)]
     pvalues = [pvalue(test.pvalue) for test in tests if isinstance(test, HTest)]
     null = f"{first.null}, B = {n_resamples}, seed = {seed}"
-    lines = {
-        "log loss": losses,
-        "ECE (confidence)": errors,
-        first.estimate_name: estimates,
-        f"p-value ({null})": pvalues,
-    }
-    return [(name, f"{before} before, {after} after") for name, (before, after) in lines.items()]
+    return {first.estimate_name: estimates, f"p-value ({null})": pvalues}
 
 
 def _header(coefficients: Sequence[Coefficient]) -> tuple[str, ...]:

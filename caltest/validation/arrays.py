@@ -23,6 +23,9 @@ def as_array(values: object, name: str) -> AnyArray:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         row = int(np.argwhere(np.ma.getmaskarray(values))[0, 0])
         raise invalid(f"{name} must be complete", f"a masked value at row {row}", "drop that row")
+    if type(values).__module__.startswith("scipy.sparse"):
+        got = f"a sparse {type(values).__name__}"
+        raise invalid(f"{name} must be a dense array", got, "pass .toarray()")
     if isinstance(values, (list, tuple)) and any(isinstance(value, str) for value in values):
         return np.array(values, dtype=object)  # as text, NumPy would turn 1 into '1'
     try:

@@ -12,10 +12,20 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from scipy import sparse
 from sklearn.linear_model import Perceptron
+from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB
 
 from caltest import InvalidInput, Predictions, lenses
+from caltest.calibrators import (
+    CalibratedClassifier,
+    Calibrator,
+    EnsembleCalibrator,
+    Identity,
+    OneVsRest,
+    PlattScaling,
+)
 from caltest.predictions import as_predictions
 
 P = [[0.2, 0.8], [0.6, 0.4], [0.5, 0.5]]
@@ -28,6 +38,8 @@ TABLE = pl.DataFrame(
     {"y": ["no", "yes", "no"], "p_no": [0.9, 0.2, 0.6], "p_yes": [0.1, 0.8, 0.4], "age": [7, 8, 9]}
 )
 READY = Predictions(P, Y)
+ROWS = [0, 1, 2]
+SCALED3 = Identity().fit(P3, [0, 1, 2])
 READY3 = Predictions(P3, ["cat", "dog", "cat"], classes=["cat", "dog", "emu"])
 
 
@@ -61,6 +73,11 @@ def read(path, label="y", **options):
 def given(model, data=None, **options):
     """Take the (model, data) of test_calibration."""
     return lambda: as_predictions(model, data, **options)
+
+
+def fit(estimator, *data):
+    """Fit a calibrator, or a classifier with one."""
+    return lambda: estimator.fit(*data)
 
 
 def lens(key, seen=READY3):
@@ -194,6 +211,61 @@ CALLS = {
     "lens-custom-without-labels": lens(lenses.Custom(lambda p, _: p)),
     "lens-custom-fewer-rows": lens(lenses.Custom(lambda p, y: (p[:2], y[:2]))),
     "lens-custom-no-probabilities": lens(lenses.Custom(lambda p, y: (2 * p, y))),
+    "calibrator-labels-forgotten": fit(Identity(), P),
+    "calibrator-swapped": fit(Identity(), Y, P),
+    "calibrator-sparse": fit(Identity(), sparse.csr_array(P), Y),
+    "calibrator-one-column": fit(Identity(), [[0.2], [0.8]], [0, 1]),
+    "calibrator-probs-above-one": fit(Identity(), [[0.2, 0.8], [1.2, -0.2]], [0, 1]),
+    "calibrator-probs-sum": fit(Identity(), [[0.2, 0.8], [0.6, 0.6]], [0, 1]),
+    "calibrator-logits-infinite": fit(Identity(from_logits=True), [[0.2, np.inf]], [0]),
+    "calibrator-labels-measured": fit(Identity(), P, [0.5, 1.0, 2.5]),
+    "calibrator-labels-missing": fit(Identity(), P, [0, 1, float("nan")]),
+    "calibrator-labels-infinite": fit(Identity(), P, [0, 1, float("inf")]),
+    "calibrator-labels-complex": fit(Identity(), P, [0, 1, 1j]),
+    "calibrator-labels-of-no-class": fit(Identity(), P, [0, 1, 2]),
+    "calibrator-class-without-rows": fit(Identity(), P3, ["cat", "dog", "cat"]),
+    "calibrator-weights-all-zero": fit(Identity(), P, Y, [0, 0, 0]),
+    "calibrator-predictions-and-labels": fit(Identity(), READY, Y),
+    "calibrator-predictions-as-logits": fit(Identity(from_logits=True), READY),
+    "calibrator-three-classes-for-two": fit(PlattScaling(), P3, [0, 1, 2]),
+    "calibrator-one-dimension-for-three": lambda: SCALED3.predict_proba([0.2, 0.8]),
+    "calibrator-missing-where-applied": lambda: SCALED3.predict_proba([[0.2, 0.8, np.nan]]),
+    "calibrator-inside-is-a-class": fit(OneVsRest(PlattScaling), P3, [0, 1, 2]),
+    "calibrator-inside-is-a-classifier": fit(OneVsRest(GaussianNB()), P3, [0, 1, 2]),
+    "calibrator-no-jobs": fit(OneVsRest(Identity(), n_jobs=0), P3, [0, 1, 2]),
+    "calibrator-one-fold": fit(EnsembleCalibrator(Identity(), cv=1), P, Y),
+    "calibrator-rows-for-folds": fit(EnsembleCalibrator(Identity(), cv=[0, 1]), P, Y),
+    "calibrator-row-of-no-fold": fit(EnsembleCalibrator(Identity(), cv=[([0, 1], [3])]), P, Y),
+    "calibrator-fold-without-weight": fit(
+        EnsembleCalibrator(Identity(), cv=[([0, 1], [2])]), P, Y, [1, 1, 0]
+    ),
+    "calibrator-seed-of-folds": fit(EnsembleCalibrator(Identity(), random_state="a"), P, Y),
+    "calibrator-grid-misspelt": fit(
+        EnsembleCalibrator(OneVsRest(Identity()), param_grid={"n_job": [1]}), P, Y
+    ),
+    "calibrator-grid-of-one-value": fit(
+        EnsembleCalibrator(OneVsRest(Identity()), param_grid={"n_jobs": 1}), P, Y
+    ),
+    "calibrator-grid-of-values": fit(EnsembleCalibrator(Identity(), param_grid=[1, 2]), P, Y),
+    "calibrator-from-other-dict": lambda: Calibrator.from_dict({"lam": 1}),
+    "calibrator-from-misspelt-dict": lambda: Calibrator.from_dict(
+        {"calibrator": "platts", "options": {}, "state": {}}
+    ),
+    "calibrator-from-dict-of-another": lambda: PlattScaling.from_dict(SCALED3.to_dict()),
+    "calibrator-saved-with-a-splitter": lambda: fit(
+        EnsembleCalibrator(Identity(), cv=KFold(2)), P, Y
+    )().to_json(),
+    "classifier-one-class": fit(CalibratedClassifier(GaussianNB(), Identity()), X, [1, 1, 1]),
+    "classifier-of-no-probabilities": fit(
+        CalibratedClassifier(GaussianNB(), Identity(from_logits=True), cv=[(ROWS, ROWS)]), X, Y
+    ),
+    "classifier-calibrator-by-name": fit(CalibratedClassifier(MODEL, "isotonic"), X, Y),
+    "classifier-labels-of-no-class": fit(
+        CalibratedClassifier(MODEL, Identity(), cv="prefit"), X, [0, 1, 2]
+    ),
+    "classifier-row-held-out-twice": fit(
+        CalibratedClassifier(GaussianNB(), Identity(), cv=[(ROWS, ROWS)] * 2, ensemble=False), X, Y
+    ),
 }
 
 

@@ -1,0 +1,364 @@
+"""A scikit-learn classifier together with a calibration map."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metadata_routing import _routing_enabled as routing_enabled
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_method_params, check_is_fitted, has_fit_parameter
+
+from caltest.calibrators.base import CalibrationSet, Calibrator
+from caltest.calibrators.inputs import Floats, Inputs
+from caltest.calibrators.one_vs_rest import OneVsRest
+from caltest.calibrators.selection import Fold, folds
+from caltest.calibrators.temperature import TemperatureScaling
+from caltest.validation import (
+    check_calibrator,
+    check_choice,
+    check_column_per_class,
+    check_flag,
+    check_held_out_once,
+    check_jobs,
+    check_labels,
+    check_labels_given,
+    check_logits,
+    check_probs,
+    check_response,
+    check_several_classes,
+    check_weights,
+)
+
+PREFIT = "prefit"
+
+
+class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """A classifier whose probabilities are calibrated on data that it was not fitted on.
+
+    Three ways: by cross-validation a (classifier, map) pair for each fold, whose probabilities are
+    averaged (`ensemble=True`, the default); by cross-validated predictions one map for a classifier
+    of all the data (`ensemble=False`); or one map for a classifier that is fitted already
+    (`cv="prefit"`, or `estimator=FrozenEstimator(classifier)`), where X and y are all calibration
+    set.
+
+    The map takes `predict_proba`. Where the classifier has none, or the calibrator says
+    `from_logits=True`, it takes `decision_function` as logits, of two classes as log odds. A
+    calibrator of two classes is put into `OneVsRest` where there are more. A class that is not
+    among the training rows of a fold has probability 0 in that fold's classifier.
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        A classifier of scikit-learn; by default `LogisticRegression()`.
+    calibrator : Calibrator, optional
+        A calibrator that is not fitted; by default `TemperatureScaling()`.
+    cv : int, splitter, iterable or "prefit", default 5
+        Number of folds; an object of scikit-learn with a method `split`; or pairs of indices of
+        training rows and held-out rows. The folds of an integer have each class in its share.
+    ensemble : bool, default True
+        Whether each fold keeps its own classifier; without effect on a fitted one.
+    random_state : int, optional
+        Seed by which rows are shuffled before they are dealt to an integer number of folds. By
+        default they are dealt in their order, as in scikit-learn.
+    n_jobs : int, optional
+        Processes over the folds, as in joblib.
+
+    Attributes
+    ----------
+    classes_ : (m,) array
+        Names of the classes in the order of the columns.
+    estimators_ : list of classifiers
+        The fitted classifiers, one for each map.
+    calibrators_ : list of Calibrator
+        The fitted maps.
+    n_features_in_ : int
+        Number of features, where the classifier knows it.
+    feature_names_in_ : (n_features_in_,) array
+        Names of the features, where the classifier knows them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from caltest.calibrators import CalibratedClassifier, TemperatureScaling
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> classifier = CalibratedClassifier(GaussianNB(), TemperatureScaling()).fit(X, y)
+    >>> len(classifier.calibrators_), classifier.predict_proba(X[:1]).shape
+    (5, (1, 2))
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        calibrator: Calibrator | None = None,
+        *,
+        cv: Any = 5,
+        ensemble: bool = True,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.calibrator = calibrator
+        self.cv = cv
+        self.ensemble = ensemble
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: object = None, **fit_params: Any) -> Self:
+        """Fit classifiers and maps.
+
+        Parameters
+        ----------
+        X : array_like or data frame of n rows
+            Features, as the classifier takes them.
+        y : array_like of shape (n,)
+            Labels.
+        sample_weight : array_like of shape (n,), optional
+            Weights of the rows, for the map and, where it takes them, for the classifier. Rows of
+            weight 0 are left out.
+        **fit_params
+            Passed to the `fit` of the classifier; with metadata routing, as requested.
+
+        Returns
+        -------
+        CalibratedClassifier
+            The classifier itself.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument or an option breaks its rule.
+        """
+        y = check_labels_given(y)
+        check_classification_targets(y)
+        X, y = indexable(X, y)
+        weight = None if sample_weight is None else check_weights(sample_weight, len(y))
+        estimator = self._estimator()
+        calibrator = check_calibrator(self._calibrator(), Calibrator)
+        ensemble = check_flag(self.ensemble, "ensemble")
+        routed = self._routed(estimator, sample_weight, fit_params)
+        prefit = isinstance(estimator, FrozenEstimator) or self._is_prefit()
+        if prefit:
+            check_is_fitted(estimator)
+        classes = estimator.classes_ if prefit else np.unique(y)
+        check_several_classes(classes)
+        codes, self.classes_ = check_labels(y, len(y), len(classes), classes, name="y")
+        data = _Data(X, y, codes, weight, self.classes_)
+        if prefit:
+            scores = _scores(estimator, X, self.classes_, from_logits=calibrator.from_logits)
+            self.estimators_, sets = [estimator], [CalibrationSet(scores, codes, weight)]
+        elif ensemble:
+            self.estimators_, sets = self._pairs(estimator, calibrator, data, routed)
+        else:
+            self.estimators_, sets = self._single(estimator, calibrator, data, routed)
+        self.calibrators_ = [self._fit_map(calibrator, own) for own in sets]
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimators_[0], name):
+                setattr(self, name, getattr(self.estimators_[0], name))
+        return self
+
+    def _is_prefit(self) -> bool:
+        return isinstance(self.cv, str) and check_choice(self.cv, (PREFIT,), "cv") == PREFIT
+
+    def _estimator(self) -> Any:
+        if self.estimator is not None:
+            return self.estimator
+        estimator = LogisticRegression()
+        return estimator.set_fit_request(sample_weight=True) if routing_enabled() else estimator
+
+    def _calibrator(self) -> object:
+        return TemperatureScaling() if self.calibrator is None else self.calibrator
+
+    def _routed(self, estimator: Any, sample_weight: object, fit_params: dict[str, Any]) -> _Routed:
+        """Say what the classifier's `fit` and the splitter get."""
+        if routing_enabled():
+            routed = process_routing(self, "fit", sample_weight=sample_weight, **fit_params)
+            return _Routed(dict(routed.estimator.fit), dict(routed.splitter.split))
+        if sample_weight is None:
+            return _Routed(fit_params, {})
+        if has_fit_parameter(estimator, "sample_weight"):
+            return _Routed(fit_params | {"sample_weight": sample_weight}, {})
+        name = type(estimator).__name__
+        text = f"{name}.fit takes no sample_weight: the weights are those of the map alone"
+        warnings.warn(text, UserWarning, stacklevel=3)
+        return _Routed(fit_params, {})
+
+    def _pairs(
+        self, estimator: Any, calibrator: Calibrator, data: _Data, routed: _Routed
+    ) -> tuple[list[Any], list[CalibrationSet]]:
+        """Fit a classifier for each fold."""
+        pairs = self._folds(data, routed)
+        fitted = self._fit_folds(estimator, calibrator, data, routed, pairs)
+        sets = [
+            data.calibration_set(test, scores)
+            for (_, test), (_, scores) in zip(pairs, fitted, strict=True)
+        ]
+        return [own for own, _ in fitted], sets
+
+    def _single(
+        self, estimator: Any, calibrator: Calibrator, data: _Data, routed: _Routed
+    ) -> tuple[list[Any], list[CalibrationSet]]:
+        """Fit a classifier to all rows, and predict each row without it."""
+        pairs = self._folds(data, routed)
+        kept = np.arange(len(data.y)) if data.weight is None else np.flatnonzero(data.weight > 0)
+        rows = check_held_out_once([test for _, test in pairs], kept)
+        fitted = self._fit_folds(estimator, calibrator, data, routed, pairs)
+        values = np.concatenate([scores.values for _, scores in fitted])
+        scores = Inputs(values, from_logits=fitted[0][1].from_logits)
+        own = _fit_classifier(clone(estimator), data, routed.fit, kept)
+        return [own], [data.calibration_set(rows, scores)]
+
+    def _folds(self, data: _Data, routed: _Routed) -> list[Fold]:
+        return folds(data.X, data.codes, data.weight, self.cv, self.random_state, **routed.split)
+
+    def _fit_folds(
+        self,
+        estimator: Any,
+        calibrator: Calibrator,
+        data: _Data,
+        routed: _Routed,
+        pairs: list[Fold],
+    ) -> list[tuple[Any, Inputs]]:
+        parallel = Parallel(n_jobs=check_jobs(self.n_jobs))
+        fitted: list[tuple[Any, Inputs]] = parallel(
+            delayed(_fit_fold)(
+                clone(estimator), data, routed.fit, pair, from_logits=calibrator.from_logits
+            )
+            for pair in pairs
+        )
+        return fitted
+
+    def _fit_map(self, calibrator: Calibrator, data: CalibrationSet) -> Calibrator:
+        own: Calibrator = clone(calibrator)
+        if data.inputs.m > 2 and not get_tags(own).classifier_tags.multi_class:
+            own = OneVsRest(own)
+        own.set_params(from_logits=data.inputs.from_logits, classes=None)
+        return own.fit_set(data, self.classes_)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return calibrated probabilities.
+
+        Parameters
+        ----------
+        X : array_like or data frame of n rows
+            Features, as the classifier takes them.
+
+        Returns
+        -------
+        (n, m) array
+            Rows sum to 1.
+        """
+        check_is_fitted(self)
+        probs = []
+        for estimator, calibrator in zip(self.estimators_, self.calibrators_, strict=True):
+            scores = _scores(estimator, X, self.classes_, from_logits=calibrator.from_logits)
+            probs.append(calibrator.calibrate(scores))
+        mean: Floats = np.mean(probs, axis=0)
+        return mean
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class, the first of several.
+
+        Parameters
+        ----------
+        X : array_like or data frame of n rows
+            Features, as the classifier takes them.
+
+        Returns
+        -------
+        (n,) array
+            Names of classes; calibration can change which is the most probable.
+        """
+        probs = self.predict_proba(X)
+        names: NDArray[Any] = self.classes_[probs.argmax(axis=1)]
+        return names
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return where metadata go: to `fit` of the classifier, and to `split` of `cv`.
+
+        Returns
+        -------
+        MetadataRouter
+            Of scikit-learn.
+        """
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        to_split = MethodMapping().add(caller="fit", callee="split")
+        router = MetadataRouter(owner=self).add_self_request(self)
+        router = router.add(estimator=self._estimator(), method_mapping=to_fit)
+        return router.add(splitter=self.cv, method_mapping=to_split)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        estimator = get_tags(self._estimator())
+        tags.input_tags = estimator.input_tags
+        if estimator.classifier_tags is not None:
+            tags.classifier_tags.multi_class = estimator.classifier_tags.multi_class
+        return tags
+
+
+@dataclass(frozen=True, slots=True)
+class _Routed:
+    """What the classifier's `fit` and the splitter's `split` get."""
+
+    fit: dict[str, Any]
+    split: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Data:
+    """Features and labels, with the codes of the labels."""
+
+    X: Any
+    y: NDArray[Any]
+    codes: NDArray[np.int64]
+    weight: Floats | None
+    classes: NDArray[Any]
+
+    def calibration_set(self, rows: NDArray[np.intp], scores: Inputs) -> CalibrationSet:
+        weight = None if self.weight is None else self.weight[rows]
+        return CalibrationSet(scores, self.codes[rows], weight)
+
+
+def _fit_classifier(
+    estimator: Any, data: _Data, params: dict[str, Any], rows: NDArray[np.intp]
+) -> Any:
+    own = _check_method_params(data.X, params=params, indices=rows)
+    return estimator.fit(_safe_indexing(data.X, rows), data.y[rows], **own)
+
+
+def _fit_fold(
+    estimator: Any, data: _Data, params: dict[str, Any], fold: Fold, *, from_logits: bool
+) -> tuple[Any, Inputs]:
+    train, test = fold
+    fitted = _fit_classifier(estimator, data, params, train)
+    X = _safe_indexing(data.X, test)
+    return fitted, _scores(fitted, X, data.classes, from_logits=from_logits)
+
+
+def _scores(estimator: Any, X: Any, classes: NDArray[Any], *, from_logits: bool) -> Inputs:
+    """Predict, with a column for each class; one that the classifier never saw has probability 0.
+
+    A map that was fitted to logits must get them again; else probabilities go first.
+    """
+    method = check_response(estimator, from_logits=from_logits)
+    from_logits = method == "decision_function"
+    values = np.asarray(getattr(estimator, method)(X))
+    if from_logits and values.ndim == 1:
+        values = check_logits(values, name=method)
+    column = {name: k for k, name in enumerate(classes.tolist())}
+    own = [column[name] for name in estimator.classes_.tolist()]
+    check_column_per_class(values, len(own), method)
+    scores = np.full((len(values), len(classes)), -np.inf if from_logits else 0.0)
+    scores[:, own] = values
+    checked = check_logits(scores) if from_logits else check_probs(scores, classes=classes)
+    return Inputs(checked, from_logits=from_logits)

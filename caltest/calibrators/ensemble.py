@@ -1,0 +1,149 @@
+"""Cross-validated options, and the average of the fold models, Kull et al. 2019."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import get_tags
+
+from caltest.calibrators.base import CalibrationSet, Calibrator
+from caltest.calibrators.inputs import Floats, Inputs
+from caltest.calibrators.selection import Choice, choose
+from caltest.validation import check_jobs, check_param_grid
+
+
+class EnsembleCalibrator(Calibrator):
+    r"""The mean of maps that were fitted to parts of the calibration set.
+
+    .. math:: \hat\mu(q) = \frac{1}{K} \sum_{f=1}^K \hat\mu_f(q),
+
+    with :math:`\hat\mu_f` fitted without fold f. With a grid of options, the setting with the
+    least mean log loss of the held-out folds is chosen, and its K maps are averaged.
+
+    Parameters
+    ----------
+    calibrator : Calibrator
+        A calibrator that is not fitted. It is cloned, and takes `from_logits` from here.
+    param_grid : dict of sequences, or a list of such dicts, optional
+        Options of `calibrator` and the values to compare, as for scikit-learn's GridSearchCV.
+    cv : int, splitter or iterable, default 5
+        Number of folds; an object of scikit-learn with a method `split`; or pairs of indices of
+        training rows and held-out rows. The folds of an integer have each class in its share;
+        classes with fewer members than folds are dealt with the largest one. Fewer rows than folds
+        are left out one at a time, and a single row is in no fold left out.
+    from_logits : bool, default False
+        Whether the inputs are logits (of shape (n,): log odds) instead of probabilities.
+    classes : sequence of length m, optional
+        Names of the columns. By default the sorted labels where each class occurs, and otherwise
+        0 to m - 1.
+    random_state : int, optional
+        Seed by which rows are shuffled before they are dealt to folds. By default they are dealt
+        in their order, as in scikit-learn.
+    n_jobs : int, optional
+        Threads over the folds, as in joblib.
+
+    Attributes
+    ----------
+    calibrators_ : list of Calibrator
+        The maps that are averaged.
+    best_params_ : dict
+        The chosen options; empty without `param_grid`.
+    best_score_ : float
+        Mean log loss of the held-out folds for the chosen options.
+    cv_results_ : dict
+        A table by columns: "params", "param_<name>", "mean_log_loss", "std_log_loss", "rank", and
+        "fold0_log_loss", ...
+
+    References
+    ----------
+    Kull et al. (2019), Beyond temperature scaling: obtaining well-calibrated multiclass
+    probabilities with Dirichlet calibration, section 4.1.
+
+    Examples
+    --------
+    >>> from caltest.calibrators import EnsembleCalibrator, Identity
+    >>> probs, y = [[0.7, 0.3], [0.4, 0.6], [0.2, 0.8], [0.6, 0.4]], [0, 1, 1, 0]
+    >>> calibrator = EnsembleCalibrator(Identity(), cv=2).fit(probs, y)
+    >>> len(calibrator.calibrators_), round(calibrator.best_score_, 3)
+    (2, 0.4)
+    """
+
+    key: ClassVar[str] = "ensemble"
+    title: ClassVar[str] = "Ensemble of fold models"
+    _state: ClassVar[tuple[str, ...]] = (
+        "calibrators_",
+        "best_params_",
+        "best_score_",
+        "cv_results_",
+    )
+
+    def __init__(
+        self,
+        calibrator: Calibrator,
+        *,
+        param_grid: Mapping[str, Sequence[Any]] | Sequence[Any] | None = None,
+        cv: object = 5,
+        from_logits: bool = False,
+        classes: Sequence[Any] | None = None,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(from_logits=from_logits, classes=classes)
+        self.calibrator = calibrator
+        self.param_grid = param_grid
+        self.cv = cv
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _fit(self, data: CalibrationSet) -> None:
+        calibrator = self._passed_on(self.calibrator)
+        grid = check_param_grid(self.param_grid, calibrator.get_params())
+        settings = list(ParameterGrid(grid))
+        choice = choose(
+            calibrator,
+            data,
+            self.classes_,
+            settings,
+            cv=self.cv,
+            random_state=self.random_state,
+            n_jobs=check_jobs(self.n_jobs),
+        )
+        self.calibrators_ = choice.models
+        self.best_params_ = settings[choice.best]
+        self.cv_results_ = _table(settings, choice)
+        self.best_score_ = float(self.cv_results_["mean_log_loss"][choice.best])
+
+    def _calibrate(self, inputs: Inputs) -> Floats:
+        total = np.zeros((inputs.n, inputs.m))
+        for calibrator in self.calibrators_:
+            total += calibrator.calibrate(inputs)
+        return total / len(self.calibrators_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.calibrator).classifier_tags
+        tags.classifier_tags.multi_class = inner is None or inner.multi_class
+        return tags
+
+
+def _table(settings: list[dict[str, Any]], choice: Choice) -> dict[str, Any]:
+    """Lay out the losses as scikit-learn's searches do."""
+    means = choice.losses.mean(axis=0)
+    names = sorted({name for setting in settings for name in setting})
+    return {
+        "params": settings,
+        **{f"param_{name}": [setting.get(name) for setting in settings] for name in names},
+        "mean_log_loss": means,
+        "std_log_loss": choice.losses.std(axis=0),
+        "rank": _ranks(means),
+        **{f"fold{f}_log_loss": losses for f, losses in enumerate(choice.losses)},
+    }
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Rank from 1; equal values share the smallest rank."""
+    return np.searchsorted(np.sort(values), values).astype(np.int64) + 1

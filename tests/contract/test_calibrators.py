@@ -1,0 +1,552 @@
+"""What holds for every calibrator: inputs, labels, weights, degenerate data, saving, printing."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pickle
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from caltest import InvalidInput, Predictions
+from caltest import test_calibration as calibration_test
+from caltest.calibrators import REGISTRY, BinaryCalibrator, Calibrator, OneVsRest
+from caltest.errors import DegenerateDataWarning
+
+LARGE = {"vector", "matrix", "dirichlet"}  # at least as many parameters as classes
+INNER = {"one-vs-rest": "platt", "ensemble": "temperature"}
+every_calibrator = pytest.mark.parametrize("key", REGISTRY)
+every_number_of_classes = pytest.mark.parametrize("m", [2, 3, 5])
+degenerate = pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")
+
+
+def make(key, m=2, **options):
+    """Return a calibrator that takes m classes."""
+    kind = REGISTRY[key]
+    if key in INNER:
+        return kind(REGISTRY[INNER[key]](), **options)
+    if m > 2 and issubclass(kind, BinaryCalibrator):
+        return OneVsRest(kind(), **options)
+    return kind(**options)
+
+
+def data_of(m, n=80, seed=0):
+    """Return overconfident predictions, and labels."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(0, 2, (n, m))
+    probs = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    flat = np.sqrt(probs) / np.sqrt(probs).sum(axis=1, keepdims=True)
+    codes = (rng.random((n, 1)) > flat.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    codes[:m] = np.arange(m)[:n]
+    return probs, codes
+
+
+def fitted(key, m=2, **options):
+    """Return a calibrator that is fitted to `data_of(m)`."""
+    return make(key, m, **options).fit(*data_of(m))
+
+
+def edges(m):
+    """Return rows with zeros, ones, ties and tiny probabilities, and some of all kinds."""
+    rows = np.vstack([np.eye(m), np.full((1, m), 1 / m), np.zeros((3, m))])
+    rows[-3, :2] = 0.5
+    rows[-2, :2] = 1e-300, 1.0
+    rows[-1, :2] = 1 - 1e-16, 1e-16
+    return np.vstack([rows, data_of(m, seed=1)[0]])
+
+
+def assert_probabilities(probs, n, m):
+    """Check that rows lie on the simplex."""
+    assert probs.shape == (n, m)
+    assert probs.dtype == np.float64
+    assert probs.min() >= 0
+    np.testing.assert_allclose(probs.sum(axis=1), 1, rtol=0, atol=1e-12)
+
+
+@every_calibrator
+def test_key_is_the_name_of_the_module(key):
+    """One key names a calibrator everywhere."""
+    module = importlib.import_module(f"caltest.calibrators.{key.replace('-', '_')}")
+    assert REGISTRY[key].key == key
+    assert REGISTRY[key].__module__ == module.__name__
+    assert REGISTRY[key].title.strip() == REGISTRY[key].title != ""
+
+
+# ---- fit and predict ----------------------------------------------------------------------------
+
+
+@every_number_of_classes
+@every_calibrator
+def test_calibrated_rows_lie_on_the_simplex(key, m):
+    """Of any input, edges of the simplex too; `transform` and `predict` agree with them."""
+    calibrator, rows = fitted(key, m), edges(m)
+    probs = calibrator.predict_proba(rows)
+    assert_probabilities(probs, len(rows), m)
+    np.testing.assert_array_equal(calibrator.transform(rows), probs)
+    np.testing.assert_array_equal(calibrator.predict(rows), probs.argmax(axis=1))
+
+
+@degenerate
+@pytest.mark.parametrize("m", [2, 3])
+@every_calibrator
+def test_zeros_and_ones_can_be_fitted(key, m):
+    """Probabilities of 0 on the observed class give a map without NaN."""
+    rows = edges(m)
+    codes = np.arange(len(rows)) % m
+    assert_probabilities(make(key, m).fit(rows, codes).predict_proba(rows), len(rows), m)
+
+
+@pytest.mark.parametrize("m", [2, 4])
+@every_calibrator
+def test_labels_may_be_text(key, m):
+    """Classes are the sorted names, and predictions are names."""
+    probs, codes = data_of(m)
+    names = np.array(["ant", "bee", "cat", "dog"])[:m]
+    calibrator = make(key, m).fit(probs, names[codes])
+    assert calibrator.classes_.tolist() == names.tolist()
+    codes = fitted(key, m).predict(probs)
+    np.testing.assert_array_equal(calibrator.predict(probs), names[codes])
+
+
+@pytest.mark.parametrize("m", [2, 4])
+@every_calibrator
+def test_classes_give_the_order_of_columns(key, m):
+    """Names need not be sorted where `classes` gives them."""
+    probs, codes = data_of(m)
+    names = np.array(["no", "maybe", "yes", "ever"])[:m]
+    calibrator = make(key, m, classes=names.tolist()).fit(probs, names[codes])
+    assert calibrator.classes_.tolist() == names.tolist()
+    np.testing.assert_array_equal(
+        calibrator.predict_proba(probs), fitted(key, m).predict_proba(probs)
+    )
+
+
+@degenerate
+@every_calibrator
+def test_class_may_be_missing_in_the_calibration_set(key):
+    """A class without labels has a defined probability."""
+    probs, codes = data_of(4)
+    calibrator = make(key, 4).fit(probs, np.where(codes == 2, 0, codes))
+    assert calibrator.classes_.tolist() == [0, 1, 2, 3]
+    assert_probabilities(calibrator.predict_proba(edges(4)), len(edges(4)), 4)
+
+
+@pytest.mark.parametrize("m", [2, 3])
+@every_calibrator
+def test_logarithms_of_probabilities_are_logits(key, m):
+    """`from_logits` gives the same map."""
+    probs, codes = data_of(m)
+    calibrator = make(key, m, from_logits=True).fit(np.log(probs), codes)
+    expected = fitted(key, m).predict_proba(probs)
+    np.testing.assert_allclose(calibrator.predict_proba(np.log(probs)), expected, atol=1e-7)
+
+
+@every_calibrator
+def test_one_dimension_is_the_second_class(key):
+    """Probabilities, or log odds, of the event of two classes."""
+    probs, codes = data_of(2)
+    expected = fitted(key).predict_proba(probs)
+    calibrator = make(key).fit(probs[:, 1], codes)
+    np.testing.assert_allclose(calibrator.predict_proba(probs[:, 1]), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("key", [key for key in REGISTRY if key not in {"vector", "matrix"}])
+def test_one_dimension_of_logits_is_log_odds(key):
+    """Of two classes; vector and matrix scaling see each logit, and that of class 0 is 0 here."""
+    probs, codes = data_of(2)
+    odds = np.log(probs[:, 1] / probs[:, 0])
+    calibrator = make(key, from_logits=True).fit(odds, codes)
+    expected = fitted(key).predict_proba(probs)
+    np.testing.assert_allclose(calibrator.predict_proba(odds), expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("m", [2, 3])
+@every_calibrator
+def test_row_of_weight_zero_is_left_out(key, m):
+    """Whatever stands in it."""
+    probs, codes = data_of(m)
+    weight = np.random.default_rng(2).uniform(0.5, 2, len(codes))
+    expected = make(key, m).fit(probs, codes, sample_weight=weight).predict_proba(probs)
+    rows = np.vstack([probs[:3][:, ::-1], np.eye(m), probs])
+    labels = np.concatenate([codes[:3], np.arange(m)[::-1], codes])
+    weight = np.concatenate([np.zeros(3 + m), weight])
+    calibrator = make(key, m).fit(rows, labels, sample_weight=weight)
+    np.testing.assert_allclose(calibrator.predict_proba(probs), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("m", [2, 3])
+@pytest.mark.parametrize("key", [key for key in REGISTRY if key != "ensemble"])
+def test_weight_is_a_number_of_rows(key, m):
+    """Integer weights are repeated rows; those of an ensemble would be in several folds."""
+    probs, codes = data_of(m)
+    times = np.random.default_rng(1).integers(1, 4, len(codes))
+    calibrator = make(key, m).fit(probs, codes, sample_weight=times)
+    repeated = make(key, m).fit(probs.repeat(times, axis=0), codes.repeat(times))
+    expected = repeated.predict_proba(probs)
+    np.testing.assert_allclose(calibrator.predict_proba(probs), expected, atol=1e-7)
+
+
+class Tensor:
+    """What PyTorch's tensors offer to NumPy."""
+
+    def __init__(self, values):
+        self.values = values
+        self.shape = values.shape
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.values, dtype=dtype)
+
+
+NAMES = [f"p_{k}" for k in range(3)]
+KINDS = {
+    "list": np.ndarray.tolist,
+    "tuple": lambda values: tuple(map(tuple, values.tolist())),
+    "pandas": lambda values: pd.DataFrame(values, columns=NAMES),
+    "polars": lambda values: pl.DataFrame(values, schema=NAMES),
+    "tensor": Tensor,
+    "fortran": np.asfortranarray,
+    "object": lambda values: values.astype(object),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@every_calibrator
+def test_input_may_be_of_any_kind(key, kind):
+    """Lists, tables and tensors give what arrays give."""
+    probs, codes = data_of(3)
+    values = KINDS[kind](probs)
+    calibrator = make(key, 3).fit(values, codes.tolist())
+    expected = fitted(key, 3).predict_proba(probs)
+    np.testing.assert_array_equal(calibrator.predict_proba(values), expected)
+    assert hasattr(calibrator, "feature_names_in_") == (kind in {"pandas", "polars"})
+
+
+@every_calibrator
+def test_predictions_may_be_fitted(key):
+    """Predictions bring labels, names and weights."""
+    probs, codes = data_of(3)
+    weight = np.linspace(1, 2, len(codes))
+    predictions = Predictions(probs, codes, classes=["c", "a", "b"], sample_weight=weight)
+    calibrator = make(key, 3).fit(predictions)
+    expected = make(key, 3).fit(probs, codes, sample_weight=weight).predict_proba(probs)
+    assert calibrator.classes_.tolist() == ["c", "a", "b"]
+    np.testing.assert_array_equal(calibrator.predict_proba(predictions), expected)
+
+
+@every_calibrator
+def test_single_precision_is_read(key):
+    """Rows that sum to 1 in float32 need no renormalisation."""
+    probs, codes = data_of(3)
+    calibrator = make(key, 3).fit(probs.astype(np.float32), codes)
+    assert_probabilities(calibrator.predict_proba(probs.astype(np.float32)), len(probs), 3)
+
+
+@every_calibrator
+def test_input_is_left_alone(key):
+    """Arrays of the caller are neither changed nor locked; neither are options."""
+    probs, codes = data_of(3)
+    weight = np.ones(len(codes))
+    copies = probs.copy(), codes.copy(), weight.copy()
+    calibrator = make(key, 3)
+    before = repr(calibrator.get_params())
+    calibrator.fit(probs, codes, sample_weight=weight).predict_proba(probs)
+    for array, copy in zip((probs, codes, weight), copies, strict=True):
+        np.testing.assert_array_equal(array, copy)
+        assert array.flags.writeable
+    assert repr(calibrator.get_params()) == before
+
+
+@pytest.mark.parametrize("m", [2, 3])
+@pytest.mark.parametrize("key", [key for key in REGISTRY if key != "ensemble"])
+def test_fit_does_not_depend_on_the_order_of_rows(key, m):
+    """Nor a prediction on the rows beside it; an ensemble deals its folds in the order of rows."""
+    probs, codes = data_of(m)
+    order = np.random.default_rng(0).permutation(len(codes))
+    calibrator = make(key, m).fit(probs[order], codes[order])
+    expected = fitted(key, m).predict_proba(probs)
+    np.testing.assert_allclose(calibrator.predict_proba(probs), expected, atol=1e-9)
+    np.testing.assert_allclose(calibrator.predict_proba(probs[3:5]), expected[3:5], atol=1e-9)
+
+
+@every_calibrator
+def test_fit_repeats_and_leaves_the_global_random_state_alone(key):
+    """Two fits agree to the last bit."""
+    before = np.random.get_state()[1].copy()  # noqa: NPY002, it is what must not change
+    first, second = (fitted(key, 3).predict_proba(edges(3)) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002, see above
+
+
+# ---- degenerate data ----------------------------------------------------------------------------
+
+DEGENERATE = {
+    "one-row": ([[0.3, 0.7]], [1]),
+    "one-row-of-three-classes": ([[0.2, 0.3, 0.5]], [0]),
+    "two-rows": ([[0.3, 0.7], [0.6, 0.4]], [1, 0]),
+    "two-rows-of-one-class": ([[0.3, 0.7], [0.6, 0.4]], [1, 1]),
+    "two-equal-rows": ([[0.3, 0.7], [0.3, 0.7]], [1, 0]),
+    "constant": (np.tile([0.3, 0.7], (20, 1)), [0, 1, 1, 1] * 5),
+    "constant-of-three-classes": (np.tile([0.2, 0.3, 0.5], (20, 1)), [0, 1, 2, 2] * 5),
+    "constant-zero": (np.tile([1.0, 0.0], (20, 1)), [0, 1, 0, 0] * 5),
+    "uniform": (np.full((20, 4), 0.25), [0, 1, 2, 3] * 5),
+    "one-class": (data_of(2)[0], np.ones(80, int)),
+    "one-class-of-three": (data_of(3)[0], np.zeros(80, int)),
+    "separable": (data_of(2)[0], data_of(2)[0].argmax(axis=1)),
+    "separable-in-three-classes": (data_of(3)[0], data_of(3)[0].argmax(axis=1)),
+    "separable-the-wrong-way": (data_of(2)[0], data_of(2)[0].argmin(axis=1)),
+    "certain-and-right": (np.eye(3)[[0, 1, 2] * 5], [0, 1, 2] * 5),
+    "certain-and-wrong": (np.eye(3)[[0, 1, 2] * 5], [1, 2, 0] * 5),
+    "unseen-column": (np.column_stack([data_of(2)[0], np.zeros(80)]), data_of(2)[1]),
+    "huge-ratios": ([[1e-300, 1.0], [1.0, 1e-300], [0.5, 0.5]], [0, 1, 1]),
+}
+
+
+@pytest.mark.parametrize("case", DEGENERATE)
+@every_calibrator
+def test_degenerate_data_give_a_defined_map(key, case):
+    """Probabilities without NaN, and no warning but DegenerateDataWarning; logits too."""
+    probs, codes = (np.asarray(values) for values in DEGENERATE[case])
+    m = probs.shape[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateDataWarning)
+        calibrator = make(key, m).fit(probs, codes)
+        assert_probabilities(calibrator.predict_proba(edges(m)), len(edges(m)), m)
+        with np.errstate(divide="ignore"):
+            logits, rows = np.log(probs), np.log(edges(m))
+        calibrator = make(key, m, from_logits=True).fit(logits, codes)
+        assert_probabilities(calibrator.predict_proba(rows), len(rows), m)
+
+
+@pytest.mark.parametrize("weight", [1e-200, 1e200])
+@pytest.mark.parametrize("m", [2, 3])
+@every_calibrator
+def test_weights_may_be_huge_or_tiny(key, m, weight):
+    """Rows on the simplex, without an overflow."""
+    probs, codes = data_of(m)
+    weights = np.where(np.arange(len(codes)) % 5 == 0, weight, 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateDataWarning)
+        calibrator = make(key, m).fit(probs, codes, sample_weight=weights)
+    assert_probabilities(calibrator.predict_proba(edges(m)), len(edges(m)), m)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [pytest.param(key, marks=[pytest.mark.slow] * (key in LARGE)) for key in REGISTRY],
+)
+def test_thousand_classes_can_be_calibrated(key):
+    """With fewer rows than classes most are missing."""
+    probs, codes = data_of(1000, n=300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateDataWarning)
+        calibrator = make(key, 1000).fit(probs, codes)
+    assert_probabilities(calibrator.predict_proba(probs[:50]), 50, 1000)
+
+
+# ---- saving -------------------------------------------------------------------------------------
+
+
+@every_number_of_classes
+@every_calibrator
+def test_json_repeats_predictions_to_the_last_bit(key, m):
+    """A map can be applied elsewhere without pickle."""
+    calibrator = fitted(key, m)
+    saved = json.loads(calibrator.to_json())
+    again = Calibrator.from_dict(saved)
+    assert type(again) is type(calibrator)
+    assert repr(again) == repr(calibrator)
+    np.testing.assert_array_equal(again.predict_proba(edges(m)), calibrator.predict_proba(edges(m)))
+    np.testing.assert_array_equal(again.predict(edges(m)), calibrator.predict(edges(m)))
+    assert again.to_dict() == saved
+
+
+@every_calibrator
+def test_json_keeps_names_and_logits(key):
+    """Names of classes and columns, and what the inputs are."""
+    probs, codes = data_of(3)
+    logits = pd.DataFrame(np.log(probs), columns=["a", "b", "c"])
+    calibrator = make(key, 3, from_logits=True).fit(logits, np.array(["x", "y", "z"])[codes])
+    again = type(calibrator).from_json(calibrator.to_json())
+    assert again.classes_.tolist() == ["x", "y", "z"]
+    assert again.feature_names_in_.tolist() == ["a", "b", "c"]
+    np.testing.assert_array_equal(again.predict_proba(logits), calibrator.predict_proba(logits))
+
+
+@pytest.mark.parametrize("m", [2, 3])
+@every_calibrator
+def test_pickle_and_joblib_keep_the_map(key, m, tmp_path):
+    """Without the calibration set."""
+    calibrator = fitted(key, m)
+    joblib.dump(calibrator, tmp_path / "map.joblib")
+    for again in (
+        pickle.loads(pickle.dumps(calibrator)),  # noqa: S301, our own
+        joblib.load(tmp_path / "map.joblib"),
+    ):
+        expected = calibrator.predict_proba(edges(m))
+        np.testing.assert_array_equal(again.predict_proba(edges(m)), expected)
+        assert not hasattr(again, "_calibration_set")
+
+
+@every_calibrator
+def test_clone_keeps_options_and_forgets_the_fit(key):
+    """As scikit-learn asks of every estimator."""
+    calibrator = fitted(key, 3, classes=[0, 1, 2])
+    copy = clone(calibrator)
+    assert repr(copy) == repr(calibrator)
+    assert not hasattr(copy, "classes_")
+    assert copy.set_params(from_logits=True).get_params()["from_logits"] is True
+
+
+# ---- printing and testing -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("m", [2, 3])
+@every_calibrator
+def test_summary_prints_in_every_format(key, m):
+    """Errors before and after, on the data of the fit and on others."""
+    calibrator = fitted(key, m)
+    own = calibrator.summary(n_resamples=19, rng=0)
+    other = calibrator.summary(*data_of(m, seed=1), n_resamples=19, rng=0)
+    assert "those of the fit" in str(own)
+    assert "held out" in str(other)
+    for text in (str(own), own.to_markdown(), own.to_html(), own.to_latex()):
+        assert calibrator.title in text
+        assert "nan" not in text.replace("np.nan", "").lower().split()
+
+
+@every_calibrator
+def test_saved_calibrator_has_a_summary_of_parameters(key):
+    """The calibration set is not saved, and held-out data can be passed."""
+    again = Calibrator.from_json(fitted(key, 3).to_json())
+    assert again.title in str(again.summary())
+    assert "held out" in str(again.summary(*data_of(3), n_resamples=9, rng=0))
+
+
+@pytest.mark.parametrize("m", [2, 3])
+@every_calibrator
+def test_calibrator_can_be_tested(key, m):
+    """`test_calibration` takes a calibrator with (probs, labels)."""
+    held_out = data_of(m, seed=1)
+    calibrator = fitted(key, m)
+    result = calibration_test(calibrator, held_out, n_resamples=99, rng=0)
+    probs = calibrator.predict_proba(held_out[0])
+    expected = calibration_test(probs, held_out[1], n_resamples=99, rng=0)
+    assert result.pvalue == expected.pvalue
+
+
+# ---- bad input ----------------------------------------------------------------------------------
+
+ROWS, LABELS = [[0.2, 0.8], [0.6, 0.4], [0.5, 0.5]], [1, 0, 1]
+BAD_PROBS = {
+    "nan": ([[0.2, 0.8], [np.nan, 0.4]], r"probs must not be missing; got nan at row 1"),
+    "inf": ([[0.2, 0.8], [np.inf, 0.4]], r"probs must lie in \[0, 1\]; got inf at row 1"),
+    "negative": ([[0.2, 0.8], [-0.1, 1.1]], r"probs must lie in \[0, 1\]; got -0.1 at row 1"),
+    "sum": (
+        [[0.2, 0.8], [0.5, 0.9]],
+        r"probs must sum to 1 in each row; got a sum of 1.4 at row 1",
+    ),
+    "text": ([["a", "b"], ["c", "d"]], r"probs must be numbers; got 'a' at row 0"),
+    "empty": (np.empty((0, 2)), r"probs must have at least one row; got shape \(0, 2\)"),
+    "three-dimensions": (np.full((2, 2, 2), 0.5), r"probs must have shape \(n, m\), or \(n,\)"),
+    "ragged": ([[0.5, 0.5], [1.0]], r"probs must be readable as an array"),
+    "complex": (np.array([[0.5, 0.5j]]), r"probs must be numbers"),
+}
+BAD_LABELS = {
+    "none": (None, r"y must be given; got None"),
+    "short": ([1, 0], r"y must have one entry per row of probs; got 2 for 3 rows"),
+    "outside": ([1, 0, 7], r"y must be among the classes 0, 1; got 7 at row 2"),
+    "nan": ([1, 0, np.nan], r"y must not be missing; got nan at row 2"),
+    "fraction": ([1, 0, 0.5], r"y must be labels of classes, not continuous numbers"),
+    "mixed": ([1, "a", 0], r"y must be all strings"),
+    "empty": ([], r"y must have one entry per row of probs"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_PROBS)
+@every_calibrator
+def test_bad_probabilities_are_refused(key, case):
+    """In `fit` and in `predict_proba` alike."""
+    bad, message = BAD_PROBS[case]
+    with pytest.raises(InvalidInput, match=message):
+        make(key).fit(bad, [0, 1])
+    with pytest.raises(InvalidInput, match=message):
+        fitted(key).predict_proba(bad)
+
+
+@pytest.mark.parametrize("case", BAD_LABELS)
+@every_calibrator
+def test_bad_labels_are_refused(key, case):
+    """The message names y."""
+    bad, message = BAD_LABELS[case]
+    with pytest.raises(InvalidInput, match=message):
+        make(key).fit(ROWS, bad)
+
+
+@every_calibrator
+def test_swapped_arguments_are_recognised(key):
+    """Labels where probabilities should be."""
+    with pytest.raises(InvalidInput, match=r"swap the two arguments"):
+        make(key).fit(LABELS, [0.2, 0.7, 0.9])
+
+
+@every_calibrator
+def test_bad_weights_are_refused(key):
+    """Negative, missing, too few or all zero."""
+    for bad in ([1, -1, 1], [1, np.nan, 1], [1, 1], [0, 0, 0]):
+        with pytest.raises(InvalidInput, match=r"sample_weight must"):
+            make(key).fit(ROWS, LABELS, sample_weight=bad)
+
+
+@every_calibrator
+def test_other_number_of_columns_is_refused(key):
+    """Where the map is applied."""
+    with pytest.raises(ValueError, match=r"X has 4 features, but .* is expecting 3 features"):
+        fitted(key, 3).predict_proba([[0.25] * 4])
+    with pytest.raises(InvalidInput, match=r"probs must have 3 columns, as in fit; got shape"):
+        fitted(key, 3).predict_proba([0.5, 0.5])
+
+
+@every_calibrator
+def test_calibrator_that_is_not_fitted_says_so(key):
+    """As scikit-learn's estimators do."""
+    for method in ("predict", "predict_proba", "transform"):
+        with pytest.raises(NotFittedError, match=r"not fitted yet"):
+            getattr(make(key), method)(ROWS)
+    for method in ("summary", "to_dict", "to_json", "get_feature_names_out"):
+        with pytest.raises(NotFittedError, match=r"not fitted yet"):
+            getattr(make(key), method)()
+
+
+# ---- scikit-learn -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@every_calibrator
+def test_transform_gives_tables(key, library):
+    """`set_output` names the columns after the classes."""
+    probs, _ = data_of(3)
+    calibrator = fitted(key, 3).set_output(transform=library)
+    table = calibrator.transform(probs)
+    assert list(table.columns) == [f"{calibrator.key}_{k}" for k in range(3)]
+    np.testing.assert_array_equal(table.to_numpy(), calibrator.predict_proba(probs))
+
+
+@degenerate
+@every_calibrator
+def test_maps_follow_each_other_in_a_pipeline(key):
+    """And their options can be searched."""
+    probs, codes = data_of(3)
+    pipeline = make_pipeline(make("temperature", 3), make(key, 3)).fit(probs, codes)
+    assert_probabilities(pipeline.predict_proba(probs), len(probs), 3)
+    grid = {"classes": [None, [0, 1, 2]]}
+    search = GridSearchCV(make(key, 3), grid, scoring="neg_brier_score", cv=2, error_score="raise")
+    assert np.isfinite(search.fit(probs, codes).best_score_)

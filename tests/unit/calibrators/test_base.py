@@ -1,0 +1,233 @@
+"""What calibrators share: reading of inputs, names of classes, saving, the summary."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
+
+from caltest import InvalidInput, Predictions
+from caltest.calibrators import (
+    BinaryCalibrator,
+    Calibrator,
+    EnsembleCalibrator,
+    Identity,
+    OneVsRest,
+    PlattScaling,
+    TemperatureScaling,
+)
+from caltest.calibrators.encoding import decode, encode
+from caltest.calibrators.inputs import Inputs
+from caltest.errors import DegenerateDataWarning
+
+P = np.array([[0.2, 0.8], [0.6, 0.4], [0.5, 0.5], [0.9, 0.1]])
+P3 = np.array([[0.2, 0.3, 0.5], [0.1, 0.8, 0.1], [0.4, 0.3, 0.3]])
+
+NAMES = {
+    "codes": ([0, 1, 1, 0], [0, 1]),
+    "booleans": ([False, True, True, False], [False, True]),
+    "text": (["no", "yes", "yes", "no"], ["no", "yes"]),
+    "minus-one-and-one": ([-1, 1, 1, -1], [-1, 1]),
+    "from-one": ([1, 2, 2, 1], [1, 2]),
+    "floats": ([1.0, 2.0, 2.0, 1.0], [1, 2]),
+    "one-hot": ([[1, 0], [0, 1], [0, 1], [1, 0]], [0, 1]),
+}
+
+
+@pytest.mark.parametrize("case", NAMES)
+def test_distinct_labels_name_the_columns_in_sorted_order(case):
+    """Whatever they are, where there are as many as columns."""
+    labels, names = NAMES[case]
+    calibrator = Identity().fit(P, labels)
+    assert calibrator.classes_.tolist() == names
+    assert calibrator.predict(P[:2]).tolist() == [names[1], names[0]]
+
+
+def test_column_of_labels_is_read_with_a_warning():
+    """In scikit-learn's words."""
+    with pytest.warns(DataConversionWarning, match=r"A column-vector y was passed"):
+        Identity().fit(P, [[1], [0], [1], [0]])
+
+
+def test_one_class_is_told():
+    """Rows of weight 0 do not count."""
+    with pytest.warns(DegenerateDataWarning, match=r"every label is 'yes'"):
+        Identity(classes=["no", "yes"]).fit(P, ["yes"] * 4)
+    with pytest.warns(DegenerateDataWarning, match=r"every label is 1"):
+        Identity().fit(P, [1, 0, 1, 1], sample_weight=[1, 0, 1, 1])
+
+
+def test_sparse_matrices_are_refused():
+    """With the way out."""
+    with pytest.raises(InvalidInput, match=r"probs must be a dense array; got a sparse csr_array"):
+        Identity().fit(sparse.csr_array(P), [0, 1, 1, 0])
+
+
+def test_predictions_are_probabilities_with_labels():
+    """Nothing else can be passed beside them, and they are no logits."""
+    predictions = Predictions(P, [0, 1, 1, 0])
+    with pytest.raises(InvalidInput, match=r"y has no effect where X is a Predictions"):
+        Identity().fit(predictions, [0, 1, 1, 0])
+    with pytest.raises(InvalidInput, match=r"from_logits has no effect where X is a Predictions"):
+        Identity(from_logits=True).fit(predictions)
+    calibrator = TemperatureScaling().fit(predictions)
+    assert "held out" in str(calibrator.summary(predictions, n_resamples=9, rng=0))
+    with pytest.raises(InvalidInput, match=r"y has no effect where X is a Predictions"):
+        calibrator.summary(predictions, [0, 1, 1, 0])
+
+
+def test_names_of_columns_are_compared():
+    """Columns in another order are refused, as by scikit-learn."""
+    table = pd.DataFrame(P, columns=["no", "yes"])
+    calibrator = Identity().fit(table, [0, 1, 1, 0])
+    with pytest.raises(ValueError, match=r"Feature names must be in the same order"):
+        calibrator.predict_proba(table[["yes", "no"]])
+
+
+def test_logits_of_minus_infinity_are_probabilities_of_zero():
+    """In one dimension too, where log odds may be infinite."""
+    calibrator = Identity(from_logits=True).fit([-np.inf, 0.0, np.inf], [0, 1, 1])
+    probs = calibrator.predict_proba([-np.inf, 0.0, np.inf])
+    np.testing.assert_array_equal(probs, [[1, 0], [0.5, 0.5], [0, 1]])
+    probs = calibrator.predict_proba([[0.0, -np.inf], [-np.inf, 5.0]])
+    np.testing.assert_array_equal(probs, [[1, 0], [0, 1]])
+
+
+def test_calibrated_probabilities_are_clipped_to_one():
+    """A map may exceed 1 by rounding."""
+
+    class Exceeding(BinaryCalibrator):
+        key = "exceeding"
+        title = "A map that exceeds 1"
+
+        def _fit_event(self, inputs, event, weight):
+            pass
+
+        def _event(self, inputs):
+            return np.full(inputs.n, np.nextafter(1, 2))
+
+    probs = Exceeding().fit(P, [0, 1, 1, 0]).predict_proba(P)
+    assert (probs.min(), probs.max()) == (0, 1)
+
+
+def test_columns_of_transform_are_named_after_classes():
+    """With the key of the calibrator."""
+    calibrator = TemperatureScaling().fit(P, ["no", "yes", "yes", "no"])
+    assert calibrator.get_feature_names_out().tolist() == ["temperature_no", "temperature_yes"]
+    table = calibrator.set_output(transform="pandas").transform(P)
+    assert table.columns.tolist() == ["temperature_no", "temperature_yes"]
+
+
+def test_tags_say_what_a_calibrator_takes():
+    """Classes beyond two, and negative values as logits."""
+    assert not PlattScaling().__sklearn_tags__().classifier_tags.multi_class
+    assert OneVsRest(PlattScaling()).__sklearn_tags__().classifier_tags.multi_class
+    assert not EnsembleCalibrator(PlattScaling()).__sklearn_tags__().classifier_tags.multi_class
+    assert Identity().__sklearn_tags__().input_tags.positive_only
+    assert not Identity(from_logits=True).__sklearn_tags__().input_tags.positive_only
+
+
+# ---- inputs -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("from_logits", [False, True])
+def test_class_against_rest_has_the_odds_of_the_class(from_logits):
+    """From probabilities and from logits, of which those near 0 and 1 are exact."""
+    logits = np.array([[800.0, 0, 1], [0, -50, 3], [-900, 2, 2], [1, 1, 1]])
+    inputs = Inputs(logits, from_logits=True)
+    if not from_logits:
+        inputs = Inputs(inputs.probs, from_logits=False)
+    for k in range(3):
+        binary = inputs.against_rest(k)
+        np.testing.assert_allclose(binary.event, inputs.probs[:, k], rtol=1e-12, atol=1e-300)
+        if from_logits:
+            others = np.logaddexp.reduce(np.delete(logits, k, axis=1), axis=1)
+            np.testing.assert_allclose(binary.log_odds, logits[:, k] - others, rtol=1e-12)
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_inputs_of_the_largest_logits_are_finite_and_certain(m):
+    """Without an overflow, beside a logit of -inf too; the predicted class stays."""
+    largest = np.finfo(float).max
+    logits = np.full((3, m), -largest)
+    logits[0, 1], logits[1, 0], logits[2, 0] = largest, largest / 2, -np.inf
+    inputs = Inputs(logits, from_logits=True)
+    certain = np.eye(m)[[1, 0]]
+    np.testing.assert_array_equal(inputs.probs[:2], certain)
+    np.testing.assert_array_equal(inputs.logits[:2].argmax(axis=1), [1, 0])
+    for values in (inputs.logits, inputs.log_probs, inputs.against_rest(0).log_odds):
+        assert np.isfinite(np.square(values)).all()
+    np.testing.assert_array_equal(inputs.against_rest(1).event[:2], certain[:, 1])
+
+
+# ---- saving -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        "text",
+        -0.0,
+        5e-324,
+        float("inf"),
+        float("-inf"),
+        [1, "a", [0.1]],
+        {"a": 1, 2: [3.5]},
+        np.array([0.1, np.inf, -np.inf]),
+        np.array([[1, 2], [3, 4]], dtype=np.int32),
+        np.array(["no", "yes"]),
+        np.array([True, False]),
+        np.empty((0, 3)),
+    ],
+    ids=repr,
+)
+def test_encoding_keeps_a_value(value):
+    """Type, shape and every bit."""
+    again = decode(encode(value))
+    assert repr(again) == repr(value)
+    assert getattr(again, "dtype", None) == getattr(value, "dtype", None)
+
+
+def test_unfitted_calibrator_is_saved_as_an_option():
+    """What stands inside of another one, with its own options."""
+    inner = OneVsRest(TemperatureScaling(), n_jobs=2)
+    assert repr(decode(encode(inner))) == repr(inner)
+
+
+def test_what_json_cannot_hold_is_refused():
+    """A splitter, a function; with the way out."""
+    calibrator = OneVsRest(Identity(), n_jobs=None).fit(P3, [2, 1, 0])
+    calibrator.n_jobs = object()
+    with pytest.raises(InvalidInput, match=r"an option that is saved must be a plain value; .*"):
+        calibrator.to_dict()
+
+
+BAD = {
+    "other-keys": ({"a": 1}, r"values must be those of to_dict; got the keys \['a'\]"),
+    "unknown": (
+        {"calibrator": "temprature", "options": {}, "state": {}},
+        r"calibrator must be one of .*did you mean 'temperature'\?",
+    ),
+    "no-state": ({"calibrator": "identity"}, r"values must be those of to_dict"),
+    "number": (3, r"values must be those of a Calibrator; got a int"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_was_not_saved_is_refused(case):
+    """The message says what is asked for."""
+    values, message = BAD[case]
+    with pytest.raises(InvalidInput, match=message):
+        Calibrator.from_dict(values)
+
+
+def test_saved_map_belongs_to_its_class():
+    """`from_dict` of another class refuses it; `Calibrator` takes all."""
+    values = Identity().fit(P, [0, 1, 1, 0]).to_dict()
+    with pytest.raises(InvalidInput, match=r"values must be those of a TemperatureScaling"):
+        TemperatureScaling.from_dict(values)
+    assert isinstance(Calibrator.from_dict(values), Identity)

@@ -1,0 +1,355 @@
+"""A classifier of scikit-learn together with a calibration map."""
+
+from __future__ import annotations
+
+import pickle
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import make_classification
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from caltest import InvalidInput
+from caltest import test_calibration as calibration_test
+from caltest.calibrators import (
+    CalibratedClassifier,
+    Identity,
+    IsotonicCalibrator,
+    OneVsRest,
+    PlattScaling,
+    TemperatureScaling,
+)
+
+X, Y = make_classification(
+    n_samples=150, n_features=6, n_informative=4, n_classes=3, random_state=0
+)
+X2, Y2 = X[Y < 2], Y[Y < 2]
+NAMES = np.array(["ant", "bee", "cat"])
+pytestmark = pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")
+
+
+def test_calibrated_classifier_averages_pairs():
+    """A classifier per fold, and a map of its held-out predictions."""
+    splitter = KFold(3)
+    model = CalibratedClassifier(GaussianNB(), TemperatureScaling(), cv=splitter).fit(X, Y)
+    probs = []
+    for train, test in splitter.split(X):
+        bayes = GaussianNB().fit(X[train], Y[train])
+        scaling = TemperatureScaling().fit(bayes.predict_proba(X[test]), Y[test])
+        probs.append(scaling.predict_proba(bayes.predict_proba(X)))
+    np.testing.assert_allclose(model.predict_proba(X), np.mean(probs, axis=0), rtol=1e-12)
+    assert len(model.estimators_) == len(model.calibrators_) == 3
+
+
+def test_calibrated_classifier_fits_one_map_to_cross_validated_predictions():
+    """With `ensemble=False`; the classifier is that of all rows."""
+    splitter = KFold(3, shuffle=True, random_state=0)
+    model = CalibratedClassifier(GaussianNB(), TemperatureScaling(), cv=splitter, ensemble=False)
+    held_out = np.empty((150, 3))
+    for train, test in splitter.split(X):
+        held_out[test] = GaussianNB().fit(X[train], Y[train]).predict_proba(X[test])
+    scaling = TemperatureScaling().fit(held_out, Y)
+    expected = scaling.predict_proba(GaussianNB().fit(X, Y).predict_proba(X))
+    np.testing.assert_allclose(model.fit(X, Y).predict_proba(X), expected, rtol=1e-9)
+    assert len(model.estimators_) == 1
+
+
+@pytest.mark.parametrize("ensemble", [True, False])
+@pytest.mark.parametrize("wrap", [FrozenEstimator, lambda fitted: fitted])
+def test_fitted_classifier_is_calibrated_as_it_is(wrap, ensemble):
+    """With FrozenEstimator or cv="prefit"; a class may be missing in the calibration set."""
+    bayes = GaussianNB().fit(X[:70], NAMES[Y[:70]])
+    rows = 70 + np.flatnonzero(Y[70:] < 2)
+    model = CalibratedClassifier(wrap(bayes), Identity(), cv="prefit", ensemble=ensemble)
+    model.fit(X[rows], NAMES[Y[rows]])
+    np.testing.assert_array_equal(model.predict_proba(X), bayes.predict_proba(X))
+    assert model.classes_.tolist() == NAMES.tolist()
+    assert model.estimators_[0].predict(X[:1]) == bayes.predict(X[:1])
+
+
+def test_frozen_classifier_needs_no_prefit():
+    """As in scikit-learn, whatever cv says."""
+    frozen = FrozenEstimator(GaussianNB().fit(X, Y))
+    model = CalibratedClassifier(frozen, TemperatureScaling()).fit(X, Y)
+    assert len(model.calibrators_) == 1
+
+
+def test_classifier_of_prefit_must_be_fitted():
+    """It is not fitted silently."""
+    for cv in ("prefit", 5):
+        with pytest.raises(NotFittedError):
+            CalibratedClassifier(FrozenEstimator(GaussianNB()), Identity(), cv=cv).fit(X, Y)
+
+
+@pytest.mark.parametrize("ensemble", [True, False])
+@pytest.mark.parametrize(
+    ("method", "calibrator", "rtol"),
+    [
+        ("sigmoid", PlattScaling(smooth_targets=True), 1e-4),
+        ("temperature", TemperatureScaling(), 1e-4),
+    ],
+)
+def test_calibrated_classifier_agrees_with_scikit_learn(method, calibrator, rtol, ensemble):
+    """On decision values of two classes, as far as scikit-learn's optimiser goes."""
+    svc = LinearSVC(random_state=0)
+    peer = CalibratedClassifierCV(svc, method=method, cv=4, ensemble=ensemble).fit(X2, Y2)
+    ours = CalibratedClassifier(svc, calibrator, cv=4, ensemble=ensemble).fit(X2, Y2)
+    np.testing.assert_allclose(ours.predict_proba(X2), peer.predict_proba(X2), rtol=rtol)
+
+
+def test_isotonic_one_vs_rest_agrees_with_scikit_learn():
+    """Where no row of maps is 0, on probabilities of three classes."""
+    bayes = KNeighborsClassifier(30).fit(X, Y)
+    peer = CalibratedClassifierCV(FrozenEstimator(bayes), method="isotonic").fit(X, Y)
+    ours = CalibratedClassifier(FrozenEstimator(bayes), IsotonicCalibrator()).fit(X, Y)
+    assert isinstance(ours.calibrators_[0], OneVsRest)
+    np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(X), atol=1e-9)
+
+
+def test_decision_function_is_taken_as_logits():
+    """Where there are no probabilities, and where the calibrator asks for logits."""
+    svc = SVC(random_state=0).fit(X, Y)
+    model = CalibratedClassifier(FrozenEstimator(svc), TemperatureScaling()).fit(X, Y)
+    expected = TemperatureScaling(from_logits=True).fit(svc.decision_function(X), Y)
+    np.testing.assert_array_equal(
+        model.predict_proba(X), expected.predict_proba(svc.decision_function(X))
+    )
+    asked = CalibratedClassifier(LogisticRegression(), Identity(from_logits=True), cv=2)
+    assert all(map_.from_logits for map_ in asked.fit(X, Y).calibrators_)
+    assert (
+        not CalibratedClassifier(LogisticRegression(), Identity())
+        .fit(X, Y)
+        .calibrators_[0]
+        .from_logits
+    )
+
+
+def test_calibrator_of_logits_needs_a_decision_function():
+    """Probabilities are not passed as logits."""
+    with pytest.raises(InvalidInput, match=r"must have decision_function where .*GaussianNB"):
+        CalibratedClassifier(GaussianNB(), Identity(from_logits=True)).fit(X, Y)
+
+
+@pytest.mark.parametrize("estimator", [GaussianNB(), LinearSVC(random_state=0)], ids=repr)
+def test_class_that_a_fold_lacks_has_probability_zero_there(estimator):
+    """Its column is there all the same, also where log odds are one-dimensional."""
+    rows = np.append(np.flatnonzero(Y != 1)[:60], np.flatnonzero(Y == 1)[:1])
+    every = np.arange(61)
+    model = CalibratedClassifier(estimator, Identity(), cv=[(every[:-1], every), (every, every)])
+    model.fit(X[rows], NAMES[Y[rows]])
+    assert [len(own.classes_) for own in model.estimators_] == [2, 3]
+    probs = model.predict_proba(X)
+    np.testing.assert_allclose(probs.sum(axis=1), 1, rtol=1e-12)
+    first = CalibratedClassifier(FrozenEstimator(model.estimators_[0]), Identity())
+    two = first.fit(X[rows[:-1]], NAMES[Y[rows[:-1]]]).predict_proba(X)
+    second = CalibratedClassifier(FrozenEstimator(model.estimators_[1]), Identity())
+    three = second.fit(X[rows], NAMES[Y[rows]]).predict_proba(X)
+    np.testing.assert_allclose(2 * probs - three, np.insert(two, 1, 0, axis=1), atol=1e-12)
+
+
+@pytest.mark.parametrize("ensemble", [True, False])
+def test_rows_of_weight_zero_are_left_out_of_the_classifier_too(ensemble):
+    """Even of one that takes no weights, with a warning that they are those of the map."""
+    weight = np.where(np.arange(150) % 5 == 0, 0.0, 1.0)
+    kept = weight > 0
+    model = CalibratedClassifier(
+        KNeighborsClassifier(), TemperatureScaling(), cv=3, ensemble=ensemble
+    )
+    expected = clone(model).fit(X[kept], Y[kept]).predict_proba(X)
+    with pytest.warns(UserWarning, match=r"KNeighborsClassifier.fit takes no sample_weight"):
+        model.fit(X, Y, sample_weight=weight)
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-9)
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """A classifier that remembers what its `fit` was given."""
+
+    def fit(self, X, y, sample_weight=None, extra=None):
+        self.classes_, self.weight_, self.extra_ = np.unique(y), sample_weight, extra
+        return self
+
+    def predict_proba(self, X):
+        return np.full((len(X), len(self.classes_)), 1 / len(self.classes_))
+
+
+def test_sample_weight_reaches_classifier_and_map():
+    """The rows of the training part each, without metadata routing."""
+    weight, extra = np.arange(1.0, 151), np.arange(150)
+    model = CalibratedClassifier(Recorder(), Identity(), cv=KFold(3))
+    model.fit(X, Y, sample_weight=weight, extra=extra)
+    for own, (train, _) in zip(model.estimators_, KFold(3).split(X), strict=True):
+        np.testing.assert_array_equal(own.weight_, weight[train])
+        np.testing.assert_array_equal(own.extra_, extra[train])
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_metadata_go_where_they_are_requested(asked):
+    """With metadata routing: weights to the classifier that asks, groups to the splitter."""
+    weight, groups = np.arange(1.0, 151), np.arange(150) // 30
+    with sklearn.config_context(enable_metadata_routing=True):
+        recorder = Recorder().set_fit_request(sample_weight=asked)
+        splitter = GroupKFold(5).set_split_request(groups=True)
+        model = CalibratedClassifier(recorder, Identity(), cv=splitter)
+        model.fit(X, Y, sample_weight=weight, groups=groups)
+        pairs = list(GroupKFold(5).split(X, Y, groups))
+        for own, (train, _) in zip(model.estimators_, pairs, strict=True):
+            expected = weight[train] if asked else None
+            np.testing.assert_array_equal(own.weight_, expected)
+        assert CalibratedClassifier().fit(X, Y, sample_weight=weight).n_features_in_ == 6
+        pipeline = make_pipeline(
+            StandardScaler().set_fit_request(sample_weight=False),
+            CalibratedClassifier(recorder, Identity()).set_fit_request(sample_weight=True),
+        )
+        assert pipeline.fit(X, Y, sample_weight=weight).predict(X).shape == (150,)
+
+
+def test_calibrator_requests_sample_weight_by_itself():
+    """A map at the end of a pipeline gets weights where it asks for them."""
+    probs = GaussianNB().fit(X, Y).predict_proba(X)
+    weight = np.linspace(0.1, 3, 150)
+    with sklearn.config_context(enable_metadata_routing=True):
+        scaling = TemperatureScaling().set_fit_request(sample_weight=True)
+        pipeline = make_pipeline(Identity(), scaling)
+        pipeline[0].set_fit_request(sample_weight=False)
+        pipeline.fit(probs, Y, sample_weight=weight)
+    expected = TemperatureScaling().fit(probs, Y, sample_weight=weight)
+    np.testing.assert_allclose(pipeline.predict_proba(probs), expected.predict_proba(probs))
+
+
+@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame])
+def test_tables_name_the_features(table):
+    """Pandas and polars; labels may be text."""
+    columns = [f"x{j}" for j in range(6)]
+    frame = table(dict(zip(columns, X.T, strict=True)))
+    model = CalibratedClassifier(GaussianNB(), TemperatureScaling()).fit(frame, NAMES[Y])
+    assert model.feature_names_in_.tolist() == columns
+    assert model.n_features_in_ == 6
+    expected = CalibratedClassifier(GaussianNB(), TemperatureScaling()).fit(X, Y)
+    np.testing.assert_allclose(model.predict_proba(frame), expected.predict_proba(X), rtol=1e-9)
+    assert set(model.predict(frame)) <= set(NAMES)
+
+
+def test_sparse_features_are_passed_on():
+    """To a classifier that takes them."""
+    model = CalibratedClassifier(LogisticRegression(), Identity(), cv=2)
+    expected = clone(model).fit(X, Y).predict_proba(X)
+    probs = model.fit(sparse.csr_array(X), Y).predict_proba(sparse.csr_array(X))
+    np.testing.assert_allclose(probs, expected, atol=1e-4)
+
+
+def test_calibrated_classifier_can_be_searched_tested_and_saved(tmp_path):
+    """GridSearchCV over the calibrator, pipelines, test_calibration, pickle and joblib."""
+    model = CalibratedClassifier(make_pipeline(StandardScaler(), GaussianNB()), PlattScaling())
+    grid = {"calibrator": [PlattScaling(), Identity()], "ensemble": [True, False], "cv": [2]}
+    search = GridSearchCV(model, grid, scoring="neg_log_loss", cv=2, error_score="raise")
+    best = search.fit(X, Y).best_estimator_
+    nested = GridSearchCV(model, {"calibrator__from_logits": [False]}, cv=2, error_score="raise")
+    assert nested.fit(X, Y).best_params_ == {"calibrator__from_logits": False}
+    assert cross_val_score(model, X, Y, cv=2, error_score="raise").mean() > 0.5
+    assert 0 < calibration_test(best, (X, Y), n_resamples=9, rng=0).pvalue <= 1
+    joblib.dump(best, tmp_path / "model.joblib")
+    for again in (joblib.load(tmp_path / "model.joblib"), pickle.loads(pickle.dumps(best))):  # noqa: S301, our own
+        np.testing.assert_array_equal(again.predict_proba(X), best.predict_proba(X))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_calibrated_classifier_does_not_depend_on_n_jobs(n_jobs):
+    """Folds in threads give the same models."""
+    expected = CalibratedClassifier(DecisionTreeClassifier(random_state=0)).fit(X, Y)
+    model = CalibratedClassifier(DecisionTreeClassifier(random_state=0), n_jobs=n_jobs)
+    with joblib.parallel_config(backend="threading"):
+        model.fit(X, Y)
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+
+
+def test_seed_shuffles_the_folds():
+    """The same seed gives the same model."""
+    probs = [
+        CalibratedClassifier(GaussianNB(), random_state=seed).fit(X, Y).predict_proba(X)[0, 0]
+        for seed in (None, 1, 1, 2)
+    ]
+    assert probs[1] == probs[2]
+    assert len(set(probs)) == 3
+
+
+def test_held_out_rows_must_be_all_where_one_map_is_fitted():
+    """A random split holds out some rows twice, and others never."""
+    model = CalibratedClassifier(GaussianNB(), Identity(), cv=ShuffleSplit(3), ensemble=False)
+    with pytest.raises(InvalidInput, match=r"cv must hold out each row once where ensemble=False"):
+        model.fit(X, Y)
+    assert model.set_params(ensemble=True).fit(X, Y).n_features_in_ == 6
+
+
+class Silent(ClassifierMixin, BaseEstimator):
+    """A classifier that predicts labels alone."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+
+class Odd(Recorder):
+    """A classifier with a column too few."""
+
+    def predict_proba(self, X):
+        return super().predict_proba(X)[:, :-1]
+
+
+BAD = {
+    "no-predictions": (Silent(), Identity(), r"estimator must have predict_proba"),
+    "columns": (Odd(), Identity(), r"predict_proba of the estimator must give one column per"),
+    "calibrator": (GaussianNB(), "isotonic", r"calibrator must be a calibrator; got a str"),
+    "calibrator-class": (GaussianNB(), Identity, r"got the class Identity; add parentheses"),
+    "pairwise": (
+        FrozenEstimator(SVC(decision_function_shape="ovo").fit(np.eye(4), np.arange(4))),
+        Identity(),
+        r"decision_function of the estimator must give one column per class; got shape \(4, 6\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_unfit_parts_are_refused(case):
+    """The message names estimator or calibrator."""
+    estimator, calibrator, message = BAD[case]
+    X, y = (np.eye(4), np.arange(4)) if case == "pairwise" else (globals()["X"], Y)
+    with pytest.raises(InvalidInput, match=message):
+        CalibratedClassifier(estimator, calibrator, cv=2).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ensemble": "yes"}, r"ensemble must be True or False; got 'yes'"),
+        ({"cv": "pre-fit"}, r"cv must be one of 'prefit'; got 'pre-fit'"),
+    ],
+)
+def test_illegal_option_is_named(options, message):
+    """Before anything is fitted."""
+    with pytest.raises(InvalidInput, match=message):
+        CalibratedClassifier(GaussianNB(), Identity(), **options).fit(X, Y)
+
+
+def test_labels_that_the_fitted_classifier_does_not_know_are_refused():
+    """They have no column."""
+    frozen = FrozenEstimator(GaussianNB().fit(X2, Y2))
+    with pytest.raises(InvalidInput, match=r"y must be among the classes 0, 1; got 2"):
+        CalibratedClassifier(frozen, Identity()).fit(X, Y)
+    with pytest.raises(InvalidInput, match=r"y must have at least two classes; got one class, 0"):
+        CalibratedClassifier(GaussianNB(), Identity()).fit(X, 0 * Y)

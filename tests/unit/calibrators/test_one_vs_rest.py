@@ -1,0 +1,161 @@
+"""Maps of two classes for each class against the rest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import normalize
+
+from caltest import InvalidInput
+from caltest.calibrators import (
+    BinaryCalibrator,
+    HistogramBinning,
+    Identity,
+    IsotonicCalibrator,
+    OneVsRest,
+    PlattScaling,
+    TemperatureScaling,
+)
+from caltest.errors import DegenerateDataWarning
+
+BINARY = [PlattScaling(), IsotonicCalibrator(), HistogramBinning(), TemperatureScaling()]
+
+
+def data_of(m, n=150, seed=0):
+    """Return predictions, and labels drawn from them."""
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.ones(m), n)
+    return probs, (rng.random((n, 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
+
+
+class Zero(BinaryCalibrator):
+    """A map to 0 of every probability below a half."""
+
+    def _fit_event(self, inputs, event, weight):
+        pass
+
+    def _event(self, inputs):
+        return np.where(inputs.event < 0.5, 0.0, inputs.event)
+
+
+@pytest.mark.parametrize("calibrator", BINARY, ids=repr)
+def test_one_vs_rest_normalises_a_map_of_each_class(calibrator):
+    """Each map is fitted to the probability of its class, as if there were two."""
+    probs, y = data_of(4)
+    maps = [
+        calibrator.fit(probs[:, k], (y == k).astype(int)).predict_proba(probs[:, k])[:, 1]
+        for k in range(4)
+    ]
+    whole = OneVsRest(calibrator).fit(probs, y)
+    np.testing.assert_allclose(whole.maps(probs), np.column_stack(maps), rtol=1e-12)
+    expected = normalize(np.column_stack(maps), norm="l1")
+    np.testing.assert_allclose(whole.predict_proba(probs), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("calibrator", BINARY, ids=repr)
+def test_one_vs_rest_of_two_classes_is_the_map_itself(calibrator):
+    """To the last bit: one map, of the second class."""
+    probs, y = data_of(2)
+    whole = OneVsRest(calibrator).fit(probs, y)
+    expected = calibrator.fit(probs, y).predict_proba(probs)
+    assert len(whole.calibrators_) == 1
+    np.testing.assert_array_equal(whole.predict_proba(probs), expected)
+    assert whole.coefficients() == calibrator.coefficients()
+
+
+def test_one_vs_rest_keeps_a_row_whose_maps_are_all_zero():
+    """Its uncalibrated probabilities say more than equal ones."""
+    probs = np.array([[0.4, 0.35, 0.25], [0.6, 0.3, 0.1]])
+    calibrator = OneVsRest(Zero()).fit(probs[[0, 0, 0]], [0, 1, 2])
+    np.testing.assert_array_equal(calibrator.maps(probs)[0], [0, 0, 0])
+    np.testing.assert_array_equal(calibrator.predict_proba(probs)[0], probs[0])
+    np.testing.assert_array_equal(calibrator.predict_proba(probs)[1], [1, 0, 0])
+
+
+def test_one_vs_rest_keeps_a_class_that_no_label_is():
+    """With a warning; the others are fitted."""
+    probs, y = data_of(4)
+    with pytest.warns(DegenerateDataWarning, match=r"no label is 2, 3: such a class keeps"):
+        calibrator = OneVsRest(IsotonicCalibrator()).fit(probs, y % 2)
+    assert calibrator.calibrators_[2:] == [None, None]
+    np.testing.assert_array_equal(calibrator.maps(probs)[:, 2:], probs[:, 2:])
+    assert (calibrator.maps(probs)[:, :2] != probs[:, :2]).any()
+
+
+def test_one_vs_rest_of_one_class_changes_nothing():
+    """Where one class is all there is, no map can be fitted."""
+    probs, _ = data_of(3)
+    with pytest.warns(DegenerateDataWarning, match=r"every label is 1"):
+        calibrator = OneVsRest(PlattScaling()).fit(probs, np.ones(len(probs), int))
+    np.testing.assert_allclose(calibrator.predict_proba(probs), probs, rtol=1e-15)
+
+
+def test_one_vs_rest_counts_no_row_of_weight_zero():
+    """A class whose rows all have weight 0 is one without labels."""
+    probs, y = data_of(3)
+    with pytest.warns(DegenerateDataWarning, match=r"no label is 2"):
+        OneVsRest(PlattScaling()).fit(probs, y, sample_weight=(y < 2).astype(float))
+
+
+def test_one_vs_rest_passes_from_logits_down():
+    """The maps take the log odds of a class against the rest; the given calibrator stays."""
+    probs, y = data_of(3)
+    inner = PlattScaling()
+    calibrator = OneVsRest(inner, from_logits=True).fit(np.log(probs), y)
+    odds = np.log(probs / (1 - probs))
+    own = calibrator.calibrators_[1].predict_proba(odds[:, 1])[:, 1]
+    np.testing.assert_allclose(own, calibrator.maps(np.log(probs))[:, 1], rtol=1e-9)
+    assert not inner.from_logits
+    assert not hasattr(inner, "classes_")
+
+
+def test_one_vs_rest_tells_saturated_logits_apart():
+    """The odds against the rest come from the logits, not from rounded probabilities."""
+    logits = np.array([[90.0, 0, -9], [60, 0, -9], [0, 70, 1], [0, 50, 1], [1, 0, 40], [2, 0, 80]])
+    calibrator = OneVsRest(Identity(), from_logits=True).fit(logits, [0, 0, 1, 1, 2, 2])
+    fitted = calibrator.calibrators_[0]
+    odds = [np.logaddexp(0, -9) - 90, np.logaddexp(0, -9) - 60]
+    assert fitted.from_logits
+    probs = calibrator.predict_proba(logits[:2])
+    np.testing.assert_allclose(np.log(probs[:, 1:].sum(axis=1)), odds, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, -1])
+def test_one_vs_rest_does_not_depend_on_n_jobs(n_jobs):
+    """Threads give the same maps."""
+    probs, y = data_of(5)
+    expected = OneVsRest(PlattScaling()).fit(probs, y).predict_proba(probs)
+    calibrator = OneVsRest(PlattScaling(), n_jobs=n_jobs).fit(probs, y)
+    np.testing.assert_array_equal(calibrator.predict_proba(probs), expected)
+
+
+def test_one_vs_rest_names_the_parameters_by_class():
+    """The summary shows those of all maps."""
+    probs, y = data_of(3)
+    calibrator = OneVsRest(PlattScaling()).fit(probs, np.array(["ant", "bee", "cat"])[y])
+    names = [own.name for own in calibrator.coefficients()]
+    inner = [own.name for own in calibrator.calibrators_[0].coefficients()]
+    assert names == [f"{animal}: {name}" for animal in ("ant", "bee", "cat") for name in inner]
+
+
+def test_one_vs_rest_asks_for_a_calibrator():
+    """An estimator of scikit-learn, or a class, is none."""
+    probs, y = data_of(3)
+    with pytest.raises(InvalidInput, match=r"must be a calibrator; got a IsotonicRegression"):
+        OneVsRest(IsotonicRegression()).fit(probs, y)
+    with pytest.raises(InvalidInput, match=r"got the class Identity; add parentheses"):
+        OneVsRest(Identity).fit(probs, y)
+    with pytest.raises(InvalidInput, match=r"got a LogisticRegression"):
+        OneVsRest(LogisticRegression()).fit(probs, y)
+
+
+@pytest.mark.parametrize("calibrator", BINARY[:3], ids=repr)
+def test_one_vs_rest_permutes_with_the_classes(calibrator):
+    """The order of the columns does not matter."""
+    probs, y = data_of(4)
+    order = np.array([2, 0, 3, 1])
+    permuted = OneVsRest(calibrator).fit(probs[:, order], order.argsort()[y])
+    expected = OneVsRest(calibrator).fit(probs, y).predict_proba(probs)[:, order]
+    np.testing.assert_allclose(permuted.predict_proba(probs[:, order]), expected, rtol=1e-9)
