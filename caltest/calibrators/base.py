@@ -17,12 +17,14 @@ from caltest.calibrators.inputs import Floats, Inputs
 from caltest.calibrators.output import Output
 from caltest.errors import DegenerateDataWarning
 from caltest.predictions import Predictions
+from caltest.sources import classes_of_table, is_table
 from caltest.validation import (
     as_array,
     check_binary,
     check_calibrator,
     check_columns,
     check_columns_of_fit,
+    check_flag,
     check_labels,
     check_labels_given,
     check_logits,
@@ -143,8 +145,27 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
         """
         self.classes_ = classes
         self.n_features_in_ = data.inputs.m
+        self.notes()
         self._fit(data)
         return self
+
+    def _say(self, text: str) -> None:
+        """Note what the data leave undefined; `fit`, or the calibrator around this, warns of it."""
+        self.__dict__.setdefault("_notes", []).append(text)
+
+    def notes(self) -> list[str]:
+        """Hand over what the last `fit_set` noted, once.
+
+        Warnings are left to the thread that called `fit`: there they point at the line of the user
+        and can name the class or the fold.
+
+        Returns
+        -------
+        list of str
+            Texts of a DegenerateDataWarning.
+        """
+        notes: list[str] = self.__dict__.pop("_notes", [])
+        return notes
 
     def calibrate(self, inputs: Inputs) -> Floats:
         """Map what was checked before.
@@ -194,7 +215,10 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
             If an argument or an option breaks its rule.
         """
         data = self._read_set(X, y, sample_weight)
+        self.notes()
         self._fit(data)
+        for text in self.notes():
+            warnings.warn(text, DegenerateDataWarning, stacklevel=2)
         self._calibration_set = data
         return self
 
@@ -271,7 +295,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
         inputs = self._read_inputs(X, reset=True)
         if self.classes is None:
             check_not_continuous(labels)
-        classes = self._sorted_names(labels, inputs.m) if self.classes is None else self.classes
+        classes = self._names(X, labels, inputs.m) if self.classes is None else self.classes
         codes, self.classes_ = check_labels(labels, inputs.n, inputs.m, classes, name="y")
         weight = None if sample_weight is None else check_weights(sample_weight, inputs.n)
         self._warn_of_one_class(codes, weight)
@@ -282,6 +306,13 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
         self.classes_ = predictions.classes
         self._warn_of_one_class(predictions.labels, predictions.sample_weight)
         return CalibrationSet(inputs, predictions.labels, predictions.sample_weight)
+
+    def _names(self, X: object, y: NDArray[Any], m: int) -> object:
+        """Return the names of columns that are labels, and otherwise the sorted labels."""
+        names = classes_of_table(X, y) if is_table(X) and y.ndim == 1 else None
+        if names is not None and set(y.tolist()) <= set(names):
+            return names
+        return self._sorted_names(y, m)
 
     @staticmethod
     def _sorted_names(y: NDArray[Any], m: int) -> NDArray[Any] | None:
@@ -307,7 +338,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
         if isinstance(X, Predictions):
             check_unused("where X is a Predictions", from_logits=self.from_logits or None)
             X = X.probs
-        from_logits = bool(self.from_logits)
+        from_logits = check_flag(self.from_logits, "from_logits")
         values = self._read_values(X, reset=reset, from_logits=from_logits)
         return Inputs(values, from_logits=from_logits)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -23,7 +22,6 @@ from caltest.calibrators.log_odds import (
     is_interval,
     within_reach,
 )
-from caltest.errors import DegenerateDataWarning
 from caltest.validation import check_choice, check_flag
 
 Events = NDArray[np.bool_]
@@ -148,7 +146,7 @@ class BetaCalibrator(BinaryCalibrator):
         score = features["ab"]
         separated = self._is_separated(face, score, event)
         if separated:
-            _warn("the predictions separate the classes: a and b have no estimates but bounds")
+            self._say("the predictions separate the classes: a and b have no estimates but bounds")
         # A face without a minimum, where there is one, leads to maps that are not admissible.
         if separated or not self._has_none(face, score, event):
             fit = model.fit(targets, separated=separated)
@@ -180,10 +178,10 @@ class BetaCalibrator(BinaryCalibrator):
                 return ("a", "b"), model
         model = self._model(("ab",), features, weight)
         if not model.is_determined:
-            _warn("all predictions are equal: a and b are set to 0", depth=1)
+            self._say("all predictions are equal: a and b are set to 0")
             return (), None
         if self.parameters != "am":
-            _warn("the predictions take too few values to tell a and b apart: a = b", depth=1)
+            self._say("the predictions take too few values to tell a and b apart: a = b")
         return ("ab",), model
 
     def _is_separated(self, face: Face, score: Floats, event: Events) -> bool:
@@ -243,7 +241,3 @@ class BetaCalibrator(BinaryCalibrator):
         if self._has_intercept:
             values["c"] = self.c_
         return [Coefficient(name, v, self.standard_errors_[name]) for name, v in values.items()]
-
-
-def _warn(text: str, depth: int = 0) -> None:
-    warnings.warn(text, DegenerateDataWarning, stacklevel=6 + depth)

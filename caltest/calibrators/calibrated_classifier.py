@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -23,6 +24,7 @@ from caltest.calibrators.inputs import Floats, Inputs
 from caltest.calibrators.one_vs_rest import OneVsRest
 from caltest.calibrators.selection import Fold, folds
 from caltest.calibrators.temperature import TemperatureScaling
+from caltest.errors import DegenerateDataWarning
 from caltest.validation import (
     check_calibrator,
     check_choice,
@@ -162,6 +164,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         else:
             self.estimators_, sets = self._single(estimator, calibrator, data, routed)
         self.calibrators_ = [self._fit_map(calibrator, own) for own in sets]
+        notes = Counter(text for own in self.calibrators_ for text in own.notes())
+        for text, count in notes.items():
+            of = f"{count} of {len(sets)} maps: " if len(sets) > 1 else ""
+            warnings.warn(f"{of}{text}", DegenerateDataWarning, stacklevel=2)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimators_[0], name):
                 setattr(self, name, getattr(self.estimators_[0], name))

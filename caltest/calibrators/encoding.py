@@ -71,8 +71,14 @@ def _calibrator(values: Mapping[str, Any]) -> Any:
     if not {"options", "state"} <= values.keys():
         raise _not_saved(values)
     kind = REGISTRY[check_choice(values["calibrator"], REGISTRY, "calibrator")]
-    calibrator = kind(**{name: decode(value) for name, value in values["options"].items()})
-    for name, value in values["state"].items():
+    options, state = values["options"], values["state"]
+    known = {"classes_", "n_features_in_", "feature_names_in_", *kind._state}  # noqa: SLF001, ours
+    # A state that is not empty is whole: a part of a map must not be applied.
+    whole = known - {"feature_names_in_"} <= set(state) <= known
+    if not set(options) <= set(kind._get_param_names()) or (state and not whole):  # noqa: SLF001
+        raise _not_saved({**options, **state})
+    calibrator = kind(**{name: decode(value) for name, value in options.items()})
+    for name, value in state.items():
         setattr(calibrator, name, decode(value))
     return calibrator
 

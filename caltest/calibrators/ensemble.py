@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -113,6 +114,9 @@ class EnsembleCalibrator(Calibrator):
             n_jobs=check_jobs(self.n_jobs),
         )
         self.calibrators_ = choice.models
+        notes = Counter(text for model in choice.models for text in model.notes())
+        for text, count in notes.items():
+            self._say(f"{count} of {len(choice.models)} folds: {text}")
         self.best_params_ = settings[choice.best]
         self.cv_results_ = _table(settings, choice)
         self.best_score_ = float(self.cv_results_["mean_log_loss"][choice.best])

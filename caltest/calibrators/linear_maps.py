@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,6 @@ from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.inputs import Floats, Inputs
 from caltest.calibrators.logit_rows import logit_rows
 from caltest.calibrators.selection import choose
-from caltest.errors import DegenerateDataWarning
 from caltest.numerics.newton_cg import DENSE, minimise
 from caltest.numerics.parallel import map_threads
 from caltest.numerics.softmax import softmax
@@ -203,7 +201,7 @@ class LinearMap(Calibrator):
         """Return lam and mu as numbers; "auto" are those of normal priors, see the classes."""
         odir = check_choice(self.reg, ("odir", "l2"), "reg") == "odir"
         unit = 0.5 / total  # 1 / (2 n sd^2) with sd = 1
-        auto = (4 * unit * m**3 * (m - 1), unit * m) if odir else (unit * m, unit)
+        auto = (4 * unit * m**3 * (m - 1), unit * m) if odir else (9 * unit * m, unit)
         return auto[0] if lam == "auto" else float(lam), auto[1] if mu == "auto" else float(mu)
 
     def _penalty(self, m: int, lam: float, mu: float) -> Floats:
@@ -228,14 +226,13 @@ class LinearMap(Calibrator):
             gauged[:, :m] *= np.eye(m)
         return gauged
 
-    @staticmethod
-    def _warn_of_separation(codes: Codes, m: int) -> None:
+    def _warn_of_separation(self, codes: Codes, m: int) -> None:
         missing = m - len(np.unique(codes))
         why = "the labels are separated"
         if missing:
             why = "1 class does not occur" if missing == 1 else f"{missing} classes do not occur"
         text = f"{why}: the log loss has no minimum, and weights are where its gradient vanishes"
-        warnings.warn(f"{text}; pass larger lam and mu", DegenerateDataWarning, stacklevel=5)
+        self._say(f"{text}; pass larger lam and mu")
 
     # ---- the fitted map -------------------------------------------------------------------------
 

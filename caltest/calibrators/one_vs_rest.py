@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.inputs import Floats, Inputs
-from caltest.errors import DegenerateDataWarning
 from caltest.numerics.parallel import map_threads
 from caltest.validation import check_jobs, listing
 
@@ -88,6 +86,8 @@ class OneVsRest(Calibrator):
         n_jobs = check_jobs(self.n_jobs)
         if data.inputs.m == 2:
             self.calibrators_: list[Any] = [calibrator.fit_set(data, self.classes_)]
+            for text in calibrator.notes():
+                self._say(text)
             return
         columns = range(data.inputs.m)
         told = _told(data)
@@ -97,12 +97,22 @@ class OneVsRest(Calibrator):
         fitted = map_threads(_fit_against_rest, tasks, n_jobs)
         maps = dict(zip(np.flatnonzero(told).tolist(), fitted, strict=True))
         self.calibrators_ = [maps.get(k) for k in columns]
+        self._pass_on_notes(maps)
 
     def _warn(self, told: NDArray[np.bool_]) -> None:
         if told.any() and not told.all():  # where one class is all there is, `fit` has warned
             names = listing(self.classes_[~told].tolist())
             text = f"no label is {names}: such a class keeps its probability"
-            warnings.warn(text, DegenerateDataWarning, stacklevel=4)
+            self._say(text)
+
+    def _pass_on_notes(self, maps: Mapping[int, Calibrator]) -> None:
+        """Say once what several maps noted, with the names of their classes."""
+        columns: dict[str, list[int]] = {}
+        for k, calibrator in maps.items():
+            for text in calibrator.notes():
+                columns.setdefault(text, []).append(k)
+        for text, found in columns.items():
+            self._say(f"map of {listing(self.classes_[found].tolist())}: {text}")
 
     def maps(self, X: object) -> Floats:
         """Return the maps of the classes before they are normalised.

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from caltest.calibrators import encoding
-from caltest.errors import invalid
+from caltest.errors import invalid, shown
 
 if TYPE_CHECKING:
     from caltest.results import Summary
@@ -135,5 +135,14 @@ class Output(BaseEstimator):
         -------
         Calibrator
             The fitted calibrator.
+
+        Raises
+        ------
+        InvalidInput
+            If the text is no JSON, or not that of such a calibrator.
         """
-        return cls.from_dict(json.loads(text))
+        try:
+            values = json.loads(text)
+        except ValueError as error:
+            raise invalid("text must be JSON", shown(text), "pass what to_json gave") from error
+        return cls.from_dict(values)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -20,7 +19,6 @@ from caltest.calibrators.log_odds import (
     is_increasing,
     within_reach,
 )
-from caltest.errors import DegenerateDataWarning
 from caltest.validation import check_choice, check_flag
 
 SCALES = ("log-odds", "probability")
@@ -119,13 +117,13 @@ class PlattScaling(BinaryCalibrator):
             return fit_constant(targets, weight, intercept=True)
         model = LogOddsModel(score[np.newaxis], weight, intercept=True)
         if not model.is_determined:
-            _warn("all scores are equal: the slope is set to 0")
+            self._say("all scores are equal: the slope is set to 0")
             return fit_constant(targets, weight, intercept=True)
         separated = not self.smooth_targets and (
             is_increasing(score, event) or is_increasing(score, ~event)
         )
         if separated:
-            _warn("the scores separate the classes: the slope has no estimate but a bound")
+            self._say("the scores separate the classes: the slope has no estimate but a bound")
         return model.fit(targets, separated=separated)
 
     def _score(self, inputs: Inputs) -> Floats:
@@ -152,7 +150,3 @@ def _smoothed(event: NDArray[np.bool_], weight: Floats | None) -> Floats:
         others = largest * float((weight[~event] / largest).sum())
     low, high = 1 / (others + 2), 1 - 1 / (events + 2)
     return np.where(event, min(high, 1 - SMALLEST), max(low, SMALLEST))
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, DegenerateDataWarning, stacklevel=6)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -22,7 +21,6 @@ from caltest.calibrators.cumulative_spline import (
     fit_spline,
 )
 from caltest.calibrators.inputs import SMALLEST, Floats, Inputs
-from caltest.errors import DegenerateDataWarning
 from caltest.numerics.interpolation import interpolate
 from caltest.numerics.put_back import put_back_rank, put_back_sum
 from caltest.numerics.ranks import largest_classes
@@ -180,13 +178,27 @@ class SplineCalibrator(Calibrator):
             fit_spline(score, happens, data.weight, options)
             for score, happens in _scores(data.inputs.probs, data.codes, kind, r)
         ]
-        _warn(splines, options.knots, self.classes_.tolist())
+        self._say_what_is_undetermined(splines, options.knots)
         self.knots_ = np.linspace(0.0, 1.0, options.knots)
         self.values_ = np.array([spline.values for spline in splines])
         self.scores_ = [spline.score for spline in splines]
         self.fractiles_ = [spline.fractile for spline in splines]
         self.cumulative_ = [spline.cumulative for spline in splines]
         self.recalibrated_ = [spline.recalibrated for spline in splines]
+
+    def _say_what_is_undetermined(self, splines: Sequence[FittedSpline], knots: int) -> None:
+        several = len(splines) > 1
+        constant = [k for k, spline in enumerate(splines) if spline.cumulative[-1] in {0.0, 1.0}]
+        fewest = min(len(spline.score) for spline in splines)
+        if constant:
+            of = f" of {listing(self.classes_[constant].tolist())}" if several else ""
+            self._say(
+                f"the event{of} never or always happened in the calibration set: its score is kept"
+            )
+        elif fewest < knots:
+            self._say(
+                f"{fewest} distinct scores for {knots} knots: the curve between them is straight"
+            )
 
     def _options(self) -> SplineOptions:
         runout = check_choice(self.runout, RUNOUTS, "runout")
@@ -288,17 +300,3 @@ def _rank_score(ranked: Floats, kind: str, r: int) -> Floats:
     if kind == "within-top":
         return np.asarray(np.minimum(ranked[:, :r].sum(axis=1), 1.0))
     return np.ascontiguousarray(ranked[:, r - 1])
-
-
-def _warn(splines: Sequence[FittedSpline], knots: int, names: Sequence[Any]) -> None:
-    """Say where the data leave the splines undetermined."""
-    several = len(splines) > 1
-    constant = [k for k, spline in enumerate(splines) if spline.cumulative[-1] in {0.0, 1.0}]
-    fewest = min(len(spline.score) for spline in splines)
-    if constant:
-        of = f" of {listing([names[k] for k in constant])}" if several else ""
-        text = f"the event{of} never or always happened in the calibration set: its score is kept"
-        warnings.warn(text, DegenerateDataWarning, stacklevel=4)
-    elif fewest < knots:
-        text = f"{fewest} distinct scores for {knots} knots: the curve between them is straight"
-        warnings.warn(text, DegenerateDataWarning, stacklevel=4)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -12,7 +11,6 @@ import numpy as np
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.inputs import Floats, Inputs
 from caltest.calibrators.logit_rows import logit_rows
-from caltest.errors import DegenerateDataWarning
 from caltest.numerics.softmax import softmax
 from caltest.numerics.temperature import inverse_temperature
 
@@ -83,16 +81,18 @@ class TemperatureScaling(Calibrator):
             self.temperature_stderr_ = self.temperature_**2 / information
         elif inside or (rows.logits == rows.logits[:, :1]).all():
             self.temperature_ = 1.0
-            _warn("each row predicts the uniform distribution: any temperature fits, T = 1 is kept")
+            self._say(
+                "each row predicts the uniform distribution: any temperature fits, T = 1 is kept"
+            )
         elif beta == bounds[0]:
             self.temperature_ = LARGEST_TEMPERATURE
-            _warn(
+            self._say(
                 "the labels have lower logits than other classes on average: the log loss is least "
                 f"where predictions are uniform, and T = {LARGEST_TEMPERATURE:g}"
             )
         else:
             self.temperature_ = SMALLEST_TEMPERATURE
-            _warn(
+            self._say(
                 "each label is the most probable class of its row: the log loss is least where "
                 f"predictions are certain, and T = {SMALLEST_TEMPERATURE:g}"
             )
@@ -108,7 +108,3 @@ class TemperatureScaling(Calibrator):
 
     def coefficients(self) -> Sequence[Coefficient]:
         return (Coefficient("temperature", self.temperature_, self.temperature_stderr_),)
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, DegenerateDataWarning, stacklevel=4)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -11,7 +10,6 @@ import numpy as np
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.inputs import SMALLEST, Floats, Inputs
 from caltest.calibrators.logit_rows import LogitRows, logit_rows
-from caltest.errors import DegenerateDataWarning
 from caltest.numerics.softmax import softmax
 from caltest.numerics.temperature import inverse_temperature
 from caltest.numerics.vector_scaling import Optimum, minimize, variances
@@ -110,7 +108,7 @@ class VectorScaling(Calibrator):
                 return optimum
         remedy = f"weights are drawn to 1 and biases to 0 with strength {RIDGE:g}"
         text = f"the likelihood has no single maximum, since {reason}: {remedy}"
-        warnings.warn(text, DegenerateDataWarning, stacklevel=4)
+        self._say(text)
         return None
 
     def _calibrate(self, inputs: Inputs) -> Floats:

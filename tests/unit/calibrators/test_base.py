@@ -231,3 +231,41 @@ def test_saved_map_belongs_to_its_class():
     with pytest.raises(InvalidInput, match=r"values must be those of a TemperatureScaling"):
         TemperatureScaling.from_dict(values)
     assert isinstance(Calibrator.from_dict(values), Identity)
+
+
+@pytest.mark.parametrize("prefix", ["", "p_"])
+def test_columns_of_a_table_name_the_classes(prefix):
+    """In their order, which need not be sorted, where the labels are among them."""
+    probs = np.random.default_rng(0).dirichlet([1, 1, 1], 60)
+    names = np.array(["dog", "emu", "cat"])
+    table = pd.DataFrame(probs, columns=[prefix + name for name in names])
+    calibrator = TemperatureScaling().fit(table, names[np.arange(60) % 3])
+    assert calibrator.classes_.tolist() == names.tolist()
+    other = TemperatureScaling().fit(table, np.array(["x", "y", "z"])[np.arange(60) % 3])
+    assert other.classes_.tolist() == ["x", "y", "z"]
+
+
+@pytest.mark.parametrize(
+    ("part", "name"), [("options", "size"), ("state", "predict"), ("state", None)]
+)
+def test_map_that_was_changed_is_refused(part, name):
+    """An option or an attribute that it has not, or one that is missing."""
+    values = TemperatureScaling().fit([0.1, 0.4, 0.8], [0, 1, 1]).to_dict()
+    if name is None:
+        del values[part]["temperature_"]
+    else:
+        values[part][name] = 1
+    with pytest.raises(InvalidInput, match="values must be those of to_dict"):
+        TemperatureScaling.from_dict(values)
+
+
+def test_from_logits_is_true_or_false():
+    """The word "no" does not count as true."""
+    with pytest.raises(InvalidInput, match="from_logits must be True or False; got 'no'"):
+        TemperatureScaling(from_logits="no").fit([0.1, 0.9], [0, 1])
+
+
+def test_text_that_is_no_json_is_refused():
+    """What `from_json` cannot read is named."""
+    with pytest.raises(InvalidInput, match="text must be JSON; got '{'; pass what to_json gave"):
+        Identity.from_json("{")

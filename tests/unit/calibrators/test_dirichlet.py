@@ -80,7 +80,7 @@ def test_auto_penalties_are_those_of_normal_priors():
     assert fitted.lam_ == pytest.approx(2 * 27 * 2 / 300)
     assert fitted.mu_ == pytest.approx(3 / 600)
     l2 = DirichletCalibrator(reg="l2").fit(*sample())
-    assert (l2.lam_, l2.mu_) == pytest.approx((3 / 600, 1 / 600))
+    assert (l2.lam_, l2.mu_) == pytest.approx((27 / 600, 1 / 600))
 
 
 def test_sequences_are_compared_by_cross_validation():

@@ -19,6 +19,7 @@ from caltest.calibrators import (
     PlattScaling,
     TemperatureScaling,
 )
+from caltest.errors import DegenerateDataWarning
 
 GRID = {"lam": [1e-3, 1e-1, 10.0]}
 
@@ -133,3 +134,11 @@ def test_bad_grid_is_refused(case, data):
     grid, message = BAD[case]
     with pytest.raises(InvalidInput, match=message):
         EnsembleCalibrator(MatrixScaling(), param_grid=grid).fit(*data)
+
+
+def test_ensemble_warns_once_for_all_folds():
+    """At the line that calls fit."""
+    probs = np.random.default_rng(0).dirichlet([1, 1, 1], 60)
+    with pytest.warns(DegenerateDataWarning, match=r"5 of 5 folds: each label") as caught:
+        EnsembleCalibrator(TemperatureScaling()).fit(probs, probs.argmax(axis=1))
+    assert [warning.filename for warning in caught] == [__file__]

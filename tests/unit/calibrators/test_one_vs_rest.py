@@ -159,3 +159,13 @@ def test_one_vs_rest_permutes_with_the_classes(calibrator):
     permuted = OneVsRest(calibrator).fit(probs[:, order], order.argsort()[y])
     expected = OneVsRest(calibrator).fit(probs, y).predict_proba(probs)[:, order]
     np.testing.assert_allclose(permuted.predict_proba(probs[:, order]), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_one_vs_rest_warns_with_the_names_of_classes(n_jobs):
+    """Once for all maps, at the line that calls fit, from threads too."""
+    probs = np.random.default_rng(0).dirichlet([1, 1, 1], 60)
+    names = np.array(["cat", "dog", "emu"])[np.where(probs[:, 0] > 0.5, 0, 1 + np.arange(60) % 2)]
+    with pytest.warns(DegenerateDataWarning, match=r"map of 'cat': the scores separate") as caught:
+        OneVsRest(PlattScaling(), n_jobs=n_jobs).fit(probs, names)
+    assert [warning.filename for warning in caught] == [__file__]
