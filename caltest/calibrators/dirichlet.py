@@ -35,8 +35,8 @@ class DirichletCalibrator(LinearMap):
         Penalty of W, at least 0. "auto" is that of independent normal priors: with "odir" of
         standard deviation 1/2m for the off-diagonal weights, lam = 2 m^3 (m - 1) / n; with "l2" of
         1/(3 sqrt(m)) for all, lam = 9m / 2n; n is the sum of the sample weights. Of a sequence, the
-        value with the least log loss in cross-validation is taken, and fitted to all data. (The
-        paper averages the maps of the folds: `EnsembleCalibrator` with `param_grid` does.)
+        value with the least log loss in cross-validation is taken, and fitted to all data. The
+        paper averages the maps of the folds, as `EnsembleCalibrator` with `param_grid` does.
     mu : "auto", float or sequence of float, optional
         Penalty of b, at least 0; by default lam. "auto" is that of a normal prior of standard
         deviation 1: m / 2n with "odir", 1 / 2n with "l2". Of two sequences all pairs are compared.
