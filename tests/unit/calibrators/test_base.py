@@ -267,5 +267,5 @@ def test_from_logits_is_true_or_false():
 
 def test_text_that_is_no_json_is_refused():
     """What `from_json` cannot read is named."""
-    with pytest.raises(InvalidInput, match="text must be JSON; got .*; pass what to_json gave"):
+    with pytest.raises(InvalidInput, match=r"text must be JSON; got .*; pass what to_json gave"):
         Identity.from_json("{")
