@@ -4,7 +4,7 @@ A check returns what it checked, converted and read-only, or raises `InvalidInpu
 three parts: the argument and its rule, the value and its place, the remedy. Rows count from 0.
 """
 
-from caltest.validation.arrays import as_array, as_numbers, read_only
+from caltest.validation.arrays import as_array, as_numbers, check_column, read_only
 from caltest.validation.binning import (
     check_distance,
     check_distances,
@@ -38,7 +38,7 @@ from caltest.validation.kernels import (
     check_order,
     check_psd,
 )
-from caltest.validation.labels import check_class, check_labels, listing
+from caltest.validation.labels import check_class, check_classes, check_labels, listing
 from caltest.validation.lenses import (
     check_callable,
     check_classes_of_groups,
@@ -81,8 +81,10 @@ __all__ = [
     "check_callable",
     "check_choice",
     "check_class",
+    "check_classes",
     "check_classes_of_groups",
     "check_column_per_class",
+    "check_column",
     "check_columns",
     "check_columns_of_fit",
     "check_count",
