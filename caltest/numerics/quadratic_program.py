@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear, nnls
 
 Floats = NDArray[np.float64]
 Cuts = tuple[Floats, Floats]
@@ -60,7 +60,7 @@ def _shortest(B: Floats, e: Floats) -> Floats:
     """Return the shortest z under B z >= e; on the active constraints to the last digits."""
     E = np.vstack([B.T, e])
     target = np.append(np.zeros(B.shape[1]), 1.0)
-    multiplier, _ = nnls(E, target, maxiter=PASSES * len(e))
+    multiplier = _least_squares(E, target)
     residual = target - E @ multiplier
     z: Floats = -residual[:-1] / residual[-1]
     active = multiplier > 0
@@ -68,3 +68,12 @@ def _shortest(B: Floats, e: Floats) -> Floats:
     feasible = np.all(B @ polished - e >= -TOLERANCE)
     near = np.all(np.abs(polished - z) <= np.sqrt(TOLERANCE))
     return polished if feasible and near else z
+
+
+def _least_squares(E: Floats, target: Floats) -> Floats:
+    """Return the x >= 0 with the least |E x - target|."""
+    try:
+        x: Floats = nnls(E, target, maxiter=PASSES * E.shape[1])[0]
+    except RuntimeError:  # SciPy 1.12 to 1.15 may cycle among constraints that nearly agree
+        x = lsq_linear(E, target, bounds=(0.0, np.inf), method="bvls", tol=1e-15)["x"]
+    return x
