@@ -73,7 +73,7 @@ def _shortest(B: Floats, e: Floats) -> Floats:
 def _least_squares(E: Floats, target: Floats) -> Floats:
     """Return the x >= 0 with the least |E x - target|."""
     try:
-        x: Floats = nnls(E, target, maxiter=PASSES * E.shape[1])[0]
+        x = nnls(E, target, maxiter=PASSES * E.shape[1])[0]
     except RuntimeError:  # SciPy 1.12 to 1.15 may cycle among constraints that nearly agree
         x = lsq_linear(E, target, bounds=(0.0, np.inf), method="bvls", tol=1e-15)["x"]
-    return x
+    return np.asarray(x, dtype=np.float64)
