@@ -64,7 +64,7 @@ def _shortest(B: Floats, e: Floats) -> Floats:
     residual = target - E @ multiplier
     z: Floats = -residual[:-1] / residual[-1]
     active = multiplier > 0
-    polished: Floats = np.linalg.lstsq(B[active], e[active], rcond=None)[0]
+    polished = np.linalg.lstsq(B[active], e[active], rcond=None)[0].astype(np.float64)
     feasible = np.all(B @ polished - e >= -TOLERANCE)
     near = np.all(np.abs(polished - z) <= np.sqrt(TOLERANCE))
     return polished if feasible and near else z
@@ -73,7 +73,8 @@ def _shortest(B: Floats, e: Floats) -> Floats:
 def _least_squares(E: Floats, target: Floats) -> Floats:
     """Return the x >= 0 with the least |E x - target|."""
     try:
-        x = nnls(E, target, maxiter=PASSES * E.shape[1])[0]
+        x: Floats = nnls(E, target, maxiter=PASSES * E.shape[1])[0]
     except RuntimeError:  # SciPy 1.12 to 1.15 may cycle among constraints that nearly agree
-        x = lsq_linear(E, target, bounds=(0.0, np.inf), method="bvls", tol=1e-15)["x"]
-    return np.asarray(x, dtype=np.float64)
+        found = lsq_linear(E, target, bounds=(0.0, np.inf), method="bvls", tol=1e-15)
+        x = np.asarray(found.x, dtype=np.float64)
+    return x
