@@ -11,7 +11,7 @@ from caltest._version import __version__
 from caltest.errors import DegenerateDataWarning, InvalidInput, NotApplicable
 
 if TYPE_CHECKING:
-    from caltest import calibrators, htests, kernels, lenses, measures, nulls
+    from caltest import calibrators, classifiers, htests, kernels, lenses, measures, nulls
     from caltest import datasets as datasets
     from caltest.htests import test_calibration
     from caltest.predictions import Predictions
@@ -26,6 +26,7 @@ __all__ = [
     "Predictions",
     "__version__",
     "calibrators",
+    "classifiers",
     "datasets",
     "htests",
     "kernels",
@@ -36,7 +37,16 @@ __all__ = [
 ]
 
 # Loaded at first use: numba and SciPy would triple the time of `import caltest`.
-_MODULES = ("calibrators", "datasets", "htests", "kernels", "lenses", "measures", "nulls")
+_MODULES = (
+    "calibrators",
+    "classifiers",
+    "datasets",
+    "htests",
+    "kernels",
+    "lenses",
+    "measures",
+    "nulls",
+)
 _NAMES = {
     "HTest": "caltest.results",
     "HTestTable": "caltest.results",

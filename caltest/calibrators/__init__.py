@@ -7,6 +7,7 @@ from caltest.calibrators.calibrated_classifier import CalibratedClassifier
 from caltest.calibrators.dirichlet import DirichletCalibrator
 from caltest.calibrators.enir import ENIR
 from caltest.calibrators.ensemble import EnsembleCalibrator
+from caltest.calibrators.gp import GPCalibrator
 from caltest.calibrators.histogram import HistogramBinning
 from caltest.calibrators.identity import Identity
 from caltest.calibrators.isotonic import IsotonicCalibrator
@@ -29,6 +30,7 @@ __all__ = [
     "Calibrator",
     "DirichletCalibrator",
     "EnsembleCalibrator",
+    "GPCalibrator",
     "HistogramBinning",
     "Identity",
     "IsotonicCalibrator",

@@ -8,6 +8,7 @@ from caltest.calibrators.beta import BetaCalibrator
 from caltest.calibrators.dirichlet import DirichletCalibrator
 from caltest.calibrators.enir import ENIR
 from caltest.calibrators.ensemble import EnsembleCalibrator
+from caltest.calibrators.gp import GPCalibrator
 from caltest.calibrators.histogram import HistogramBinning
 from caltest.calibrators.identity import Identity
 from caltest.calibrators.isotonic import IsotonicCalibrator
@@ -28,6 +29,7 @@ REGISTRY: dict[str, type[Calibrator]] = {
         MatrixScaling,
         DirichletCalibrator,
         SplineCalibrator,
+        GPCalibrator,
         PlattScaling,
         BetaCalibrator,
         IsotonicCalibrator,

@@ -1,6 +1,7 @@
 """Threads over blocks: every hot loop releases the interpreter lock."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any, TypeVar
 
@@ -34,3 +35,9 @@ def map_threads(
 def _controller() -> ThreadpoolController:
     """Look for the BLAS libraries once: it takes a millisecond."""
     return ThreadpoolController()
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Hold BLAS to one thread, around many small products outside of `map_threads`."""
+    limit: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
+    return limit

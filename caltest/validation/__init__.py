@@ -70,6 +70,7 @@ from caltest.validation.probs import (
     check_not_swapped,
     check_probs,
 )
+from caltest.validation.processes import check_interval, check_scores
 from caltest.validation.splines import check_fractiles, check_spline_class, check_spline_mode
 
 __all__ = [
@@ -102,6 +103,7 @@ __all__ = [
     "check_instance",
     "check_instances",
     "check_integer",
+    "check_interval",
     "check_jobs",
     "check_labels",
     "check_labels_given",
@@ -127,6 +129,7 @@ __all__ = [
     "check_rank",
     "check_response",
     "check_rows",
+    "check_scores",
     "check_seed",
     "check_separator",
     "check_several_classes",

@@ -1,0 +1,341 @@
+"""What the classifiers share: labels, features, the optimiser, the print."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+
+from caltest.errors import invalid, shown
+from caltest.numerics.parallel import one_blas_thread
+from caltest.numerics.softmax_normal import normal_samples, quantiles, softmax, softmax_means
+from caltest.render import Sheet, number
+from caltest.results import Summary
+from caltest.validation import (
+    check_choice,
+    check_integer,
+    check_jobs,
+    check_level,
+    check_not_empty,
+    check_positive,
+)
+
+if TYPE_CHECKING:
+    from caltest.numerics.rbf import KernelGradient
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+Objective = Callable[[Floats], tuple[float, Floats]]
+
+PLACEMENTS = ("k-means", "random")
+REACH = float(np.log(1e5))  # a kernel parameter stays within this factor of where it starts
+LARGEST = 1e150  # feature; the squares of larger ones overflow
+LISTED = 6  # length scales that the summary lists
+PRECISION = 1e-7  # of the bound per row, where the optimisation of the kernel ends
+
+
+class KernelClassifier(ClassifierMixin, BaseEstimator, ABC):
+    """A classifier with an RBF kernel.
+
+    Subclasses check their options and fit in `_fit`, and give probabilities in `_probabilities`.
+    """
+
+    title: ClassVar[str]
+    random_state: Any
+
+    @abstractmethod
+    def _fit(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> None:
+        """Check the options and set the attributes that end with an underscore."""
+
+    @abstractmethod
+    def _probabilities(self, X: Floats) -> Floats:
+        """Return the probabilities of the classes, (n, K)."""
+
+    @abstractmethod
+    def _facts(self) -> dict[str, object]:
+        """Return kernel, hyper-parameters and criterion of the fit, for the summary."""
+
+    def fit(self, X: object, y: object) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+            Features of similar scale, such as those that scikit-learn's StandardScaler gives.
+        y : array_like of shape (n,)
+            Labels of at least two classes.
+
+        Returns
+        -------
+        KernelClassifier
+            The classifier itself.
+
+        Raises
+        ------
+        ValueError
+            If the features or labels break scikit-learn's rules, a feature is beyond 1e150, or an
+            option breaks its own rule.
+        """
+        values, labels = validate_data(self, X, y, dtype=np.float64)
+        _check_size(values)
+        check_classification_targets(labels)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise invalid(
+                "y must have at least two classes", "one class", "pass labels of two or more"
+            )
+        start = time.perf_counter()
+        # n_jobs gives the threads: those of BLAS wait for each other on a busy machine.
+        with one_blas_thread():
+            self._fit(values, codes.astype(np.int64), check_random_state(self.random_state))
+        self.n_samples_fit_ = len(values)
+        self.fit_time_ = time.perf_counter() - start
+        return self
+
+    def predict_proba(self, X: object) -> Floats:
+        """Return the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+            Features.
+
+        Returns
+        -------
+        (n, K) array
+            Rows sum to 1.
+        """
+        values = self._features(X)
+        with one_blas_thread():
+            return self._probabilities(values)
+
+    def predict(self, X: object) -> NDArray[Any]:
+        """Return the most probable class.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+            Features.
+
+        Returns
+        -------
+        (n,) array
+            Labels.
+        """
+        probs = self.predict_proba(X)
+        names: NDArray[Any] = self.classes_[probs.argmax(axis=1)]
+        return names
+
+    def summary(self) -> Summary:
+        """Return kernel, hyper-parameters, bound, sizes and time of the fit, for printing.
+
+        Returns
+        -------
+        Summary
+            It prints as text, Markdown, HTML and LaTeX.
+        """
+        check_is_fitted(self)
+        facts = {
+            "classifier": " ".join(repr(self).split()),
+            "classes (K)": len(self.classes_),
+            "observations (n)": self.n_samples_fit_,
+            "features (d)": self.n_features_in_,
+            **self._facts(),
+            "time of the fit": f"{self.fit_time_:.3g} s",
+        }
+        lines = tuple((name, number(value)) for name, value in facts.items())
+        return Summary(Sheet(title=self.title, facts=lines, listing=True))
+
+    def _features(self, X: object) -> Floats:
+        check_is_fitted(self)
+        values: Floats = validate_data(self, X, dtype=np.float64, reset=False)
+        _check_size(values)
+        return values
+
+
+class GPClassifier(KernelClassifier):
+    """A classifier with K latent Gaussian processes that share a kernel.
+
+    Subclasses give mean and variance of the latent functions in `_latent`. The probabilities are
+    the mean of their softmax, unless a subclass says otherwise.
+    """
+
+    bound_name: ClassVar[str] = "bound of the log marginal likelihood"  # with inducing points
+    n_inducing: int | None
+    inducing: str
+    ard: bool
+    inducing_points_: Any  # an array, or None where the posterior is exact
+    max_iter: int
+    n_samples: int
+    n_jobs: int | None
+    verbose: bool
+
+    @abstractmethod
+    def _latent(self, X: Floats) -> tuple[Floats, Floats]:
+        """Return the posterior mean and variance of the latent functions, each (n, K)."""
+
+    def predict_latent(self, X: object) -> tuple[Floats, Floats]:
+        """Return mean and variance of the latent functions.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+            Features.
+
+        Returns
+        -------
+        mean : (n, K) array
+            Means of the normal posterior of the latent functions.
+        variance : (n, K) array
+            Their variances, without noise.
+        """
+        values = self._features(X)
+        with one_blas_thread():
+            return self._latent(values)
+
+    def predict_proba_interval(self, X: object, *, level: float = 0.95) -> Floats:
+        """Return where the probabilities lie with probability `level` under the posterior.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+            Features.
+        level : float, default 0.95
+            In (0, 1).
+
+        Returns
+        -------
+        (n, K, 2) array
+            The quantiles (1 - level) / 2 and (1 + level) / 2 for each class.
+        """
+        tail = (1 - check_level(level)) / 2
+        values = self._features(X)
+        with one_blas_thread():
+            return self._quantiles(values, np.array([tail, 1 - tail]))
+
+    def _probabilities(self, X: Floats) -> Floats:
+        mean, variance = self._latent(X)
+        return softmax_means(mean, np.sqrt(variance), self._points(), self.n_jobs)
+
+    def _quantiles(self, X: Floats, levels: Floats) -> Floats:
+        mean, variance = self._latent(X)
+        points, deviation = self._points(), np.sqrt(variance)
+        return quantiles(self._of_latent, mean, deviation, points, levels, self.n_jobs)
+
+    def _of_latent(self, f: Floats) -> Floats:
+        """Return the probabilities that go with latent values, (..., K)."""
+        return softmax(f)
+
+    def _points(self) -> Floats:
+        # A seed of its own: predicting twice gives the same, and does not advance random_state.
+        return normal_samples(self.n_samples, len(self.classes_), np.random.default_rng(0))
+
+    def _check_options(self) -> None:
+        check_choice(self.inducing, PLACEMENTS, "inducing")
+        if self.n_inducing is not None:
+            check_integer(self.n_inducing, "n_inducing")
+        check_integer(self.max_iter, "max_iter")
+        check_integer(self.n_samples, "n_samples")
+        check_jobs(self.n_jobs)
+
+    # ---- the fit of the kernel ------------------------------------------------------------------
+
+    def _start(self, X: Floats, variance: float) -> Floats:
+        """Return log variance and log length scales to start from, those of the authors' code."""
+        return np.log([variance, *[scale_of(X)] * (X.shape[1] if self.ard else 1)])
+
+    def _slope(self, gradient: KernelGradient) -> Floats:
+        """Return the derivatives by log variance and log length scales."""
+        scales = gradient.log_scales if self.ard else gradient.log_scales.sum(keepdims=True)
+        return np.concatenate([[gradient.log_variance], scales])
+
+    def _maximise(self, objective: Objective, start: Floats, n: int) -> tuple[Floats, float]:
+        """Maximise a sum over n rows by L-BFGS within bounds; print each step if `verbose`."""
+        steps, last, name = 0, 0.0, self._name_of_bound()
+
+        def negative(theta: Floats) -> tuple[float, Floats]:
+            nonlocal last
+            last, gradient = objective(theta)
+            return -last / n, -gradient / n
+
+        def report(_: Floats) -> None:
+            nonlocal steps
+            steps += 1
+            if self.verbose:
+                line = f"{type(self).__name__}: step {steps}, {name} {last:.8g}"
+                print(line, flush=True)  # noqa: T201 - asked for
+
+        bounds = [(x - REACH, x + REACH) for x in start]
+        done = minimize(
+            negative,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"maxiter": self.max_iter, "ftol": PRECISION, "gtol": PRECISION},
+            callback=report,
+        )
+        self.n_iter_ = int(done.nit)
+        return done.x, float(-done.fun * n)
+
+    def _facts(self) -> dict[str, object]:
+        points = self.inducing_points_
+        limit = ", all that max_iter allows" if self.n_iter_ >= self.max_iter else ""
+        return {
+            "inducing points (M)": "none, exact" if points is None else len(points),
+            "kernel": "RBF" + (", one length scale per feature" if self.ard else ""),
+            "variance": self.variance_,
+            "length scale": _listed(self.length_scale_),
+            **self._more_facts(),
+            self._name_of_bound(): self.bound_,
+            "steps": f"{self.n_iter_}{limit}",
+        }
+
+    def _name_of_bound(self) -> str:
+        """Return what is maximised; `inducing_points_` is set."""
+        exact = self.inducing_points_ is None
+        return "log marginal likelihood" if exact else self.bound_name
+
+    def _more_facts(self) -> dict[str, object]:
+        """Return what else the summary shows."""
+        return {}
+
+
+def scale_of(X: Floats) -> float:
+    """Return the mean deviation of the features times the root of their number.
+
+    It is 1 where all features are constant: what rounding leaves is no deviation.
+    """
+    rounding = 8 * np.finfo(np.float64).eps * np.abs(X).max(axis=0)
+    deviations = np.std(X, axis=0)
+    scale = float(np.mean(np.where(deviations > rounding, deviations, 0)) * np.sqrt(X.shape[1]))
+    return scale if scale > 1 / LARGEST else 1.0
+
+
+def grid_of(values: object, name: str) -> list[float]:
+    """Return the positive numbers of an option that takes one or several."""
+    grid: list[object] = np.atleast_1d(np.asarray(values, dtype=object)).tolist()
+    return [check_positive(value, name) for value in check_not_empty(grid, name)]
+
+
+def _check_size(X: Floats) -> None:
+    beyond = np.abs(X).max(axis=1) > LARGEST
+    if beyond.any():
+        row = int(beyond.argmax())
+        got = f"{shown(float(np.abs(X[row]).max()))} at row {row}"
+        raise invalid(f"features must lie within {LARGEST:g} of 0", got, "pass them scaled")
+
+
+def _listed(scales: Floats) -> str:
+    if len(scales) <= LISTED:
+        return ", ".join(number(float(scale)) for scale in scales)
+    low, high = number(float(scales.min())), number(float(scales.max()))
+    return f"{low} to {high}, of {len(scales)} features"

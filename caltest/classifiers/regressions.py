@@ -1,0 +1,177 @@
+"""K Gaussian-process regressions with one kernel, exact or with inducing points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from caltest.numerics.collapsed_bound import (
+    Evidence,
+    RowsByClass,
+    bound_and_gradient,
+    posterior,
+    rows_by_class,
+)
+from caltest.numerics.dirichlet_gp import Targets
+from caltest.numerics.exact_gp import evidence_and_gradient, exact_posterior
+from caltest.numerics.parallel import map_threads
+from caltest.numerics.rbf import rbf
+
+Floats = NDArray[np.float64]
+
+CHUNK = 2**20  # entries of the kernel in a block of a prediction
+MOST_EXACT = 1000  # rows up to which the posterior is exact unless inducing points are asked for
+INDUCING = 500
+HELD = 2**24  # entries of the K matrices that a posterior holds; both are less for many classes
+
+
+class Latent(Protocol):
+    """The posterior of the latent functions."""
+
+    def __call__(self, X: Floats) -> tuple[Floats, Floats]:
+        """Return mean and variance, each (n, K), before the prior mean is added."""
+
+
+class Regressions(Protocol):
+    """Regressions bound to data; what remains are the targets and the kernel."""
+
+    def evidence(self, targets: Targets, variance: float, scales: Floats) -> Evidence:
+        """Return the log marginal likelihood, or its bound, and the gradient."""
+
+    def posterior(self, targets: Targets, variance: float, scales: Floats) -> Latent:
+        """Return the posterior."""
+
+
+def regressions(
+    X: Floats, codes: NDArray[np.int64], K: int, Z: Floats | None, n_jobs: int | None
+) -> Regressions:
+    """Return the exact regressions or, given inducing points Z, the sparse ones."""
+    if Z is None:
+        return ExactRegressions(X, codes, n_jobs)
+    return SparseRegressions(rows_by_class(X, codes, K), Z, n_jobs)
+
+
+def size_of(n_inducing: int | None, n: int, K: int) -> int | None:
+    """Return the number of inducing points, or None for the exact posterior.
+
+    With all rows inducing the bound is the exact log marginal likelihood.
+    """
+    if n_inducing is None:
+        most = int((HELD / K) ** 0.5)
+        return None if n <= min(MOST_EXACT, most) else min(INDUCING, most)
+    return n_inducing if n_inducing < n else None
+
+
+@dataclass(frozen=True)
+class SparseRegressions:
+    """Titsias' collapsed bound, with inducing points Z."""
+
+    rows: RowsByClass
+    Z: Floats
+    n_jobs: int | None
+
+    def evidence(self, targets: Targets, variance: float, scales: Floats) -> Evidence:
+        """Return the bound and its gradient."""
+        return bound_and_gradient(self.rows, targets, self.Z, variance, scales, n_jobs=self.n_jobs)
+
+    def posterior(self, targets: Targets, variance: float, scales: Floats) -> Latent:
+        """Return the posterior given the inducing variables."""
+        _, found = posterior(self.rows, targets, self.Z, variance, scales, n_jobs=self.n_jobs)
+        return SparseLatent(self.Z, variance, scales, found.L, found.roots, found.means)
+
+
+@dataclass(frozen=True)
+class SparseLatent:
+    """Posterior through M inducing points; see `numerics.collapsed_bound.Posterior`."""
+
+    Z: Floats
+    variance: float
+    scales: Floats
+    L: Floats
+    roots: Floats
+    means: Floats
+
+    def __call__(self, X: Floats) -> tuple[Floats, Floats]:
+        """Return mean and variance, each (n, K)."""
+        return in_parts(self._part, X, len(self.Z))
+
+    def _part(self, X: Floats) -> tuple[Floats, Floats]:
+        kernel = rbf(self.Z, X, self.variance, self.scales)
+        whitened = solve_triangular(self.L, kernel, lower=True, check_finite=False)
+        unexplained = self.variance - np.einsum("ji,ji->i", whitened, whitened)
+        variance = np.empty((len(X), self.means.shape[1]))
+        for k, root in enumerate(self.roots):
+            half = solve_triangular(root, whitened, lower=True, check_finite=False)
+            # With one root for all, the one assignment serves all classes.
+            variance[:, k:] = (unexplained + np.einsum("ji,ji->i", half, half))[:, None]
+        return whitened.T @ self.means, np.maximum(variance, 0)
+
+
+@dataclass(frozen=True)
+class ExactRegressions:
+    """The exact log marginal likelihood, for n up to a few thousands."""
+
+    X: Floats
+    codes: NDArray[np.int64]
+    n_jobs: int | None
+
+    def evidence(self, targets: Targets, variance: float, scales: Floats) -> Evidence:
+        """Return the log marginal likelihood and its gradient."""
+        return evidence_and_gradient(
+            self.X,
+            len(targets.on),
+            lambda k: targets.of(k, self.codes),
+            variance,
+            scales,
+            same_noise=targets.same_noise,
+            n_jobs=self.n_jobs,
+        )
+
+    def posterior(self, targets: Targets, variance: float, scales: Floats) -> Latent:
+        """Return the posterior."""
+        _, found = exact_posterior(
+            self.X,
+            len(targets.on),
+            lambda k: targets.of(k, self.codes),
+            variance,
+            scales,
+            same_noise=targets.same_noise,
+            n_jobs=self.n_jobs,
+        )
+        return ExactLatent(self.X, variance, scales, found.roots, found.weights)
+
+
+@dataclass(frozen=True)
+class ExactLatent:
+    """Posterior through all n rows; see `numerics.exact_gp.ExactPosterior`."""
+
+    X: Floats
+    variance: float
+    scales: Floats
+    roots: Floats
+    weights: Floats
+
+    def __call__(self, X: Floats) -> tuple[Floats, Floats]:
+        """Return mean and variance, each (n, K)."""
+        return in_parts(self._part, X, len(self.X))
+
+    def _part(self, X: Floats) -> tuple[Floats, Floats]:
+        kernel = rbf(self.X, X, self.variance, self.scales)
+        variance = np.empty((len(X), self.weights.shape[1]))
+        for k, root in enumerate(self.roots):
+            half = solve_triangular(root, kernel, lower=True, check_finite=False)
+            variance[:, k:] = (self.variance - np.einsum("ji,ji->i", half, half))[:, None]
+        return kernel.T @ self.weights, np.maximum(variance, 0)
+
+
+def in_parts(latent: Latent, X: Floats, M: int) -> tuple[Floats, Floats]:
+    """Compute the posterior for some rows at a time."""
+    size = max(1, CHUNK // M)
+    tasks = [(X[start : start + size],) for start in range(0, len(X), size)]
+    parts = list(map_threads(latent, tasks, None))
+    mean, variance = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return mean, variance

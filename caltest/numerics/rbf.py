@@ -1,0 +1,89 @@
+"""The squared exponential (RBF) kernel in several dimensions, and sums of its derivatives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def rbf(X: Floats, Z: Floats, variance: float, scales: Floats) -> Floats:
+    """Return k(x, z) = variance exp(-1/2 sum_d (x_d - z_d)^2 / scales_d^2).
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Inputs.
+    Z : (M, d) array
+        Inputs.
+    variance : float
+        Positive.
+    scales : (d,) or (1,) array
+        Length scales, positive.
+
+    Returns
+    -------
+    (n, M) array
+        The kernel matrix.
+    """
+    # About a centre: squares of what lies far from 0 would leave rounding errors.
+    centre = Z.mean(axis=0)
+    A, B = (X - centre) / scales, (Z - centre) / scales
+    K: Floats = A @ B.T
+    K *= 2
+    K -= np.einsum("id,id->i", A, A)[:, None]
+    K -= np.einsum("id,id->i", B, B)
+    np.minimum(K, 0, out=K)  # rounding may make a distance of 0 negative
+    K *= 0.5
+    np.exp(K, out=K)
+    K *= variance
+    return K
+
+
+@dataclass
+class KernelGradient:
+    """The derivative of a function of k(X, Z), summed over the parts of X.
+
+    Attributes
+    ----------
+    log_variance : float
+    log_scales : (d,) array
+        One per dimension; a kernel with one length scale takes their sum.
+    Z : (M, d) array
+    """
+
+    log_variance: float
+    log_scales: Floats
+    Z: Floats
+
+    def add(self, W: Floats, X: Floats, Z: Floats, scales: Floats) -> None:
+        """Add the part of some rows of X; W = (df/dK) * K, elementwise, (n, M)."""
+        centre = Z.mean(axis=0)
+        X, Z = X - centre, Z - centre
+        rows, columns = W.sum(axis=1), W.sum(axis=0)
+        products = W.T @ X
+        self.log_variance += float(rows.sum())
+        squares = rows @ X**2 - 2 * np.einsum("jd,jd->d", products, Z) + columns @ Z**2
+        self.log_scales += squares / scales**2
+        self.Z += (products - columns[:, None] * Z) / scales**2
+
+    def add_inner(self, W: Floats, Z: Floats, scales: Floats) -> None:
+        """Add k(Z, Z), which depends on Z twice; W is symmetric."""
+        inner = no_gradient(*Z.shape)
+        inner.add(W, Z, Z, scales)
+        inner.Z *= 2
+        self.merge(inner)
+
+    def merge(self, other: KernelGradient) -> None:
+        """Add another gradient."""
+        self.log_variance += other.log_variance
+        self.log_scales += other.log_scales
+        self.Z += other.Z
+
+
+def no_gradient(M: int, d: int) -> KernelGradient:
+    """Return the gradient of nothing, to which parts are added."""
+    return KernelGradient(0.0, np.zeros(d), np.zeros((M, d)))

@@ -1,0 +1,72 @@
+"""GP calibration gives probabilities for any data, and rows without weight say nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from caltest.calibrators import GPCalibrator
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:the latent mean falls"),
+    pytest.mark.filterwarnings("ignore:every label:caltest.errors.DegenerateDataWarning"),
+]
+
+few = settings(max_examples=6)
+
+
+@st.composite
+def data(draw):
+    """Up to 8 rows of two or three classes, with zeros, ones and ties, and their labels."""
+    m, n = draw(st.integers(2, 3)), draw(st.integers(1, 8))
+    share = st.sampled_from([0.0, 0.25, 1.0]) | st.floats(0.001, 1)
+    rows = [draw(st.lists(share, min_size=m, max_size=m)) for _ in range(n)]
+    probs = np.array([[1.0] * m if sum(row) == 0 else row for row in rows])
+    codes = np.array(draw(st.lists(st.integers(0, m - 1), min_size=n, max_size=n)))
+    return probs / probs.sum(axis=1, keepdims=True), codes, range(m)
+
+
+@few
+@given(data(), st.booleans(), st.sampled_from(["full", "diagonal"]))
+def test_map_gives_probabilities_and_comes_back_from_json(example, monotone, covariance):
+    """Whatever the data; saved without loss."""
+    probs, codes, classes = example
+    calibrator = GPCalibrator(
+        n_inducing=4, monotone=monotone, covariance=covariance, classes=list(classes)
+    )
+    calibrated = calibrator.fit(probs, codes).predict_proba(probs)
+    assert calibrated.min() >= 0
+    assert calibrated.sum(axis=1) == pytest.approx(1, abs=1e-12)
+    again = GPCalibrator.from_json(calibrator.to_json())
+    assert (again.predict_proba(probs) == calibrated).all()
+
+
+@few
+@given(data(), data())
+def test_rows_of_weight_zero_have_no_influence(example, other):
+    """Not on the inducing inputs either."""
+    probs, codes, classes = example
+    more, labels, names = other
+    if len(names) != len(classes):
+        more, labels = probs[:1], 1 - np.minimum(codes[:1], 1)
+    plain = GPCalibrator(n_inducing=4, classes=list(classes)).fit(probs, codes)
+    weight = np.repeat([1.0, 0.0], [len(codes), len(labels)])
+    both = GPCalibrator(n_inducing=4, classes=list(classes)).fit(
+        np.vstack([probs, more]), np.concatenate([codes, labels]), weight
+    )
+    assert (both.inducing_inputs_ == plain.inducing_inputs_).all()
+    assert (both.predict_proba(probs) == plain.predict_proba(probs)).all()
+
+
+@few
+@given(data())
+def test_weight_two_is_a_row_twice(example):
+    """The bound is the same function of the parameters."""
+    probs, codes, classes = example
+    weight = 1 + np.arange(len(codes)) % 2
+    weighted = GPCalibrator(n_inducing=4, classes=list(classes)).fit(probs, codes, weight)
+    twice = GPCalibrator(n_inducing=4, classes=list(classes))
+    twice.fit(probs.repeat(weight, axis=0), codes.repeat(weight))
+    assert twice.bound_ == pytest.approx(weighted.bound_, abs=0.05)

@@ -1,0 +1,139 @@
+"""Dirichlet-based Gaussian-process classification."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, make_blobs
+
+from caltest.classifiers import DirichletGPClassifier
+from caltest.classifiers.regressions import size_of
+from caltest.measures import log_loss
+
+X, Y = make_blobs(200, centers=3, cluster_std=3, random_state=1)
+
+
+def test_alpha_of_a_grid_is_that_of_the_least_training_loss():
+    """The paper's way to choose it."""
+    grid = (0.1, 0.01, 0.001, 0.0001)
+    model = DirichletGPClassifier(alpha=grid, n_inducing=20, random_state=0).fit(X, Y)
+    losses = []
+    for alpha in grid:
+        one = DirichletGPClassifier(alpha=alpha, n_inducing=20, random_state=0).fit(X, Y)
+        losses.append(log_loss(one.predict_proba(X), Y))
+    assert model.alpha_ == grid[int(np.argmin(losses))]
+    assert log_loss(model.predict_proba(X), Y) == pytest.approx(min(losses), rel=1e-9)
+
+
+def test_posterior_is_exact_for_few_rows_and_sparse_for_many():
+    """Up to 1000 rows unless inducing points are asked for."""
+    assert DirichletGPClassifier(max_iter=1).fit(X, Y).inducing_points_ is None
+    many, labels = make_blobs(1001, centers=2, random_state=0)
+    model = DirichletGPClassifier(max_iter=1, random_state=0).fit(many, labels)
+    assert len(model.inducing_points_) == 500
+
+
+@pytest.mark.parametrize("inducing", ["k-means", "random"])
+def test_many_inducing_points_are_almost_exact(inducing):
+    """100 of 200 rows; the bound is below the log marginal likelihood, and not by much."""
+    exact = DirichletGPClassifier().fit(X, Y)
+    sparse = DirichletGPClassifier(n_inducing=100, inducing=inducing, random_state=0).fit(X, Y)
+    assert exact.bound_ - 1 < sparse.bound_ <= exact.bound_ + 1e-3
+    np.testing.assert_allclose(sparse.predict_proba(X), exact.predict_proba(X), atol=0.02)
+
+
+def test_random_inducing_points_are_rows():
+    """And distinct."""
+    model = DirichletGPClassifier(n_inducing=30, inducing="random", random_state=0, max_iter=1)
+    points = model.fit(X, Y).inducing_points_
+    assert len(np.unique(points, axis=0)) == 30
+    assert {tuple(point) for point in points} <= {tuple(row) for row in X}
+
+
+def test_duplicate_rows_give_fewer_inducing_points():
+    """No two are the same."""
+    rows = np.repeat(X[:10], 20, axis=0)
+    labels = np.repeat(Y[:10], 20)
+    for inducing in ("k-means", "random"):
+        model = DirichletGPClassifier(n_inducing=50, inducing=inducing, max_iter=1, random_state=0)
+        assert len(model.fit(rows, labels).inducing_points_) == 10
+
+
+def test_length_scale_of_a_feature_without_information_is_the_longest():
+    """ARD: noise is left out."""
+    rng = np.random.default_rng(0)
+    features = np.column_stack([X, rng.normal(scale=X.std(), size=len(X))])
+    scales = DirichletGPClassifier(ard=True).fit(features, Y).length_scale_
+    assert scales.shape == (3,)
+    assert scales[2] > scales[:2].max()
+
+
+def test_classifier_far_from_the_data_gives_the_shares_of_the_classes():
+    """The prior, on average over a wide latent distribution, in the order of the shares."""
+    labels = np.repeat([0, 1, 2], [20, 60, 120])
+    probs = DirichletGPClassifier().fit(X, labels).predict_proba([[1e6, 1e6]])
+    assert (np.diff(probs[0]) > 0).all()
+
+
+def test_summary_has_its_lines():
+    """Kernel, hyper-parameters, bound, n, M and time."""
+    features, labels = load_iris(return_X_y=True)
+    model = DirichletGPClassifier(n_inducing=20, random_state=0).fit(features, labels)
+    lines = str(model.summary()).strip().splitlines()
+    names = [line.split(":")[0] for line in lines if ":" in line]
+    assert lines[0].strip() == "Dirichlet-based Gaussian-process classification"
+    assert names == [
+        "classifier",
+        "classes (K)",
+        "observations (n)",
+        "features (d)",
+        "inducing points (M)",
+        "kernel",
+        "variance",
+        "length scale",
+        "alpha",
+        "bound of the log marginal likelihood",
+        "steps",
+        "time of the fit",
+    ]
+
+
+def test_summary_says_when_the_steps_were_too_few():
+    """A fit that was cut short can be told from one that ended."""
+    assert "1, all that max_iter allows" in str(
+        DirichletGPClassifier(max_iter=1).fit(X, Y).summary()
+    )
+    assert "max_iter allows" not in str(DirichletGPClassifier().fit(X, Y).summary())
+
+
+def test_summary_gives_the_range_of_many_length_scales():
+    """Hundreds of features do not make hundreds of numbers."""
+    features = np.random.default_rng(0).normal(size=(len(X), 8))
+    text = str(DirichletGPClassifier(ard=True, max_iter=2).fit(features, Y).summary())
+    assert ", of 8 features" in text
+
+
+def test_exact_fit_names_its_criterion():
+    """Without inducing points it is no bound."""
+    lines = str(DirichletGPClassifier(max_iter=1).fit(X, Y).summary()).splitlines()
+    assert any(line.startswith("log marginal likelihood:") for line in lines)
+
+
+@pytest.mark.parametrize("alpha", [1e-100, 1e6])
+@pytest.mark.parametrize("n_inducing", [None, 5])
+def test_ends_of_the_range_of_alpha_give_probabilities(alpha, n_inducing):
+    """With rows that are the same and labels that are not."""
+    rows = np.repeat(X[:20], 10, axis=0)
+    model = DirichletGPClassifier(alpha=alpha, n_inducing=n_inducing, random_state=0)
+    np.testing.assert_allclose(model.fit(rows, Y).predict_proba(rows).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize(
+    ("n", "K", "size"),
+    [(1000, 16, None), (1000, 17, 500), (500, 67, None), (1000, 1000, 129), (129, 1000, None)],
+)
+def test_default_size_falls_with_the_number_of_classes(n, K, size):
+    """Each class has a matrix of that size, and memory is bounded."""
+    assert size_of(None, n, K) == size
+    assert size_of(700, 1000, K) == 700
+    assert size_of(700, 700, K) is None

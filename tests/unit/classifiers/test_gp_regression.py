@@ -1,0 +1,97 @@
+"""Gaussian-process regression on labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.datasets import make_blobs
+
+from caltest.classifiers import GPRegressionClassifier
+from caltest.errors import DegenerateDataWarning
+from caltest.measures import log_loss
+
+X, Y = make_blobs(300, centers=3, cluster_std=4, random_state=1)
+
+
+def test_probabilities_are_posterior_means_cut_off_at_zero():
+    """And divided by their sum, as in the authors' code."""
+    model = GPRegressionClassifier().fit(X, Y)
+    mean, _ = model.predict_latent(X)
+    np.testing.assert_allclose(mean.sum(axis=1), 1, rtol=1e-6)
+    expected = np.maximum(mean, 0)
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_platt_scaling_is_a_sigmoid_of_the_posterior_mean(m):
+    """Of the second of two classes, or of each, divided by the sum."""
+    rows = m > Y
+    model = GPRegressionClassifier(platt=True, random_state=0).fit(X[rows], Y[rows])
+    mean, _ = model.predict_latent(X)
+    scores = mean[:, 1:] if m == 2 else mean
+    expected = expit(model.slopes_ * scores + model.intercepts_)
+    expected = np.hstack([1 - expected, expected]) if m == 2 else expected
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-12)
+
+
+def test_platt_scaling_lowers_the_log_loss():
+    """Cut-off means say 0 of what happens."""
+    plain, scaled = (
+        GPRegressionClassifier(platt=platt, random_state=0).fit(X[::2], Y[::2])
+        for platt in (False, True)
+    )
+    losses = [
+        log_loss(model.predict_proba(X[1::2]), Y[1::2], eps=1e-9) for model in (plain, scaled)
+    ]
+    assert losses[1] < losses[0]
+
+
+def test_regression_does_not_see_what_is_held_out():
+    """A share of the rows of each class."""
+    model = GPRegressionClassifier(platt=True, held_out=0.25, random_state=0).fit(X, Y)
+    assert len(model._posterior.X) == 225
+
+
+def test_classes_of_few_rows_are_not_held_out():
+    """At least one row of each stays with the regression."""
+    few = [0, 1, 2]
+    labels = Y[few] if len(set(Y[few])) > 1 else np.array([0, 0, 1])
+    with pytest.warns(DegenerateDataWarning, match="no row is held out"):
+        model = GPRegressionClassifier(platt=True, held_out=0.1).fit(X[few], labels)
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_noise_is_that_of_the_labels():
+    """Labels that the features say nothing of have the variance of a label."""
+    rng = np.random.default_rng(0)
+    model = GPRegressionClassifier().fit(rng.normal(size=(300, 2)), rng.integers(0, 2, 300))
+    assert model.noise_ + model.variance_ == pytest.approx(0.25, rel=0.1)
+
+
+def test_sparse_bound_is_below_the_exact_one():
+    """And close to it with many inducing points."""
+    exact = GPRegressionClassifier().fit(X, Y)
+    sparse = GPRegressionClassifier(n_inducing=100, random_state=0).fit(X, Y)
+    assert exact.bound_ - 1 < sparse.bound_ <= exact.bound_ + 1e-3
+    assert sparse.noise_ == pytest.approx(exact.noise_, rel=0.05)
+
+
+def test_interval_of_two_classes_is_symmetric():
+    """P(1) = 1 - P(0), so that an interval of one is that of the other."""
+    rows = Y < 2
+    model = GPRegressionClassifier().fit(X[rows], Y[rows])
+    found = model.predict_proba_interval(X)
+    np.testing.assert_allclose(found[:, 0, 0], 1 - found[:, 1, 1], atol=1e-12)
+
+
+def test_summary_says_what_platt_scaling_was_fitted_on():
+    """The rows held out, or those of the regression."""
+    model = GPRegressionClassifier(platt=True, held_out=0.25, random_state=0, max_iter=1)
+    assert "on 75 rows held out" in str(model.fit(X, Y).summary())
+    few = [np.flatnonzero(k == Y)[0] for k in range(3)]
+    with pytest.warns(DegenerateDataWarning, match="no row is held out"):
+        model.fit(X[few], Y[few])
+    assert "on the rows of the regression" in str(model.summary())

@@ -1,0 +1,57 @@
+"""Where inducing points lie."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from caltest.classifiers import inducing
+from caltest.classifiers.inducing import distinct, inducing_points
+
+X = np.random.default_rng(0).normal(size=(200, 2))
+
+both_placements = pytest.mark.parametrize("placement", ["k-means", "random"])
+
+
+def points(rows, size, placement):
+    """Inducing points, seeded."""
+    return inducing_points(rows, size, placement, np.random.RandomState(0))
+
+
+@both_placements
+def test_points_are_distinct_and_as_many_as_asked(placement):
+    """With room for them."""
+    found = points(X, 40, placement)
+    assert len(np.unique(found, axis=0)) == len(found) == 40
+
+
+@both_placements
+def test_points_are_the_distinct_rows_where_there_are_no_more(placement):
+    """Fewer rows than points, or many that are the same."""
+    for rows in (X[:10], np.repeat(X[:10], 9, axis=0)):
+        found = points(rows, 20, placement)
+        np.testing.assert_array_equal(np.unique(found, axis=0), np.unique(X[:10], axis=0))
+
+
+def test_centres_of_kmeans_are_nearer_to_the_rows():
+    """Than random rows, on average."""
+    near, far = (
+        np.linalg.norm(X[:, None] - points(X, 20, placement), axis=2).min(axis=1).mean()
+        for placement in ("k-means", "random")
+    )
+    assert near < far
+
+
+def test_kmeans_looks_at_some_of_the_rows(monkeypatch):
+    """So that its time is bounded."""
+    monkeypatch.setattr(inducing, "ROWS", 50)
+    assert points(X, 20, "k-means").shape == (20, 2)
+    assert len(points(X, 100, "k-means")) == 100
+
+
+def test_first_distinct_rows_are_taken_in_order():
+    """The first of several that are the same."""
+    rows = np.array([[1.0], [1.0], [0.0], [1.0], [2.0], [3.0]])
+    order = np.arange(6)
+    np.testing.assert_array_equal(distinct(rows, order, 3), [[1], [0], [2]])
+    np.testing.assert_array_equal(distinct(np.ones((9, 1)), np.arange(9), 3), [[1]])
