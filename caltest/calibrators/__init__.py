@@ -1,8 +1,9 @@
 """Calibration maps as scikit-learn estimators: fit(probs, y), predict_proba(probs)."""
 
-from caltest.calibrators.base import BinaryCalibrator, Calibrator
+from caltest.calibrators.base import Calibrator
 from caltest.calibrators.bbq import BBQ
 from caltest.calibrators.beta import BetaCalibrator
+from caltest.calibrators.binary import BinaryCalibrator
 from caltest.calibrators.calibrated_classifier import CalibratedClassifier
 from caltest.calibrators.dirichlet import DirichletCalibrator
 from caltest.calibrators.enir import ENIR

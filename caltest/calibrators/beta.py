@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from caltest.calibrators.base import BinaryCalibrator, Coefficient
+from caltest.calibrators.base import Coefficient
+from caltest.calibrators.binary import BinaryCalibrator
 from caltest.calibrators.inputs import Floats, Inputs
 from caltest.calibrators.log_odds import (
     LogOddsFit,

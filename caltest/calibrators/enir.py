@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.calibrators.base import BinaryCalibrator
+from caltest.calibrators.binary import BinaryCalibrator
 from caltest.calibrators.inputs import Floats, Inputs
 from caltest.validation import check_flag
 

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.calibrators.base import BinaryCalibrator, Coefficient
+from caltest.calibrators.base import Coefficient
+from caltest.calibrators.binary import BinaryCalibrator
 from caltest.calibrators.inputs import Floats, Inputs
 from caltest.validation import check_choice, check_integer
 

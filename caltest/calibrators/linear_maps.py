@@ -18,6 +18,7 @@ from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.inputs import Floats, Inputs
 from caltest.calibrators.logit_rows import logit_rows
 from caltest.calibrators.selection import choose
+from caltest.numerics import newton_cg
 from caltest.numerics.newton_cg import DENSE, minimise
 from caltest.numerics.parallel import map_threads
 from caltest.numerics.softmax import softmax
@@ -145,7 +146,8 @@ class LinearMap(Calibrator):
         start = None
         strength = [tuple(-1.0 if value == "auto" else value for value in p) for (p,) in pairs]
         for i in sorted(range(len(models)), key=strength.__getitem__, reverse=True):
-            solution = self._minimise(data, *pairs[i][0], start=start)
+            # By the model itself, which notes what the data leave undefined.
+            solution = models[i]._minimise(data, *pairs[i][0], start=start)  # noqa: SLF001
             solution.give(models[i])
             start = solution.theta
         return list(models)
@@ -170,6 +172,10 @@ class LinearMap(Calibrator):
             theta, norm, separated, steps = solve(*task)
         if separated:
             self._warn_of_separation(codes, m)
+        elif steps == newton_cg.STEPS:
+            self._say(
+                f"no minimum after {steps} Newton steps: the gradient has the norm {norm:.1e}"
+            )
         errors = None
         usual = not separated and not penalty.any() and self.off_diagonal != "dropped"
         if usual and theta.size <= DENSE:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from caltest.calibrators.base import BinaryCalibrator, Coefficient
+from caltest.calibrators.base import Coefficient
+from caltest.calibrators.binary import BinaryCalibrator
 from caltest.calibrators.inputs import SMALLEST, Floats, Inputs
 from caltest.calibrators.log_odds import (
     LogOddsFit,

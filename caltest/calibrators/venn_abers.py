@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from caltest.calibrators.base import BinaryCalibrator
+from caltest.calibrators.binary import BinaryCalibrator
 from caltest.calibrators.inputs import Floats, Inputs
 from caltest.validation import check_choice
 

@@ -10,6 +10,7 @@ from scipy.special import softmax
 from caltest import InvalidInput
 from caltest.calibrators import DirichletCalibrator, EnsembleCalibrator, VectorScaling
 from caltest.errors import DegenerateDataWarning
+from caltest.numerics import newton_cg
 
 
 def sample(n=300, m=3, seed=0):
@@ -243,3 +244,18 @@ def test_many_classes_have_a_bounded_fit():
     y[:1000] = np.arange(1000)
     fitted = DirichletCalibrator().fit(probs, y)
     assert fitted.gradient_norm_ < 1e-9
+
+
+def test_fit_that_stops_before_the_minimum_says_so(monkeypatch):
+    """The gradient that is left is named."""
+    monkeypatch.setattr(newton_cg, "STEPS", 2)
+    with pytest.warns(DegenerateDataWarning, match="no minimum after 2 Newton steps"):
+        DirichletCalibrator(lam=0.0).fit(*sample())
+
+
+def test_ensemble_passes_on_what_the_maps_of_a_path_say():
+    """Separated labels in each fold, fitted along the path of penalties."""
+    probs, _ = sample(n=60)
+    ensemble = EnsembleCalibrator(DirichletCalibrator(), param_grid={"lam": [0.0]})
+    with pytest.warns(DegenerateDataWarning, match="5 of 5 folds: the labels are separated"):
+        ensemble.fit(probs, probs.argmax(axis=1))
