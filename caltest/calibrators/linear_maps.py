@@ -170,12 +170,10 @@ class LinearMap(Calibrator):
             ((theta, norm, separated, steps),) = map_threads(solve, [task], None)
         else:
             theta, norm, separated, steps = solve(*task)
-        if separated:
+        if steps == newton_cg.STEPS:
+            self._say(f"no minimum after {steps} Newton steps, gradient {norm:.1e}")
+        elif separated:
             self._warn_of_separation(codes, m)
-        elif steps == newton_cg.STEPS:
-            self._say(
-                f"no minimum after {steps} Newton steps: the gradient has the norm {norm:.1e}"
-            )
         errors = None
         usual = not separated and not penalty.any() and self.off_diagonal != "dropped"
         if usual and theta.size <= DENSE:
