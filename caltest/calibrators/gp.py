@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtri, softmax
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.gp_fit import (
     Interval,
     Plan,
+    Units,
     first_guess,
     fit_process,
     kernel_limits,
     places_of,
     scores_of,
+    unfinished,
 )
+from caltest.calibrators.gp_plot import LatentFunction, places_of_plot, plot_latent
 from caltest.calibrators.inputs import SMALLEST, Floats, Inputs
 from caltest.errors import invalid
 from caltest.numerics import gp_predict
@@ -29,6 +30,7 @@ from caltest.numerics.gp_latent import Latent
 from caltest.numerics.gp_optimize import Fitted
 from caltest.validation import (
     check_choice,
+    check_flag,
     check_integer,
     check_jobs,
     check_level,
@@ -42,14 +44,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MATERIAL_FALL = 1e-3  # of the latent mean, in log odds
-
-
-class LatentFunction(NamedTuple):
-    """The latent function at some scores: its mean and the ends of a pointwise band."""
-
-    mean: Floats
-    lower: Floats
-    upper: Floats
 
 
 class GPCalibrator(Calibrator):
@@ -89,7 +83,7 @@ class GPCalibrator(Calibrator):
         Replace the latent mean by the nearest increasing function, if it is not one. With
         inference="mean" the order of the classes then never changes.
     length_scale_bounds : (float, float), optional
-        Interval for l, in units of the range of the scores; by default (0.01, 10).
+        Interval for l, in units of the range of the scores, from 1e-3; by default (0.01, 10).
     variance_bounds : (float, float), optional
         Interval for theta; by default (1e-4, 5), and for logits up to their squared range.
     noise_bounds : (float, float), optional
@@ -115,12 +109,16 @@ class GPCalibrator(Calibrator):
     ----------
     inducing_inputs_ : (M,) array
         In the units of the scores.
+    positions_ : (M,) array
+        The same in units of the range of the scores, from 0 to 1.
     mean_ : (M,) array
         m, in whitened units.
     root_ : (M, M) array
         Lower triangular root of S.
     variance_, length_scale_, noise_ : float
         Theta, l and s.
+    scale_ : float
+        l in units of the range of the scores.
     bound_ : float
         The evidence lower bound.
     n_iter_ : int
@@ -130,7 +128,7 @@ class GPCalibrator(Calibrator):
     seed_ : int
         The seed of the draws.
     places_, shares_ : (G,) arrays
-        Where the scores of the fit are, weighted by their calibrated probabilities, on a grid.
+        Where the scores are, by calibrated probability, on a grid in units of their range.
     knots_, heights_ : arrays
         The increasing latent mean, by the prior mean; empty where it is as fitted.
 
@@ -142,9 +140,8 @@ class GPCalibrator(Calibrator):
     Warns
     -----
     DegenerateDataWarning
-        If the latent mean falls on the range of the scores: the order of classes may change.
-    ConvergenceWarning
-        If `max_iter` iterations were not enough.
+        If the latent mean falls on the range of the scores: the order of classes may change. If
+        `max_iter` iterations were not enough.
 
     References
     ----------
@@ -165,11 +162,11 @@ class GPCalibrator(Calibrator):
     key: ClassVar[str] = "gp"
     title: ClassVar[str] = "Gaussian process calibration"
     _state: ClassVar[tuple[str, ...]] = (
-        "inducing_inputs_",
+        "positions_",
         "mean_",
         "root_",
         "variance_",
-        "length_scale_",
+        "scale_",
         "noise_",
         "bound_",
         "n_iter_",
@@ -222,15 +219,14 @@ class GPCalibrator(Calibrator):
     def _fit(self, data: CalibrationSet) -> None:
         self._check(data.inputs.m)
         self.seed_ = check_seed(self.random_state, "random_state")
-        scores = scores_of(data)
-        self.score_range_ = np.array([scores.low, scores.high])
-        fitted = self._maximize(scores)
-        if not fitted.converged and fitted.n_iter >= self.max_iter:
-            text = f"the bound still grew after max_iter={self.max_iter} iterations; pass more"
-            warnings.warn(text, ConvergenceWarning, stacklevel=3)
+        scores, units = scores_of(data)
+        self.score_range_ = np.array([units.low, units.high])
+        fitted = self._maximize(scores, units)
+        if not fitted.converged:
+            self._say(unfinished(fitted, self.max_iter))
         q = fitted.q
-        self.inducing_inputs_, self.mean_, self.root_ = q.Z, q.m, q.C
-        self.variance_, self.length_scale_, self.noise_ = q.variance, q.scale, q.noise
+        self.positions_, self.mean_, self.root_ = q.Z, q.m, q.C
+        self.variance_, self.scale_, self.noise_ = q.variance, q.scale, q.noise
         self.bound_, self.n_iter_ = fitted.value, max(1, fitted.n_iter)
         known = bound(scores, q, full=True, n_jobs=self.n_jobs)
         self.places_, self.shares_ = known.at.x, known.density / known.density.sum()
@@ -240,24 +236,20 @@ class GPCalibrator(Calibrator):
         check_integer(self.n_inducing, "n_inducing")
         check_choice(self.covariance, ("full", "diagonal"), "covariance")
         check_choice(self.expectation, ("taylor", "monte-carlo"), "expectation")
-        choices = ("auto", "gauss-hermite", "monte-carlo", "mean")
-        if check_choice(self.inference, choices, "inference") == "gauss-hermite" and m != 2:
+        check_choice(self.inference, ("auto", "gauss-hermite", "monte-carlo", "mean"), "inference")
+        if self.inference == "gauss-hermite" and m != 2:
             rule, got = "inference='gauss-hermite' needs two classes", f"{m} columns of probs"
             raise invalid(rule, got, "pass 'auto' or 'monte-carlo'")
         check_integer(self.n_samples, "n_samples", 2)
+        check_flag(self.monotone, "monotone")
         check_integer(self.max_iter, "max_iter")
         check_positive(self.tol, "tol")
         check_optional_integer(self.batch_size, "batch_size")
         check_jobs(self.n_jobs)
 
-    def _maximize(self, scores: Scores) -> Fitted:
-        limits = kernel_limits(
-            scores.high - scores.low,
-            self.length_scale_bounds,
-            self.variance_bounds,
-            self.noise_bounds,
-            from_logits=self.from_logits,
-        )
+    def _maximize(self, scores: Scores, units: Units) -> Fitted:
+        boxes = (self.length_scale_bounds, self.variance_bounds, self.noise_bounds)
+        limits = kernel_limits(*boxes, extent=units.extent if self.from_logits else None)
         plan = Plan(
             full=self.covariance == "full",
             n_samples=self.n_samples if self.expectation == "monte-carlo" else None,
@@ -272,8 +264,8 @@ class GPCalibrator(Calibrator):
     def _look_for_falls(self, scores: Scores) -> None:
         """Warn of a latent mean that falls between scores of the fit, or make it rise."""
         self.knots_ = self.heights_ = np.empty(0)
-        low, high = self._prior(np.array(self._span() if self.monotone else self.score_range_))
-        t = gp_predict.knots(float(low), float(high), logarithmic=not self.from_logits)
+        ends = self._units.scores(np.array(self._span())) if self.monotone else self.score_range_
+        t = gp_predict.knots(*self._prior(ends).tolist(), logarithmic=not self.from_logits)
         z = t if self.from_logits else np.exp(t)
         heights = self._mean(z, t)
         fall, first, last = gp_predict.largest_fall(heights)
@@ -291,13 +283,28 @@ class GPCalibrator(Calibrator):
 
     @property
     def _latent(self) -> Latent:
-        kernel = (self.variance_, self.length_scale_, self.noise_)
-        return Latent(self.mean_, self.root_, self.inducing_inputs_, *kernel)
+        kernel = (self.variance_, self.scale_, self.noise_)
+        return Latent(self.mean_, self.root_, self.positions_, *kernel)
+
+    @property
+    def _units(self) -> Units:
+        return Units(*self.score_range_.tolist())
+
+    @property
+    def inducing_inputs_(self) -> Floats:
+        """Inducing inputs, in the units of the scores."""
+        return self._units.scores(self.positions_)
+
+    @property
+    def length_scale_(self) -> float:
+        """The kernel's length scale, in the units of the scores."""
+        return self._units.extent * self.scale_
 
     def _span(self) -> tuple[float, float]:
-        low, high = self.score_range_.tolist()
-        domain = (-np.inf, np.inf) if self.from_logits else (0.0, 1.0)
-        return gp_predict.span(self._latent, low, high, domain)
+        """Return where the data say something, in units of their range."""
+        low, high = self._units.of(self.score_range_).tolist()
+        ends = np.array([-np.inf, np.inf] if self.from_logits else [0.0, 1.0])
+        return gp_predict.span(self._latent, low, high, self._units.of(ends).tolist())
 
     def _prior(self, z: Floats) -> Floats:
         return z if self.from_logits else np.log(np.maximum(z, SMALLEST))
@@ -306,29 +313,26 @@ class GPCalibrator(Calibrator):
         """Return the latent mean, of the shape of z."""
         if self.knots_.size:
             return gp_predict.interpolated(self.knots_, self.heights_, prior)
-        return prior + gp_predict.latent_mean(self._latent, z.ravel()).reshape(z.shape)
+        u = self._units.of(z.ravel())
+        return prior + gp_predict.latent_mean(self._latent, u).reshape(z.shape)
 
     def _calibrate(self, inputs: Inputs) -> Floats:
+        self._check(inputs.m)
         z, prior = places_of(inputs)
         mean = self._mean(z, prior)
         automatic = "gauss-hermite" if inputs.m == 2 else "monte-carlo"
         inference = automatic if self.inference == "auto" else self.inference
         full = self.covariance == "full"
         if inference == "mean":
-            probs: Floats = softmax(mean, axis=1)
-            return probs
+            return np.asarray(softmax(mean, axis=1))
         if inference == "gauss-hermite":
-            event = gp_predict.gauss_hermite(self._latent, z, mean, full=full)
+            event = gp_predict.gauss_hermite(self._latent, self._units.of(z), mean, full=full)
             return np.column_stack([1 - event, event])
+        rng = np.random.default_rng(self.seed_)
         predictor = gp_predict.Predictor(
-            self._latent,
-            self._span(),
-            full=full,
-            normal=np.random.default_rng(self.seed_),
-            K=inputs.m,
-            S=self.n_samples,
+            self._latent, self._span(), full=full, normal=rng, K=inputs.m, S=self.n_samples
         )
-        return predictor.probabilities(z, mean, self.n_jobs)
+        return predictor.probabilities(self._units.of(z), mean, self.n_jobs)
 
     def latent(self, z: object, *, level: float = 0.95) -> LatentFunction:
         """Return the latent function at given scores, with a pointwise band.
@@ -352,13 +356,13 @@ class GPCalibrator(Calibrator):
         """
         check_is_fitted(self)
         places = check_scores(z, "z", probabilities=not self.from_logits)
-        quantile = float(ndtri((1 + check_level(level)) / 2))
-        q = self._latent
+        quantile, q = float(ndtri((1 + check_level(level)) / 2)), self._latent
         mean = self._mean(places, self._prior(places))
         mean -= self.shares_ @ gp_predict.latent_mean(q, self.places_)
-        variance = gp_predict.centred_variance(q, places, self.places_, self.shares_)
-        half_width = quantile * np.sqrt(variance)
-        return LatentFunction(mean, mean - half_width, mean + half_width)
+        at = self._units.of(places)
+        variance = gp_predict.centred_variance(q, at, self.places_, self.shares_)
+        half = quantile * np.sqrt(variance)
+        return LatentFunction(mean, mean - half, mean + half)
 
     def plot_latent(self, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
         """Plot the latent function with its band, beside that of the identity map.
@@ -376,24 +380,17 @@ class GPCalibrator(Calibrator):
         matplotlib.axes.Axes
             With the inducing inputs as ticks at its foot.
         """
-        from caltest.calibrators.gp_plot import plot_latent
-
         check_is_fitted(self)
-        low, high = self.score_range_.tolist()
-        if not self.from_logits and high > low:
-            low = max(low, high / 500)
-        z = np.linspace(low, high, 501)
-        band = self.latent(z, level=level)
-        ticks = self.inducing_inputs_
         name = "logit" if self.from_logits else "probability"
+        z = places_of_plot(self.score_range_, logarithmic=not self.from_logits)
+        band, ticks = self.latent(z, level=level), self.inducing_inputs_
         return plot_latent(z, self._prior(z), band, ticks, name=name, level=level, ax=ax)
 
     def coefficients(self) -> Sequence[Coefficient]:
-        values = {
-            "kernel variance": self.variance_,
-            "length scale": self.length_scale_,
-            "noise variance": self.noise_,
-            "evidence lower bound": self.bound_,
-            "inducing inputs": float(self.inducing_inputs_.size),
-        }
-        return [Coefficient(name, float(value)) for name, value in values.items()]
+        return [
+            Coefficient("kernel variance", self.variance_),
+            Coefficient("length scale", self.length_scale_),
+            Coefficient("noise variance", self.noise_),
+            Coefficient("evidence lower bound", self.bound_),
+            Coefficient("inducing inputs", float(self.positions_.size)),
+        ]

@@ -30,6 +30,9 @@ NOISE = (1e-5, 1.0)
 MOST_LOGITS = 1e6  # a range of logits beyond which the interval of the variance does not grow
 MOST_WEIGHT = 1e20  # a sum beside which rounding hides the prior; squares of more may overflow
 LEAST_NOISE = 1e-10  # of the variance, so that k(Z, Z) is not singular
+LEAST_SCALE = 1e-3  # that of the paper's software; the grid has a dozen nodes per length scale
+STEPS = 2.0**30  # to which a unit is rounded
+FARTHEST = 1e100  # in units of the range, so that no square overflows
 
 
 @dataclass(frozen=True)
@@ -44,27 +47,52 @@ class Plan:
     n_jobs: int | None
 
 
+@dataclass(frozen=True)
+class Units:
+    """The range of the scores of a fit, which is the process's unit of length.
+
+    Differences of scores from its lower end are exact where the range is small beside the scores,
+    as for hundreds of nearly equal probabilities; differences from 0 would be rounding errors.
+    """
+
+    low: float
+    high: float
+
+    @property
+    def extent(self) -> float:
+        """The length of the range, or 1 where all scores are equal."""
+        return self.high - self.low or 1.0
+
+    def of(self, z: Floats) -> Floats:
+        """Return scores in these units: 0 to 1 within the range."""
+        with np.errstate(over="ignore"):  # where the range is smaller than 1e-300
+            return np.clip((z - self.low) / self.extent, -FARTHEST, FARTHEST)
+
+    def scores(self, u: Floats) -> Floats:
+        """Return the scores that are u in these units."""
+        return self.low + self.extent * u
+
+
 def kernel_limits(
-    extent: float,
-    length_scale: object,
-    variance: object,
-    noise: object,
-    *,
-    from_logits: bool,
+    length_scale: object, variance: object, noise: object, *, extent: float | None
 ) -> Limits:
-    """Check the intervals and return them in the units of the scores; None is the default."""
+    """Check the intervals, that of the length scale in units of the range; None is the default.
+
+    The default for the variance of logits goes by their range, of length `extent`.
+    """
     thetas = VARIANCE
     if variance is not None:
         thetas = check_interval(variance, "variance_bounds")
-    elif from_logits:
+    elif extent is not None:
         thetas = (VARIANCE[0], max(VARIANCE[1], min(extent, MOST_LOGITS) ** 2))
-    low, high = _or(length_scale, SCALE, "length_scale_bounds")
+    scale = SCALE
+    if length_scale is not None:
+        scale = check_interval(length_scale, "length_scale_bounds", least=LEAST_SCALE)
     least, most = _or(noise, NOISE, "noise_bounds")
     floor = LEAST_NOISE * thetas[1]
-    unit = extent or 1.0  # where all scores are equal
     return Limits(
         variance=thetas,
-        scale=(low * unit, high * unit),
+        scale=scale,
         noise=(max(least, floor), max(most, 10 * floor)),
     )
 
@@ -77,10 +105,8 @@ def first_guess(scores: Scores, limits: Limits, n_inducing: int) -> Latent:
     """Return the prior at the inducing inputs by k-means."""
     weight = np.repeat(scores.weight, scores.z.shape[1])
     Z = line_kmeans(scores.z.ravel(), weight, n_inducing)
-    unit = scores.high - scores.low or 1.0
-    wanted = (START[0], START[1] * unit, START[2])
     intervals = (limits.variance, limits.scale, limits.noise)
-    kernel = [float(np.clip(x, *box)) for x, box in zip(wanted, intervals, strict=True)]
+    kernel = [float(np.clip(x, *box)) for x, box in zip(START, intervals, strict=True)]
     return Latent(np.zeros(Z.size), np.eye(Z.size), Z, *kernel)
 
 
@@ -125,6 +151,13 @@ def fit_process(
     )
 
 
+def unfinished(fitted: Fitted, max_iter: int) -> str:
+    """Return what to say of a fit that did not converge."""
+    remedy = "max_iter" if fitted.n_iter >= max_iter else "tol"
+    said = f"the bound was not at its largest after {fitted.n_iter} iterations"
+    return f"{said}; pass a larger {remedy}"
+
+
 def places_of(inputs: Inputs) -> tuple[Floats, Floats]:
     """Return the scores and the prior mean there, both (n, m)."""
     if inputs.from_logits:
@@ -132,16 +165,18 @@ def places_of(inputs: Inputs) -> tuple[Floats, Floats]:
     return inputs.probs, inputs.logits
 
 
-def scores_of(data: CalibrationSet) -> Scores:
-    """Return the rows that have weight, sorted, and equal ones as one.
+def scores_of(data: CalibrationSet) -> tuple[Scores, Units]:
+    """Return the rows that have weight, sorted, and equal ones as one; in units of their range.
 
     L-BFGS makes rounding errors visible: so neither the order of rows nor a weight in place of
-    repeated rows changes a bit of the fit.
+    repeated rows changes a bit of the fit, and scores and prior means are rounded to 1e-9.
     """
     if data.weight is not None:
         data = data.rows(np.flatnonzero(data.weight))
     z, prior = places_of(data.inputs)
     weight = np.ones(len(z)) if data.weight is None else data.weight
+    units = Units(float(z.min()), float(z.max()))
+    z, prior = np.round(units.of(z) * STEPS) / STEPS, np.round(prior * STEPS) / STEPS
     order = np.lexsort((weight, data.codes, *z.T))
     z, codes = z[order], data.codes[order]
     differs = (z[1:] != z[:-1]).any(axis=1) | (codes[1:] != codes[:-1])
@@ -149,4 +184,4 @@ def scores_of(data: CalibrationSet) -> Scores:
     total = np.add.reduceat(weight[order], first)
     total *= min(1.0, MOST_WEIGHT / total.sum())
     prior = prior[order[first]]
-    return Scores(z[first], prior, codes[first], total, float(z.min()), float(z.max()))
+    return Scores(z[first], prior, codes[first], total, 0.0, float(z.max())), units

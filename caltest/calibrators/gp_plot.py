@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from caltest.calibrators.inputs import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+LOWEST = 500  # of what the largest probability is divided by where the plot starts
+
+
+class LatentFunction(NamedTuple):
+    """The latent function at some scores: its mean and the ends of a pointwise band."""
+
+    mean: Floats
+    lower: Floats
+    upper: Floats
+
+
+def places_of_plot(score_range: Floats, *, logarithmic: bool) -> Floats:
+    """Return scores to plot at; logarithms have no lower end, so that one is set.
+
+    Where all scores are equal, they are all probabilities, or the logits around.
+    """
+    low, high = score_range.tolist()
+    if low == high:
+        low, high = (0.0, 1.0) if logarithmic else (low - 1, high + 1)
+    return np.linspace(max(low, high / LOWEST) if logarithmic else low, high, 501)
+
 
 def plot_latent(
     z: Floats,
     prior: Floats,
-    band: tuple[Floats, Floats, Floats],
+    band: LatentFunction,
     inducing_inputs: Floats,
     *,
     name: str,

@@ -7,21 +7,22 @@ scale, and interpolated (`line_grid`, to 1e-11): with W_i the grid's weights of 
 
 .. math:: C_i = W_i (K_G - A_G' (I - S) A_G) W_i' + s I,
 
-so that equation 7 needs the vectors :math:`W_i' \sigma_i` alone. An evaluation costs
-O(n K + n G (G + M) + G M^2). Where K^2 is small beside G^2, the prior block is summed pair by pair.
+so that equation 7 needs the vectors :math:`W_i' \sigma_i` alone; :math:`K_G` has a factor of F
+columns to machine precision, F a quarter of G where G is large. An evaluation costs
+O(n K + n G (F + M) + G M^2). Where K^2 is small beside G F, the prior block is summed pair by pair.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import toeplitz
 
 from caltest.numerics import line_grid
-from caltest.numerics.gp_kernel import pair_products, rbf_line_back
+from caltest.numerics.gp_kernel import fourier_features, fourier_size, pair_products, rbf_line_back
 from caltest.numerics.gp_latent import Gradient, Latent, Projection, project
 from caltest.numerics.gp_paths import Paths, PathsOn, paths_back, paths_on
 from caltest.numerics.parallel import map_threads, one_blas_thread
@@ -36,10 +37,13 @@ from caltest.numerics.variational import (
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
+Stencil = tuple[NDArray[np.int64], Floats]
 
 POINTS = 2**14  # scores per block, whose stencils stay in the cache
 DRAWN = 2**20  # latent values per block of draws
-PAIR_COST = 8  # a pair of classes costs as much as this many products of grid nodes
+PAIR_COST = 32  # a pair of classes costs as much as this many products on the grid
+PRODUCTS = 2**23  # entries of a table of rows by grid nodes
+HELD = 2**17  # scores whose stencils are kept; to read more takes longer than to compute them
 
 
 @dataclass(frozen=True)
@@ -132,8 +136,8 @@ class Tables:
         Whether the covariances within a row count.
     mean, variance : (G,) arrays
         Of f on the grid, without the prior mean and without the noise.
-    kernel, by_scale : (G, G) array or None
-        k on the grid and its derivative by log scale, unless pairs are cheaper.
+    features, slope : (G, F) and (F,) arrays, or None
+        From `fourier_features`, unless pairs are cheaper.
     """
 
     q: Latent
@@ -141,19 +145,31 @@ class Tables:
     full: bool
     mean: Floats
     variance: Floats
-    kernel: Floats | None
-    by_scale: Floats | None
+    features: Floats | None
+    slope: Floats | None
 
 
 def tables(scores: Scores, q: Latent, *, full: bool) -> Tables:
     """Compute the process on the grid."""
     at = project(q, line_grid.grid(scores.low, scores.high, q.scale))
     mean, variance = marginals(at.A, q.variance, q.m, q.C)
-    if not full or PAIR_COST * scores.z.shape[1] ** 2 < at.x.size**2:
+    size = at.x.size * fourier_size(at.x, q.scale)
+    if not full or size > min(PAIR_COST * scores.z.shape[1] ** 2, 4 * PRODUCTS):
         return Tables(q, at, full, mean, variance, None, None)
-    distance = (at.x - at.x[0]) / q.scale
-    column = q.variance * np.exp(-0.5 * distance**2)
-    return Tables(q, at, full, mean, variance, toeplitz(column), toeplitz(column * distance**2))
+    return Tables(q, at, full, mean, variance, *fourier_features(at.x, q.variance, q.scale))
+
+
+def kept_stencils(scores: Scores, scale: float, n_jobs: int | None) -> list[Stencil] | None:
+    """Return the stencils of each block, or None where they would not stay in the cache."""
+    if scores.z.size > HELD:
+        return None
+    x = line_grid.grid(scores.low, scores.high, scale)
+    tasks = [(block.z.ravel(), x) for block in _blocks(scores, x.size)]
+    return list(map_threads(line_grid.stencils, tasks, n_jobs))
+
+
+def _blocks(scores: Scores, G: int) -> list[Scores]:
+    return scores.blocks(min(POINTS, scores.z.shape[1] * PRODUCTS // G))
 
 
 @dataclass(frozen=True)
@@ -191,6 +207,7 @@ def bound(
     full: bool,
     paths: Paths | None = None,
     share: float = 1.0,
+    kept: list[Stencil] | None = None,
     n_jobs: int | None = None,
 ) -> Evaluation:
     """Return the evidence lower bound, its gradient, and what a Newton step needs.
@@ -207,26 +224,31 @@ def bound(
         Random numbers; the expectation is then the mean over them instead of equation 7.
     share : float
         The weight of these rows in that of all: their sums are divided by it.
+    kept : list, optional
+        From `kept_stencils`, for the same length scale.
     n_jobs : int, optional
         Threads.
     """
     with one_blas_thread():
         known = tables(scores, q, full=full and paths is None)
         if paths is None:
-            tasks = [(block, known) for block in scores.blocks(POINTS)]
+            blocks = _blocks(scores, known.at.x.size)
+            stencils: Sequence[Stencil | None] = kept or [None] * len(blocks)
+            tasks = [(block, known, at) for block, at in zip(blocks, stencils, strict=True)]
             sums = reduce(Sums.__add__, map_threads(_taylor_block, tasks, n_jobs))
             return _assemble(sums, known, None, share)
         drawn = paths_on(paths, q, known.at, scores.low) if full else None
         draws = None if drawn is None else drawn.values
-        blocks = scores.blocks(max(1, DRAWN // paths.classes.shape[1]))
-        tasks_drawn = [(block, known, paths.classes, draws) for block in blocks]
+        parts = scores.blocks(max(1, DRAWN // paths.classes.shape[1]))
+        tasks_drawn = [(block, known, paths.classes, draws) for block in parts]
         sums = reduce(Sums.__add__, map_threads(_drawn_block, tasks_drawn, n_jobs))
         return _assemble(sums, known, drawn, share)
 
 
-def _taylor_block(scores: Scores, known: Tables) -> Sums:
+def _taylor_block(scores: Scores, known: Tables, stencil: Stencil | None) -> Sums:
     (n, K), q, G = scores.z.shape, known.q, known.at.x.size
-    stencil = line_grid.stencils(scores.z.ravel(), known.at.x)
+    if stencil is None:
+        stencil = line_grid.stencils(scores.z.ravel(), known.at.x)
     mean = line_grid.gather(*stencil, known.mean).reshape(n, K) + scores.prior
     variance = line_grid.gather(*stencil, known.variance).reshape(n, K) + q.noise
     sigma, log_prob = softmax_rows(mean, scores.codes)
@@ -249,7 +271,7 @@ def _taylor_block(scores: Scores, known: Tables) -> Sums:
 def _products(
     scores: Scores,
     known: Tables,
-    stencil: tuple[NDArray[np.int64], Floats],
+    stencil: Stencil,
     sigma: Floats,
 ) -> tuple[Floats, Sums]:
     """Return C_i sigma_i, (n, K), and the sums that go with the covariances within rows."""
@@ -257,11 +279,12 @@ def _products(
     W = line_grid.scatter_rows(*stencil, sigma, known.at.x.size)
     T = W @ known.at.A.T
     V = ((T @ q.C) @ q.C.T - T) @ known.at.A
-    if known.kernel is not None and known.by_scale is not None:
-        prior = W @ known.kernel
-        squares = np.einsum("ig,ig->i", W, prior)
-        by_scale = np.einsum("ig,ig->i", W, W @ known.by_scale)
-        product = line_grid.gather_rows(*stencil, V + prior, K)
+    if known.features is not None and known.slope is not None:
+        Y = W @ known.features
+        V += Y @ known.features.T
+        Y *= Y
+        squares, by_scale = Y.sum(axis=1), Y @ known.slope
+        product = line_grid.gather_rows(*stencil, V, K)
     else:
         product, by_scale = pair_products(scores.z, sigma, q.variance, q.scale)
         squares = np.einsum("ik,ik->i", sigma, product)

@@ -75,6 +75,39 @@ def fourier(extent: float) -> tuple[Floats, Floats]:
     return omega, weight
 
 
+def fourier_size(x: Floats, scale: float) -> int:
+    """Return how many features `fourier_features` has."""
+    return 2 * int(fourier(float(x[-1] - x[0]) / scale)[0].size) - 1
+
+
+def fourier_features(x: Floats, variance: float, scale: float) -> tuple[Floats, Floats]:
+    r"""Return a low-rank factor of the kernel at places on the line, and its slope.
+
+    The second derivative of exp(-d^2 / 2) is d^2 exp(-d^2 / 2) less itself: so the derivative of
+    the kernel by log scale has the same features, each times 1 - omega^2.
+
+    Parameters
+    ----------
+    x : (G,) array
+        Places, ascending.
+    variance, scale : float
+        Of the kernel.
+
+    Returns
+    -------
+    (G, F) array
+        F, such that F F' is the kernel matrix.
+    (F,) array
+        s, such that F diag(s) F' is its derivative by log scale.
+    """
+    omega, weight = fourier(float(x[-1] - x[0]) / scale)
+    angle = (x - x[0])[:, None] * (omega / scale)
+    size = np.sqrt(variance * weight)
+    sines = size[1:] * np.sin(angle[:, 1:])  # that of frequency 0 is 0
+    slope = 1 - omega**2
+    return np.hstack([size * np.cos(angle), sines]), np.concatenate([slope, slope[1:]])
+
+
 def fourier_draws(
     x: Floats, variance: float, scale: float, extent: float, normal: Floats
 ) -> tuple[Floats, Floats]:

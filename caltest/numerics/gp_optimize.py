@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
-from caltest.numerics.gp_calibration import Evaluation, Scores, bound
+from caltest.numerics.gp_calibration import Evaluation, Scores, bound, kept_stencils
 from caltest.numerics.gp_latent import Latent, pack, pack_gradient, project, unpack
 from caltest.numerics.gp_paths import Paths
 from caltest.numerics.parallel import one_blas_thread
@@ -104,7 +104,8 @@ def ascend(
     H leaves out terms of the second order, so that the steps alone converge linearly; Anderson's
     mixing of the last ones makes them fast.
     """
-    here, step = bound(scores, q, full=full, n_jobs=n_jobs), 1.0
+    kept = kept_stencils(scores, q.scale, n_jobs)
+    here, step = bound(scores, q, full=full, kept=kept, n_jobs=n_jobs), 1.0
     trail: list[tuple[Floats, Floats]] = []
     for _ in range(MOST_STEPS):
         root = inverse_root(here.curvature)
@@ -113,7 +114,7 @@ def ascend(
         trail = [*trail[-MIXED:], (q.m, move)]
         to = mixed(trail, root) if step == 1.0 else q.m + step * move
         other = replace(q, m=to, C=root)
-        there = bound(scores, other, full=full, n_jobs=n_jobs)
+        there = bound(scores, other, full=full, kept=kept, n_jobs=n_jobs)
         if there.value >= here.value - DECREMENT:
             done = gain < DECREMENT and there.value - here.value < DECREMENT
             q, here, step = other, there, min(1.0, 2 * step)
@@ -203,7 +204,8 @@ def maximize_batches(
     """
     n, M = len(scores.z), q.m.size
     share = batch_size / n
-    first = bound(scores.rows(rng.permutation(n)[:batch_size]), q, full=full, share=share)
+    start = scores.rows(rng.permutation(n)[:batch_size])
+    first = bound(start, q, full=full, share=share, n_jobs=n_jobs)
     root = inverse_root(first.curvature)
     values = pack(replace(q, C=root), root)
     low, high = _box(scores, limits, M)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
+from scipy.linalg import matmul_toeplitz, solve_triangular
 from scipy.optimize import isotonic_regression
 from scipy.special import expit
 
@@ -22,6 +22,7 @@ from caltest.numerics.variational import marginals
 Floats = NDArray[np.float64]
 
 POINTS = 2**16  # places at a time
+PRODUCTS = 2**22  # entries of the kernel by the grid at a time
 DRAWN = 2**19  # latent values at a time, of each thread
 NODES = 64  # of the Gauss-Hermite rule
 KNOTS = 1024
@@ -42,14 +43,15 @@ def latent_mean(q: Latent, z: Floats) -> Floats:
 def centred_variance(q: Latent, z: Floats, x: Floats, share: Floats) -> Floats:
     """Return the variance of f(z) - sum_g share_g f(x_g) with the noise at z, (P,).
 
-    Takes O(P (G + M^2)).
+    x is an even grid. Takes O(P (G + M^2)).
     """
     far = project(q, x)
     beside = far.A @ share
     beside -= q.C @ (q.C.T @ beside)
-    level = share @ rbf_line(x, x, q.variance, q.scale) @ share - (far.A @ share) @ beside
+    column = rbf_line(x, x[:1], q.variance, q.scale)[:, 0]  # the grid is even
+    level = share @ matmul_toeplitz(column, share) - (far.A @ share) @ beside
     variance = np.empty(z.size)
-    size = POINTS // 16  # the kernel by the grid is large
+    size = max(1, PRODUCTS // x.size)
     for start in range(0, z.size, size):
         part = slice(start, start + size)
         A = project(q, z[part]).A
@@ -58,7 +60,7 @@ def centred_variance(q: Latent, z: Floats, x: Floats, share: Floats) -> Floats:
     return np.maximum(variance, 0.0) + q.noise
 
 
-def span(q: Latent, low: float, high: float, domain: tuple[float, float]) -> tuple[float, float]:
+def span(q: Latent, low: float, high: float, domain: list[float]) -> tuple[float, float]:
     """Return the range beyond which the data say nothing: f is there as at its ends."""
     reach = DAMPED * q.scale
     return max(low - reach, domain[0]), min(high + reach, domain[1])

@@ -7,11 +7,14 @@ from caltest.validation.arrays import Floats, as_numbers, read_only
 from caltest.validation.options import check_positive
 
 
-def check_interval(value: object, name: str) -> tuple[float, float]:
-    """Check two positive numbers, the first below the second."""
+def check_interval(value: object, name: str, *, least: float = 0.0) -> tuple[float, float]:
+    """Check two positive numbers, the first below the second and not below `least`."""
     items = list(value) if isinstance(value, tuple | list) else []
     if len(items) == 2:
         low, high = (check_positive(item, f"each end of {name}") for item in items)
+        if low < least:
+            rule = f"each end of {name} must be at least {least:g}"
+            raise invalid(rule, shown(value), f"pass {least:g} or more")
         if low < high:
             return low, high
     rule = f"{name} must be two ascending numbers"

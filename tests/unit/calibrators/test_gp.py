@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import softmax
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import clone
 
 from caltest import InvalidInput
-from caltest.calibrators import GPCalibrator
+from caltest.calibrators import GPCalibrator, OneVsRest
+from caltest.calibrators.gp_fit import unfinished
+from caltest.calibrators.gp_plot import places_of_plot
 from caltest.errors import DegenerateDataWarning
+from caltest.numerics.gp_latent import Latent
+from caltest.numerics.gp_optimize import Fitted
 
 wavy = pytest.mark.filterwarnings("ignore:the latent mean falls")
 
@@ -40,7 +44,9 @@ def three():
         ("n_samples", 1, "n_samples must be an integer of at least 2"),
         ("variance_bounds", (2.0, 1.0), "variance_bounds must be two ascending numbers"),
         ("length_scale_bounds", (0.0, 1.0), "each end of length_scale_bounds must be a positive"),
+        ("length_scale_bounds", (1e-4, 1.0), r"length_scale_bounds must be at least 0.001; got"),
         ("noise_bounds", 0.1, "noise_bounds must be two ascending numbers"),
+        ("monotone", 1, "monotone must be True or False; got 1"),
         ("batch_size", 0, "batch_size must be an integer of at least 1"),
         ("max_iter", 0.5, "max_iter must be an integer"),
         ("tol", 0, "tol must be a positive number"),
@@ -71,7 +77,7 @@ def test_latent_band_is_that_of_centred_draws(three):
     calibrator, _ = three
     q = calibrator._latent
     rng, z = np.random.default_rng(0), np.array([0.05, 0.3, 0.8])
-    both = np.concatenate([z, calibrator.places_])
+    both = np.concatenate([calibrator._units.of(z), calibrator.places_])
 
     def kernel(a, b):
         return q.variance * np.exp(-0.5 * ((a[:, None] - b) / q.scale) ** 2)
@@ -238,11 +244,46 @@ def test_degenerate_data_give_a_defined_map(case):
     assert np.isfinite(calibrator.bound_)
 
 
+@pytest.mark.parametrize("gap", [1e-9, 1e-13, np.spacing(0.5)])
+def test_nearly_equal_scores_are_as_good_as_others(gap):
+    """Only their differences enter the process: each map is that of the same data spread out."""
+    rng = np.random.default_rng(0)
+    share, codes = rng.integers(0, 2, 60), rng.integers(0, 2, 60)
+    event = 0.5 + gap * share
+    close = GPCalibrator().fit(np.column_stack([1 - event, event]), codes)
+    assert close.bound_ < 60 * np.log(0.5) + 5
+    assert close.length_scale_ == pytest.approx(np.ptp(close.score_range_) * close.scale_)
+    calibrated = close.predict_proba([[0.5, 0.5]])
+    assert calibrated == pytest.approx(0.5, abs=0.02)
+
+
+@wavy
+def test_logits_with_a_large_constant_lose_their_last_digits_alone():
+    """Unnormalised log densities; at 1e15 a digit after the point is left."""
+    logits, _, codes = overconfident(3, 60)
+    plain = GPCalibrator(from_logits=True, tol=1e-10).fit(logits, codes)
+    for constant, error in ((1e6, 1e-3), (1e15, 0.1)):
+        moved = GPCalibrator(from_logits=True, tol=1e-10).fit(logits + constant, codes)
+        expected = plain.predict_proba(logits)
+        assert moved.predict_proba(logits + constant) == pytest.approx(expected, abs=error)
+
+
+@wavy
+def test_shortest_length_scale_has_a_band_and_predictions():
+    """The grid then has thousands of nodes, and no table has all pairs of them."""
+    _, probs, codes = overconfident(3, 40)
+    calibrator = GPCalibrator(length_scale_bounds=(1e-3, 2e-3), tol=0.1)
+    calibrator.fit(probs, codes)
+    assert calibrator.places_.size > 5_000
+    assert np.isfinite(np.array(calibrator.latent(probs[:, 0]))).all()
+    assert calibrator.predict_proba(probs).sum(axis=1) == pytest.approx(1)
+
+
 @wavy
 def test_logits_may_be_huge_or_infinite():
     """The intervals of the kernel follow the range of the logits."""
     logits, _, codes = overconfident(3, 30)
-    for values in (1e6 * logits, 1e-6 * logits, 1e300 * logits):
+    for values in (1e6 * logits, 1e-6 * logits, 1e300 * logits, np.round(logits) * 5e-324):
         calibrator = GPCalibrator(from_logits=True).fit(values, codes)
         assert np.isfinite(calibrator.predict_proba(values)).all()
     logits[0, 0] = -np.inf
@@ -251,10 +292,29 @@ def test_logits_may_be_huge_or_infinite():
 
 
 def test_too_few_iterations_are_told():
-    """With the remedy."""
+    """With the remedy; from inside of another calibrator too."""
     _, probs, codes = overconfident(3, 100)
-    with pytest.warns(ConvergenceWarning, match=r"after max_iter=1 iterations; pass more"):
+    told = r"not at its largest after 1 iterations; pass a larger max_iter"
+    with pytest.warns(DegenerateDataWarning, match=told):
         GPCalibrator(max_iter=1, monotone=True).fit(probs, codes)
+    inner = OneVsRest(GPCalibrator(max_iter=1, monotone=True))
+    with pytest.warns(DegenerateDataWarning, match=told):
+        inner.fit(probs, codes)
+
+
+def test_search_that_fails_is_told():
+    """L-BFGS may end before its iterations are used up; the remedy is another one."""
+    q = Latent(np.zeros(1), np.eye(1), np.zeros(1), 1.0, 1.0, 0.1)
+    said = unfinished(Fitted(q, -1.0, 7, converged=False), 300)
+    assert said == "the bound was not at its largest after 7 iterations; pass a larger tol"
+
+
+def test_options_are_checked_again_before_they_predict(three):
+    """scikit-learn lets them be set after the fit."""
+    calibrator, probs = three
+    other = clone(calibrator).fit(probs[:40], [0, 1, 2, 0] * 10).set_params(inference="median")
+    with pytest.raises(InvalidInput, match="inference must be one of"):
+        other.predict_proba(probs)
 
 
 @pytest.mark.parametrize(
@@ -306,3 +366,12 @@ def test_plot_shows_mean_band_identity_and_inducing_inputs(from_logits):
     assert sorted(labels) == ["90 % band", "identity", "inducing inputs", "latent mean"]
     assert calibrator.plot_latent(ax=ax) is ax
     plt.close(ax.figure)
+
+
+@pytest.mark.parametrize(("logarithmic", "low", "high"), [(True, 0.002, 1.0), (False, -0.75, 1.25)])
+def test_plot_of_equal_scores_shows_their_surroundings(logarithmic, low, high):
+    """All probabilities, or logits within 1; otherwise it starts at 1/500 of the largest."""
+    z = places_of_plot(np.array([0.25, 0.25]), logarithmic=logarithmic)
+    assert (z[0], z[-1]) == (low, high)
+    z = places_of_plot(np.array([0.0, 0.5]), logarithmic=logarithmic)
+    assert (z[0], z[-1]) == (0.001 if logarithmic else 0.0, 0.5)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
-from caltest.numerics.gp_calibration import Scores, bound, tables
+from caltest.numerics.gp_calibration import Scores, bound, kept_stencils, tables
 from caltest.numerics.gp_kernel import rbf_line
 from caltest.numerics.gp_latent import Latent, pack, pack_gradient, unpack
 from caltest.numerics.gp_paths import random_paths
@@ -71,7 +71,7 @@ def test_bound_is_the_dense_unwhitened_one(K, n, full):
     """To 1e-8, with the prior block by pairs (K = 2, 4) and by the grid (K = 30)."""
     scores, q = example(K, n)
     assert bound(scores, q, full=full).value == pytest.approx(dense(scores, q, full=full), abs=1e-8)
-    assert (tables(scores, q, full=full).kernel is None) == (K < 10 or not full)
+    assert (tables(scores, q, full=full).features is None) == (K < 10 or not full)
 
 
 @pytest.mark.parametrize("full", [True, False], ids=["full", "diagonal"])
@@ -92,7 +92,7 @@ def test_prior_block_by_the_grid_is_that_by_pairs(monkeypatch):
     """The low-rank factor agrees with the whole K x K blocks to 1e-8, in value and gradient."""
     scores, q = example(12, 20)
     found = []
-    for cost in (0, 10**9):
+    for cost in (0, 10**9):  # pairs, grid
         monkeypatch.setattr("caltest.numerics.gp_calibration.PAIR_COST", cost)
         found.append(bound(scores, q, full=True))
     assert found[0].value == pytest.approx(found[1].value, abs=1e-8)
@@ -158,6 +158,20 @@ def test_bound_does_not_depend_on_threads(monkeypatch):
     one, two = (bound(scores, q, full=True, n_jobs=jobs) for jobs in (1, 2))
     assert one.value == two.value
     assert (one.gradient.Z == two.gradient.Z).all()
+
+
+def test_kept_stencils_and_smaller_blocks_change_nothing(monkeypatch):
+    """Stencils depend on the length scale alone; fine grids divide the rows."""
+    scores, q = example(3, 20)
+    plain = bound(scores, q, full=True)
+    kept = bound(replace(scores), q, full=True, kept=kept_stencils(scores, q.scale, None))
+    assert kept.value == plain.value
+    assert (kept.gradient.Z == plain.gradient.Z).all()
+    monkeypatch.setattr("caltest.numerics.gp_calibration.PRODUCTS", 300)
+    assert len(kept_stencils(scores, q.scale, None)) > 4
+    assert bound(scores, q, full=True).value == pytest.approx(plain.value)
+    monkeypatch.setattr("caltest.numerics.gp_calibration.HELD", 59)
+    assert kept_stencils(scores, q.scale, None) is None
 
 
 def test_packed_process_is_itself():

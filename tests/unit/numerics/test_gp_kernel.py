@@ -8,6 +8,8 @@ import pytest
 from caltest.numerics.gp_kernel import (
     fourier,
     fourier_draws,
+    fourier_features,
+    fourier_size,
     pair_products,
     rbf_line,
     rbf_line_back,
@@ -49,6 +51,18 @@ def test_fourier_sum_is_the_kernel_up_to_its_extent(extent):
     omega, weight = fourier(extent)
     d = np.linspace(0, extent, 301)
     assert np.cos(np.outer(d, omega)) @ weight == pytest.approx(np.exp(-(d**2) / 2), abs=1e-14)
+
+
+@pytest.mark.parametrize("scale", [0.02, 0.3, 5.0])
+def test_features_are_a_factor_of_the_kernel_and_of_its_slope(scale):
+    """To 1e-12, with fewer columns than there are places."""
+    x = np.linspace(2, 3, int(12 / scale) + 30)
+    features, slope = fourier_features(x, 1.7, scale)
+    kernel = rbf_line(x, x, 1.7, scale)
+    by_scale = kernel * ((x[:, None] - x) / scale) ** 2
+    assert np.abs(features @ features.T - kernel).max() < 1e-12
+    assert np.abs(features * slope @ features.T - by_scale).max() < 1e-12
+    assert features.shape[1] == fourier_size(x, scale) < max(40, x.size)
 
 
 def test_draws_have_the_covariance_of_the_kernel_and_their_own_slope():
