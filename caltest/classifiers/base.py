@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
@@ -21,6 +24,7 @@ from caltest.render import Sheet, number
 from caltest.results import Summary
 from caltest.validation import (
     check_choice,
+    check_flag,
     check_integer,
     check_jobs,
     check_level,
@@ -38,8 +42,18 @@ Objective = Callable[[Floats], tuple[float, Floats]]
 PLACEMENTS = ("k-means", "random")
 REACH = float(np.log(1e5))  # a kernel parameter stays within this factor of where it starts
 LARGEST = 1e150  # feature; the squares of larger ones overflow
+PRECISION = 1e-7  # of the bound per row, where a step that gains less ends its maximisation
 LISTED = 6  # length scales that the summary lists
-PRECISION = 1e-7  # of the bound per row, where the optimisation of the kernel ends
+
+
+@dataclass(frozen=True)
+class Maximum:
+    """Where L-BFGS ended, what it reached there, and whether it ended before `max_iter` steps."""
+
+    theta: Floats
+    value: float
+    steps: int
+    converged: bool
 
 
 class KernelClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -50,6 +64,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     title: ClassVar[str]
     random_state: Any
+    verbose: bool
 
     @abstractmethod
     def _fit(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> None:
@@ -154,6 +169,11 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, ABC):
         lines = tuple((name, number(value)) for name, value in facts.items())
         return Summary(Sheet(title=self.title, facts=lines, listing=True))
 
+    def _say(self, line: str) -> None:
+        """Print how far the fit is, if `verbose`."""
+        if self.verbose:
+            print(f"{type(self).__name__}: {line}", flush=True)  # noqa: T201 - asked for
+
     def _features(self, X: object) -> Floats:
         check_is_fitted(self)
         values: Floats = validate_data(self, X, dtype=np.float64, reset=False)
@@ -176,7 +196,6 @@ class GPClassifier(KernelClassifier):
     max_iter: int
     n_samples: int
     n_jobs: int | None
-    verbose: bool
 
     @abstractmethod
     def _latent(self, X: Floats) -> tuple[Floats, Floats]:
@@ -244,6 +263,8 @@ class GPClassifier(KernelClassifier):
             check_integer(self.n_inducing, "n_inducing")
         check_integer(self.max_iter, "max_iter")
         check_integer(self.n_samples, "n_samples")
+        check_flag(self.ard, "ard")
+        check_flag(self.verbose, "verbose")
         check_jobs(self.n_jobs)
 
     # ---- the fit of the kernel ------------------------------------------------------------------
@@ -257,8 +278,16 @@ class GPClassifier(KernelClassifier):
         scales = gradient.log_scales if self.ard else gradient.log_scales.sum(keepdims=True)
         return np.concatenate([[gradient.log_variance], scales])
 
-    def _maximise(self, objective: Objective, start: Floats, n: int) -> tuple[Floats, float]:
-        """Maximise a sum over n rows by L-BFGS within bounds; print each step if `verbose`."""
+    def _maximise(
+        self,
+        objective: Objective,
+        start: Floats,
+        n: int,
+        *,
+        middle: Floats | None = None,
+        precision: float = PRECISION,
+    ) -> Maximum:
+        """Maximise a sum over n rows by L-BFGS, within bounds about the start or the middle."""
         steps, last, name = 0, 0.0, self._name_of_bound()
 
         def negative(theta: Floats) -> tuple[float, Floats]:
@@ -269,22 +298,28 @@ class GPClassifier(KernelClassifier):
         def report(_: Floats) -> None:
             nonlocal steps
             steps += 1
-            if self.verbose:
-                line = f"{type(self).__name__}: step {steps}, {name} {last:.8g}"
-                print(line, flush=True)  # noqa: T201 - asked for
+            self._say(f"step {steps}, {name} of {n} rows {last:.8g}")
 
-        bounds = [(x - REACH, x + REACH) for x in start]
+        bounds = [(x - REACH, x + REACH) for x in (start if middle is None else middle)]
+        limits = {"maxiter": self.max_iter, "ftol": precision, "gtol": precision}
         done = minimize(
             negative,
             start,
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
-            options={"maxiter": self.max_iter, "ftol": PRECISION, "gtol": PRECISION},
+            options=limits,
             callback=report,
         )
-        self.n_iter_ = int(done.nit)
-        return done.x, float(-done.fun * n)
+        converged = bool(done.success) or done.nit < self.max_iter
+        return Maximum(done.x, float(-done.fun * n), int(done.nit), converged)
+
+    def _end(self, found: Maximum) -> None:
+        """Keep the number of steps, and warn where more of them would lead higher."""
+        self.n_iter_ = found.steps
+        if not found.converged:
+            text = f"the {self._name_of_bound()} still grew after max_iter={self.max_iter} steps"
+            warnings.warn(f"{text}; pass more", ConvergenceWarning, stacklevel=4)
 
     def _facts(self) -> dict[str, object]:
         points = self.inducing_points_

@@ -8,14 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from caltest.classifiers.base import Codes, Floats, GPClassifier, grid_of
+from caltest.classifiers.base import Codes, Floats, GPClassifier, Maximum, grid_of
 from caltest.classifiers.inducing import inducing_points
 from caltest.classifiers.regressions import Latent, Regressions, regressions, size_of
 from caltest.errors import invalid, shown
 from caltest.numerics.dirichlet_gp import Targets, pseudo_targets
 from caltest.numerics.softmax_normal import softmax_means
+from caltest.validation import check_choice
 
 SMALLEST = float(np.finfo(np.float64).tiny)
+GRID = (0.1, 0.01, 0.001, 0.0001)  # the paper's
 LEAST, MOST = 1e-100, 1e6  # alpha; beyond them noises of 0 or without end
 
 
@@ -24,10 +26,7 @@ class _Fit:
     """What one value of alpha gives."""
 
     alpha: float
-    variance: float
-    scales: Floats
-    bound: float
-    steps: int
+    found: Maximum
     centre: Floats
     latent: Latent
 
@@ -46,9 +45,10 @@ class DirichletGPClassifier(GPClassifier):
 
     Parameters
     ----------
-    alpha : float or sequence of float, default 0.01
+    alpha : "auto", float or sequence of float, default "auto"
         :math:`\alpha_\epsilon`, in [1e-100, 1e6]. Of several values, the one with the least log
-        loss on the training data is taken; the paper's grid is 0.1, 0.01, 0.001, 0.0001.
+        loss on the training data is taken, and each takes a fit; "auto" stands for the paper's
+        grid, 0.1, 0.01, 0.001, 0.0001.
     n_inducing : int, optional
         Number of inducing points; the posterior is exact where it is not less than that of the
         rows. By default it is exact up to 1000 rows, and has 500 inducing points beyond; with K
@@ -117,7 +117,7 @@ class DirichletGPClassifier(GPClassifier):
     def __init__(
         self,
         *,
-        alpha: float | Sequence[float] = 0.01,
+        alpha: str | float | Sequence[float] = "auto",
         n_inducing: int | None = None,
         inducing: str = "k-means",
         ard: bool = False,
@@ -147,8 +147,9 @@ class DirichletGPClassifier(GPClassifier):
         fits = [self._fit_alpha(bound_to, X, codes, alpha) for alpha in alphas]
         losses = [self._training_loss(fit, X, codes) for fit in fits] if len(fits) > 1 else [0.0]
         best = fits[int(np.argmin(losses))]
-        self.alpha_, self.variance_, self.bound_ = best.alpha, best.variance, best.bound
-        self.length_scale_, self.n_iter_ = best.scales, best.steps
+        self.alpha_, self.bound_ = best.alpha, best.found.value
+        self.variance_, self.length_scale_ = _kernel(best.found)
+        self._end(best.found)
         self._centre, self._posterior = best.centre, best.latent
 
     def _fit_alpha(self, bound_to: Regressions, X: Floats, codes: Codes, alpha: float) -> _Fit:
@@ -160,19 +161,20 @@ class DirichletGPClassifier(GPClassifier):
             return found.value, self._slope(found.kernel)
 
         start = self._start(X, _variance_of(targets, counts))
-        theta, bound = self._maximise(objective, start, len(X))
-        variance, scales = float(np.exp(theta[0])), np.exp(theta[1:])
-        latent = bound_to.posterior(targets, variance, scales)
-        return _Fit(alpha, variance, scales, bound, self.n_iter_, targets.centre, latent)
+        found = self._maximise(objective, start, len(X))
+        latent = bound_to.posterior(targets, *_kernel(found))
+        return _Fit(alpha, found, targets.centre, latent)
 
     def _training_loss(self, fit: _Fit, X: Floats, codes: Codes) -> float:
-        mean, variance = fit.latent(X)
+        mean, variance = fit.latent(X, self.n_jobs)
         probs = softmax_means(mean + fit.centre, np.sqrt(variance), self._points(), self.n_jobs)
         observed = probs[np.arange(len(X)), codes]
-        return float(-np.log(np.maximum(observed, SMALLEST)).mean())
+        loss = float(-np.log(np.maximum(observed, SMALLEST)).mean())
+        self._say(f"alpha {fit.alpha:g}, log loss on the training data {loss:.6g}")
+        return loss
 
     def _latent(self, X: Floats) -> tuple[Floats, Floats]:
-        mean, variance = self._posterior(X)
+        mean, variance = self._posterior(X, self.n_jobs)
         return mean + self._centre, variance
 
     def _more_facts(self) -> dict[str, object]:
@@ -180,12 +182,20 @@ class DirichletGPClassifier(GPClassifier):
 
 
 def _alphas(values: object) -> list[float]:
+    if isinstance(values, str):
+        check_choice(values, ("auto",), "alpha")
+        return list(GRID)
     alphas = grid_of(values, "alpha")
     for alpha in alphas:
         if not LEAST <= alpha <= MOST:
             rule = f"alpha must lie in [{LEAST:g}, {MOST:g}]"
             raise invalid(rule, shown(alpha), "pass 0.01, or several values from 1e-4 to 0.1")
     return alphas
+
+
+def _kernel(found: Maximum) -> tuple[float, Floats]:
+    """Return variance and length scales."""
+    return float(np.exp(found.theta[0])), np.exp(found.theta[1:])
 
 
 def _variance_of(targets: Targets, counts: Codes) -> float:

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from caltest.classifiers.base import Codes, Floats, GPClassifier
+from caltest.classifiers.base import Codes, Floats, GPClassifier, Maximum
 from caltest.classifiers.inducing import inducing_points
 from caltest.classifiers.platt import Sigmoids, fit_sigmoids, normalised
 from caltest.classifiers.regressions import regressions, size_of
 from caltest.errors import DegenerateDataWarning
 from caltest.numerics.dirichlet_gp import label_targets
-from caltest.validation import check_level
+from caltest.validation import check_flag, check_level
 
 
 class GPRegressionClassifier(GPClassifier):
@@ -131,9 +131,10 @@ class GPRegressionClassifier(GPClassifier):
 
     def _fit(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> None:
         self._check_options()
+        check_flag(self.platt, "platt")
         share = check_level(self.held_out, "held_out")
         held = _held_out(codes, share, rng) if self.platt else np.zeros(len(codes), dtype=bool)
-        self._fit_regressions(X[~held], codes[~held], rng)
+        self._end(self._fit_regressions(X[~held], codes[~held], rng))
         self._sigmoids: Sigmoids | None = None
         self.slopes_ = self.intercepts_ = None
         if self.platt:
@@ -143,7 +144,7 @@ class GPRegressionClassifier(GPClassifier):
             self.slopes_ = self._sigmoids.slopes
             self.intercepts_ = self._sigmoids.intercepts
 
-    def _fit_regressions(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> None:
+    def _fit_regressions(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> Maximum:
         counts = np.bincount(codes)
         size = size_of(self.n_inducing, len(X), len(counts))
         Z = None if size is None else inducing_points(X, size, self.inducing, rng)
@@ -158,15 +159,17 @@ class GPRegressionClassifier(GPClassifier):
         shares = counts / len(codes)
         spread = float((shares * (1 - shares)).mean())  # the mean variance of a label
         start = np.concatenate([[np.log(spread)], self._start(X, spread)])
-        theta, self.bound_ = self._maximise(objective, start, len(X))
+        found = self._maximise(objective, start, len(X))
+        theta, self.bound_ = found.theta, found.value
         self.noise_, self.variance_ = (float(value) for value in np.exp(theta[:2]))
         self.length_scale_ = np.exp(theta[2:])
         targets = label_targets(self.noise_, counts)
         self._centre = targets.centre
         self._posterior = bound_to.posterior(targets, self.variance_, self.length_scale_)
+        return found
 
     def _latent(self, X: Floats) -> tuple[Floats, Floats]:
-        mean, variance = self._posterior(X)
+        mean, variance = self._posterior(X, self.n_jobs)
         return mean + self._centre, variance
 
     def _probabilities(self, X: Floats) -> Floats:

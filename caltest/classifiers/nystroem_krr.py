@@ -13,7 +13,7 @@ from sklearn.kernel_approximation import Nystroem
 from caltest.classifiers.base import Codes, Floats, KernelClassifier, grid_of, scale_of
 from caltest.classifiers.platt import fit_sigmoids, normalised
 from caltest.numerics.ridge_folds import FoldSums, no_sums
-from caltest.validation import check_integer
+from caltest.validation import check_flag, check_integer
 
 CHUNK = 2**20  # entries of the features in a block
 SPREADS = (0.125, 0.25, 0.5, 1.0, 2.0)  # length scales to choose from, in that of the other models
@@ -121,6 +121,8 @@ class NystroemKRRClassifier(KernelClassifier):
         self.verbose = verbose
 
     def _fit(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> None:
+        check_flag(self.platt, "platt")
+        check_flag(self.verbose, "verbose")
         # Distances, of which the kernel is made, keep their digits about the mean.
         self._mean = X.mean(axis=0)
         X = X - self._mean
@@ -152,9 +154,7 @@ class NystroemKRRClassifier(KernelClassifier):
             sums.add(found.transform(X[block]), targets[block], folds[block])
         errors = [sums.error(penalty) / len(X) for penalty in penalties]
         best = int(np.argmin(errors))
-        if self.verbose:
-            line = f"gamma {gamma:.4g}, alpha {penalties[best]:.4g}: error {errors[best]:.6g}"
-            print(f"{type(self).__name__}: {line}", flush=True)  # noqa: T201 - asked for
+        self._say(f"gamma {gamma:.4g}, alpha {penalties[best]:.4g}: error {errors[best]:.6g}")
         return _Choice(gamma, penalties[best], errors[best], found, sums)
 
     def _scores_across(self, X: Floats, folds: NDArray[np.int64], best: _Choice) -> Floats:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from caltest.numerics.platt_sigmoid import platt
+from caltest.numerics.logistic import fit_logistic
 
 Floats = NDArray[np.float64]
 
@@ -38,9 +38,32 @@ def fit_sigmoids(scores: Floats, codes: NDArray[np.int64]) -> Sigmoids:
     """Fit them to scores, (n, K), of rows that the classifier was not fitted on."""
     K = scores.shape[1]
     classes = [1] if K == 2 else list(range(K))
-    fits = [platt(scores[:, k], codes == k) for k in classes]
+    fits = [fit_sigmoid(scores[:, k], codes == k) for k in classes]
     slopes, intercepts = np.array(fits).T
     return Sigmoids(slopes, intercepts)
+
+
+def fit_sigmoid(scores: Floats, event: NDArray[np.bool_]) -> tuple[float, float]:
+    """Return slope and intercept of P(event) = expit(slope score + intercept).
+
+    The targets are (N+ + 1) / (N+ + 2) and 1 / (N- + 2), so that the fit is finite where the
+    scores separate the labels (Platt 1999, section 2.2). The slope of constant scores is 0.
+
+    Parameters
+    ----------
+    scores : (n,) array
+        Any real numbers.
+    event : (n,) array of bool
+        Labels.
+    """
+    n, positive = len(event), event.sum()
+    targets = np.where(event, (positive + 1) / (positive + 2), 1 / (n - positive + 2))
+    centre, spread = scores.mean(), scores.std()
+    z = (scores - centre) / spread if spread > 0 else np.zeros(n)
+    design = np.stack([z, np.ones(n)])
+    beta, _ = fit_logistic(design, targets, np.full(n, 1 / n), np.zeros(2))
+    slope = float(beta[0] / spread) if spread > 0 else 0.0
+    return slope, float(beta[1] - slope * centre)
 
 
 def normalised(shares: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -32,7 +33,7 @@ HELD = 2**24  # entries of the K matrices that a posterior holds; both are less 
 class Latent(Protocol):
     """The posterior of the latent functions."""
 
-    def __call__(self, X: Floats) -> tuple[Floats, Floats]:
+    def __call__(self, X: Floats, n_jobs: int | None) -> tuple[Floats, Floats]:
         """Return mean and variance, each (n, K), before the prior mean is added."""
 
 
@@ -95,9 +96,9 @@ class SparseLatent:
     roots: Floats
     means: Floats
 
-    def __call__(self, X: Floats) -> tuple[Floats, Floats]:
+    def __call__(self, X: Floats, n_jobs: int | None) -> tuple[Floats, Floats]:
         """Return mean and variance, each (n, K)."""
-        return in_parts(self._part, X, len(self.Z))
+        return in_parts(self._part, X, len(self.Z), n_jobs)
 
     def _part(self, X: Floats) -> tuple[Floats, Floats]:
         kernel = rbf(self.Z, X, self.variance, self.scales)
@@ -155,9 +156,9 @@ class ExactLatent:
     roots: Floats
     weights: Floats
 
-    def __call__(self, X: Floats) -> tuple[Floats, Floats]:
+    def __call__(self, X: Floats, n_jobs: int | None) -> tuple[Floats, Floats]:
         """Return mean and variance, each (n, K)."""
-        return in_parts(self._part, X, len(self.X))
+        return in_parts(self._part, X, len(self.X), n_jobs)
 
     def _part(self, X: Floats) -> tuple[Floats, Floats]:
         kernel = rbf(self.X, X, self.variance, self.scales)
@@ -168,10 +169,12 @@ class ExactLatent:
         return kernel.T @ self.weights, np.maximum(variance, 0)
 
 
-def in_parts(latent: Latent, X: Floats, M: int) -> tuple[Floats, Floats]:
+def in_parts(
+    latent: Callable[[Floats], tuple[Floats, Floats]], X: Floats, M: int, n_jobs: int | None
+) -> tuple[Floats, Floats]:
     """Compute the posterior for some rows at a time."""
     size = max(1, CHUNK // M)
     tasks = [(X[start : start + size],) for start in range(0, len(X), size)]
-    parts = list(map_threads(latent, tasks, None))
+    parts = list(map_threads(latent, tasks, n_jobs))
     mean, variance = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return mean, variance

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import caltest as ct
@@ -24,7 +25,10 @@ from caltest.classifiers.base import scale_of
 from caltest.errors import InvalidInput
 
 # The checks fit to a few rows, of which none can be held out.
-pytestmark = pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning"),
+    pytest.mark.filterwarnings("ignore:.*still grew after max_iter"),
+]
 
 EVERY = [
     value
@@ -43,7 +47,7 @@ def blobs(m, n=90):
 @parametrize_with_checks(
     [
         DirichletGPClassifier(max_iter=20),
-        DirichletGPClassifier(max_iter=20, n_inducing=10, ard=True),
+        DirichletGPClassifier(alpha=0.01, max_iter=20, n_inducing=10, ard=True),
         GPRegressionClassifier(max_iter=20),
         GPRegressionClassifier(max_iter=20, n_inducing=10, platt=True),
         VariationalGPClassifier(max_iter=5, n_inducing=10),
@@ -166,6 +170,12 @@ ILLEGAL = [
     (DirichletGPClassifier, {"alpha": []}, "alpha must name at least one"),
     (DirichletGPClassifier, {"alpha": 1e-320}, r"alpha must lie in \[1e-100, 1e\+06\]; got 1e-320"),
     (DirichletGPClassifier, {"alpha": [0.01, 1e9]}, "alpha must lie in"),
+    (DirichletGPClassifier, {"alpha": "grid"}, "alpha must be one of 'auto'"),
+    (DirichletGPClassifier, {"ard": 1}, "ard must be True or False; got 1"),
+    (DirichletGPClassifier, {"verbose": "yes"}, "verbose must be True or False; got 'yes'"),
+    (GPRegressionClassifier, {"platt": "sigmoid"}, "platt must be True or False; got 'sigmoid'"),
+    (NystroemKRRClassifier, {"platt": None}, "platt must be True or False; got None"),
+    (NystroemKRRClassifier, {"verbose": 1}, "verbose must be True or False; got 1"),
     (DirichletGPClassifier, {"inducing": "grid"}, "inducing must be one of"),
     (DirichletGPClassifier, {"n_inducing": 0}, "n_inducing must be an integer of at least 1"),
     (DirichletGPClassifier, {"max_iter": 0.5}, "max_iter must be an integer"),
@@ -189,6 +199,29 @@ def test_illegal_option_is_refused(classifier, options, message):
     options = {"n_inducing": 10} | options if issubclass(classifier, GPClassifier) else options
     with pytest.raises(InvalidInput, match=message):
         classifier(**options).fit(X, y)
+
+
+@pytest.mark.parametrize("classifier", [c for c in EVERY if issubclass(c, GPClassifier)])
+@pytest.mark.filterwarnings("default:.*still grew after max_iter")
+def test_fit_that_max_iter_cut_short_warns(classifier):
+    """And names the remedy; the warning points at the line that called `fit`."""
+    X, y = blobs(2)
+    text = "still grew after max_iter=1 steps; pass more"
+    with pytest.warns(ConvergenceWarning, match=text) as caught:
+        model = classifier(max_iter=1, random_state=0).fit(X, y)
+    assert caught[0].filename == __file__
+    assert model.n_iter_ == 1
+
+
+@pytest.mark.parametrize("classifier", [c for c in EVERY if issubclass(c, GPClassifier)])
+def test_prediction_in_parts_on_threads_is_the_same(classifier, monkeypatch):
+    """To the last bit: each part is a block of rows."""
+    X, y = blobs(3)
+    monkeypatch.setattr("caltest.classifiers.regressions.CHUNK", 20 * 15)
+    model = classifier(n_inducing=15, random_state=0).fit(X, y)
+    one = model.predict_latent(X)
+    two = model.set_params(n_jobs=2).predict_latent(X)
+    np.testing.assert_array_equal(one, two)
 
 
 def test_one_class_is_refused():

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from sklearn.exceptions import ConvergenceWarning
 
 from caltest.classifiers import (
     DirichletGPClassifier,
@@ -20,7 +21,7 @@ from caltest.errors import DegenerateDataWarning
 
 MODELS = [
     DirichletGPClassifier(max_iter=10, n_samples=64),
-    DirichletGPClassifier(max_iter=10, n_inducing=4, n_samples=64, random_state=0),
+    DirichletGPClassifier(alpha=0.01, max_iter=10, n_inducing=4, n_samples=64, random_state=0),
     GPRegressionClassifier(max_iter=10, n_inducing=4, platt=True, random_state=0),
     VariationalGPClassifier(max_iter=3, n_inducing=4, n_points=16, n_samples=64, random_state=0),
     NystroemKRRClassifier(n_components=4, n_splits=2, random_state=0),
@@ -45,6 +46,7 @@ def test_probabilities_lie_on_the_simplex(model, data):
     X, y = data
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateDataWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
         probs = model.fit(X, y).predict_proba(X)
     assert ((probs >= 0) & (probs <= 1)).all()
     np.testing.assert_allclose(probs.sum(axis=1), 1, rtol=1e-9)
@@ -58,6 +60,7 @@ def test_unit_of_the_features_does_not_count(model, data, power):
     X, y = data
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateDataWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
         one = model.fit(X, y).predict_proba(X)
         other = model.fit(X * 2.0**power, y).predict_proba(X * 2.0**power)
     np.testing.assert_allclose(one, other, atol=1e-3)

@@ -64,7 +64,7 @@ def test_collapsed_bound_with_every_input_is_that_of_scikit_learn(targets, monke
 
 def test_dirichlet_classifier_predicts_as_scikit_learn():
     """Means and variances of the latent functions at the fitted kernel, to 1e-8."""
-    model = DirichletGPClassifier(ard=True).fit(X, CODES)
+    model = DirichletGPClassifier(alpha=0.01, ard=True).fit(X, CODES)
     kernel = ConstantKernel(model.variance_) * RBF(model.length_scale_)
     targets = pseudo_targets(0.01, COUNTS)
     new = X + 0.3

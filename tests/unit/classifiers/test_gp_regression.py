@@ -87,6 +87,7 @@ def test_interval_of_two_classes_is_symmetric():
     np.testing.assert_allclose(found[:, 0, 0], 1 - found[:, 1, 1], atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:.*still grew after max_iter")
 def test_summary_says_what_platt_scaling_was_fitted_on():
     """The rows held out, or those of the regression."""
     model = GPRegressionClassifier(platt=True, held_out=0.25, random_state=0, max_iter=1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from caltest.classifiers import VariationalGPClassifier
+from caltest.classifiers import VariationalGPClassifier, variational_gp
 from caltest.measures import log_loss
 
 X, Y = make_blobs(150, centers=3, cluster_std=3, random_state=1)
@@ -41,6 +41,18 @@ def test_kernel_is_the_best_nearby(m):
     for factor in (0.8, 1.25):
         assert ridge.climb(factor * model.variance_, model.length_scale_) < model.bound_
         assert ridge.climb(model.variance_, factor * model.length_scale_) < model.bound_
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_start_at_the_kernel_of_a_sample_changes_nothing(m, monkeypatch, capsys):
+    """But time: the fit to all rows ends where it ends without."""
+    rows = m > Y
+    model = VariationalGPClassifier(n_inducing=20, random_state=0, verbose=True)
+    plain = model.fit(X[rows], Y[rows]).bound_
+    assert f"of {rows.sum() // 8} rows" not in capsys.readouterr().out
+    monkeypatch.setattr(variational_gp, "FEWEST", 10)
+    assert model.fit(X[rows], Y[rows]).bound_ == pytest.approx(plain, abs=0.01)
+    assert f"of {rows.sum() // 8} rows" in capsys.readouterr().out
 
 
 def test_first_latent_function_of_two_classes_is_zero():

@@ -13,10 +13,12 @@ from caltest.numerics.collapsed_bound import JITTER
 from caltest.numerics.label_bound import (
     Inducing,
     Labelled,
+    _newton_step,
     ascend,
     bound,
     carried,
     gradient,
+    moments,
     prior,
     start,
 )
@@ -97,6 +99,37 @@ def test_blocks_of_rows_give_the_same(latents, monkeypatch):
     monkeypatch.setattr(label_bound, "KEPT", 0)
     blocks = gradient(data, prior(data, VARIANCE, SCALES), q)
     np.testing.assert_allclose(blocks.log_scales, whole.log_scales, rtol=1e-9)
+
+
+@both_likelihoods
+def test_moments_are_those_of_full_products(latents):
+    """Triangular products in place of full ones."""
+    data, q = labelled(latents), some_q(latents)
+    known = prior(data, VARIANCE, SCALES)
+    (A,) = known.projections
+    mean, variance = moments(A, VARIANCE, q)
+    for k, (m, C) in enumerate(zip(q.m, q.C, strict=True)):
+        full = VARIANCE - np.diag(A.T @ (np.eye(8) - C @ C.T) @ A)
+        np.testing.assert_allclose(mean[k], m @ A, rtol=1e-12)
+        np.testing.assert_allclose(variance[k], full, rtol=1e-9)
+
+
+def test_change_of_the_means_solves_the_system_of_all_classes(monkeypatch):
+    """Conjugate gradients beside the dense matrix of all latent functions."""
+    monkeypatch.setattr(label_bound, "RESIDUE", 1e-12)
+    data, q = labelled(3), some_q(3)
+    known = prior(data, VARIANCE, SCALES)
+    (A,) = known.projections
+    rng = np.random.default_rng(0)
+    W, slope = rng.dirichlet(np.ones(3), size=40).T, rng.normal(size=(3, 8))
+    dense = np.eye(24).reshape(3, 8, 3, 8)
+    for k in range(3):
+        dense[k, :, k] += (A * W[k]) @ A.T
+        for other in range(3):
+            dense[k, :, other] -= (A * W[k] * W[other]) @ A.T
+    found = _newton_step(data, known, W, q.C, slope)
+    expected = np.linalg.solve(dense.reshape(24, 24), slope.ravel())
+    np.testing.assert_allclose(found.ravel(), expected, rtol=1e-8)
 
 
 @both_likelihoods
