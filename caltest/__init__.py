@@ -11,9 +11,9 @@ from caltest._version import __version__
 from caltest.errors import DegenerateDataWarning, InvalidInput, NotApplicable
 
 if TYPE_CHECKING:
-    from caltest import calibrators, classifiers, htests, kernels, lenses, measures, nulls
+    from caltest import calibrators, classifiers, htests, kernels, lenses, measures, nulls, plots
     from caltest import datasets as datasets
-    from caltest.htests import test_calibration
+    from caltest.htests import test_calibration, test_master_scale
     from caltest.predictions import Predictions
     from caltest.results import HTest, HTestTable
 
@@ -33,7 +33,9 @@ __all__ = [
     "lenses",
     "measures",
     "nulls",
+    "plots",
     "test_calibration",
+    "test_master_scale",
 ]
 
 # Loaded at first use: numba and SciPy would triple the time of `import caltest`.
@@ -46,12 +48,14 @@ _MODULES = (
     "lenses",
     "measures",
     "nulls",
+    "plots",
 )
 _NAMES = {
     "HTest": "caltest.results",
     "HTestTable": "caltest.results",
     "Predictions": "caltest.predictions",
     "test_calibration": "caltest.htests",
+    "test_master_scale": "caltest.htests",
 }
 
 

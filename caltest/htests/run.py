@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.htests.adjust import METHODS, adjusted_pvalues
 from caltest.htests.base import NamedTest, check_options
+from caltest.htests.nearest import nearest_variant
+from caltest.htests.omnibus import Part, omnibus
 from caltest.htests.registry import REGISTRY
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
+from caltest.measures.tolerance import Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls import Judgement
+from caltest.nulls.tolerance import tolerance_null
 from caltest.predictions import Predictions, as_predictions
-from caltest.results import HTest, HTestTable
+from caltest.results import Evidence, HTest, HTestTable
 
 
 @dataclass(frozen=True)
@@ -29,8 +37,23 @@ class Plan:
     null: str
     lens: Lens
     predictions: Predictions
+    seed: int
+    number: int  # of the test among those that were asked for
     group: object = None
     is_one_of_many: bool = False  # a class of a family or a group, not asked for by name
+    note: str = ""  # how it differs from what was asked for
+    tolerance: Tolerance | None = None  # H0 is on the size of the error
+
+    @property
+    def may_be_left_out(self) -> bool:
+        """Whether it may be too small for a test that has a meaning for others."""
+        has_meaning = self.tolerance is not None or self.null in self.measure.nulls
+        return self.is_one_of_many and has_meaning
+
+    @property
+    def together(self) -> tuple[int, str]:
+        """What the rows of all groups that make up one omnibus test share."""
+        return self.number, str(self.lens)
 
 
 def test_calibration(
@@ -40,6 +63,8 @@ def test_calibration(
     test: str | Measure | Sequence[str | Measure] = "skce",
     lens: str | Lens | Sequence[str | Lens] = "strong",
     null: str | None = None,
+    tolerance: float | None = None,
+    equivalence: bool = False,
     by: object = None,
     correction: str | None = "holm",
     n_resamples: int = 999,
@@ -73,14 +98,29 @@ def test_calibration(
         Keys are in `caltest.lenses.REGISTRY`; a family ("classwise") gives one row each.
     null : str, optional
         "exact" unless the test says otherwise; see `caltest.nulls.REGISTRY`.
-    by : (n,) array, column name or True, optional
-        Test each group by itself; True takes the groups of the Predictions.
+    tolerance : float, optional
+        H0 becomes "the error is at most `tolerance`", in the units of the printed estimate: with
+        enough data every model is rejected otherwise. For the tests "skce", "skce-linear",
+        "skce-block", "debiased-ece" and "ks", by limit laws for random predictions and labels.
+    equivalence : bool, default False
+        H0 becomes "the error is at least `tolerance`", so that a small p-value shows calibration
+        within the tolerance.
+    by : (n,) array, column name, list of column names or True, optional
+        Test each group by itself; several columns are crossed, and True takes the groups of the
+        Predictions. A group that is too small for the test or for the null that was asked for is
+        tested exactly, or by the nearest variant that is defined (the biased for the unbiased
+        SKCE), with a note; where its predictions allow no more than `n_resamples` + 1 label
+        vectors, all of them take the place of random ones. The table's `omnibus` has the test of
+        all groups together, Fisher's combination of their p-values: judged by that of their
+        resamples where all groups are resampled, so that it is as exact as they are, elsewhere by
+        its chi^2 law.
     correction : str or None, default "holm"
         Multiple testing over the rows of a table: a method of statsmodels' `multipletests`.
     n_resamples : int, default 999
         B; the smallest attainable p-value of a resampling null is 1 / (B + 1).
     rng : None, int, Generator or SeedSequence
-        The seed. Every row of a table uses the same, so that each can be repeated by itself.
+        The seed. Without `by` every row of a table uses the same; with it each group has a seed of
+        its own that is derived from it. The row holds it, so that each can be repeated by itself.
     n_jobs : int, optional
         Threads, as in joblib; the p-value does not depend on it.
     level : float, optional
@@ -124,6 +164,7 @@ def test_calibration(
     level = None if level is None else validation.check_level(level)
     validation.check_choice(correction or "none", METHODS, "correction")
     validation.check_jobs(n_jobs)
+    bound = validation.check_tolerance(tolerance, equivalence=equivalence, null=null)
     seed = validation.check_seed(rng)
     predictions = as_predictions(
         model,
@@ -138,23 +179,29 @@ def test_calibration(
     )
     measures = _resolve_tests(test, options)
     lenses = [resolve_lens(one) for one in _as_list(lens, "lens")]
-    plans = list(_plans(measures, lenses, null, predictions, grouped=by is not None))
+    plans = list(_plans(measures, lenses, null, predictions, seed=seed, grouped=by is not None))
+    if bound is not None:
+        within = Tolerance(bound, equivalence)
+        plans = [replace(plan, null="tolerance", tolerance=within) for plan in plans]
     single = len(measures) == len(lenses) == 1 and by is None and not lenses[0].is_family
-    rows: list[HTest] = []
+    parts: list[tuple[Plan, Part]] = []
     left_out: list[str] = []
     for done, plan in enumerate(plans, start=1):
         try:
-            rows.append(_run(plan, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs, level=level))
+            part = _run_or_nearest(plan, n_resamples=n_resamples, n_jobs=n_jobs, level=level)
+            parts.append((plan, part))
         except NotApplicable as error:
-            if not plan.is_one_of_many or len(left_out) + 1 == len(plans):
+            if not plan.may_be_left_out or len(left_out) + 1 == len(plans):
                 raise
             left_out.append(_warn_left_out(plan, error))
         if progress is not None:
             progress(done, len(plans))
+    rows = tuple(part.row for _, part in parts)
     if single:
         return rows[0]
     adjusted, name = adjusted_pvalues([row.pvalue for row in rows], correction)
-    return HTestTable(tuple(rows), name, adjusted, level=level, notes=tuple(left_out))
+    together = tuple(_omnibus_tests(parts, n_resamples=n_resamples, seed=seed))
+    return HTestTable(rows, name, adjusted, level=level, notes=tuple(left_out), omnibus=together)
 
 
 # Or pytest would collect it in a user's test module.
@@ -191,28 +238,92 @@ def _plans(
     null: str | None,
     predictions: Predictions,
     *,
+    seed: int,
     grouped: bool,
 ) -> Iterator[Plan]:
     if null is not None:
         validation.check_choice(null, NULLS, "null")
     groups = predictions.by_group() if grouped else {None: predictions}
-    for group, part in groups.items():
-        for key, measure, default in measures:
+    seeds = _seeds_of_groups(seed, len(groups)) if grouped else [seed]
+    for own, (group, part) in zip(seeds, groups.items(), strict=True):
+        for number, (key, measure, default) in enumerate(measures):
             for lens in lenses:
                 for member in lens.members(part):
-                    many = grouped or lens.is_family
-                    yield Plan(key, measure, null or default, member, part, group, many)
+                    yield Plan(
+                        test=key,
+                        measure=measure,
+                        null=null or default,
+                        lens=member,
+                        predictions=part,
+                        seed=own,
+                        number=number,
+                        group=group,
+                        is_one_of_many=grouped or lens.is_family,
+                    )
 
 
-def _run(
-    plan: Plan, *, n_resamples: int, seed: int, n_jobs: int | None, level: float | None
-) -> HTest:
-    null = NULLS[plan.null]
-    seen = plan.lens(plan.predictions)
-    judged = null.judge(plan.measure, seen, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
+def _seeds_of_groups(seed: int, count: int) -> list[int]:
+    """Derive seeds, so that groups are resampled independently and each can be run by itself."""
+    children = np.random.SeedSequence(seed).spawn(count)
+    return [int(child.generate_state(1)[0]) for child in children]
+
+
+def _run_or_nearest(
+    plan: Plan, *, n_resamples: int, n_jobs: int | None, level: float | None
+) -> Part:
+    """Run a plan; in a group that is too small for it, the nearest one that is defined."""
+    judge = partial(_judged, n_resamples=n_resamples, n_jobs=n_jobs)
+    try:
+        seen, judged = judge(plan)
+    except NotApplicable as error:
+        for nearest in _nearest_plans(plan, str(error)):
+            with suppress(NotApplicable):
+                seen, judged = judge(nearest)
+                plan = nearest
+                break
+        else:
+            raise
     for message in judged.degenerate:
         warnings.warn(message, DegenerateDataWarning, stacklevel=3)
-    return _result(plan, seen, judged, n_resamples=n_resamples, seed=seed, level=level)
+    row = _result(plan, seen, judged, n_resamples=n_resamples, level=level)
+    return Part(row, judged.replicates)
+
+
+def _judged(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predictions, Judgement]:
+    seen = plan.lens(plan.predictions)
+    null = NULLS[plan.null] if plan.tolerance is None else tolerance_null(plan.tolerance)
+    judge = null.judge
+    return seen, judge(plan.measure, seen, n_resamples=n_resamples, seed=plan.seed, n_jobs=n_jobs)
+
+
+def _nearest_plans(plan: Plan, reason: str) -> Iterator[Plan]:
+    """Yield the exact test of a group, then that of the nearest measure, with a note on each."""
+    weighted = plan.predictions.sample_weight is not None
+    if plan.group is None or plan.null not in plan.measure.nulls:
+        return
+    why = reason.partition("; ")[0]
+    if "exact" in plan.measure.nulls and plan.null != "exact" and not weighted:
+        yield replace(plan, null="exact", note=f"tested by the exact null: {why}")
+    variant = nearest_variant(plan.measure, weighted=weighted)
+    if variant is not None:
+        note = f"tested by the {variant.description}: {why}"
+        yield replace(plan, measure=variant, null="exact", note=note)
+
+
+def _omnibus_tests(
+    parts: list[tuple[Plan, Part]], *, n_resamples: int, seed: int
+) -> Iterator[HTest]:
+    """Yield the test of all groups together for each test and lens that two groups have."""
+    together: dict[tuple[int, str], list[tuple[Plan, Part]]] = {}
+    for plan, part in parts:
+        if plan.group is not None and plan.tolerance is None:
+            together.setdefault(plan.together, []).append((plan, part))
+    for members in together.values():
+        if len(members) > 1:
+            members.sort(key=lambda item: bool(item[0].note))  # what was asked for gives the title
+            title = members[0][0].measure.title
+            some = [part for _, part in members]
+            yield omnibus(some, title=title, n_resamples=n_resamples, seed=seed)
 
 
 def _warn_left_out(plan: Plan, error: NotApplicable) -> str:
@@ -229,13 +340,16 @@ def _result(
     judged: Judgement,
     *,
     n_resamples: int,
-    seed: int,
     level: float | None,
 ) -> HTest:
-    resamples = NULLS[plan.null].resamples
+    resamples = judged.distribution is not None
+    kind, claim, parameters = plan.null, plan.lens.claim, judged.parameters
+    if plan.tolerance is not None:
+        kind, claim = plan.tolerance.title, plan.tolerance.claim(plan.measure.estimate_symbol)
+        parameters = {"tolerance": plan.tolerance.value, **parameters}
     return HTest(
         test=plan.test,
-        method=f"{plan.null.capitalize()} test of calibration: {plan.measure.title}",
+        method=f"{kind.capitalize()} test of calibration: {plan.measure.title}",
         statistic_name=judged.statistic_name,
         statistic=judged.statistic,
         pvalue=judged.pvalue,
@@ -246,14 +360,15 @@ def _result(
         n=seen.n,
         m=plan.predictions.m,
         lens=str(plan.lens),
-        claim=plan.lens.claim,
+        claim=claim,
         data_name=plan.predictions.source,
-        parameters=judged.parameters,
+        parameters=parameters,
         n_resamples=n_resamples if resamples else None,
-        seed=seed if resamples else None,
+        seed=plan.seed if resamples else None,
         null_distribution=judged.distribution,
         tail_pvalue=judged.tail_pvalue,
-        notes=(*judged.notes, *judged.degenerate),
+        notes=tuple(filter(None, (plan.note, *judged.notes, *judged.degenerate))),
         level=level,
         group=plan.group,
+        evidence=Evidence(plan.measure, plan.lens, plan.predictions, plan.seed),
     )

@@ -54,10 +54,14 @@ class LineKernel:
 
     def row_sums(self, d: Floats) -> Floats:
         """Return d_i sum_{j != i} a kappa_ij d_j for every i."""
+        return np.asarray(self.factor * d * self.other_sums(d))
+
+    def other_sums(self, d: Floats) -> Floats:
+        """Return sum_{j != i} kappa_ij d_j for every i."""
         earlier = earlier_sums(self.step, self.decay, self.coefficients, d)
         step = np.append(0.0, self.step[:0:-1])
         later = earlier_sums(step, np.exp(-step), self.coefficients, d[::-1])[::-1]
-        return np.asarray(self.factor * d * (earlier + later))
+        return np.asarray(earlier + later)
 
 
 def is_line_term(term: FittedTerm) -> bool:

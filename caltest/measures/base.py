@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,16 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.numerics.labels import cumulative_probs, draw_labels, label_dtype
 from caltest.predictions import Predictions, as_predictions
 
+if TYPE_CHECKING:
+    from caltest.measures.tolerance import Tolerance
+
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A statistic with a known limit law, already turned into a p-value."""
+    """A statistic with a known law, a limit or a formula, already turned into a p-value."""
 
     name: str
     statistic: float
@@ -32,6 +35,7 @@ class Limit:
     law: str
     parameters: Mapping[str, object]
     notes: tuple[str, ...] = ()
+    degenerate: tuple[str, ...] = ()
 
 
 class BoundMeasure(ABC):
@@ -58,6 +62,14 @@ class BoundMeasure(ABC):
     def observed(self) -> Labels:
         """The labels that were observed, (n,), in the order of the rows."""
         return self.predictions.labels.astype(label_dtype(self.predictions.m))
+
+    @property
+    def label_probs(self) -> Floats:
+        """The probabilities (n, m) of the labels, in the order of the rows; `redraw` draws these.
+
+        A subclass that has an order of its own overrides `observed`, `redraw` and this.
+        """
+        return self.predictions.probs
 
     def redraw(self, rng: np.random.Generator, size: int) -> Labels:
         """Draw `size` rows of labels from the predictions."""
@@ -120,6 +132,19 @@ class Measure(ABC):
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
         """Return the asymptotic test of this measure."""
         raise NotApplicable(f"{self.description} has no limit law; use null='exact'")
+
+    def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
+        """Return the test of this measure whose law has a formula at every n."""
+        raise NotApplicable(f"{self.description} has no law in closed form; use null='exact'")
+
+    def tolerance_limit(
+        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
+    ) -> Limit:
+        """Return the test of the hypothesis that the error is at most, or at least, a tolerance."""
+        raise NotApplicable(
+            f"{self.description} knows no tolerance; use test='skce', 'skce-linear', 'skce-block', "
+            "'debiased-ece' or 'ks'"
+        )
 
     def evaluate(
         self,

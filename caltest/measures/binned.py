@@ -17,7 +17,7 @@ from caltest.measures.binning import BinnedMeasure, Cells
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics import bin_errors
 from caltest.numerics.bins import sort_by_cell
-from caltest.numerics.labels import cumulative_probs, draw_events, draw_labels
+from caltest.numerics.labels import cumulative_probs, draw_events, draw_labels, event_table
 from caltest.numerics.sweep import cut, sweep_counts, sweep_errors, tie_runs
 
 if TYPE_CHECKING:
@@ -93,6 +93,10 @@ class BinnedError(BoundMeasure):
     @property
     def observed(self) -> Labels:
         return super().observed[self.order]
+
+    @property
+    def label_probs(self) -> Floats:
+        return self.predictions.probs[self.order]
 
     @cached_property
     def cells(self) -> Cells:
@@ -265,6 +269,10 @@ class SweepError(BoundMeasure):
     @property
     def observed(self) -> Labels:
         return super().observed[self._order]
+
+    @property
+    def label_probs(self) -> Floats:
+        return event_table(self.event)
 
     def redraw(self, rng: np.random.Generator, size: int) -> Labels:
         return draw_events(self.event, rng, size)

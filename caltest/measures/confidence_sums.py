@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from caltest.measures.base import BoundMeasure, Labels
 from caltest.measures.label_scores import row_weights
 from caltest.numerics.label_scores import wrong_and_right_sums
-from caltest.numerics.labels import draw_events
+from caltest.numerics.labels import draw_events, event_table
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
@@ -51,6 +51,10 @@ class BoundConfidence(BoundMeasure):
     @property
     def observed(self) -> Labels:
         return self._right
+
+    @property
+    def label_probs(self) -> Floats:
+        return event_table(self._confidence)
 
     def redraw(self, rng: np.random.Generator, size: int) -> Labels:
         return draw_events(self._confidence, rng, size)

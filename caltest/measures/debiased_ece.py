@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure
+from caltest.measures.base import BoundMeasure, Limit
 from caltest.measures.binned import DEBIASED, BinnedError, bind_bins
+from caltest.measures.binned_deviation import binned_deviation, unseen_in_a_bin
 from caltest.measures.binning import BinnedMeasure
+from caltest.measures.tolerance import Tolerance, deviation_limit
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens
@@ -52,6 +54,22 @@ class DebiasedECE(BinnedMeasure):
             bound.notes = (f"{left_out} hold one observation and are left out",)
         return RootError(bound) if self.root else bound
 
+    def tolerance_limit(
+        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
+    ) -> Limit:
+        """Return the normal limit of the error over the bins that are used, seen as given."""
+        bound = self.bind(predictions, n_jobs)
+        estimate = bound.value(n_jobs)
+        binned = bound.squared if isinstance(bound, RootError) else bound
+        if not isinstance(binned, BinnedError):
+            return super().tolerance_limit(predictions, tolerance, n_jobs)
+        deviation = binned_deviation(binned, equivalence=tolerance.equivalence)
+        squared = tolerance.value**2 if self.root else tolerance.value
+        unseen = unseen_in_a_bin(np.diff(binned.start), squared, predictions.m)
+        return deviation_limit(
+            bound, deviation, tolerance, squared=squared, estimate=estimate, unseen=unseen
+        )
+
 
 class RootError(BoundMeasure):
     """The square root of a binned error; a negative one counts as 0."""
@@ -64,6 +82,10 @@ class RootError(BoundMeasure):
     @property
     def observed(self) -> Labels:
         return self.squared.observed
+
+    @property
+    def label_probs(self) -> Floats:
+        return self.squared.label_probs
 
     def redraw(self, rng: np.random.Generator, size: int) -> Labels:
         return self.squared.redraw(rng, size)

@@ -24,7 +24,7 @@ from caltest.kernels.line import LineKernel, is_line_term
 from caltest.measures.base import BoundMeasure
 from caltest.numerics.class_sums import add_class_sums, class_lists, label_sums
 from caltest.numerics.label_scores import binary_brier_sums
-from caltest.numerics.labels import draw_events
+from caltest.numerics.labels import draw_events, event_table
 from caltest.numerics.parallel import map_threads
 from caltest.numerics.recursion import merge_labelled
 from caltest.predictions import Predictions
@@ -112,6 +112,10 @@ class LinePairs(AllPairs):
     @property
     def observed(self) -> Labels:
         return self._observed
+
+    @property
+    def label_probs(self) -> Floats:
+        return event_table(self.event)
 
     def redraw(self, rng: np.random.Generator, size: int) -> Labels:
         return draw_events(self.event, rng, size)

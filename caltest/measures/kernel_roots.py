@@ -31,6 +31,10 @@ class RootPairs(BoundMeasure):
     def observed(self) -> Labels:
         return self.pairs.observed
 
+    @property
+    def label_probs(self) -> Floats:
+        return self.pairs.label_probs
+
     def redraw(self, rng: np.random.Generator, size: int) -> Labels:
         return self.pairs.redraw(rng, size)
 

@@ -50,6 +50,10 @@ class TabledScore(BoundMeasure):
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return np.asarray(label_sums(self._table, labels) / self._total)
 
+    def row_scores(self) -> Floats:
+        """Return the weighted score of each row, (n,); their sum over that of the weights."""
+        return np.take_along_axis(self._table, self.predictions.labels[:, None], axis=1)[:, 0]
+
 
 class BinaryScore(BoundMeasure):
     """The weighted mean of a score of two classes, computed as it is summed."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from caltest.errors import NotApplicable
 from caltest.measures.base import BoundMeasure, Labels, Limit, Measure
 from caltest.measures.sorted_rows import sorted_rows
-from caltest.numerics.labels import draw_events
+from caltest.numerics.labels import draw_events, event_table
 from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends, sum_variance
 from caltest.predictions import Predictions
 
@@ -70,6 +70,10 @@ class BoundPartialSums(BoundMeasure):
     @property
     def observed(self) -> Labels:
         return self._observed
+
+    @property
+    def label_probs(self) -> Floats:
+        return event_table(self.event)
 
     def redraw(self, rng: np.random.Generator, size: int) -> Labels:
         return draw_events(self.event, rng, size)

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
-from caltest.measures.binning import quantile_cells, uniform_cells
+from caltest.measures.binning import Cells, quantile_cells, uniform_cells
 from caltest.measures.label_scores import row_weights
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.measures.sorted_rows import sorted_rows
-from caltest.numerics.isotonic import pool_steps
+from caltest.numerics.isotonic import recalibrated_scores
 from caltest.numerics.label_scores import binary_entropy
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions, as_predictions
@@ -24,8 +24,8 @@ from caltest.predictions import Predictions, as_predictions
 Floats = NDArray[np.float64]
 
 SCORES = ("brier", "log-loss")
-METHODS = ("corp", "bins")
-BINNINGS = ("uniform", "quantile")
+METHODS = ("corp", "bins", "grades")
+BINNINGS = ("uniform", "quantile", "groups")
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,8 @@ class ScoreDecomposition:
     uncertainty : float
         The score of the share of events as the prediction.
     within_bin_variance, within_bin_covariance : float
-        Of the predictions, and twice theirs with the labels, within bins; 0 unless there are bins.
+        Of the predictions, and twice theirs with the labels, within bins; 0 unless there are bins
+        in which predictions vary.
         score = miscalibration - discrimination + uncertainty + variance - covariance.
 
     Examples
@@ -85,6 +86,8 @@ def score_decomposition(
           RES = \sum_b \frac{n_b}{n} (\bar y_b - \bar y)^2, \quad UNC = \bar y (1 - \bar y),
 
       and the within-bin parts that make the sum exact where predictions vary within bins.
+    - "grades": the same with one bin for each distinct prediction, such as the default rates of a
+      master scale. This is Murphy's decomposition, REL - RES + UNC; nothing is left within bins.
 
     Parameters
     ----------
@@ -96,9 +99,10 @@ def score_decomposition(
         A lens that leaves two classes. A family of lenses gives a list.
     score : {"brier", "log-loss"}
         The log loss is decomposed by "corp" only.
-    method : {"corp", "bins"}
-    binning : {"uniform", "quantile"}
-        Bins of equal width, right-closed, or of equal mass; used by "bins" only.
+    method : {"corp", "bins", "grades"}
+    binning : {"uniform", "quantile", "groups"}
+        Bins of equal width, right-closed, of equal mass, or the groups of the Predictions, such as
+        rating grades; used by "bins" only.
     bins : int, default 15
         Used by "bins" only.
 
@@ -114,7 +118,8 @@ def score_decomposition(
     InvalidInput
         If an argument breaks its rule.
     NotApplicable
-        If there are more than two classes, or the log loss is to be decomposed by bins.
+        If there are more than two classes, the log loss is to be decomposed by bins or grades, or
+        the Predictions have no groups that could be bins.
 
     References
     ----------
@@ -134,30 +139,33 @@ def score_decomposition(
     validation.check_choice(method, METHODS, "method")
     validation.check_choice(binning, BINNINGS, "binning")
     validation.check_integer(bins, "bins")
-    if method == "bins" and score != "brier":
-        raise NotApplicable("method='bins' decomposes the Brier score only; use method='corp'")
+    if method != "corp" and score != "brier":
+        raise NotApplicable(f"method={method!r} decomposes the Brier score only; use method='corp'")
     predictions = as_predictions(probs, labels)
     resolved = resolve_lens(lens)
     parts = []
     for member in resolved.members(predictions):
         seen = member(predictions)
         check_one_dimension(seen, "the score decomposition")
-        parts.append(_corp(seen, score) if method == "corp" else _by_bins(seen, binning, bins))
+        if method == "corp":
+            parts.append(_corp(seen, score))
+        else:
+            number, count = _grades(seen) if method == "grades" else _bins(seen, binning, bins)
+            parts.append(_by_cells(seen, number, count))
     return parts if resolved.is_family else parts[0]
 
 
 def _corp(predictions: Predictions, score: str) -> ScoreDecomposition:
     event, labels, weight = sorted_rows(predictions, "the score decomposition")
-    mass, events, _ = pool_steps(labels, weight, step_ends(event))
-    share, rate = mass / mass.sum(), events / mass
-    base = float(events.sum() / mass.sum())
+    total = float(weight.sum())
+    base = float(weight @ labels) / total
+    fitted = recalibrated_scores(labels[None], weight, step_ends(event), score == "log-loss")
+    recalibrated = float(fitted[0]) / total
     if score == "brier":
-        value = float(weight @ np.square(labels - event) / weight.sum())
-        recalibrated = float(share @ (rate * (1.0 - rate)))
+        value = float(weight @ np.square(labels - event)) / total
         uncertainty = base * (1.0 - base)
     else:
         value = _log_loss(event, labels, weight)
-        recalibrated = float(share @ np.array([binary_entropy(r) for r in rate]))
         uncertainty = binary_entropy(base)
     # In exact arithmetic neither is negative.
     miscalibration = max(0.0, value - recalibrated)
@@ -179,16 +187,37 @@ def _log_loss(event: Floats, labels: NDArray[np.uint8], weight: Floats) -> float
     return math.inf
 
 
-def _by_bins(predictions: Predictions, binning: str, bins: int) -> ScoreDecomposition:
-    cells = uniform_cells if binning == "uniform" else quantile_cells
-    number, count = cells(predictions, bins)
+def _grades(predictions: Predictions) -> Cells:
+    """Number the distinct predictions."""
+    values, number = np.unique(predictions.probs[:, 1], return_inverse=True)
+    return number, values.size
+
+
+def _bins(predictions: Predictions, binning: str, bins: int) -> Cells:
+    """Number the bins along P(class 1), or the groups."""
+    if binning == "uniform":
+        return uniform_cells(predictions, bins)
+    if binning == "quantile":
+        return quantile_cells(predictions, bins)
+    if predictions.groups is None:
+        raise NotApplicable(
+            "binning='groups' takes the groups of the Predictions, and there are none; use "
+            "Predictions(..., groups=), or method='grades' for the distinct predictions"
+        )
+    values, number = np.unique(predictions.groups, return_inverse=True)
+    return number, values.size
+
+
+def _by_cells(
+    predictions: Predictions, number: NDArray[np.int64], count: int
+) -> ScoreDecomposition:
     p, y, w = predictions.probs[:, 1], predictions.labels, row_weights(predictions)
     w = w / w.sum()
     mass = np.bincount(number, w, count)
     filled = np.where(mass > 0, mass, 1.0)
     mean, rate = (np.bincount(number, w * x, count) / filled for x in (p, y))
     base = float(w @ y)
-    left_p, left_y = p - mean[number], y - rate[number]
+    left_p, left_y = _left(p, mean, number), y - rate[number]
     return ScoreDecomposition(
         score=float(w @ np.square(p - y)),
         miscalibration=float(mass @ np.square(mean - rate)),
@@ -197,3 +226,11 @@ def _by_bins(predictions: Predictions, binning: str, bins: int) -> ScoreDecompos
         within_bin_variance=float(w @ np.square(left_p)),
         within_bin_covariance=2.0 * float(w @ (left_p * left_y)),
     )
+
+
+def _left(p: Floats, mean: Floats, number: NDArray[np.int64]) -> Floats:
+    """Return the predictions less the means of their bins, exactly 0 where they are equal."""
+    low, high = np.full(mean.size, np.inf), np.full(mean.size, -np.inf)
+    np.minimum.at(low, number, p)
+    np.maximum.at(high, number, p)
+    return np.where((low == high)[number], 0.0, p - mean[number])

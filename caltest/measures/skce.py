@@ -17,7 +17,15 @@ from caltest.lenses import Lens
 from caltest.measures.base import BoundMeasure, Limit, Measure
 from caltest.measures.kernel_blocks import BlockPairs
 from caltest.measures.kernel_pairs import AllPairs, all_pairs
-from caltest.numerics.tails import normal_sf
+from caltest.measures.skce_error import jackknife_error, second_moment
+from caltest.measures.tolerance import (
+    BOUNDARY,
+    Deviation,
+    Tolerance,
+    deviation_limit,
+    unseen_chance,
+)
+from caltest.numerics.tails import normal_sf, student_sf
 from caltest.predictions import Predictions
 
 MANY_BLOCKS = 30
@@ -25,6 +33,7 @@ FEW_BLOCKS = (
     f"with fewer than {MANY_BLOCKS} blocks the normal limit can reject calibrated models too "
     "often; the exact null does not"
 )
+FEW_BLOCKS_TOLERANCE = f"with fewer than {MANY_BLOCKS} blocks Student's limit is rough"
 ESTIMATORS = ("unbiased", "biased", "linear", "block")
 
 
@@ -84,17 +93,64 @@ class SKCE(Measure):
         if "asymptotic" not in self.nulls:
             return super().limit(predictions, n_jobs)
         bound = self._bind_blocks(predictions, n_jobs)
-        values = bound.block_values(n_jobs)
-        if values.size < 2 or np.ptp(values) == 0:
-            raise NotApplicable(
-                "the normal limit needs block values that vary, and these "
-                f"({values.size} in all) do not; use null='exact'"
-            )
+        values = _varying(bound.block_values(n_jobs), "the normal limit")
         estimate = float(values.mean())
         z = math.sqrt(values.size) * estimate / float(values.std(ddof=1))
         law = f"normal limit of the mean over {values.size} blocks"
         notes = bound.notes if values.size >= MANY_BLOCKS else (*bound.notes, FEW_BLOCKS)
         return Limit("z", z, normal_sf(z), estimate, law, bound.parameters, notes)
+
+    def tolerance_limit(
+        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
+    ) -> Limit:
+        """Return the normal limit of the unbiased estimate, or Student's of the mean over blocks.
+
+        The hypothesis is on the SKCE of the kernel with the bandwidth that is printed.
+        """
+        if self.estimator == "biased":
+            return super().tolerance_limit(predictions, tolerance, n_jobs)
+        if self.estimator != "unbiased":
+            return self._block_tolerance(predictions, tolerance, n_jobs)
+        pairs = self.bind_all_pairs(predictions, n_jobs)
+        estimate, error = jackknife_error(pairs, n_jobs)
+        n, squares = predictions.n, second_moment(pairs)
+        deviation = Deviation(
+            value=estimate,
+            variance=error**2,
+            degenerate=2.0 * squares / (n * (n - 1)),
+            largest=4.0 * math.sqrt(squares) / n,
+        )
+        unseen = self._unseen_chance(tolerance, predictions.m, n)
+        return deviation_limit(
+            pairs, deviation, tolerance, squared=tolerance.value, estimate=estimate, unseen=unseen
+        )
+
+    def _unseen_chance(self, tolerance: Tolerance, m: int, n: int) -> float:
+        # A share s of labels that ignore the predictions has an SKCE of s^2 B at most.
+        bound = self.error_bound(m)
+        return unseen_chance(math.sqrt(tolerance.value / bound), n) if bound else 0.0
+
+    def _block_tolerance(
+        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None
+    ) -> Limit:
+        bound = self._bind_blocks(predictions, n_jobs)
+        values = _varying(bound.block_values(n_jobs), "Student's limit")
+        squares, pairs = second_moment(bound), self.size * (self.size - 1) / 2
+        deviation = Deviation(
+            value=float(values.mean()),
+            variance=float(values.var(ddof=1)) / values.size,
+            degenerate=squares / (pairs * values.size),
+            largest=2.0 * (self.size - 2) * math.sqrt(squares) / (pairs * values.size),
+        )
+        t = deviation.z(tolerance.value)
+        unseen = self._unseen_chance(tolerance, predictions.m, values.size * self.size)
+        pvalue = student_sf(tolerance.signed(t), values.size - 1)
+        pvalue = tolerance.at_least_unseen(pvalue, unseen)
+        law = f"Student's limit of the mean over {values.size} blocks, {BOUNDARY}"
+        notes = bound.notes if values.size >= MANY_BLOCKS else (*bound.notes, FEW_BLOCKS_TOLERANCE)
+        return Limit(
+            "t", t, pvalue, deviation.value, law, bound.parameters, notes, bound.degenerate
+        )
 
     def error_bound(self, m: int) -> float:
         """Return B with |h_ij| <= B for all predictions of m classes."""
@@ -106,6 +162,15 @@ class SKCE(Measure):
         variant = "linear" if self.estimator == "linear" else f"blocks of {self.size}"
         bound.parameters = {"estimator": variant, **kernel.parameters}
         return bound
+
+
+def _varying(values: NDArray[np.float64], law: str) -> NDArray[np.float64]:
+    if values.size < 2 or np.ptp(values) == 0:
+        raise NotApplicable(
+            f"{law} needs block values that vary, and these "
+            f"({values.size} in all) do not; use null='exact'"
+        )
+    return values
 
 
 def skce(

@@ -17,7 +17,7 @@ from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import BoundMeasure, Labels, Measure
 from caltest.measures.sorted_rows import sorted_rows
-from caltest.numerics.labels import draw_events
+from caltest.numerics.labels import draw_events, event_table
 from caltest.numerics.smoothing import (
     DAMPED,
     cells,
@@ -95,6 +95,10 @@ class SmoothedResiduals(BoundMeasure):
     @property
     def observed(self) -> Labels:
         return self._observed
+
+    @property
+    def label_probs(self) -> Floats:
+        return event_table(self.event)
 
     def redraw(self, rng: np.random.Generator, size: int) -> Labels:
         return draw_events(self.event, rng, size)

@@ -19,7 +19,7 @@ from caltest.numerics.dyadic import (
     merge_program,
     shared_scales,
 )
-from caltest.numerics.labels import draw_events
+from caltest.numerics.labels import draw_events, event_table
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens
@@ -84,6 +84,10 @@ class DyadicError(BoundMeasure):
     @property
     def observed(self) -> Labels:
         return super().observed[self._order]
+
+    @property
+    def label_probs(self) -> Floats:
+        return event_table(self.event)
 
     def redraw(self, rng: np.random.Generator, size: int) -> Labels:
         return draw_events(self.event, rng, size)

@@ -31,6 +31,7 @@ def judge(
         law=limit.law,
         parameters=limit.parameters,
         notes=limit.notes,
+        degenerate=limit.degenerate,
     )
 
 

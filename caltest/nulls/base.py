@@ -36,6 +36,9 @@ class Judgement:
         Resampled statistics.
     tail_pvalue : float, optional
         Gamma tail beyond the resolution of the resampling.
+    replicates : callable, optional
+        Returns the p-values of the observed statistic and of each resampled one, (1 + B,); for the
+        test of all groups.
     """
 
     statistic_name: str
@@ -48,6 +51,7 @@ class Judgement:
     degenerate: tuple[str, ...] = ()
     distribution: Floats | None = None
     tail_pvalue: float | None = None
+    replicates: Callable[[], Floats] | None = None
 
 
 @dataclass(frozen=True)

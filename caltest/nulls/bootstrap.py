@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.measures.kernel_pairs import AllPairs
 from caltest.measures.skce import SKCE
 from caltest.nulls.base import Judgement, Null, check_applicable, check_unweighted
-from caltest.nulls.resampling import resampled_values, resampling_pvalue, tail_beyond_resolution
+from caltest.nulls.resampling import (
+    pvalues_among,
+    resampled_values,
+    resampling_pvalue,
+    tail_beyond_resolution,
+)
 from caltest.predictions import Predictions
 
 LARGE_N = 100
@@ -73,6 +80,7 @@ def judge(
         degenerate=pairs.degenerate,
         distribution=resampled,
         tail_pvalue=tail_beyond_resolution(observed, resampled, pvalue),
+        replicates=partial(pvalues_among, np.append(observed, resampled), pairs.scale, "greater"),
     )
 
 

@@ -8,7 +8,12 @@ from numpy.typing import NDArray
 from caltest.errors import NotApplicable
 from caltest.measures import Measure
 from caltest.nulls.base import Judgement, Null, check_applicable
-from caltest.nulls.resampling import batch_seeds, bound_pvalue, tail_beyond_resolution
+from caltest.nulls.resampling import (
+    batch_seeds,
+    bound_pvalue,
+    replicates,
+    tail_beyond_resolution,
+)
 from caltest.numerics.parallel import map_threads
 from caltest.predictions import Predictions
 
@@ -58,6 +63,7 @@ def judge(
         degenerate=bound.degenerate,
         distribution=resampled,
         tail_pvalue=tail_beyond_resolution(observed, resampled, pvalue),
+        replicates=replicates(bound, observed, resampled, measure.alternative),
     )
 
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from caltest.measures import Measure
+from caltest.measures import BoundMeasure, Measure
 from caltest.nulls.base import Judgement, Null, check_applicable
-from caltest.nulls.resampling import bound_pvalue, resampled_values, tail_beyond_resolution
+from caltest.nulls.enumeration import Enumeration, enumerate_labels
+from caltest.nulls.resampling import (
+    bound_pvalue,
+    replicates,
+    resampled_values,
+    tail_beyond_resolution,
+)
 from caltest.predictions import Predictions
 
 
@@ -22,13 +30,16 @@ def judge(
 
     Under the null hypothesis this is the law of the labels given the predictions, so
     :math:`p = (1 + \#\{T^* \ge T\}) / (1 + B)` is valid at every sample size, for every measure.
+    Where the predictions allow no more than B + 1 label vectors, all of them take the place of
+    random ones, with their probabilities: :math:`p = P(T^* \ge T)`.
+
     Labels are redrawn for binned measures too, not the counts of the bins: a count is a sum of
     unequal Bernoullis, which a binomial law would make too variable.
 
     Returns
     -------
     Judgement
-        The p-value is at least 1 / (1 + B).
+        The p-value is at least 1 / (1 + B), or the probability of the observed labels.
 
     References
     ----------
@@ -37,6 +48,9 @@ def judge(
     """
     check_applicable(measure, "exact")
     bound = measure.bind(predictions, n_jobs)
+    law = enumerate_labels(bound, measure.alternative, n_resamples + 1, n_jobs)
+    if law is not None:
+        return _enumerated(measure, bound, law, n_resamples=n_resamples, seed=seed)
     resampled = resampled_values(
         bound.redraw,
         bound.values,
@@ -60,6 +74,25 @@ def judge(
         degenerate=bound.degenerate,
         distribution=resampled,
         tail_pvalue=tail_beyond_resolution(observed, resampled, pvalue),
+        replicates=replicates(bound, observed, resampled, measure.alternative),
+    )
+
+
+def _enumerated(
+    measure: Measure, bound: BoundMeasure, law: Enumeration, *, n_resamples: int, seed: int
+) -> Judgement:
+    count = law.values.size
+    vectors = f"all {count} label vectors" if count > 1 else "the only label vector"
+    return Judgement(
+        statistic_name=measure.symbol,
+        statistic=law.statistic,
+        pvalue=law.pvalue,
+        estimate=bound.estimate(law.statistic),
+        law=f"{vectors} that the predictions allow",
+        parameters=bound.parameters,
+        notes=bound.notes,
+        degenerate=bound.degenerate,
+        replicates=partial(law.drawn_pvalues, seed, n_resamples),
     )
 
 

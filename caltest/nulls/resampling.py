@@ -1,6 +1,7 @@
 """Resamples in fixed batches, each with a seed of its own: the same values for any n_jobs."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,10 @@ BATCH = 64  # resamples a seed; changing it changes every seeded p-value
 AT_A_TIME = 1 << 20  # labels drawn and evaluated at a time
 POOL = 1 << 28  # labels held at a time where a measure wants all resamples together
 TIES = 100 * np.finfo(float).eps
+NOT_A_NUMBER = (
+    "the statistic is not a number for these predictions or for redrawn labels; check "
+    "extreme options such as a tiny bandwidth"
+)
 
 
 def batch_seeds(seed: int, n_resamples: int) -> list[tuple[np.random.SeedSequence, int]]:
@@ -75,6 +80,34 @@ def _pooled_values(
     return np.concatenate(values)
 
 
+def tie_tolerance(values: Floats | float, scale: float) -> Floats:
+    """Return how far from each value others are ties; infinite ones tie with infinite ones only."""
+    size = np.abs(values)
+    return np.where(np.isfinite(size), TIES * np.maximum(scale, size), 0.0)
+
+
+def pvalues_among(values: Floats, scale: float, alternative: str) -> Floats:
+    """Return the p-value of each value among all of them.
+
+    Under a null that makes the observed and the resampled values exchangeable, so are these
+    p-values: what combines those of several groups is judged by its own resamples.
+    """
+    ordered, tolerance = np.sort(values), tie_tolerance(values, scale)
+    upper = values.size - np.searchsorted(ordered, values - tolerance, side="left")
+    if alternative == "greater":
+        return np.asarray(upper / values.size)
+    lower = np.searchsorted(ordered, values + tolerance, side="right")
+    return np.minimum(1.0, 2.0 * np.minimum(upper, lower) / values.size)
+
+
+def replicates(
+    bound: BoundMeasure, observed: float, resampled: Floats, alternative: str
+) -> Callable[[], Floats]:
+    """Return a function that gives the p-values of the observed and of each resampled value."""
+    compared = bound.comparable(np.append(observed, resampled))
+    return partial(pvalues_among, compared, bound.scale, alternative)
+
+
 def bound_pvalue(
     bound: BoundMeasure, observed: float, resampled: Floats, alternative: str
 ) -> float:
@@ -91,12 +124,8 @@ def resampling_pvalue(
     Values within 100 eps of the scale of the statistic are ties, and ties count as extreme.
     """
     if np.isnan(observed) or np.isnan(resampled).any():
-        raise NotApplicable(
-            "the statistic is not a number for these predictions or for redrawn labels; check "
-            "extreme options such as a tiny bandwidth"
-        )
-    # An infinite value, as the log loss can be, ties with infinite values only.
-    tolerance = TIES * max(scale, abs(observed)) if np.isfinite(observed) else 0.0
+        raise NotApplicable(NOT_A_NUMBER)
+    tolerance = float(tie_tolerance(observed, scale))
     upper = np.count_nonzero(resampled >= observed - tolerance)
     if alternative == "greater":
         return float((1 + upper) / (1 + resampled.size))

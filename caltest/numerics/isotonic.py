@@ -1,4 +1,6 @@
-"""Isotonic regression by pooling adjacent violators."""
+"""Isotonic regression by pooling adjacent violators, and what it gains on a score."""
+
+import math
 
 import numba
 import numpy as np
@@ -27,20 +29,62 @@ def pool_steps(
     last : (blocks,) array
         The last row of each block.
     """
-    mass, events = np.zeros(labels.size), np.zeros(labels.size)
+    mass, events = np.empty(labels.size), np.empty(labels.size)
     last = np.empty(labels.size, np.int64)
+    top = _pool(labels, weight, ends, mass, events, last)
+    return mass[:top].copy(), events[:top].copy(), last[:top].copy()
+
+
+@numba.njit(nogil=True, cache=True)
+def _pool(
+    labels: NDArray[np.unsignedinteger],
+    weight: Floats,
+    ends: NDArray[np.bool_],
+    mass: Floats,
+    events: Floats,
+    last: NDArray[np.int64],
+) -> int:
+    """Write the blocks into the arrays given, (n,), and return their number."""
     top = 0
+    held = happened = 0.0
     for i in range(labels.size):
-        mass[top] += weight[i]
-        events[top] += weight[i] * labels[i]
+        held += weight[i]
+        happened += weight[i] * labels[i]
         if not ends[i]:
             continue
         # Ratios are compared by cross products, which are exact for counts.
-        while top > 0 and events[top - 1] * mass[top] >= events[top] * mass[top - 1]:
-            mass[top - 1] += mass[top]
-            events[top - 1] += events[top]
-            mass[top], events[top] = 0.0, 0.0
+        while top > 0 and events[top - 1] * held >= happened * mass[top - 1]:
             top -= 1
-        last[top] = i
+            held += mass[top]
+            happened += events[top]
+        mass[top], events[top], last[top] = held, happened, i
+        held = happened = 0.0
         top += 1
-    return mass[:top].copy(), events[:top].copy(), last[:top].copy()
+    return top
+
+
+@numba.njit(nogil=True, cache=True)
+def recalibrated_scores(
+    labels: NDArray[np.unsignedinteger],
+    weight: Floats,
+    ends: NDArray[np.bool_],
+    logarithmic: bool,  # noqa: FBT001
+) -> Floats:
+    """Return the weighted sum of the scores of the isotonic fit for each row of labels, (B,).
+
+    The score of a fitted probability r is r (1 - r) on average over its block, or its entropy.
+    """
+    size, n = labels.shape
+    sums = np.zeros(size)
+    mass, events, last = np.empty(n), np.empty(n), np.empty(n, np.int64)
+    for b in range(size):
+        for k in range(_pool(labels[b], weight, ends, mass, events, last)):
+            held, happened = mass[k], events[k]
+            if not 0.0 < happened < held:
+                continue
+            if logarithmic:
+                sums[b] -= happened * math.log(happened / held)
+                sums[b] -= (held - happened) * math.log1p(-happened / held)
+            else:
+                sums[b] += happened * (1.0 - happened / held)
+    return sums

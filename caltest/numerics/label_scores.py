@@ -39,6 +39,30 @@ def binary_deviation_sums(labels: Labels, event: Floats, weight: Floats) -> Floa
 
 
 @numba.njit(nogil=True, cache=True, fastmath=REDUCE)
+def binary_residual_sums(labels: Labels, event: Floats, weight: Floats) -> Floats:
+    """Return sum_i w_i (y_i - p_i) for each row of `labels` (B, n)."""
+    out = np.zeros(labels.shape[0])
+    for b in range(labels.shape[0]):
+        total = 0.0
+        for i in range(labels.shape[1]):
+            total += weight[i] * (labels[b, i] - event[i])
+        out[b] = total
+    return out
+
+
+@numba.njit(nogil=True, cache=True, fastmath=REDUCE)
+def binary_event_sums(labels: Labels, _event: Floats, weight: Floats) -> Floats:
+    """Return sum_i w_i y_i for each row of `labels` (B, n)."""
+    out = np.zeros(labels.shape[0])
+    for b in range(labels.shape[0]):
+        total = 0.0
+        for i in range(labels.shape[1]):
+            total += weight[i] * labels[b, i]
+        out[b] = total
+    return out
+
+
+@numba.njit(nogil=True, cache=True, fastmath=REDUCE)
 def binary_deviation_variance(event: Floats, weight: Floats) -> float:
     """Return the variance of the above under calibration, sum_i w_i^2 p (1 - p) (1 - 2 p)^2."""
     total = 0.0

@@ -38,6 +38,11 @@ def draw_labels(cumulative: Floats, rng: np.random.Generator, size: int) -> Labe
     return out
 
 
+def event_table(event: Floats) -> Floats:
+    """Return the probabilities (n, 2) of both labels, where `event` (n,) holds P(Y = 1)."""
+    return np.column_stack([1.0 - event, event])
+
+
 def draw_events(event: Floats, rng: np.random.Generator, size: int) -> NDArray[np.uint8]:
     """Draw `size` rows of n binary labels, where `event` (n,) holds P(Y = 1)."""
     n = event.size

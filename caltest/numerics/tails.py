@@ -2,12 +2,27 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaincc, ndtr
+from scipy.special import gammaincc, ndtr, ndtri, stdtr, stdtrit
 
 
 def normal_sf(z: float) -> float:
     """Return P(Z > z) for a standard normal Z."""
     return float(ndtr(-z))
+
+
+def normal_isf(p: float) -> float:
+    """Return z with P(Z > z) = p for a standard normal Z."""
+    return -float(ndtri(p))
+
+
+def student_isf(p: float, df: float) -> float:
+    """Return t with P(T > t) = p for Student's T with `df` degrees of freedom."""
+    return -float(stdtrit(df, p))
+
+
+def student_sf(t: float, degrees: int) -> float:
+    """Return P(T > t) for Student's T."""
+    return float(stdtr(degrees, -t))
 
 
 def gamma_tail(sample: NDArray[np.float64], value: float) -> float:

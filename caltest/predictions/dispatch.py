@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from caltest import sources
 from caltest.errors import invalid, shown
 from caltest.predictions.container import Predictions
 from caltest.validation import as_array, check_choice, check_not_label, check_pair, check_unused
+from caltest.validation.arrays import AnyArray
+from caltest.validation.labels import label_values
 
 Options = dict[str, Any]
 
@@ -36,8 +40,9 @@ def as_predictions(
         (X, y), labels where model is an array, a data frame with `label`, or a Predictions.
     label, features, probs : optional
         Columns of the data frame; the features are by default all other columns.
-    by : array_like, str or True, optional
-        Groups of the rows: values, a column, or those that the Predictions have.
+    by : array_like, str, list of str or True, optional
+        Groups of the rows: values, a column, several columns that are crossed, or those that the
+        Predictions have.
     from_logits, renormalize, classes : optional
         As for `Predictions`.
 
@@ -93,7 +98,10 @@ def _of_table(
     model: object, df: object, by: object, names: dict[str, Any], options: Options
 ) -> Predictions:
     label, features = names["label"], names["features"]
-    check_not_label(by, label, "by")
+    columns = _columns_named(sources.table_of_frame(df), by)
+    for one in (by, *columns):
+        check_not_label(one, label, "by")
+    by = _crossed(sources.table_of_frame(df), columns) if columns else by
     if model is None:
         check_unused("where model is None", features=features)
         return Predictions.from_frame(df, label=label, probs=names["probs"], groups=by, **options)
@@ -103,8 +111,22 @@ def _of_table(
     groups = sources.column_or_values(table, by, "by")
     if not sources.is_model(model):
         return Predictions(model, y, groups=groups, **options)
-    X = sources.features_of_frame(df, features, [v for v in (label, by) if isinstance(v, str)])
+    others = [v for v in (label, by, *columns) if isinstance(v, str)]
+    X = sources.features_of_frame(df, features, others)
     return Predictions.from_model(model, X, y, groups=groups, **options)
+
+
+def _columns_named(table: sources.Table, values: object) -> list[str]:
+    """Return the columns that a list names, or nothing where it holds values."""
+    names = list(values) if isinstance(values, (list, tuple)) else []
+    are_columns = all(isinstance(name, str) and name in table.names for name in names)
+    return names if are_columns and len(set(names)) == len(names) else []
+
+
+def _crossed(table: sources.Table, columns: Sequence[str]) -> AnyArray:
+    """Name each row by its values in several columns, "north, 2020"."""
+    values = [label_values(table.column(name), name).tolist() for name in columns]
+    return np.array([", ".join(map(str, row)) for row in zip(*values, strict=True)])
 
 
 def _of_arrays(model: object, data: object, options: Options) -> Predictions:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 Columns = dict[str, tuple[str, ...]]
 
+TOLERANCE = "tolerance"  # the null of tests whose hypothesis is the size of an error
+
 CORRECTIONS = {
     "bonferroni": "Bonferroni",
     "sidak": "Sidak",
@@ -29,12 +31,14 @@ def sheet_of_test(test: HTest) -> Sheet:
     numbers = [(test.statistic_name, number(test.statistic)), ("p-value", pvalue(test.pvalue))]
     if test.estimate_name != test.statistic_name:
         numbers.append((test.estimate_name, number(test.estimate)))
-    alternative = f"the predictions are not calibrated ({test.lens})"
+    hypothesis = ("alternative hypothesis", f"the predictions are not calibrated ({test.lens})")
+    if test.null == TOLERANCE:
+        hypothesis = ("null hypothesis", f"{test.claim} ({test.lens})")
     return Sheet(
         title=test.method,
         facts=(("data", _data(test)), *_settings(test.parameters), ("null", _null(test))),
         numbers=tuple(numbers),
-        closing=(("alternative hypothesis", alternative), *_remarks(test)),
+        closing=(hypothesis, *_remarks(test)),
     )
 
 
@@ -77,7 +81,7 @@ def sheet_of_table(table: HTestTable, *, long: bool = False) -> Sheet:
         rows=tuple(zip(*columns.values(), strict=True)),
         n_text=len(names),
         legend=LEGEND,
-        closing=_table_notes(table),
+        closing=(*_together(table), *_lights(table), *_table_notes(table)),
     )
 
 
@@ -112,7 +116,8 @@ def _remarks(test: HTest) -> Pairs:
     """The verdict if a level was given, the gamma tail, the notes."""
     remarks = []
     if test.level is not None:
-        word = f"calibration is {verdict(test.rejected)}"
+        what = "the null hypothesis" if test.null == TOLERANCE else "calibration"
+        word = f"{what} is {verdict(test.rejected)}"
         remarks.append((f"at level {number(test.level)}", word))
     if test.tail_pvalue is not None:
         bound = f"{tail(test.tail_pvalue)}, extrapolated beyond 1/(B + 1); not the p-value"
@@ -138,8 +143,7 @@ def _number_columns(table: HTestTable, *, long: bool) -> Columns:
     columns: Columns = {}
     if long or len({row.n for row in rows}) > 1:
         columns["n"] = tuple(str(row.n) for row in rows)
-    if long:
-        columns |= _parameter_columns(rows)
+    columns |= _parameter_columns(rows, None if long else table.columns)
     name = _shared(row.estimate_name for row in rows) or "estimate"
     columns[name] = tuple(number(row.estimate) for row in rows)
     if any(row.statistic_name != row.estimate_name for row in rows):
@@ -149,16 +153,19 @@ def _number_columns(table: HTestTable, *, long: bool) -> Columns:
     if table.correction is not None:
         columns["adjusted"] = tuple(pvalue(value) for value in adjusted)
     columns["code"] = tuple(stars(value) for value in adjusted)
+    if table.light_bounds is not None:
+        columns["light"] = table.traffic_lights
     if table.level is not None:
         words = tuple(verdict(value) for value in table.rejected.tolist())
         columns[f"at level {number(table.level)}"] = words
     return columns
 
 
-def _parameter_columns(rows: Sequence[HTest]) -> Columns:
-    """The numbers among the parameters that differ between the rows."""
+def _parameter_columns(rows: Sequence[HTest], wanted: Sequence[str] | None) -> Columns:
+    """The numbers among the parameters that differ between the rows, all or those wanted."""
     columns = {}
-    for name in dict.fromkeys(name for row in rows for name in row.parameters):
+    names = dict.fromkeys(name for row in rows for name in row.parameters)
+    for name in (name for name in names if wanted is None or name in wanted):
         values = [row.parameters.get(name) for row in rows]
         cells = tuple("" if value is None else number(value) for value in values)
         if len(set(cells)) > 1 and not any(isinstance(value, str) for value in values):
@@ -174,12 +181,34 @@ def _table_facts(table: HTestTable, *, shown: Columns) -> Pairs:
         for name, value in first.parameters.items()
         if all(row.parameters.get(name) == value for row in rows)
     }
-    null = _shared(_null(row) for row in rows)
-    facts = [("data", _table_data(table, shown=shown)), *_settings(shared), ("null", null)]
+    data = _table_data(table, shown=shown)
+    facts = [("data", data), *_settings(shared), ("null", _table_null(rows))]
+    if all(row.null == TOLERANCE for row in rows):
+        facts.append(("null hypothesis", ", ".join(dict.fromkeys(row.claim for row in rows))))
     if table.correction is not None:
         name = CORRECTIONS.get(table.correction, table.correction)
         facts.append(("adjusted", f"{name}, {len(rows)} test{'s' * (len(rows) > 1)}"))
     return tuple((name, value) for name, value in facts if value)
+
+
+def _table_null(rows: Sequence[HTest]) -> str:
+    """The null of all rows, with what of its law and its resampling they have in common."""
+    key = _shared(row.null for row in rows)
+    if not key:
+        return ""
+    parts = [key, _law(rows)]
+    resampled = [row for row in rows if row.n_resamples is not None]
+    if resampled:
+        seed = _shared(str(row.seed) for row in resampled)
+        parts.append(f"B = {_shared(str(row.n_resamples) for row in resampled)}")
+        parts.append(f"seed = {seed}" if seed else "a seed for each group")
+    return ", ".join(filter(None, parts))
+
+
+def _law(rows: Sequence[HTest]) -> str:
+    """The law in words of the rows that are resampled, if they are, where they share one."""
+    resampled = [row for row in rows if row.n_resamples is not None]
+    return _shared(row.null_text for row in resampled or rows)
 
 
 def _table_data(table: HTestTable, *, shown: Columns) -> str:
@@ -195,12 +224,41 @@ def _table_data(table: HTestTable, *, shown: Columns) -> str:
     return ", ".join(filter(None, [size, group, lens]))
 
 
+def _together(table: HTestTable) -> Pairs:
+    """The tests of all groups together; the law first where several share it."""
+    tests = table.omnibus
+    law = _shared(_null(test) for test in tests) if len(tests) > 1 else ""
+    several = len({(test.test, test.lens) for test in tests}) > 1
+    lines = [("all groups", law)] if law else []
+    for test in tests:
+        lens = "" if _shared(test.lens for test in tests) else f", {test.lens}"
+        value = pvalue(test.pvalue)
+        equals = "" if value.startswith("<") else "= "
+        numbers = f"{test.statistic_name} = {number(test.statistic)}, p-value {equals}{value}"
+        if test.level is not None:
+            numbers += f", {verdict(test.rejected)} at level {number(test.level)}"
+        name = f"{test.test}{lens}" if several else "all groups"
+        lines.append((name, numbers if law else f"{numbers} ({_null(test)})"))
+    return tuple(lines)
+
+
+def _lights(table: HTestTable) -> Pairs:
+    """What the colours of the rows stand for."""
+    if table.light_bounds is None:
+        return ()
+    yellow, orange, red = map(number, table.light_bounds)
+    rule = f"by p-value, yellow at most {yellow}, orange at most {orange}, red at most {red}"
+    return (("traffic lights", rule),)
+
+
 def _table_notes(table: HTestTable) -> Pairs:
     """Each note once, with the rows that it belongs to unless it belongs to all."""
     names = next(iter(_name_columns(table.rows).values()))
+    law = _law(table.rows)
     owners: dict[str, list[str]] = {}
     for row, name in zip(table.rows, names, strict=True):
-        for note in row.notes:
+        own_law = [row.null_text] if law and row.null_text != law else []
+        for note in (*own_law, *row.notes):
             owners.setdefault(note, []).append(name)
     everywhere = len(table.rows)
     return tuple(

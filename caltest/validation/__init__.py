@@ -5,6 +5,7 @@ three parts: the argument and its rule, the value and its place, the remedy. Row
 """
 
 from caltest.validation.arrays import as_array, as_numbers, check_column, read_only
+from caltest.validation.bands import check_belt, check_digits, check_levels
 from caltest.validation.binning import (
     check_distance,
     check_distances,
@@ -30,6 +31,26 @@ from caltest.validation.calibrators import (
     check_several_classes,
     check_whole_matrix,
 )
+from caltest.validation.comparison import (
+    check_average_ranks,
+    check_control,
+    check_known,
+    check_names,
+    check_not_mixed,
+    check_range,
+    check_score_table,
+    check_simulated_pvalues,
+    no_grades,
+)
+from caltest.validation.credit import (
+    check_correlation,
+    check_counts,
+    check_default_rates,
+    check_grades,
+    check_light_bounds,
+    check_not_more_defaults,
+)
+from caltest.validation.fits import check_design, check_fraction, check_rows_of_design
 from caltest.validation.kernels import (
     check_bandwidth,
     check_count,
@@ -46,7 +67,8 @@ from caltest.validation.lenses import (
     check_induced,
     check_rank,
 )
-from caltest.validation.locations import check_locations, check_points
+from caltest.validation.locations import check_locations, check_points, check_prediction_points
+from caltest.validation.maps import check_classes_of_map, check_same_labels
 from caltest.validation.options import (
     check_choice,
     check_generator,
@@ -72,11 +94,14 @@ from caltest.validation.probs import (
 )
 from caltest.validation.processes import check_interval, check_scores
 from caltest.validation.splines import check_fractiles, check_spline_class, check_spline_mode
+from caltest.validation.tolerance import check_tolerance
 
 __all__ = [
     "as_array",
     "as_numbers",
+    "check_average_ranks",
     "check_bandwidth",
+    "check_belt",
     "check_binary",
     "check_calibrator",
     "check_callable",
@@ -84,18 +109,27 @@ __all__ = [
     "check_class",
     "check_classes",
     "check_classes_of_groups",
+    "check_classes_of_map",
     "check_column",
     "check_column_per_class",
     "check_columns",
     "check_columns_of_fit",
+    "check_control",
+    "check_correlation",
     "check_count",
+    "check_counts",
+    "check_default_rates",
+    "check_design",
+    "check_digits",
     "check_distance",
     "check_distances",
     "check_flag",
     "check_fold",
     "check_folds",
     "check_fractiles",
+    "check_fraction",
     "check_generator",
+    "check_grades",
     "check_grouping",
     "check_groups",
     "check_held_out_once",
@@ -105,15 +139,21 @@ __all__ = [
     "check_integer",
     "check_interval",
     "check_jobs",
+    "check_known",
     "check_labels",
     "check_labels_given",
     "check_level",
+    "check_levels",
+    "check_light_bounds",
     "check_locations",
     "check_logits",
+    "check_names",
     "check_not_classified",
     "check_not_continuous",
     "check_not_empty",
     "check_not_label",
+    "check_not_mixed",
+    "check_not_more_defaults",
     "check_not_swapped",
     "check_optional_integer",
     "check_order",
@@ -123,21 +163,29 @@ __all__ = [
     "check_points",
     "check_positive",
     "check_power",
+    "check_prediction_points",
     "check_probs",
     "check_psd",
     "check_random_state",
+    "check_range",
     "check_rank",
     "check_response",
     "check_rows",
+    "check_rows_of_design",
+    "check_score_table",
+    "check_same_labels",
     "check_scores",
     "check_seed",
     "check_separator",
     "check_several_classes",
+    "check_simulated_pvalues",
     "check_spline_class",
     "check_spline_mode",
+    "check_tolerance",
     "check_unused",
     "check_weights",
     "check_whole_matrix",
     "listing",
+    "no_grades",
     "read_only",
 ]

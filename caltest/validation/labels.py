@@ -77,14 +77,14 @@ def check_classes(classes: object, m: int) -> AnyArray:
     return read_only(values)
 
 
-def check_class(k: object, classes: AnyArray) -> int:
+def check_class(k: object, classes: AnyArray, name: str = "k") -> int:
     """Find the column of class `k`, given by its name, as text or not, or by its code."""
-    names = [str(name) for name in classes.tolist()]
+    names = [str(each) for each in classes.tolist()]
     if str(k) in names:
         return names.index(str(k))
     if isinstance(k, (int, np.integer)) and 0 <= k < len(names):
         return int(k)
-    raise invalid("k must be one of the classes", shown(k), f"pass one of {listing(names)}")
+    raise invalid(f"{name} must be one of the classes", shown(k), f"pass one of {listing(names)}")
 
 
 def listing(values: Iterable[object], limit: int = 8) -> str:

@@ -12,6 +12,8 @@ import caltest as ct
 from caltest.errors import NotApplicable
 from caltest.measures import REGISTRY
 
+# Infinite where a threshold separates redrawn labels: its arc tangent has a mean.
+INFINITE = {"calibration_slope"}
 every_measure = pytest.mark.parametrize("key", REGISTRY)
 every_number_of_classes = pytest.mark.parametrize("m", [2, 3, 20])
 
@@ -90,7 +92,10 @@ def test_redrawn_values_have_the_law_of_simulated_predictions(key, m):
     """Labels redrawn in the order of the bound measure, and `Predictions.simulate`: equal means."""
     predictions = predictions_of(m)
     bound = bind(key, predictions)
-    redrawn = bound.values(bound.redraw(np.random.default_rng(0), 2000))
-    simulated = [bind(key, predictions.simulate(seed)).value() for seed in range(100)]
+    bounded = np.arctan if key in INFINITE else np.asarray
+    redrawn = bounded(bound.values(bound.redraw(np.random.default_rng(0), 2000)))
+    # Other seeds than that of the predictions, on which its labels would depend.
+    values = [bind(key, predictions.simulate(seed)).value() for seed in range(100, 200)]
+    simulated = bounded(values)
     error = redrawn.std() * np.sqrt(1 / 100 + 1 / 2000)
     assert abs(redrawn.mean() - np.mean(simulated)) < 5 * error + 1e-12

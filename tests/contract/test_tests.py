@@ -21,9 +21,21 @@ RESAMPLES = 49
 
 BLOCKS = "blocks are consecutive rows"
 PLACES = "the sampled test locations depend on the order of the columns"
+REFERENCE = "groups are along the probability of the reference class, the first"
+KNOTS = "a loess is interpolated between knots that are chosen from the smallest P(Y = 1) on"
+EVENT = "defaults are events, the second class"
 PARTIAL = "partial sums start at the smallest P(Y = 1), and their largest is not that from the end"
 DEPENDS_ON_ROWS = {"skce-linear": BLOCKS, "skce-block": BLOCKS}
-DEPENDS_ON_CLASSES = {("cme", 2): PLACES, ("cme", 3): PLACES, ("ks", 2): PARTIAL}
+SIGN = "the statistic is the same, but its estimate, the intercept, changes sign with the event"
+DEPENDS_ON_CLASSES = {
+    ("cme", 2): PLACES,
+    ("cme", 3): PLACES,
+    ("ks", 2): PARTIAL,
+    ("hosmer-lemeshow", 3): REFERENCE,
+    ("calibration-in-the-large", 2): SIGN,
+    ("ici", 2): KNOTS,
+    **{(key, 2): EVENT for key in ("binomial", "jeffreys", "normal", "vasicek")},
+}
 
 # ---- tests, nulls and data ----------------------------------------------------------------------
 
@@ -46,6 +58,9 @@ def lens_of(key):
 CASES = [(key, null) for key, test in REGISTRY.items() for null in test.nulls]
 IDS = [f"{key}, {null}" for key, null in CASES]
 every_test_and_null = pytest.mark.parametrize(("key", "null"), CASES, ids=IDS)
+every_exact_test = pytest.mark.parametrize(
+    "key", [key for key, test in REGISTRY.items() if "exact" in test.nulls]
+)
 every_number_of_classes = pytest.mark.parametrize("m", [2, 3])
 
 
@@ -56,12 +71,12 @@ def run(key, null, predictions, **settings):
     return ct.test_calibration(None, predictions, test=key, lens=lens, null=null, **settings)
 
 
-def attempt(key, null, predictions):
+def attempt(key, null, predictions, **settings):
     """Return the result, or None and the message where the test is not applicable."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateDataWarning)
         try:
-            return run(key, null, predictions), ""
+            return run(key, null, predictions, **settings), ""
         except NotApplicable as error:
             return None, str(error)
 
@@ -95,9 +110,8 @@ def test_test_has_a_title_and_nulls(key):
     test = REGISTRY[key]
     assert test.title.strip() == test.title != ""
     assert "\n" not in test.title
-    assert test.default_null == "exact"
+    assert test.default_null in test.nulls
     assert set(test.nulls) <= set(NULLS)
-    assert "exact" in test.nulls
 
 
 @pytest.mark.parametrize("key", REGISTRY)
@@ -106,8 +120,43 @@ def test_null_without_meaning_is_refused_with_alternatives(key, null):
     """The message lists the nulls that have a meaning."""
     if null in REGISTRY[key].nulls:
         return
-    with pytest.raises(NotApplicable, match="'exact'"):
+    with pytest.raises(NotApplicable, match=f"use one of .*'{REGISTRY[key].default_null}'"):
         run(key, null, predictions_of(2))
+
+
+# ---- few label vectors ------------------------------------------------------------------------
+
+
+def tail_of_all_vectors(measure, predictions):
+    """Return the exact p-value from a value for each of the 2^n label vectors, bound anew."""
+    labels = np.indices((2,) * predictions.n).reshape(predictions.n, -1).T
+    weights = predictions.probs[np.arange(predictions.n), labels].prod(axis=1)
+    bounds = [measure.bind(ct.Predictions(predictions.probs, row)) for row in labels]
+    values = np.array([bound.comparable(np.array([bound.value()]))[0] for bound in bounds])
+    bound = measure.bind(predictions)
+    observed = bound.comparable(np.array([bound.value()]))[0]
+    slack = 1e-9 * max(bound.scale, abs(observed)) if np.isfinite(observed) else 0.0
+    upper = weights[values >= observed - slack].sum()
+    lower = weights[values <= observed + slack].sum()
+    two_sided = measure.alternative == "two-sided"
+    return min(1.0, 2 * min(upper, lower)) if two_sided else upper
+
+
+@every_exact_test
+@pytest.mark.parametrize("labels", [[1, 0, 0, 1, 1, 0], [1, 1, 1, 1, 0, 1], [0, 0, 0, 0, 0, 1]])
+def test_few_label_vectors_are_all_listed(key, labels):
+    """Where the predictions allow at most B + 1 of them nothing is drawn: p is the exact tail."""
+    predictions = ct.Predictions([0.2, 0.9, 0.35, 0.6, 0.2, 0.75], labels)
+    result, message = attempt(key, "exact", predictions, n_resamples=63)
+    if result is None:
+        assert "; " in message
+        return
+    assert (result.n_resamples, result.seed, result.null_distribution) == (None, None, None)
+    assert "all 64 label vectors" in result.null_text
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateDataWarning)
+        tail = tail_of_all_vectors(REGISTRY[key].with_options({}), predictions)
+    assert result.pvalue == pytest.approx(tail, rel=1e-9)
 
 
 # ---- results ------------------------------------------------------------------------------------
@@ -265,7 +314,7 @@ def test_degenerate_data_give_a_defined_answer(key, null, m, name):
     assert result.to_json()
 
 
-@pytest.mark.parametrize("key", REGISTRY)
+@every_exact_test
 def test_exact_null_finds_perfect_predictions_calibrated(key):
     """Predictions of 0 and 1 that are right: redrawn labels are the same, so p = 1."""
     predictions = ct.Predictions(np.eye(2)[np.arange(40) % 2], np.arange(40) % 2)
@@ -273,7 +322,7 @@ def test_exact_null_finds_perfect_predictions_calibrated(key):
     assert result.pvalue == 1.0, message
 
 
-@pytest.mark.parametrize("key", REGISTRY)
+@every_exact_test
 def test_exact_null_finds_impossible_labels_uncalibrated(key):
     """Predictions of 0 that are wrong: no redrawn statistic is as extreme."""
     predictions = ct.Predictions(np.zeros(40), np.ones(40, int))

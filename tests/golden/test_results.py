@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from caltest.results import HTest, HTestTable
+from caltest import test_master_scale as master_scale_test
+from caltest.datasets import generative_model
+from caltest.htests import test_calibration as calibration_test
+from caltest.results import HTest, HTestTable, Interval
 
 FOLDER = Path(__file__).parent / "results"
 VALUES = json.loads((FOLDER / "result.json").read_text(encoding="utf-8"))
@@ -54,6 +57,68 @@ ROWS = [
 ]
 TABLE = HTestTable(tuple(map(HTest.from_dict, ROWS)), "holm", [0.003, 0.062, 0.744])
 JUDGED = HTestTable(TABLE.rows, "fdr_bh", [0.003, 0.0465, 0.744], level=0.05)
+GROUPS = HTestTable(
+    tuple(
+        HTest.from_dict(VALUES | differing)
+        for differing in (
+            {"group": "ward 1", "n": 520, "seed": 2968811710, "pvalue": 0.012},
+            {"group": "ward 2", "n": 377, "seed": 1864190214, "pvalue": 0.41},
+            {
+                "group": "ward 3",
+                "n": 2,
+                "statistic": 0.2134,
+                "estimate": 0.2134,
+                "pvalue": 0.0731,
+                "n_resamples": None,
+                "seed": None,
+                "null_text": "all 100 label vectors that the predictions allow",
+                "notes": ["all predictions are equal"],
+            },
+        )
+    ),
+    "holm",
+    [0.036, 0.41, 0.1462],
+    omnibus=(
+        HTest.from_dict(
+            VALUES
+            | {
+                "method": "Test of calibration in all groups: squared kernel calibration error",
+                "statistic_name": "Fisher's X^2",
+                "estimate_name": "Fisher's X^2",
+                "statistic": 15.86,
+                "estimate": 15.86,
+                "pvalue": 0.014,
+                "null_text": "Fisher's combination of the p-values of the groups, judged by that "
+                "of the resamples",
+                "parameters": {"groups": 3},
+            }
+        ),
+    ),
+)
+SCALE = master_scale_test(
+    [0.0005, 0.002, 0.01, 0.05],
+    [0, 5, 22, 69],
+    [1000, 1500, 2000, 1000],
+    grades=["AA", "A", "BBB", "BB"],
+    test=["jeffreys", "vasicek"],
+    level=0.05,
+)
+INTERVAL = Interval(
+    low=0.0093,
+    high=0.0387,
+    estimate=0.0213389,
+    level=0.95,
+    method="bootstrap of a norm of gaps",
+    measure="expected calibration error",
+    name="ECE",
+    data="GaussianNB() (n = 899, m = 10), lens: confidence",
+    n_resamples=1999,
+    seed=20,
+    notes=["the interval is for the error in these bins, held fixed"],
+)
+WITNESS = calibration_test(
+    generative_model("M2", n=250, m=3, rng=1), n_resamples=1, rng=1
+).witness()
 
 PRINTS = {
     "htest.txt": TEST.__str__,
@@ -62,9 +127,16 @@ PRINTS = {
     "htest.md": TEST.to_markdown,
     "htest.html": TEST.to_html,
     "htest.tex": TEST.to_latex,
+    "interval.txt": INTERVAL.__str__,
+    "interval.json": INTERVAL.to_json,
+    "interval.html": INTERVAL.to_html,
+    "witness.txt": WITNESS.__str__,
+    "witness.md": WITNESS.to_markdown,
     "table.txt": TABLE.__str__,
     "table_level.txt": JUDGED.__str__,
     "table_summary.txt": TABLE.summary().__str__,
+    "table_groups.txt": GROUPS.__str__,
+    "master_scale.txt": SCALE.__str__,
     "table.md": TABLE.to_markdown,
     "table.html": TABLE.to_html,
     "table.tex": TABLE.to_latex,

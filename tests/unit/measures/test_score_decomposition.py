@@ -75,3 +75,34 @@ def test_options_are_checked(options):
     """A message of three parts."""
     with pytest.raises(InvalidInput, match=f"{next(iter(options))} must be"):
         score_decomposition([0.5], [1], **options)
+
+
+def test_grades_are_distinct_predictions():
+    """Murphy's decomposition is exact, and nothing is left within grades."""
+    p, y = np.repeat([0.1, 0.3, 0.7], [20, 10, 30]), np.arange(60) % 3 == 0
+    parts = score_decomposition(p, y, method="grades")
+    total = parts.miscalibration - parts.discrimination + parts.uncertainty
+    assert total == pytest.approx(parts.score, rel=1e-12)
+    assert parts.within_bin_variance == parts.within_bin_covariance == 0
+    rates = [y[p == grade].mean() for grade in (0.1, 0.3, 0.7)]
+    reliability = np.average(np.square(np.subtract(rates, [0.1, 0.3, 0.7])), weights=[20, 10, 30])
+    assert parts.miscalibration == pytest.approx(reliability, rel=1e-12)
+
+
+def test_groups_can_be_the_bins():
+    """Rating grades in which predictions vary leave parts within bins."""
+    p, y = np.linspace(0.05, 0.95, 30), np.arange(30) % 2
+    grades = np.repeat(["a", "b", "c"], 10)
+    by_grade = score_decomposition(
+        Predictions(p, y, groups=grades), method="bins", binning="groups"
+    )
+    assert by_grade == score_decomposition(p, y, method="bins", binning="quantile", bins=3)
+    assert by_grade.within_bin_variance > 0
+    with pytest.raises(NotApplicable, match="there are none; use Predictions"):
+        score_decomposition(p, y, method="bins", binning="groups")
+
+
+def test_log_loss_has_no_decomposition_by_grades():
+    """The isotonic one takes it."""
+    with pytest.raises(NotApplicable, match="method='grades' decomposes the Brier score only"):
+        score_decomposition([0.2, 0.4], [0, 1], score="log-loss", method="grades")

@@ -45,14 +45,18 @@ def test_exact_null_holds_the_predictions_fixed(judge, count):
 @pytest.mark.parametrize("m", [2, 3])
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_exact_pvalue_tends_to_the_enumerated_tail(estimator, m, judge, enumerated_tail):
-    """With n = 5 all label vectors can be listed; B = 20,000 comes within 5 standard errors."""
-    probs = np.random.default_rng(m).dirichlet(np.ones(m), 5)
+    """With n = 9 all label vectors can be listed: B within 5 standard errors, and at once."""
+    probs = np.random.default_rng(m).dirichlet(np.ones(m), 9)
     probs = probs[np.argsort(probs[:, 1])]  # the order in which a line keeps its rows
-    predictions = Predictions(probs, [m - 1, 0, 1, 1, 0])
+    predictions = Predictions(probs, [m - 1, 0, 1, 1, 0, 0, 1, 0, 1])
     measure = SKCE(estimator=estimator, kernel=Exponential(0.5))
     tail = enumerated_tail(measure, predictions)
-    judged = judge("exact", measure, predictions, n_resamples=20_000)
-    assert abs(judged.pvalue - tail) < 5 * math.sqrt(tail * (1 - tail) / 20_000) + 1e-4
+    drawn = judge("exact", measure, predictions, n_resamples=m**9 - 2)
+    assert drawn.distribution.size == m**9 - 2
+    assert abs(drawn.pvalue - tail) < 5 * math.sqrt(tail * (1 - tail) / m**9) + 1 / m**9
+    listed = judge("exact", measure, predictions, n_resamples=m**9 - 1)
+    assert listed.distribution is None
+    assert listed.pvalue == pytest.approx(tail, rel=1e-9)
 
 
 def test_exact_pvalue_of_certain_predictions_is_one(judge):

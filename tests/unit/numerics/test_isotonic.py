@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
-from caltest.numerics.isotonic import pool_steps
+from caltest.numerics.isotonic import pool_steps, recalibrated_scores
 from caltest.numerics.sorted_scores import step_ends
 
 
@@ -44,3 +44,17 @@ def test_pool_steps_takes_equal_scores_as_one():
 def test_pool_steps_of_decreasing_labels_is_one_block():
     """Everything is pooled."""
     assert fit(np.array([0.1, 0.5, 0.9]), np.array([1, 1, 0]), np.ones(3)).tolist() == [2 / 3] * 3
+
+
+@pytest.mark.parametrize("logarithmic", [False, True])
+def test_recalibrated_scores_are_those_of_the_fit(logarithmic):
+    """The Brier score or the log loss of the fitted values, a row of labels at a time."""
+    rng = np.random.default_rng(0)
+    score = np.sort(rng.choice(np.linspace(0, 1, 30), 80))
+    labels, weight = (rng.random((5, 80)) < score).astype(np.uint8), rng.random(80) + 0.1
+    sums = recalibrated_scores(labels, weight, step_ends(score), logarithmic)
+    for row, total in zip(labels, sums, strict=True):
+        fitted = fit(score, row, weight)
+        observed = np.where(row, fitted, 1 - fitted)
+        expected = -np.log(observed) if logarithmic else (row - fitted) ** 2
+        assert total == pytest.approx(weight @ expected, rel=1e-12)

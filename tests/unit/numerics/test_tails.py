@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from caltest.numerics.tails import gamma_tail, normal_sf
+from caltest.numerics.tails import gamma_tail, normal_isf, normal_sf, student_isf
 
 
 def test_normal_sf_keeps_its_digits_far_out():
@@ -40,3 +40,10 @@ def test_gamma_tail_of_a_sample_without_right_skew_is_normal():
     """A sample that is symmetric, or skewed to the left, has the normal tail."""
     sample = np.array([-1.0, 0.0, 1.0])
     assert gamma_tail(sample, 3.0) == pytest.approx(normal_sf(3.0 / sample.std()))
+
+
+@pytest.mark.parametrize("p", [0.4, 0.025, 1e-10])
+def test_inverse_tails_are_those_of_scipy(p):
+    """The points of the normal and of Student's law that are exceeded with probability p."""
+    assert normal_isf(p) == pytest.approx(stats.norm.isf(p), rel=1e-12)
+    assert student_isf(p, 7) == pytest.approx(stats.t.isf(p, 7), rel=1e-10)

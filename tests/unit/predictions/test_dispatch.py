@@ -12,7 +12,7 @@ from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from caltest import Predictions
+from caltest import InvalidInput, Predictions
 from caltest.predictions import as_predictions
 
 X = np.array([[0.0, 1.0], [2.0, 0.5], [1.0, 1.5], [1.5, 1.0]])
@@ -113,6 +113,25 @@ def test_as_predictions_takes_a_pipeline_of_pandas_columns():
     model = LogisticRegression().fit(frame[["age", "dose"]], frame["y"])
     made = as_predictions(model, frame, label="y", by="site")
     np.testing.assert_array_equal(made.probs, model.predict_proba(frame[["age", "dose"]]))
+
+
+def test_as_predictions_crosses_several_columns_of_groups():
+    """Each row has the values of both; neither is a feature of the model."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"age": X[:, 0], "y": Y, "site": [1, 1, 2, 2], "sex": list("fmfm")})
+    model = LogisticRegression().fit(frame[["age"]], frame["y"])
+    made = as_predictions(model, frame, label="y", by=["site", "sex"])
+    assert made.groups.tolist() == ["1, f", "1, m", "2, f", "2, m"]
+    np.testing.assert_array_equal(made.probs, model.predict_proba(frame[["age"]]))
+
+
+def test_as_predictions_takes_a_list_of_values_as_groups_of_the_rows():
+    """Values that are no names of columns, or that repeat one."""
+    frame = pl.DataFrame({"y": [0, 1, 0, 1], "p_0": [0.2] * 4, "p_1": [0.8] * 4, "a": [1, 2, 1, 2]})
+    for groups in (["u", "v", "u", "v"], ["a", "a", "y", "y"]):
+        assert as_predictions(None, frame, label="y", by=groups).groups.tolist() == groups
+    with pytest.raises(InvalidInput, match="by must not be the label column; got 'y'"):
+        as_predictions(None, frame, label="y", by=["a", "y"])
 
 
 def test_as_predictions_takes_what_the_error_advises():

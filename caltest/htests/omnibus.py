@@ -1,0 +1,80 @@
+"""One test of all groups: Fisher's combination of their p-values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.nulls.base import positive
+from caltest.nulls.resampling import TIES
+from caltest.results import HTest
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Part:
+    """The result of one group, and how to get the p-values of its resamples."""
+
+    row: HTest
+    replicates: Callable[[], Floats] | None
+
+
+def omnibus(parts: Sequence[Part], *, title: str, n_resamples: int, seed: int) -> HTest:
+    r"""Test that the predictions are calibrated in every one of several independent groups.
+
+    With the p-values :math:`p_g` of the groups, Fisher's :math:`X^2 = -2 \sum_g \log p_g` is judged
+
+    - where every group has resampled statistics, by the same combination of their p-values: the
+      p-value :math:`p_{gb}` of the b-th of the statistics of group g is its rank among the observed
+      and all B resampled ones, and :math:`p = (1 + \#\{X^2_b \ge X^2\}) / (1 + B)`. Groups are
+      resampled independently of each other, so under the null hypothesis the vectors
+      :math:`(p_{1b}, p_{2b}, \ldots)`, the observed one among them, are exchangeable, and p is
+      valid at every n as that of each group is;
+    - elsewhere by the chi^2 law with two degrees of freedom a group, which is conservative where
+      the p-values are.
+
+    References
+    ----------
+    Fisher (1932), Statistical methods for research workers, section 21.1; Pesarin, Salmaso (2010),
+    Permutation tests for complex data, section 4.2 (combination of dependent tests).
+    """
+    first = parts[0].row
+    pvalues = np.array([part.row.pvalue for part in parts])
+    functions = [part.replicates for part in parts if part.replicates is not None]
+    if len(functions) == len(parts):
+        # The row of a group is the first of its replicates.
+        combined = np.sum([-2.0 * np.log(replicates()) for replicates in functions], axis=0)
+        statistic, resampled = float(combined[0]), combined[1:]
+        extreme = np.count_nonzero(resampled >= statistic * (1.0 - TIES))
+        pvalue = (1 + extreme) / (1 + resampled.size)
+        law = "judged by that of the resamples"
+    else:
+        from scipy.stats import combine_pvalues
+
+        statistic, pvalue = combine_pvalues(pvalues, method="fisher")
+        resampled, law = None, f"chi^2 law with {2 * len(parts)} degrees of freedom"
+    return HTest(
+        test=first.test,
+        method=f"Test of calibration in all groups: {title}",
+        statistic_name="Fisher's X^2",
+        statistic=statistic,
+        pvalue=positive(float(pvalue)),
+        estimate_name="Fisher's X^2",
+        estimate=statistic,
+        null=first.null,
+        null_text=f"Fisher's combination of the p-values of the groups, {law}",
+        n=sum(part.row.n for part in parts),
+        m=first.m,
+        lens=first.lens,
+        claim=f"in every group: {first.claim}",
+        data_name=first.data_name,
+        parameters={"groups": len(parts)},
+        n_resamples=None if resampled is None else n_resamples,
+        seed=None if resampled is None else seed,
+        null_distribution=resampled,
+        level=first.level,
+    )

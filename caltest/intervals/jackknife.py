@@ -1,0 +1,57 @@
+"""Normal intervals with a jackknife standard error, for estimates whose bias is removed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from caltest.errors import NotApplicable
+from caltest.intervals.base import Bounds, Method
+from caltest.intervals.resampling import check_rows
+from caltest.intervals.row_functions import row_function
+from caltest.measures import Measure
+from caltest.measures.debiased_ece import DebiasedECE
+from caltest.numerics.tails import student_isf
+from caltest.predictions import Predictions
+
+
+def applies(measure: Measure) -> bool:
+    """Tell whether the measure is unbiased, where a resample with its repeated rows is not."""
+    return isinstance(measure, DebiasedECE)
+
+
+def compute(
+    measure: Measure,
+    predictions: Predictions,
+    *,
+    level: float,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+) -> Bounds:
+    r"""Bound a measure by Student's interval with the jackknife standard error.
+
+    With the values :math:`T_g` without one of G groups of rows,
+    :math:`se^2 = \frac{G - 1}{G} \sum_g (T_g - \bar T)^2`. Error bounds are not below 0.
+
+    References
+    ----------
+    Efron, Tibshirani (1993), An introduction to the bootstrap, sections 11.5 and 11.7.
+    """
+    check_rows(predictions)
+    function = row_function(measure, predictions)
+    estimate = function(np.arange(predictions.n, dtype=np.int32))
+    without = function.without_groups(seed)
+    groups = without.size
+    error = math.sqrt((groups - 1) / groups * float(np.square(without - without.mean()).sum()))
+    if error == 0:
+        raise NotApplicable(
+            f"the {measure.symbol} is the same without any row; report the p-value alone"
+        )
+    reach = student_isf((1.0 - level) / 2.0, groups - 1) * error
+    law = f"Student's interval, jackknife over {groups} groups of rows"
+    return Bounds(max(estimate - reach, 0.0), max(estimate + reach, 0.0), estimate, law)
+
+
+METHOD = Method("jackknife", "normal limit, jackknife error", applies, compute, resamples=False)

@@ -1,0 +1,78 @@
+"""Intervals for errors that are biased upwards and known by their values alone."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.errors import NotApplicable
+from caltest.intervals.base import Bounds, Method
+from caltest.intervals.resampling import check_rows, resample, widest_tail
+from caltest.intervals.row_functions import AnyMeasure
+from caltest.measures import Measure
+from caltest.measures.grade import GradeMeasure
+from caltest.measures.skce import SKCE
+from caltest.nulls.resampling import resampled_values
+from caltest.predictions import Predictions
+
+Floats = NDArray[np.float64]
+
+
+def applies(measure: Measure) -> bool:
+    """Tell whether the measure is an error, 0 in the long run for calibrated predictions."""
+    if isinstance(measure, GradeMeasure):  # a number of defaults
+        return False
+    if isinstance(measure, SKCE) and measure.estimator in {"linear", "block"}:
+        return False
+    return measure.alternative == "greater"
+
+
+def compute(
+    measure: Measure,
+    predictions: Predictions,
+    *,
+    level: float,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+) -> Bounds:
+    r"""Bound an error by resampled rows around their mean, and by its noise under calibration.
+
+    A resampled error T* has the bias of the estimate T and another of its own, so that its mean
+    takes the place of T. With T0 the error of labels redrawn from the predictions and
+    :math:`a = (1 - level) / 2`, the ends are
+
+    .. math:: \max\big(0, T - \max(q_{1-a}(T^0), r)\big), \quad T + r, \quad
+        r = \max(\mu - q_a, q_{1-a} - \mu)(T^*).
+
+    Below, the first term is the bias where the error is small, the second the spread where it is
+    large. Above, an estimate that is too large on average needs the spread alone.
+    """
+    check_rows(predictions)
+    bound = measure.bind(predictions, n_jobs)
+    estimate = bound.estimate(bound.value(n_jobs))
+    function = AnyMeasure(measure, predictions)
+    values = resample(function, predictions.n, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
+    noise = resampled_values(
+        bound.redraw,
+        bound.values,
+        predictions.n,
+        n_resamples=n_resamples,
+        seed=seed,
+        n_jobs=n_jobs,
+        pooled=bound.pooled,
+    )
+    noise = np.array([bound.estimate(value) for value in noise.tolist()])
+    if not (np.isfinite(values).all() and np.isfinite(noise).all()) or np.ptp(values) == 0:
+        raise NotApplicable(
+            f"the {measure.symbol} is infinite, or the same, for all resamples; report the p-value "
+            "alone"
+        )
+    a = (1.0 - level) / 2.0
+    spread = widest_tail(values, a)
+    low = estimate - max(float(np.quantile(noise, 1.0 - a)), spread)
+    law = "bootstrap of a biased error"
+    return Bounds(max(low, 0.0), estimate + spread, estimate, law)
+
+
+METHOD = Method("plug-in", "bootstrap of a biased error", applies, compute, resamples=True)

@@ -1,0 +1,60 @@
+"""Bootstrap resamples of rows, in fixed batches: the same values for any n_jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.errors import NotApplicable
+from caltest.nulls.resampling import batch_seeds
+from caltest.numerics.parallel import map_threads
+from caltest.predictions import Predictions
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int32]
+
+FEWEST_ROWS = 5
+
+
+def resample(
+    evaluate: Callable[[Rows], float | Floats],
+    n: int,
+    *,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+) -> Floats:
+    """Return `evaluate(rows)` for rows drawn with replacement, one resample after the other.
+
+    Returns
+    -------
+    (n_resamples, ...) array
+        What `evaluate` returned for each.
+    """
+
+    def batch_values(child: np.random.SeedSequence, size: int) -> list[float | Floats]:
+        rng = np.random.default_rng(child)
+        return [evaluate(rng.integers(n, size=n, dtype=np.int32)) for _ in range(size)]
+
+    batches = map_threads(batch_values, batch_seeds(seed, n_resamples), n_jobs)
+    return np.array([values for batch in batches for values in batch])
+
+
+def check_rows(predictions: Predictions) -> None:
+    """Raise NotApplicable where there are too few rows to resample."""
+    if predictions.n < FEWEST_ROWS:
+        raise NotApplicable(
+            f"a bootstrap interval needs at least {FEWEST_ROWS} observations, and there are "
+            f"{predictions.n}; collect more, or report the p-value alone"
+        )
+
+
+def widest_tail(values: Floats, a: float) -> float:
+    """Return how far from their mean the values reach, leaving out a share `a` at either end.
+
+    The mean takes the place of the estimate, which resampling moves by its bias.
+    """
+    low, high = np.quantile(values, [a, 1.0 - a]) - values.mean()
+    return float(max(-low, high))

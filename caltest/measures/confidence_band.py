@@ -1,0 +1,193 @@
+"""Honest confidence bands of the curve of calibration, Dimitriadis et al. 2023."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest import validation
+from caltest.lenses import Lens, resolve_lens
+from caltest.measures.band_blocks import BandBlocks, BandOptions
+from caltest.predictions import Predictions, as_predictions
+
+Floats = NDArray[np.float64]
+Intervals = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ConfidenceBand:
+    """Simultaneous bounds of P(Y = 1 | p) at every prediction p, valid at every n.
+
+    Attributes
+    ----------
+    x : (M,) array
+        Predictions in ascending order.
+    lower, upper : (M,) array
+        The bounds there. Between two predictions the lower bound of the left and the upper bound of
+        the right one hold; see `at`.
+    level : float
+        The confidence level.
+    above, below : tuple of (from, to)
+        The intervals of p where the band lies above the diagonal, so that the predictions are too
+        low, or below it.
+    pvalue : float
+        The smallest error probability at which the diagonal leaves the band; without `noncrossing`.
+    method : str
+    digits : int or None
+        To which the predictions are rounded.
+    n : int
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> band = ct.measures.confidence_band([0.5] * 10, [1] * 10)
+    >>> band.lower.round(4), band.above
+    (array([0.6915]), ((0.5, 0.6915028921812393),))
+    """
+
+    x: Floats
+    lower: Floats
+    upper: Floats
+    level: float
+    above: Intervals
+    below: Intervals
+    pvalue: float
+    method: str
+    digits: int | None
+    n: int
+
+    def __post_init__(self) -> None:
+        for name in ("x", "lower", "upper"):
+            object.__setattr__(self, name, validation.read_only(getattr(self, name)))
+
+    def at(self, probs: object) -> tuple[Floats, Floats]:
+        """Return lower and upper bounds at any predictions, 0 and 1 where there are none."""
+        p = np.asarray(probs, dtype=np.float64)
+        left = np.searchsorted(self.x, p, side="right")
+        right = np.searchsorted(self.x, p, side="left")
+        return np.append(0.0, self.lower)[left], np.append(self.upper, 1.0)[right]
+
+
+def confidence_band(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    level: float = 0.95,
+    method: str | None = None,
+    digits: int | None = None,
+    noncrossing: bool = False,
+) -> ConfidenceBand | list[ConfidenceBand]:
+    r"""Compute simultaneous confidence bounds of P(Y = 1 | p), assumed non-decreasing in p.
+
+    The probability of a block of neighbouring predictions :math:`x_j, ..., x_k` is at most that at
+    :math:`x_k` and at least that at :math:`x_j`, so its Clopper-Pearson limits bound both; with
+    error probability :math:`\alpha / (M^2 + M)` each, M the number of distinct predictions, all
+    hold together with probability :math:`1 - \alpha`. No bins, no asymptotics.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        A lens that leaves two classes. A family of lenses gives a list.
+    level : float, default 0.95
+        Confidence level :math:`1 - \alpha`.
+    method : {"standard", "round", "yang-barber"}, optional
+        "standard" takes all distinct predictions, by default up to 2,000. "round" rounds them, up
+        for the lower bounds and down for the upper bounds, so that the band stays valid with fewer
+        blocks. "yang-barber" takes Hoeffding's inequality for blocks that start or end with those
+        of the isotonic fit; fast and wide.
+    digits : int, optional
+        Decimal digits of "round", 3 by default.
+    noncrossing : bool, default False
+        Widen the band to hold the isotonic fit. Without it bounds that cross say that the curve
+        is not non-decreasing.
+
+    Returns
+    -------
+    ConfidenceBand
+        With the p-value that inverts the band.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If there are more than two classes, sample weights, or too many distinct predictions for a
+        method that is asked for.
+
+    References
+    ----------
+    Dimitriadis, Duembgen, Henzi, Puke, Ziegel (2023), Honest calibration assessment for binary
+    outcome predictions, Biometrika 110, theorem 1 and section 3; Yang, Barber (2019), Contraction
+    and uniform convergence of isotonic regression, Electronic Journal of Statistics 13.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M2", n=500, m=2, pi=0.5, rng=1)
+    >>> band = ct.measures.confidence_band(data)
+    >>> band.method, band.pvalue < 0.05 or band.above == band.below == ()
+    ('standard', True)
+    """
+    validation.check_level(level)
+    validation.check_flag(noncrossing, "noncrossing")
+    options = BandOptions(method, digits)
+    predictions = as_predictions(probs, labels)
+    resolved = resolve_lens(lens)
+    bands = [
+        _band(member(predictions), options, level, noncrossing=noncrossing)
+        for member in resolved.members(predictions)
+    ]
+    return bands if resolved.is_family else bands[0]
+
+
+def _band(
+    predictions: Predictions, options: BandOptions, level: float, *, noncrossing: bool
+) -> ConfidenceBand:
+    blocks = BandBlocks(predictions, options)
+    x, lower, upper = _merged(blocks, *blocks.bounds(level))
+    if noncrossing:
+        distinct = blocks.event[blocks.steps]
+        fitted = blocks.isotonic(blocks.labels)[0][np.searchsorted(distinct, x)]
+        lower, upper = np.minimum(lower, fitted), np.maximum(upper, fitted)
+    log_pvalue = float(blocks.log_pvalues(blocks.labels[None])[0])
+    return ConfidenceBand(
+        x=x,
+        lower=lower,
+        upper=upper,
+        level=level,
+        above=_above(x, lower),
+        below=tuple((1.0 - b, 1.0 - a) for a, b in _above(1.0 - x[::-1], 1.0 - upper[::-1])[::-1]),
+        pvalue=max(float(np.exp(min(log_pvalue, 0.0))), float(np.finfo(float).tiny)),
+        method=blocks.method,
+        digits=blocks.digits,
+        n=predictions.n,
+    )
+
+
+def _merged(blocks: BandBlocks, lower: Floats, upper: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return both bounds at the predictions of either; they hold to the right and to the left."""
+    x = np.union1d(blocks.lower.x, blocks.upper.x)
+    left = np.searchsorted(blocks.lower.x, x, side="right")
+    right = np.searchsorted(blocks.upper.x, x, side="left")
+    return x, np.append(0.0, lower)[left], np.append(upper, 1.0)[right]
+
+
+def _above(x: Floats, lower: Floats) -> Intervals:
+    """Return where a lower bound that holds up to the next x lies above the diagonal."""
+    pairs: list[tuple[float, float]] = []
+    for start, bound, end in zip(x, lower, np.append(x[1:], np.inf), strict=True):
+        if bound <= start:
+            continue
+        stop = float(min(bound, end))
+        if pairs and pairs[-1][1] == start:
+            pairs[-1] = (pairs[-1][0], stop)
+        else:
+            pairs.append((float(start), stop))
+    return tuple(pairs)

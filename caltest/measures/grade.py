@@ -1,0 +1,129 @@
+"""Measures of one rating grade: the number of defaults, judged by the law of a credit-risk test."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest import validation
+from caltest.errors import NotApplicable
+from caltest.measures.base import Labels, Limit, Measure
+from caltest.measures.label_scores import BinaryScore
+from caltest.measures.one_dimension import check_one_dimension
+from caltest.numerics.default_tails import Tails, certain_tails
+from caltest.numerics.label_scores import binary_event_sums
+from caltest.predictions import Predictions
+
+Floats = NDArray[np.float64]
+
+ALTERNATIVES = ("greater", "two-sided")
+CERTAIN = (
+    "the PD of the grade is {pd:g}, so that its number of defaults is certain: p is 1 where it is "
+    "observed, and the least positive number where it is impossible"
+)
+MIXED = (
+    "the predictions of the grade differ, {low:.4g} to {high:.4g}; the law takes their mean for "
+    "each, under which the number of defaults varies more; the exact null does not"
+)
+
+
+class BoundGrade(BinaryScore):
+    """The number of defaults, class 1 under the lens; with sample weights their sum."""
+
+    def __init__(self, predictions: Predictions, title: str) -> None:
+        check_one_dimension(predictions, title)
+        super().__init__(predictions, binary_event_sums)
+        self.pd = float(self._event @ self._weight / self._total)
+        self.parameters = {"PD": self.pd}
+
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        return self._sums(labels, self._event, self._weight)
+
+    def estimate(self, value: float) -> float:
+        return value / self._total
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradeMeasure(Measure):
+    """The number of defaults with the alternative that its test is for."""
+
+    alternative: str = "greater"  # type: ignore[misc]  # an option here, fixed in other measures
+
+    def __post_init__(self) -> None:
+        validation.check_choice(self.alternative, ALTERNATIVES, "alternative")
+
+    @property
+    def symbol(self) -> str:
+        return "defaults"
+
+    @property
+    def estimate_symbol(self) -> str:
+        return "default rate"
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        return ("exact", "consistency", "closed-form")
+
+    @property
+    @abstractmethod
+    def law(self) -> str:
+        """The law of the number of defaults, in words."""
+
+    @abstractmethod
+    def tails(self, d: int, n: int, pd: float) -> Tails:
+        """Return P(D >= d) and P(D <= d) for n obligors with 0 < pd < 1."""
+
+    def settings(self, pd: float) -> Mapping[str, object]:
+        """Return the parameters of the law."""
+        return {"PD": pd}
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundGrade:
+        return BoundGrade(predictions, self.title)
+
+    def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
+        """Judge the number of defaults in a grade whose PD is the mean prediction."""
+        d, n, pd, notes = counted(self, predictions)
+        return self.judge_grade(d, n, pd, notes)
+
+    def judge_grade(self, d: int, n: int, pd: float, notes: tuple[str, ...] = ()) -> Limit:
+        """Judge d defaults of n obligors with the probability of default pd; no rows needed."""
+        certain = pd in {0.0, 1.0}
+        tails = certain_tails(d, n, pd) if certain else self.tails(d, n, pd)
+        degenerate = (CERTAIN.format(pd=pd),) if certain else ()
+        return Limit(
+            name="defaults",
+            statistic=float(d),
+            pvalue=pvalue_of(tails, self.alternative),
+            estimate=d / n,
+            law=f"{self.law}, {self.alternative}",
+            parameters=self.settings(pd),
+            notes=notes,
+            degenerate=degenerate,
+        )
+
+
+def counted(
+    measure: GradeMeasure, predictions: Predictions
+) -> tuple[int, int, float, tuple[str, ...]]:
+    """Return defaults, obligors and PD of a grade, and a note where its predictions differ."""
+    check_one_dimension(predictions, measure.title)
+    if predictions.sample_weight is not None:
+        raise NotApplicable(
+            f"{measure.title}: its law takes no weights; use the test 'binomial' and null='exact'"
+        )
+    event = predictions.probs[:, 1]
+    low, high = float(event.min()), float(event.max())
+    # The mean of equal predictions is that prediction, to the last bit.
+    pd = low if low == high else float(event.mean())
+    notes = (MIXED.format(low=low, high=high),) if high > low else ()
+    return int(np.count_nonzero(predictions.labels)), predictions.n, pd, notes
+
+
+def pvalue_of(tails: Tails, alternative: str) -> float:
+    """Return the upper tail, or twice the smaller of both."""
+    upper, lower = tails
+    return upper if alternative == "greater" else min(1.0, 2.0 * min(upper, lower))

@@ -1,0 +1,107 @@
+"""Is the error at most a tolerance, or at least: every model is off a little."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from caltest.errors import NotApplicable
+from caltest.measures import Measure
+from caltest.measures.ks_error import KSError
+from caltest.measures.near_maximum import NearMaximum
+from caltest.measures.tolerance import Tolerance, unseen_chance
+from caltest.nulls.base import Judgement, Null, positive
+from caltest.nulls.resampling import resampled_values, resampling_pvalue, tail_beyond_resolution
+from caltest.numerics.partial_sum_bootstrap import draw_poisson
+from caltest.predictions import Predictions
+
+
+def judge(
+    measure: Measure,
+    predictions: Predictions,
+    *,
+    tolerance: Tolerance,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+) -> Judgement:
+    """Judge a measure by the hypothesis that its error is at most, or at least, a tolerance.
+
+    Rows are independent draws of predictions and labels, unlike in the other nulls, which hold the
+    predictions fixed. The laws are limits: normal with the jackknife error for the SKCE and the
+    debiased error over bins, Student's for means over blocks, a bootstrap for KS.
+    """
+    if predictions.sample_weight is not None:
+        raise NotApplicable(
+            "a tolerance takes no sample weights; use null='exact' without tolerance"
+        )
+    if isinstance(measure, KSError):
+        return _bootstrapped(
+            measure, predictions, tolerance, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs
+        )
+    limit = measure.tolerance_limit(predictions, tolerance, n_jobs)
+    return Judgement(
+        statistic_name=limit.name,
+        statistic=limit.statistic,
+        pvalue=positive(limit.pvalue),
+        estimate=limit.estimate,
+        law=limit.law,
+        parameters=limit.parameters,
+        notes=limit.notes,
+        degenerate=limit.degenerate,
+    )
+
+
+def _bootstrapped(
+    measure: KSError,
+    predictions: Predictions,
+    tolerance: Tolerance,
+    *,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+) -> Judgement:
+    """Judge KS by the bootstrap of its directional derivative, at an error of the tolerance."""
+    if measure.scaled:
+        raise NotApplicable(
+            "the scaled KS of an uncalibrated model grows with n, so that no tolerance suits it; "
+            "use scaled=False"
+        )
+    near = NearMaximum(predictions, tolerance, measure.title)
+    n = near.residuals.size
+    errors = resampled_values(
+        lambda rng, size: draw_poisson(rng, size, n),
+        near.resample,
+        n,
+        n_resamples=n_resamples,
+        seed=seed,
+        n_jobs=n_jobs,
+        pooled=False,
+    )
+    resampled = tolerance.value + errors
+    observed, distribution = tolerance.signed(near.value), tolerance.signed(1.0) * resampled
+    bootstrapped = resampling_pvalue(observed, distribution)
+    pvalue = tolerance.at_least_unseen(bootstrapped, unseen_chance(tolerance.value, n))
+    law = "Poisson bootstrap of the partial sums near the largest"
+    if tolerance.equivalence:
+        law = "Poisson bootstrap of that of the partial sums near the largest which varies most"
+    return Judgement(
+        statistic_name=measure.symbol,
+        statistic=near.value,
+        pvalue=pvalue,
+        estimate=near.value,
+        law=law,
+        parameters={},
+        notes=near.notes,
+        distribution=resampled,
+        tail_pvalue=tail_beyond_resolution(observed, distribution, pvalue),
+    )
+
+
+def tolerance_null(tolerance: Tolerance) -> Null:
+    """Return the null for a tolerance; it is not one of calibration, so not in the registry."""
+    return Null(
+        "tolerance",
+        "error at most or at least a tolerance",
+        partial(judge, tolerance=tolerance),
+        resamples=False,
+    )

@@ -1,0 +1,26 @@
+"""Results of tests: frozen values, each number held once.
+
+A result holds what was computed and nothing else. Every printed form comes from
+`caltest.render`, so that text, Markdown, HTML and LaTeX cannot disagree, and printing neither
+computes nor draws anything.
+"""
+
+from caltest.results.evidence import Evidence
+from caltest.results.htest import HTest
+from caltest.results.interval import Interval
+from caltest.results.printable import Parameters, Printable, Result, Summary
+from caltest.results.table import HTestTable
+from caltest.results.witness import Region, Witness
+
+__all__ = [
+    "Evidence",
+    "HTest",
+    "HTestTable",
+    "Interval",
+    "Parameters",
+    "Printable",
+    "Region",
+    "Result",
+    "Summary",
+    "Witness",
+]

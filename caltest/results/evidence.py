@@ -1,0 +1,67 @@
+"""What a result keeps so that later questions can be answered: how large, how sure, where."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from caltest.errors import NotApplicable
+
+if TYPE_CHECKING:
+    from caltest.lenses import Lens
+    from caltest.measures import Measure
+    from caltest.predictions import Predictions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """The measure, the lens and the predictions behind a result.
+
+    It refers to arrays that exist anyway: the rows of a table share one `Predictions`, and the lens
+    is applied again where it is asked for.
+
+    Attributes
+    ----------
+    measure : Measure
+        The measure with its options.
+    lens : Lens
+        The member of a family, not the family.
+    predictions : Predictions
+        As they were before the lens.
+    seed : int
+        The seed of the test.
+    """
+
+    measure: Measure
+    lens: Lens
+    predictions: Predictions
+    seed: int
+
+    @property
+    def seen(self) -> Predictions:
+        """The predictions as the lens shows them."""
+        return self.lens(self.predictions)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        try:
+            pickle.dumps((self.measure, self.lens))
+        except (pickle.PicklingError, AttributeError, TypeError):
+            # A lambda in a lens or a kernel: the numbers of the result travel without it.
+            return _none, ()
+        return Evidence, (self.measure, self.lens, self.predictions, self.seed)
+
+
+def _none() -> None:
+    """Stand for evidence that could not be pickled."""
+
+
+def required(evidence: Evidence | None, question: str) -> Evidence:
+    """Raise NotApplicable where a result has no evidence."""
+    if evidence is None:
+        raise NotApplicable(
+            f"{question} needs the predictions, and a result that was read from JSON, or pickled "
+            "with a lambda in its lens or kernel, holds numbers only; run test_calibration again "
+            "and ask its result"
+        )
+    return evidence

@@ -1,0 +1,258 @@
+"""The result of one test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from caltest import render
+from caltest.results.printable import Parameters, Result, Summary, given, plain, read_only
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from caltest.render import Sheet
+    from caltest.results.evidence import Evidence
+    from caltest.results.interval import Interval
+    from caltest.results.witness import Witness
+
+_QUANTILES = {"min": 0.0, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95, "max": 1.0}
+
+_COLUMNS = (
+    "data_name",
+    "group",
+    "test",
+    "lens",
+    "null",
+    "n",
+    "m",
+    "estimate_name",
+    "estimate",
+    "statistic_name",
+    "statistic",
+    "pvalue",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class HTest(Result):
+    """The outcome of one test of calibration.
+
+    Attributes
+    ----------
+    test : str
+        Key of the test, such as "skce".
+    method : str
+        The title of the print.
+    statistic_name, estimate_name : str
+        What the two numbers are called in the field, such as "SKCE" and "z".
+    statistic, estimate : float
+        The value that was judged, and the calibration error it stands for. Often the same.
+    pvalue : float
+        In [0, 1]; small values speak against the null hypothesis.
+    null : str
+        Key of the null, such as "exact", or "tolerance".
+    null_text : str
+        The null in words, without the number of resamples and the seed.
+    n, m : int
+        Numbers of observations and of classes of the predictions.
+    lens : str
+        Key of the lens, such as "classwise[cat]".
+    claim : str
+        The null hypothesis in words.
+    data_name : str
+        What was tested: a model, a file, or "arrays".
+    parameters : Mapping
+        Settings of the measure in the order in which they print, read-only.
+    n_resamples, seed : int or None
+        How to repeat the resampling; None where nothing is resampled.
+    null_distribution : (n_resamples,) array or None
+        The resampled statistics, read-only.
+    tail_pvalue : float or None
+        Gamma tail beyond the resolution of the resampling. Never the p-value.
+    notes : tuple of str
+        Remarks that a reader of the p-value should see.
+    level : float or None
+        The significance level, if the caller gave one.
+    group : object
+        The group of the observations, or None.
+    evidence : Evidence or None
+        The measure, the lens and the predictions, for `confidence_interval` and `witness`. Neither
+        compared nor written to JSON.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> predictions = ct.datasets.generative_model("M2", rng=1)
+    >>> result = ct.test_calibration(None, predictions, n_resamples=99, rng=1)
+    >>> result.pvalue
+    0.01
+    >>> HTest.from_dict(result.to_dict()) == result
+    True
+    """
+
+    test: str
+    method: str
+    statistic_name: str
+    statistic: float
+    pvalue: float
+    estimate_name: str
+    estimate: float
+    null: str
+    null_text: str
+    n: int
+    m: int
+    lens: str
+    claim: str
+    data_name: str
+    parameters: Mapping[str, object] = field(default_factory=Parameters, hash=False)
+    n_resamples: int | None = None
+    seed: int | None = None
+    null_distribution: NDArray[np.float64] | None = field(default=None, compare=False)
+    tail_pvalue: float | None = None
+    notes: tuple[str, ...] = ()
+    level: float | None = None
+    group: object = None
+    evidence: Evidence | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        for name in ("statistic", "pvalue", "estimate"):
+            object.__setattr__(self, name, float(getattr(self, name)))
+        object.__setattr__(self, "parameters", Parameters(self.parameters))
+        object.__setattr__(self, "notes", tuple(self.notes))
+        if self.null_distribution is not None:
+            object.__setattr__(self, "null_distribution", read_only(self.null_distribution))
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the p-value is at most the level; asks for a level if none was given."""
+        return self.pvalue <= given(self.level)
+
+    def summary(self) -> Summary:
+        """Return the longer print: every field, and quantiles of the null distribution."""
+        return Summary(render.sheet_of_summary(self, self._null_quantiles()))
+
+    def confidence_interval(
+        self,
+        level: float = 0.95,
+        *,
+        method: str | None = None,
+        n_resamples: int = 1999,
+        rng: object = None,
+        n_jobs: int | None = None,
+    ) -> Interval:
+        """Return a confidence interval for the calibration error or score.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            The confidence level.
+        method : str, optional
+            A key of `caltest.intervals.REGISTRY`: "u-statistic", "block", "convex", "jackknife",
+            "plug-in" or "bca"; by default the first that applies to the measure.
+        n_resamples : int, default 1999
+            Of the bootstrap, at least 99.
+        rng : None, int, Generator or SeedSequence
+            The seed; by default that of the test.
+        n_jobs : int, optional
+            Threads, as in joblib; the interval does not depend on it.
+
+        Returns
+        -------
+        Interval
+            With `low`, `high`, `estimate`, and notes on what it does not cover. The lens and the
+            bandwidth or bins are those of the test. docs/interval_coverage.md has its coverage.
+
+        Raises
+        ------
+        NotApplicable
+            If the result has no predictions any more, as one that was read from JSON; or the
+            method has no meaning for the measure, or the data do not vary.
+
+        Examples
+        --------
+        >>> import caltest as ct
+        >>> result = ct.test_calibration(ct.datasets.generative_model("M2", rng=1), rng=1)
+        >>> interval = result.confidence_interval(0.9)
+        >>> interval.low < result.estimate < interval.high
+        True
+        """
+        from caltest.results.interval import interval_of
+
+        return interval_of(
+            self, level, method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs
+        )
+
+    def witness(self, *, n_jobs: int | None = None) -> Witness:
+        """Return the function that shows where the predictions are not calibrated.
+
+        Parameters
+        ----------
+        n_jobs : int, optional
+            Threads, as in joblib.
+
+        Returns
+        -------
+        Witness
+            Callable at predictions; its print names the classes and the regions of predicted
+            probability that contribute most. For "skce-linear" and "skce-block" too it is that of
+            all pairs.
+
+        Raises
+        ------
+        NotApplicable
+            If the test is not one of "skce", "skce-linear", "skce-block", "kce" and "mmce", or the
+            result has no predictions any more.
+
+        Examples
+        --------
+        >>> import caltest as ct
+        >>> result = ct.test_calibration(ct.datasets.generative_model("M2", rng=1), rng=1)
+        >>> worst = result.witness().by_class()[0]
+        >>> worst.name, worst.direction
+        (0, 'under-predicted')
+        """
+        from caltest.results.witness import witness_of
+
+        return witness_of(self, n_jobs)
+
+    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
+        """Return plain Python values that JSON can hold.
+
+        Parameters
+        ----------
+        include_null : bool
+            Whether to include the null distribution, a list of `n_resamples` numbers.
+        """
+        left_out = {"evidence"} if include_null else {"evidence", "null_distribution"}
+        names = [f.name for f in fields(self) if f.name not in left_out]
+        return {name: plain(getattr(self, name)) for name in names}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Rebuild the result from what `to_dict` or parsed JSON gave."""
+        return cls(**values)
+
+    def to_csv(self) -> str:
+        """Return one line of values under one line of names, numbers at full precision."""
+        return render.csv([record(self)])
+
+    def _sheet(self) -> Sheet:
+        return render.sheet_of_test(self)
+
+    def _null_quantiles(self) -> dict[str, float]:
+        if self.null_distribution is None:
+            return {}
+        values = np.quantile(self.null_distribution, list(_QUANTILES.values()))
+        return dict(zip(_QUANTILES, values.tolist(), strict=True))
+
+
+def record(row: HTest, adjusted: float | None = None) -> dict[str, Any]:
+    """Return one test as a flat dictionary: the columns of data frames and CSV files."""
+    values = {name: plain(getattr(row, name)) for name in _COLUMNS}
+    if adjusted is not None:
+        values["adjusted"] = adjusted
+    return values | {"n_resamples": row.n_resamples, "seed": row.seed}

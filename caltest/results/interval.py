@@ -1,0 +1,118 @@
+"""Confidence intervals as results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Self
+
+from caltest import render
+from caltest.results.evidence import Evidence, required
+from caltest.results.printable import Result, plain
+from caltest.validation import check_integer, check_jobs, check_level, check_seed
+
+if TYPE_CHECKING:
+    from caltest.render import Sheet
+    from caltest.results.htest import HTest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Interval(Result):
+    """A confidence interval for a calibration error or score.
+
+    Attributes
+    ----------
+    low, high : float
+        The ends.
+    estimate : float
+        The value between them; the unbiased one where the interval corrects a bias.
+    level : float
+        The confidence level, such as 0.95.
+    method : str
+        How the ends were found, in words.
+    measure, name, data : str
+        What is estimated, its symbol and from what, as they print.
+    n_resamples, seed : int or None
+        How to repeat the resampling; None where nothing is resampled.
+    notes : tuple of str
+        What a reader of the interval should see.
+    """
+
+    low: float
+    high: float
+    estimate: float
+    level: float
+    method: str
+    measure: str
+    name: str
+    data: str
+    n_resamples: int | None = None
+    seed: int | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high", "estimate", "level"):
+            object.__setattr__(self, name, float(getattr(self, name)))
+        object.__setattr__(self, "notes", tuple(self.notes))
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
+        """Return plain Python values that JSON can hold."""
+        return {f.name: plain(getattr(self, f.name)) for f in fields(self)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Rebuild the interval from what `to_dict` or parsed JSON gave."""
+        return cls(**values)
+
+    def _sheet(self) -> Sheet:
+        return render.sheet_of_interval(self)
+
+
+def interval_of(
+    test: HTest,
+    level: float,
+    *,
+    method: str | None,
+    n_resamples: int,
+    rng: object,
+    n_jobs: int | None,
+) -> Interval:
+    """Compute the interval of a result; see `HTest.confidence_interval`."""
+    from caltest.intervals import choose
+
+    level = check_level(level)
+    check_integer(n_resamples, "n_resamples", minimum=99)
+    check_jobs(n_jobs)
+    evidence: Evidence = required(test.evidence, "a confidence interval")
+    chosen = choose(evidence.measure, method)
+    seed = evidence.seed if rng is None else check_seed(rng)
+    bounds = chosen.compute(
+        evidence.measure,
+        evidence.seen,
+        level=level,
+        n_resamples=n_resamples,
+        seed=seed,
+        n_jobs=n_jobs,
+    )
+    return Interval(
+        low=bounds.low,
+        high=bounds.high,
+        estimate=bounds.estimate,
+        level=level,
+        method=bounds.law,
+        measure=evidence.measure.title,
+        name=evidence.measure.estimate_symbol,
+        data=data_line(test),
+        n_resamples=n_resamples if chosen.resamples else None,
+        seed=seed if chosen.resamples else None,
+        notes=bounds.notes,
+    )
+
+
+def data_line(test: HTest) -> str:
+    """Return what was tested, as it prints."""
+    group = "" if test.group is None else f", group: {test.group}"
+    return f"{test.data_name} (n = {test.n}, m = {test.m}){group}, lens: {test.lens}"

@@ -1,0 +1,132 @@
+"""Prints of a result, all made from one sheet, and the plain values that JSON can hold."""
+
+from __future__ import annotations
+
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from caltest import render
+from caltest.errors import invalid
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from caltest.render import Sheet
+
+
+class Parameters(Mapping[str, object]):
+    """A read-only mapping that keeps the order it was given.
+
+    Unlike `types.MappingProxyType` it can be pickled, so that results travel between processes.
+
+    Examples
+    --------
+    >>> Parameters({"kernel": "exponential", "bandwidth": 0.9})
+    Parameters({'kernel': 'exponential', 'bandwidth': 0.9})
+    """
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Mapping[str, object] | None = None) -> None:
+        self._items = dict(items or {})
+
+    def __getitem__(self, key: str) -> object:
+        return self._items[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        return f"Parameters({self._items!r})"
+
+
+class Printable(ABC):
+    """The printed forms of a result, all made from the sheet that `_sheet` returns."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _sheet(self) -> Sheet:
+        """Return the one table behind all printed forms."""
+
+    def __str__(self) -> str:
+        return render.text(self._sheet())
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return render.html(self._sheet())
+
+    def to_html(self) -> str:
+        """Return the result as an HTML fragment in which every value is escaped."""
+        return render.html(self._sheet())
+
+    def to_markdown(self) -> str:
+        """Return the result as Markdown (GitHub's tables)."""
+        return render.markdown(self._sheet())
+
+    def to_latex(self) -> str:
+        """Return the result as a LaTeX table that needs no extra package."""
+        return render.latex(self._sheet())
+
+
+class Result(Printable):
+    """A print that is also data."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
+        """Return plain Python values that JSON can hold."""
+
+    def to_json(self, *, include_null: bool = False, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON."""
+        values = self.to_dict(include_null=include_null)
+        return json.dumps(values, indent=indent, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Summary(Printable):
+    """The longer print of a result; `HTest.summary` and `HTestTable.summary` return it."""
+
+    sheet: Sheet
+
+    def _sheet(self) -> Sheet:
+        return self.sheet
+
+
+def plain(value: object) -> Any:
+    """Return plain Python data; JSON has no infinities, so they become "inf", "-inf", "nan"."""
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value if isinstance(value, bool | int | str | None) else str(value)
+
+
+def read_only(values: NDArray[np.float64] | Sequence[float]) -> NDArray[np.float64]:
+    """Return a copy as an array that cannot be written to."""
+    array = np.array(values, dtype=np.float64)
+    array.flags.writeable = False
+    return array
+
+
+def given(level: float | None) -> float:
+    """Return the level, or ask for one."""
+    if level is None:
+        raise invalid("rejected needs a significance level", "level=None", "pass level=0.05")
+    return level

@@ -1,0 +1,182 @@
+"""The results of several tests, with adjusted p-values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
+
+import numpy as np
+
+from caltest import render
+from caltest.errors import invalid
+from caltest.results.htest import HTest, record
+from caltest.results.printable import Result, Summary, given, plain, read_only
+from caltest.validation import check_choice, check_light_bounds
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from caltest.render import Sheet
+
+LIGHTS = ("green", "yellow", "orange", "red")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class HTestTable(Result):
+    """Several tests of calibration with p-values adjusted for their number.
+
+    Attributes
+    ----------
+    rows : tuple of HTest
+        The tests, in the order in which they print.
+    correction : str or None
+        Key of the adjustment as in `statsmodels.stats.multitest.multipletests`; "none" is None.
+    adjusted : (len(rows),) array
+        The adjusted p-values, read-only.
+    level : float or None
+        The significance level, if the caller gave one.
+    notes : tuple of str
+        Remarks on the table as a whole, such as what is left out of it.
+    omnibus : tuple of HTest
+        Tests of all rows together, such as that of all groups, for each test and lens.
+    light_bounds : (3,) tuple of float or None
+        Where given, each row has a traffic light; see `traffic_lights`.
+    columns : tuple of str
+        Parameters of the rows that stand beside the numbers in prints and data frames.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> predictions = ct.datasets.generative_model("M2", rng=1)
+    >>> lenses = ["strong", "confidence"]
+    >>> table = ct.test_calibration(None, predictions, lens=lenses, n_resamples=99, rng=1)
+    >>> [row.lens for row in table]
+    ['strong', 'confidence']
+    >>> table.adjusted.tolist()
+    [0.02, 0.02]
+    """
+
+    rows: tuple[HTest, ...]
+    correction: str | None
+    adjusted: NDArray[np.float64] = field(compare=False)
+    level: float | None = None
+    notes: tuple[str, ...] = ()
+    omnibus: tuple[HTest, ...] = ()
+    light_bounds: tuple[float, float, float] | None = None
+    columns: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "notes", tuple(self.notes))
+        object.__setattr__(self, "omnibus", tuple(self.omnibus))
+        object.__setattr__(self, "columns", tuple(self.columns))
+        if self.light_bounds is not None:
+            object.__setattr__(self, "light_bounds", check_light_bounds(self.light_bounds))
+        object.__setattr__(self, "rows", tuple(self.rows))
+        if not self.rows:
+            raise invalid("a table must have at least one test", "none", "name a test and a lens")
+        object.__setattr__(self, "adjusted", read_only(self.adjusted))
+        if self.correction == "none":
+            object.__setattr__(self, "correction", None)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[HTest]:
+        return iter(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> HTest: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[HTest, ...]: ...
+    def __getitem__(self, index: int | slice) -> HTest | tuple[HTest, ...]:
+        return self.rows[index]
+
+    @property
+    def pvalues(self) -> NDArray[np.float64]:
+        """The p-values before adjustment, a (len(rows),) array."""
+        return read_only([row.pvalue for row in self.rows])
+
+    @property
+    def rejected(self) -> NDArray[np.bool_]:
+        """Where the adjusted p-value is at most the level; asks for a level if none was given."""
+        return np.asarray(self.adjusted <= given(self.level))
+
+    @property
+    def traffic_lights(self) -> tuple[str, ...]:
+        """A colour for each row, by its p-value before adjustment; empty without `light_bounds`.
+
+        With the bounds (0.5, 0.2, 0.05): green above 0.5, yellow above 0.2, orange above 0.05, red
+        at or below 0.05.
+        """
+        if self.light_bounds is None:
+            return ()
+        passed = np.subtract.outer(self.pvalues, self.light_bounds) <= 0
+        return tuple(LIGHTS[k] for k in passed.sum(axis=1))
+
+    def summary(self) -> Summary:
+        """Return the longer print: sizes, statistics and parameters as columns."""
+        return Summary(render.sheet_of_table(self, long=True))
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one dictionary of plain values per test, its adjusted p-value included."""
+        adjusted = self.adjusted.tolist()
+        records = [record(row, p) for row, p in zip(self.rows, adjusted, strict=True)]
+        for values, row in zip(records, self.rows, strict=True):
+            values |= {name: plain(row.parameters.get(name)) for name in self.columns}
+        for values, light in zip(records, self.traffic_lights, strict=False):
+            values["light"] = light
+        return records
+
+    @overload
+    def to_frame(self, *, backend: Literal["polars"] = "polars") -> pl.DataFrame: ...
+    @overload
+    def to_frame(self, *, backend: Literal["pandas"]) -> pd.DataFrame: ...
+    def to_frame(self, *, backend: str = "polars") -> pl.DataFrame | pd.DataFrame:
+        """Return one row per test as a data frame.
+
+        Parameters
+        ----------
+        backend : {"polars", "pandas"}
+            Which data frame to build. pandas has to be installed for the second.
+        """
+        if check_choice(backend, ("polars", "pandas"), "backend") == "pandas":
+            import pandas as pd
+
+            return pd.DataFrame(self.records())
+        import polars as pl
+
+        # strict=False: groups of several types become one column of text.
+        return pl.DataFrame(self.records(), infer_schema_length=None, strict=False)
+
+    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
+        """Return plain Python values that JSON can hold; see `HTest.to_dict`."""
+        return {
+            "rows": [row.to_dict(include_null=include_null) for row in self.rows],
+            "correction": self.correction,
+            "adjusted": plain(self.adjusted),
+            "level": self.level,
+            "notes": list(self.notes),
+            "omnibus": [test.to_dict(include_null=include_null) for test in self.omnibus],
+            "light_bounds": plain(self.light_bounds),
+            "columns": list(self.columns),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Rebuild the table from what `to_dict` or parsed JSON gave."""
+        rows, omnibus = (
+            tuple(HTest.from_dict(test) for test in values.get(name, ()))
+            for name in ("rows", "omnibus")
+        )
+        others = {name: value for name, value in values.items() if name not in {"rows", "omnibus"}}
+        return cls(rows=rows, omnibus=omnibus, **others)
+
+    def to_csv(self) -> str:
+        """Return one line of values per test under one line of names."""
+        return render.csv(self.records())
+
+    def _sheet(self) -> Sheet:
+        return render.sheet_of_table(self)

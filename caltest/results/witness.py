@@ -1,0 +1,255 @@
+"""Where the predictions are not calibrated: the function that attains the kernel error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+
+from caltest import render
+from caltest.errors import NotApplicable
+from caltest.results.evidence import required
+from caltest.results.interval import data_line
+from caltest.results.printable import Printable, plain
+from caltest.validation import check_choice, check_integer, check_jobs, check_prediction_points
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from caltest.measures.kernel_witness import Embedding
+    from caltest.predictions import Predictions
+    from caltest.render import Sheet
+    from caltest.results.htest import HTest
+
+    Floats = NDArray[np.float64]
+
+SHOWN = 10
+BINS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A class in a range of its predicted probability.
+
+    Attributes
+    ----------
+    name : object
+        The class.
+    low, high : float
+        The range of the predicted probability, right-closed, with 0 in the first.
+    n : int
+        Rows whose prediction lies in it.
+    mean, observed : float
+        Mean predicted probability of the class, and the share of the rows that have it.
+    gap : float
+        Observed less mean predicted.
+    contribution : float
+        What the region adds to the unbiased SKCE; near 0, of either sign, where it is calibrated.
+    """
+
+    name: object
+    low: float
+    high: float
+    n: int
+    mean: float
+    observed: float
+    gap: float
+    contribution: float
+
+    @property
+    def direction(self) -> str:
+        """The gap in a word."""
+        if self.gap == 0:
+            return "neither"
+        return "over-predicted" if self.gap < 0 else "under-predicted"
+
+
+class Witness(Printable):
+    r"""The function of length 1 whose mean error on the predictions is largest: the KCE.
+
+    :math:`f(s) = \frac{1}{n KCE} \sum_i k(s, p_i) \delta_i` with :math:`\delta_i = e_{y_i} - p_i`.
+    Component k of f is positive where class k happens more often than predicted. `HTest.witness`
+    returns it.
+
+    Parameters
+    ----------
+    embedding : Embedding
+        The sum above without the KCE.
+    measure, data, kernel : str
+        What was tested, as it prints.
+
+    Attributes
+    ----------
+    skce, kce : float
+        The unbiased SKCE, which the regions add up to, and the root of the biased one.
+    classes : (m,) array
+        The classes under the lens, in the order of the columns of f.
+    """
+
+    def __init__(self, embedding: Embedding, *, measure: str, data: str, kernel: str) -> None:
+        self._embedding = embedding
+        self.measure, self.data, self.kernel = measure, data, kernel
+        self.kce = embedding.length
+        if embedding.predictions.n < 2 or self.kce == 0:
+            raise NotApplicable(
+                "the witness points from 0 to the mean error, and needs two rows and an error that "
+                "is not 0; there is nothing to find"
+            )
+        self.skce = float(embedding.contributions.sum())
+        self.classes = embedding.predictions.classes
+        regions = self.regions()
+        # Printing computes nothing.
+        self._print = render.sheet_of_witness(self, regions[:SHOWN], len(regions))
+
+    def __call__(self, points: object) -> Floats:
+        """Evaluate the function.
+
+        Parameters
+        ----------
+        points : (q, m) or (q,) array
+            Predictions as the lens shows them; (q,) holds P(class 1) of two classes.
+
+        Returns
+        -------
+        (q, m) array
+            Component k is positive where class k is under-predicted.
+
+        Raises
+        ------
+        InvalidInput
+            If a point is not on the simplex.
+        """
+        values = check_prediction_points(points, self.classes)
+        return np.asarray(self._embedding.at(values) / self.kce)
+
+    def curve(self, points: int = 101) -> tuple[Floats, Floats]:
+        """Evaluate the function for two classes on an even grid.
+
+        Parameters
+        ----------
+        points : int, default 101
+            How many, 0 and 1 included.
+
+        Returns
+        -------
+        (points,) array and (points,) array
+            P(class 1), and the component of class 1.
+
+        Raises
+        ------
+        NotApplicable
+            If the lens shows more than two classes.
+        """
+        check_integer(points, "points", minimum=2)
+        if len(self.classes) != 2:
+            raise NotApplicable(
+                f"a curve needs two classes, and the lens shows {len(self.classes)}; test under "
+                "a one-dimensional lens such as 'classwise', or call the witness at points"
+            )
+        grid = np.linspace(0.0, 1.0, points)
+        return grid, self(grid)[:, 1]
+
+    def regions(self, bins: int = BINS) -> tuple[Region, ...]:
+        """Divide the unbiased SKCE by class and predicted probability, the largest part first.
+
+        Parameters
+        ----------
+        bins : int, default 5
+            Ranges of equal width of the predicted probability of each class. For two classes the
+            ranges of class 1 hold the contributions of both.
+
+        Returns
+        -------
+        tuple of Region
+            Those with rows; their contributions add up to `skce`.
+        """
+        check_integer(bins, "bins")
+        found = _regions(self._embedding, bins)
+        return tuple(sorted(found, key=lambda region: -region.contribution))
+
+    def by_class(self) -> tuple[Region, ...]:
+        """Divide the unbiased SKCE by class alone, the largest part first."""
+        return self.regions(bins=1)
+
+    @overload
+    def to_frame(
+        self, *, bins: int = BINS, backend: Literal["polars"] = "polars"
+    ) -> pl.DataFrame: ...
+
+    @overload
+    def to_frame(self, *, bins: int = BINS, backend: Literal["pandas"]) -> pd.DataFrame: ...
+    def to_frame(self, *, bins: int = BINS, backend: str = "polars") -> pl.DataFrame | pd.DataFrame:
+        """Return the regions as a data frame.
+
+        Parameters
+        ----------
+        bins : int, default 5
+            As for `regions`.
+        backend : {"polars", "pandas"}
+            Which data frame to build. pandas has to be installed for the second.
+        """
+        records = [_record(region) for region in self.regions(bins)]
+        if check_choice(backend, ("polars", "pandas"), "backend") == "pandas":
+            import pandas as pd
+
+            return pd.DataFrame(records)
+        import polars as pl
+
+        return pl.DataFrame(records, infer_schema_length=None, strict=False)
+
+    def _sheet(self) -> Sheet:
+        return self._print
+
+
+def witness_of(test: HTest, n_jobs: int | None) -> Witness:
+    """Compute the witness of a result; see `HTest.witness`."""
+    from caltest.measures.kernel_roots import RootSKCE
+    from caltest.measures.kernel_witness import Embedding
+    from caltest.measures.skce import SKCE
+
+    check_jobs(n_jobs)
+    evidence = required(test.evidence, "a witness")
+    measure = evidence.measure
+    if not isinstance(measure, SKCE | RootSKCE):
+        raise NotApplicable(
+            f"{measure.description} has no witness; use one of the tests 'skce', 'skce-linear', "
+            "'skce-block', 'kce', 'mmce'"
+        )
+    embedding = Embedding(evidence.seen, measure.matrix_kernel, n_jobs)
+    parameters = embedding.kernel.parameters
+    kernel = f"{parameters['kernel']}, bandwidth = {render.number(parameters['bandwidth'])}"
+    return Witness(embedding, measure=measure.title, data=data_line(test), kernel=kernel)
+
+
+def _regions(embedding: Embedding, bins: int) -> Iterator[Region]:
+    predictions, contributions = embedding.predictions, embedding.contributions
+    classes = range(predictions.m)
+    if predictions.m == 2:
+        classes, contributions = range(1, 2), contributions.sum(axis=1, keepdims=True) * [1, 1]
+    for k in classes:
+        yield from _regions_of(predictions, embedding.weight, contributions[:, k], k, bins)
+
+
+def _regions_of(
+    predictions: Predictions, weight: Floats, contributions: Floats, k: int, bins: int
+) -> Iterator[Region]:
+    event, happens = predictions.probs[:, k], predictions.labels == k
+    place = np.maximum(np.ceil(event * bins).astype(np.int64) - 1, 0)
+    count = np.bincount(place, weight > 0, bins)
+    mass, parts = np.bincount(place, weight, bins), np.bincount(place, contributions, bins)
+    predicted = np.bincount(place, weight * event, bins)
+    observed = np.bincount(place, weight * happens, bins)
+    for b in np.flatnonzero(mass > 0).tolist():
+        mean, share = float(predicted[b] / mass[b]), float(observed[b] / mass[b])
+        name, ends = predictions.classes[k], (b / bins, (b + 1) / bins)
+        part = float(parts[b])
+        yield Region(plain(name), *ends, int(count[b]), mean, share, share - mean, part)
+
+
+def _record(region: Region) -> dict[str, Any]:
+    record = asdict(region)
+    return {"class": record.pop("name"), "direction": region.direction, **record}

@@ -1,0 +1,55 @@
+"""Tolerance tests agree with each other for any data."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from caltest import DegenerateDataWarning, NotApplicable, Predictions
+from caltest import test_calibration as calibration_test
+
+NORMAL = ("skce", "skce-linear", "skce-block")
+TOLERANCES = st.floats(1e-4, 0.5)
+
+
+@st.composite
+def predictions(draw):
+    """Two classes with ties, zeros and ones."""
+    n = draw(st.integers(6, 25))
+    probs = st.one_of(st.sampled_from([0.0, 0.1, 0.5, 1.0]), st.floats(0, 1))
+    event = draw(st.lists(probs, min_size=n, max_size=n))
+    return Predictions(event, draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)))
+
+
+def pvalue(data, key, tolerance, *, equivalence=False):
+    """Return a p-value; data for which there is none are passed over."""
+    settings = {"tolerance": tolerance, "equivalence": equivalence}
+    try:
+        return calibration_test(data, test=key, n_resamples=19, rng=1, **settings).pvalue
+    except (NotApplicable, DegenerateDataWarning):
+        assume(False)  # noqa: FBT003 - Hypothesis asks for it
+        raise
+
+
+@pytest.mark.parametrize("key", NORMAL)
+@given(predictions(), TOLERANCES)
+def test_pvalues_of_both_hypotheses_sum_to_one(key, data, tolerance):
+    """They are the two tails of one statistic, but where an error could be unseen."""
+    most, least = (pvalue(data, key, tolerance, equivalence=side) for side in (False, True))
+    unseen = (1 - min(1.0, (tolerance / 2) ** 0.5)) ** (
+        data.n if key == "skce" else data.n // 2 * 2
+    )
+    assert least + most == pytest.approx(1.0, abs=1e-12) or least >= unseen - 1e-12
+    assert least + most >= 1 - 1e-12
+
+
+@pytest.mark.parametrize("equivalence", [False, True])
+@pytest.mark.parametrize("key", [*NORMAL, "debiased-ece", "ks"])
+@given(predictions(), TOLERANCES, TOLERANCES)
+def test_pvalue_is_monotone_in_the_tolerance(key, equivalence, data, first, second):
+    """A larger tolerance is harder to exceed, and easier to stay within."""
+    low, high = (
+        pvalue(data, key, value, equivalence=equivalence) for value in sorted((first, second))
+    )
+    assert high <= low + 1e-12 if equivalence else low <= high + 1e-12

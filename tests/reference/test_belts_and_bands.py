@@ -1,0 +1,97 @@
+"""Calibration belts, CORP and confidence bands of R and of other packages."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from caltest import Predictions
+from caltest import test_calibration as calibration_test
+from caltest.measures import calibration_belt, confidence_band, corp_miscalibration
+from caltest.measures.calibration_belt_statistic import CalibrationBeltStatistic
+
+ICU = "icu_saps2 (../data/forecasts/icu_saps2.csv.gz)"
+NIAMEY = "niamey_precip_2016 (../data/forecasts)"
+
+
+@pytest.fixture(scope="module")
+def stored(reference_dir):
+    """R 4.2.2: givitiR, reliabilitydiag, calibrationband."""
+    return json.loads((reference_dir / "measures.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def beta40(reference_dir):
+    """Forty predictions and the outputs of other packages."""
+    return json.loads((reference_dir / "peers.json").read_text())["beta40"]
+
+
+@pytest.fixture(scope="module")
+def icu(data_dir):
+    """1,000 patients of an intensive care unit with SAPS II (givitiR's icuData)."""
+    table = pl.read_csv(data_dir / "forecasts" / "icu_saps2.csv.gz")
+    return Predictions(table["probSaps"].to_numpy(), table["outcome"].to_numpy())
+
+
+def test_belt_of_icu_patients_is_that_of_givitir(icu, stored):
+    """`givitiCalibrationBelt(o, e, devel = "external")`; its p is 1 - cdf, right to 1e-15."""
+    expected = stored[ICU]["giviti_external"]
+    belt = calibration_belt(icu)
+    assert belt.degree == expected["m"]
+    assert belt.statistic == pytest.approx(expected["stat"], rel=1e-13)
+    assert belt.pvalue == pytest.approx(expected["p"], abs=1e-15)
+    np.testing.assert_allclose(belt.coefficients, expected["beta"], rtol=1e-9)
+
+
+def test_belt_statistic_of_pycaleva_and_probcal(beta40):
+    """Both select degree 1."""
+    data = Predictions(beta40["p"], beta40["y"])
+    statistic, pvalue = beta40["values"]["belt_external(stat,p)|pycaleva"]
+    degree, other = beta40["values"]["belt(degree,p)|probcal"]
+    limit = CalibrationBeltStatistic().limit(data)
+    assert limit.statistic == pytest.approx(statistic, rel=1e-10)
+    assert limit.pvalue == pytest.approx(pvalue, rel=1e-10)
+    assert limit.pvalue == pytest.approx(other, rel=1e-10)
+    assert limit.parameters["degree"] == degree
+
+
+@pytest.mark.parametrize("name", ["Logistic", "EMOS", "ENS", "EPC"])
+def test_corp_of_niamey_forecasts(name, data_dir, stored):
+    """`summary(reliabilitydiag(...))`, miscalibration of the Brier score."""
+    table = pl.read_csv(data_dir / "forecasts" / "niamey_precip_2016.csv.gz")
+    value = corp_miscalibration(table[name].to_numpy(), table["obs"].to_numpy())
+    assert value == pytest.approx(stored[NIAMEY]["S,MCB,DSC"][name][1], rel=1e-11)
+
+
+@pytest.mark.parametrize("score", ["brier", "log-loss"])
+def test_corp_of_model_diagnostics(score, beta40):
+    """model-diagnostics 1.x, `decompose`."""
+    key = {"brier": "CORP brier(mcb,dsc,unc,score)", "log-loss": "CORP logloss"}[score]
+    expected = beta40["values"][f"{key}|model-diagnostics"][0]
+    value = corp_miscalibration(beta40["p"], beta40["y"], score=score)
+    assert value == pytest.approx(expected, rel=1e-12)
+
+
+def test_band_of_icu_patients_is_that_of_calibrationband(icu, reference_dir):
+    """`calibration_bands(x, y, alpha = 0.05)`; the diagonal is above it at 10 of 94 predictions."""
+    expected = pl.read_csv(reference_dir / "icu_cp_band_alpha05.csv")
+    band = confidence_band(icu)
+    np.testing.assert_allclose(band.x, expected["x"].to_numpy(), rtol=1e-13)
+    np.testing.assert_allclose(band.lower, expected["lwr"].to_numpy(), rtol=1e-12)
+    np.testing.assert_allclose(band.upper, expected["upr"].to_numpy(), rtol=1e-12)
+    outside = band.x[band.upper < band.x]
+    assert outside.size == 10
+    assert (outside[0], outside[-1]) == pytest.approx((0.936, 0.984), abs=5.1e-4)
+
+
+def test_icu_patients_are_rejected_by_all_three(icu):
+    """The band has the largest p-value: it assumes least."""
+    belt, corp, band = (
+        calibration_test(None, icu, test=test, rng=0).pvalue
+        for test in ("calibration-belt", "corp", "confidence-band")
+    )
+    assert belt == corp == 0.001
+    assert band == pytest.approx(0.0028217618500742834, rel=1e-9)

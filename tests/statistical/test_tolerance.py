@@ -1,0 +1,78 @@
+"""Tolerance tests hold their level where the error is the tolerance, simulated.
+
+Predictions are uniform, and all true probabilities are larger by the same shift, so that the KS
+error is the shift, the squared error over bins its square, and the SKCE an integral.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from caltest import Predictions
+from caltest import test_calibration as calibration_test
+from caltest.kernels import Exponential
+
+LEVEL, SHIFT, LOW, HIGH, BANDWIDTH = 0.05, 0.1, 0.1, 0.6, 0.3
+
+# E exp(-|u - u'| / nu) for u, u' uniform on an interval of length L, with x = L / nu.
+X = (HIGH - LOW) / BANDWIDTH
+MEAN_KERNEL = 2 * (X - 1 + math.exp(-X)) / X**2
+
+CASES = {
+    "skce": (2 * SHIFT**2 * MEAN_KERNEL, {"kernel": Exponential(bandwidth=BANDWIDTH)}),
+    "skce-linear": (2 * SHIFT**2 * MEAN_KERNEL, {"kernel": Exponential(bandwidth=BANDWIDTH)}),
+    "skce-block": (
+        2 * SHIFT**2 * MEAN_KERNEL,
+        {"kernel": Exponential(bandwidth=BANDWIDTH), "block_size": 10},
+    ),
+    "debiased-ece": (SHIFT**2, {"binning": "quantile"}),
+    "ks": (SHIFT, {}),
+}
+
+
+def shifted(n, seed, shift=SHIFT):
+    """Draw a data set whose true probabilities are larger by the shift."""
+    rng = np.random.default_rng([seed, n])
+    event = rng.uniform(LOW, HIGH, n)
+    return Predictions(event, (rng.random(n) < event + shift).astype(int))
+
+
+def rejections(key, n, sets, *, equivalence, factor=1.0, shift=SHIFT):
+    """Count the data sets that are rejected at a factor of the true error."""
+    error, options = CASES[key]
+    settings = {"tolerance": factor * error, "equivalence": equivalence, "n_resamples": 99}
+    return sum(
+        calibration_test(shifted(n, seed, shift), test=key, rng=seed, **settings, **options).pvalue
+        <= LEVEL
+        for seed in range(sets)
+    )
+
+
+@pytest.mark.parametrize("equivalence", [False, True])
+@pytest.mark.parametrize("key", CASES)
+def test_tolerance_holds_its_level_on_the_boundary(key, equivalence):
+    """At most the 99.95 % point of Bin(200, 5 %) at n = 300."""
+    count = rejections(key, 300, 200, equivalence=equivalence)
+    assert count <= binom.ppf(0.9995, 200, LEVEL)
+
+
+@pytest.mark.parametrize("key", ["skce", "debiased-ece", "ks"])
+def test_tolerance_has_power_away_from_the_boundary(key):
+    """Against a quarter of the error as the tolerance, and for a calibrated model."""
+    assert rejections(key, 1500, 40, equivalence=False, factor=0.25) >= 36
+    assert rejections(key, 1500, 40, equivalence=True, shift=0.0) >= 36
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("equivalence", [False, True])
+@pytest.mark.parametrize("key", CASES)
+@pytest.mark.parametrize("n", [250, 2000, 10_000])
+def test_tolerance_holds_its_level_on_the_boundary_over_many_data_sets(key, n, equivalence):
+    """The same over 1,000 data sets, 300 of the largest."""
+    sets = 1000 if n < 10_000 else 300
+    count = rejections(key, n, sets, equivalence=equivalence)
+    assert count <= binom.ppf(0.9995, sets, LEVEL)

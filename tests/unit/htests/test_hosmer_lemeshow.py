@@ -1,0 +1,70 @@
+"""The Hosmer-Lemeshow test: degrees of freedom of both samples, notes, and the exact null."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from caltest import NotApplicable, Predictions
+from caltest import test_calibration as calibration_test
+from caltest.datasets import generative_model
+from caltest.measures.hosmer_lemeshow import HosmerLemeshow
+
+
+def run(data, **options):
+    """Run the test."""
+    return calibration_test(None, data, test="hosmer-lemeshow", **options)
+
+
+@pytest.mark.parametrize(("m", "groups"), [(2, 10), (2, 6), (4, 10)])
+@pytest.mark.parametrize("internal", [False, True])
+def test_degrees_of_freedom_are_printed_and_used(m, groups, internal):
+    """They are g (m - 1) for external data, (g - 2)(m - 1) for the development sample."""
+    data = generative_model("M1", n=800, m=m, rng=0)
+    result = run(data, null="asymptotic", groups=groups, internal=internal)
+    df = (groups - 2 * internal) * (m - 1)
+    assert result.pvalue == pytest.approx(chi2.sf(result.statistic, df), rel=1e-9)
+    assert (result.parameters["groups"], result.parameters["df"]) == (groups, df)
+    text = " ".join(str(result).split())
+    assert f"groups = {groups}, df = {df}" in text.replace(", reference = 0", "")
+    assert f"internal={not internal}" in text
+
+
+def test_sparse_groups_are_noted():
+    """Expected counts below 5 and below 1."""
+    data = Predictions(np.linspace(0.001, 0.02, 500), np.arange(500) % 100 == 0)
+    notes = run(data, null="asymptotic").notes
+    assert any("10 of 20 expected counts are below 5, and 10 below 1" in note for note in notes)
+
+
+def test_development_sample_has_no_exact_null():
+    """The model is nearer to its own labels than to redrawn ones."""
+    data = generative_model("M1", n=100, m=2, rng=0)
+    with pytest.raises(NotApplicable, match="of the development sample; use one of 'asymptotic'"):
+        run(data, internal=True)
+
+
+def test_groups_without_degrees_of_freedom_are_refused():
+    """Two groups of a development sample."""
+    data = generative_model("M1", n=100, m=2, rng=0)
+    with pytest.raises(NotApplicable, match="no degrees of freedom with 2 groups; use more"):
+        run(data, null="asymptotic", groups=2, internal=True)
+
+
+def test_certain_groups_have_no_degree_of_freedom():
+    """A group whose predictions are all 0 cannot vary."""
+    p = np.append(np.zeros(30), np.linspace(0.2, 0.8, 70))
+    bound = HosmerLemeshow().bind(Predictions(p, np.arange(100) >= 60))
+    certain = int((bound.expected[:, 1] == 0).sum())
+    assert certain > 0
+    assert bound.freedom == bound.count - certain
+
+
+def test_exact_and_asymptotic_agree_where_counts_are_large():
+    """Calibrated predictions, uniform."""
+    p = np.random.default_rng(0).random(3000)
+    data = Predictions(p, p > 0.5).simulate(1)
+    exact, limit = run(data, rng=0, n_resamples=1999), run(data, null="asymptotic")
+    assert limit.statistic == exact.statistic
+    assert limit.pvalue == pytest.approx(exact.pvalue, abs=0.05)

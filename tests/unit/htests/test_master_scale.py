@@ -1,0 +1,171 @@
+"""`test_master_scale`: grades from a table, traffic lights, the portfolio, errors."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import stats
+
+from caltest import (
+    DegenerateDataWarning,
+    HTestTable,
+    InvalidInput,
+    NotApplicable,
+    Predictions,
+)
+from caltest import test_calibration as calibration_test
+from caltest import test_master_scale as master_scale_test
+from caltest.measures import spiegelhalter_z
+
+PD = [0.0005, 0.002, 0.01, 0.05, 0.2]
+DEFAULTS = [1, 2, 30, 55, 31]
+N = [1000, 1500, 2000, 1000, 100]
+TESTS = ["binomial", "jeffreys", "normal", "vasicek"]
+
+
+def run(**options):
+    """Test the table above."""
+    return master_scale_test(**({"pd": PD, "defaults": DEFAULTS, "n": N} | options))
+
+
+@pytest.mark.parametrize("test", TESTS)
+@pytest.mark.parametrize("alternative", ["greater", "two-sided"])
+def test_row_is_the_test_of_the_rows_of_the_grade(test, alternative):
+    """What a table says of a grade is what `test_calibration` says of its obligors."""
+    table = run(test=test, alternative=alternative)
+    for row, rate, events, n in zip(table, PD, DEFAULTS, N, strict=True):
+        rows = Predictions(np.full(n, rate), (np.arange(n) < events).astype(int))
+        alone = calibration_test(rows, test=test, null=row.null, alternative=alternative)
+        assert (row.statistic, row.estimate, row.n) == (alone.statistic, alone.estimate, n)
+        assert row.pvalue == pytest.approx(alone.pvalue, rel=1e-12)
+
+
+def test_grades_come_before_tests():
+    """Each grade has its tests, in the order of the call; all are adjusted together."""
+    table = run(grades=list("ABCDE"), test=TESTS, correction="bonferroni")
+    assert [(row.group, row.test) for row in table] == [(g, t) for g in "ABCDE" for t in TESTS]
+    np.testing.assert_allclose(table.adjusted, np.minimum(1, 20 * table.pvalues))
+
+
+@pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
+def test_columns_of_a_table_may_be_named(frame):
+    """The same as their values."""
+    data = frame({"rating": list("ABCDE"), "pd": PD, "defaults": DEFAULTS, "obligors": N})
+    named = master_scale_test("pd", "defaults", "obligors", grades="rating", data=data)
+    assert named == run(grades=list("ABCDE"))
+
+
+def test_a_million_obligors_cost_no_more_than_one():
+    """Nothing grows with n; the p-value is that of the beta law."""
+    table = run(pd=[0.01], defaults=[10_200_000], n=[10**9])
+    assert table[0].pvalue == pytest.approx(stats.beta.cdf(0.01, 10_200_000.5, 989_800_000.5))
+
+
+def test_traffic_lights_follow_the_pvalues_before_adjustment():
+    """Yellow at most 0.5, orange at most 0.2, red at most 0.05."""
+    table = run()
+    colours = np.array(["red", "orange", "yellow", "green"])
+    expected = colours[np.digitize(table.pvalues, [0.05, 0.2, 0.5], right=True)]
+    assert table.traffic_lights == tuple(expected)
+    assert table.to_frame()["light"].to_list() == list(expected)
+    assert [record["PD"] for record in table.records()] == PD
+
+
+def test_lights_may_be_moved_or_left_out():
+    """The bounds print."""
+    assert "yellow at most 0.3, orange at most 0.05, red at most 0.001" in str(
+        run(lights=(0.3, 0.05, 0.001))
+    ).replace("\n    ", " ")
+    assert run(lights=None).traffic_lights == ()
+    assert "light" not in str(run(lights=None, portfolio=()))
+
+
+def test_portfolio_is_tested_as_its_rows_are():
+    """The chi^2 sum has one degree of freedom a grade; z is Spiegelhalter's of all obligors."""
+    chi2, z = run().omnibus
+    rate, events, n = map(np.array, (PD, DEFAULTS, N))
+    expected = np.sum((events - n * rate) ** 2 / (n * rate * (1 - rate)))
+    assert (chi2.test, z.test) == ("hosmer-lemeshow", "spiegelhalter")
+    assert chi2.statistic == pytest.approx(expected, rel=1e-12)
+    assert chi2.pvalue == pytest.approx(stats.chi2.sf(expected, 5), rel=1e-9)
+    labels = np.concatenate([np.arange(k) < d for k, d in zip(N, DEFAULTS, strict=True)])
+    assert z.statistic == pytest.approx(spiegelhalter_z(np.repeat(rate, n), labels), rel=1e-9)
+    assert z.pvalue == pytest.approx(2 * stats.norm.sf(abs(z.statistic)), rel=1e-9)
+
+
+def test_portfolio_tests_are_chosen_by_name():
+    """None of them, or one."""
+    assert run(portfolio=()).omnibus == ()
+    assert [test.test for test in run(portfolio=["spiegelhalter"]).omnibus] == ["spiegelhalter"]
+
+
+def test_correlation_reaches_the_factor_model_only():
+    """An asset class, or a number."""
+    low, high = (run(test=TESTS, correlation=c).pvalues.reshape(5, 4) for c in (0.01, "corporate"))
+    np.testing.assert_array_equal(low[:, :3], high[:, :3])
+    assert (low[2:, 3] < high[2:, 3]).all()
+
+
+def test_level_gives_verdicts():
+    """By adjusted p-values; the portfolio has the level too."""
+    table = run(level=0.05)
+    assert table.rejected.tolist() == (table.adjusted <= 0.05).tolist()
+    assert table.omnibus[0].rejected
+
+
+def test_table_travels():
+    """Through JSON, with lights and columns."""
+    table = run(test=["jeffreys", "vasicek"])
+    assert HTestTable.from_dict(json.loads(table.to_json())) == table
+    assert "light" in table.to_csv().splitlines()[0]
+
+
+def test_certain_grades_are_defined():
+    """PD 0 without a default is as predicted; with one the portfolio is rejected too."""
+    with pytest.warns(DegenerateDataWarning, match="grade 1: the PD of the grade is 0"):
+        table = run(pd=[0, 0.5], defaults=[0, 5], n=[10, 10])
+    assert table[0].pvalue == 1.0
+    assert [test.test for test in table.omnibus] == ["hosmer-lemeshow"]
+    assert "spiegelhalter is left out" in str(table)
+    with pytest.warns(DegenerateDataWarning, match="grade 1"):
+        table = run(pd=[0, 0.4], defaults=[1, 5], n=[10, 10])
+    assert max(table[0].pvalue, *(test.pvalue for test in table.omnibus)) < 1e-300
+    assert "inf" in table.to_json()
+
+
+def test_normal_test_of_a_certain_grade_is_not_applicable():
+    """The message names the test that is."""
+    with pytest.raises(NotApplicable, match="between 0 and 1, and it is 0; use the test 'binomial"):
+        run(pd=[0.0], defaults=[0], n=[5], test="normal")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"pd": [0.1, 0.2, 1.5, 0.1, 0.1]}, "pd must lie in [0, 1]; got 1.5 at grade 2; pass"),
+        ({"pd": []}, "pd must be a column with one entry per grade; got shape (0,); pass one"),
+        ({"n": [10, 20]}, "n must have one entry per grade; got 2 for 5 grades; take all columns"),
+        ({"n": [0, 9, 99, 99, 99]}, "n must be whole numbers of at least 1; got 0 at grade 0; "),
+        ({"defaults": [1, 2.5, 3, 4, 5]}, "defaults must be whole numbers of at least 0; got 2.5"),
+        ({"defaults": N, "n": DEFAULTS}, "defaults must not exceed n; got 1000 of 1 at grade 0; "),
+        ({"grades": list("ABCDD")}, "grades must name each grade once; got 4 distinct of 5 for 5"),
+        ({"test": "jeffrey"}, "test must be one of 'binomial', 'jeffreys', 'normal', 'vasicek'"),
+        ({"test": []}, "test must name at least one"),
+        ({"portfolio": ["chi2"]}, "portfolio must be one of 'hosmer-lemeshow', 'spiegelhalter'"),
+        ({"correlation": 1.2, "test": "vasicek"}, "correlation must lie in [0, 1) or be an asset"),
+        ({"alternative": "less"}, "alternative must be one of 'greater', 'two-sided'; got 'less'"),
+        ({"lights": (0.05, 0.2, 0.5)}, "lights must be three descending p-values between 0 and 1"),
+        ({"correction": "holmes"}, "correction must be one of"),
+        ({"level": 5}, "level must lie strictly between 0 and 1; got 5"),
+        ({"data": pl.DataFrame({"x": PD}), "pd": "y"}, "pd must be one of 'x'; got 'y'"),
+    ],
+)
+def test_bad_tables_are_refused(options, message):
+    """The error names the argument, the rule, the value and its grade."""
+    with pytest.raises(InvalidInput, match=re.escape(message)):
+        run(**options)

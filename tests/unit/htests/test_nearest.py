@@ -1,0 +1,113 @@
+"""Groups that are too small for a test are tested by the nearest variant that is defined."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from caltest import DegenerateDataWarning, NotApplicable, Predictions
+from caltest import test_calibration as calibration_test
+from caltest.htests.nearest import nearest_variant
+from caltest.kernels import Gaussian
+from caltest.measures import REGISTRY
+from caltest.measures.cme import CME
+from caltest.measures.skce import SKCE
+
+SIZES = [40, 30, 2, 1]
+
+
+@pytest.fixture(scope="module")
+def predictions():
+    """Return two large groups, one of two rows, one of one row; two classes."""
+    rng = np.random.default_rng(0)
+    event = rng.random(sum(SIZES))
+    groups = np.repeat(["a", "b", "two", "one"], SIZES)
+    return Predictions(event, rng.random(event.size) < event, groups=groups)
+
+
+def run(predictions, test, **options):
+    """Test each group."""
+    settings = {"n_resamples": 99, "rng": 7, "by": True} | options
+    return calibration_test(predictions, test=test, **settings)
+
+
+@pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
+@pytest.mark.parametrize(
+    "test",
+    ["skce", "skce-linear", "skce-block", "cme", "debiased-ece", "t-cal", "kce", "ece", "ks"],
+)
+def test_group_of_one_row_stays_in_the_table(test, predictions):
+    """It is tested exactly: both labels are listed."""
+    table = run(predictions, test)
+    assert [row.group for row in table] == ["a", "b", "one", "two"]
+    assert "all 2 label vectors" in table[2].null_text
+    assert 0 < table[2].pvalue <= 1
+    assert table.notes == ()
+
+
+def test_variant_is_named_in_a_note(predictions):
+    """With the reason; groups that are large enough have none."""
+    with pytest.warns(DegenerateDataWarning, match="all predictions are equal"):
+        table = run(predictions, "skce")
+    assert table[0].notes == ()
+    assert table[2].notes[0] == (
+        "tested by the squared kernel calibration error, biased estimator: the unbiased SKCE "
+        "needs at least two observations, and there is one"
+    )
+
+
+@pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
+def test_row_of_a_variant_is_the_variant_by_itself(predictions):
+    """The numbers are those of the biased SKCE of the group."""
+    row = run(predictions, "skce")[2]
+    part = predictions.subset(predictions.groups == "one")
+    alone = calibration_test(part, test=SKCE(estimator="biased"), n_resamples=99, rng=row.seed)
+    assert (row.statistic, row.pvalue) == (alone.statistic, alone.pvalue)
+
+
+@pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
+def test_group_without_a_limit_law_is_tested_exactly(predictions):
+    """One block has no standard deviation; the groups that have one keep the null asked for."""
+    table = run(predictions, "skce-linear", null="asymptotic")
+    assert [row.null for row in table] == ["asymptotic", "asymptotic", "exact", "exact"]
+    assert "tested by the exact null: the normal limit needs" in table[3].notes[0]
+    assert table.omnibus[0].null == "asymptotic"
+
+
+def test_null_without_meaning_stays_an_error(predictions):
+    """What was asked for makes no sense for any size."""
+    with pytest.raises(NotApplicable, match="null 'bootstrap' has no meaning"):
+        run(predictions, "ece", null="bootstrap")
+
+
+@pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
+@pytest.mark.parametrize(("test", "null"), [("ks", "asymptotic"), ("cme", "exact")])
+def test_weights_that_are_not_taken_stay_an_error(test, null, predictions):
+    """Size has nothing to do with it."""
+    arrays = predictions.probs, predictions.labels
+    ones = np.ones(predictions.n)
+    weighted = Predictions(*arrays, sample_weight=ones, groups=predictions.groups)
+    with pytest.raises(NotApplicable, match="no sample weights"):
+        run(weighted, test, null=null)
+
+
+def test_median_variance_bins_of_few_rows_are_one_bin(predictions):
+    """Two rows cannot fill a bin of at least ten."""
+    table = run(predictions, "ece", binning="median-variance")
+    assert "median-variance bins of at least 10" in table[3].notes[0]
+    part = predictions.subset(predictions.groups == "two")
+    expected = abs(part.labels.mean() - part.probs[:, 1].mean())
+    assert table[3].estimate == pytest.approx(expected)
+
+
+def test_variant_keeps_the_options():
+    """The kernel of the CME is that of the SKCE."""
+    variant = nearest_variant(CME(kernel=Gaussian(0.3)))
+    assert variant == SKCE(estimator="biased", kernel=variant.kernel)
+    assert nearest_variant(CME(), weighted=True) is None
+
+
+def test_measures_that_are_always_defined_have_no_variant():
+    """The biased SKCE is one."""
+    assert nearest_variant(SKCE(estimator="biased")) is None
+    assert nearest_variant(REGISTRY["brier_score"]()) is None

@@ -1,0 +1,136 @@
+"""The test of all groups: Fisher's combination, judged by its resamples or by its chi^2 law."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from caltest import HTestTable, Predictions
+from caltest import test_calibration as calibration_test
+from caltest.datasets import generative_model
+
+
+def grouped(model, sizes, seed=0):
+    """Return predictions in groups a, b, ... of some sizes."""
+    plain = generative_model(model, n=sum(sizes), m=3, rng=seed)
+    names = np.repeat([chr(ord("a") + k) for k in range(len(sizes))], sizes)
+    return Predictions(plain.probs, plain.labels, groups=names)
+
+
+def run(predictions, **options):
+    """Test each group with few resamples and a fixed seed."""
+    settings = {"n_resamples": 199, "rng": 7, "by": True, "lens": "confidence"} | options
+    return calibration_test(predictions, **settings)
+
+
+def ranks(row, two_sided):
+    """Return the p-values of the observed and the resampled statistics of a group, one by one."""
+    values = np.append(row.statistic, row.null_distribution)
+    upper = np.array([np.sum(values >= v - 1e-12) for v in values])
+    lower = np.array([np.sum(values <= v + 1e-12) for v in values])
+    least = 2 * np.minimum(upper, lower) if two_sided else upper
+    return np.minimum(1.0, least / values.size)
+
+
+@pytest.mark.parametrize("test", ["skce", "brier"])
+def test_omnibus_is_fishers_combination_of_each_resample(test):
+    """The p-values of the b-th resamples of the groups are combined as the observed ones are."""
+    table = run(grouped("M1", [40, 30, 20]), test=test)
+    together = table.omnibus[0]
+    logs = np.array([np.log(ranks(row, test == "brier")) for row in table])
+    combined = -2 * logs.sum(axis=0)
+    assert together.statistic == pytest.approx(combined[0], rel=1e-9)
+    assert together.statistic == pytest.approx(-2 * np.log(table.pvalues).sum(), rel=1e-9)
+    np.testing.assert_allclose(together.null_distribution, combined[1:], rtol=1e-9)
+    assert together.pvalue == np.mean(combined >= combined[0] - 1e-9)
+
+
+def test_omnibus_records_how_to_repeat_the_table():
+    """Its seed is that of the call, from which those of the groups are derived."""
+    table = run(grouped("M1", [40, 30]))
+    together = table.omnibus[0]
+    assert (together.seed, together.n_resamples, together.n) == (7, 199, 70)
+    assert together.parameters["groups"] == 2
+    seeds = [row.seed for row in table]
+    assert len({7, *seeds}) == 3
+    assert run(grouped("M1", [40, 30])).omnibus == table.omnibus
+
+
+def test_groups_of_equal_predictions_are_resampled_independently():
+    """With one seed for both, their resamples would be the same."""
+    plain = generative_model("M1", n=40, m=3, rng=0)
+    twice = Predictions(np.tile(plain.probs, (2, 1)), np.tile(plain.labels, 2))
+    first, second = run(twice, by=np.repeat([0, 1], 40))
+    assert first.statistic == second.statistic
+    assert abs(np.corrcoef(first.null_distribution, second.null_distribution)[0, 1]) < 0.3
+
+
+def test_null_without_resamples_is_combined_by_the_chi2_law():
+    """As scipy.stats.combine_pvalues."""
+    table = run(grouped("M1", [60, 60, 60]), test="spiegelhalter", null="asymptotic")
+    expected = stats.combine_pvalues(table.pvalues, method="fisher")
+    together = table.omnibus[0]
+    assert (together.statistic, together.pvalue) == pytest.approx(tuple(expected), rel=1e-12)
+    assert together.n_resamples is together.seed is together.null_distribution is None
+    assert "6 degrees of freedom" in together.null_text
+
+
+def test_each_test_and_lens_has_its_own_omnibus():
+    """In the order of the call; the print names them."""
+    table = run(grouped("M1", [30, 30]), test=["skce", "ece"], lens=["strong", "confidence"])
+    found = [(together.test, together.lens) for together in table.omnibus]
+    assert found == [(t, k) for t in ("skce", "ece") for k in ("strong", "confidence")]
+    assert "ece, confidence: Fisher's X^2" in str(table)
+
+
+def test_measures_of_one_key_are_not_mixed():
+    """Two SKCEs with different kernels have two omnibus tests."""
+    from caltest.kernels import Exponential, Gaussian
+    from caltest.measures.skce import SKCE
+
+    measures = [SKCE(kernel=Exponential(0.1)), SKCE(kernel=Gaussian(0.5))]
+    table = run(grouped("M1", [30, 30]), test=measures)
+    assert len(table.omnibus) == 2
+    assert [row.parameters["groups"] for row in table.omnibus] == [2, 2]
+
+
+@pytest.mark.parametrize("options", [{"by": None, "test": ["skce", "ece"]}, {"by": ["a"] * 70}])
+def test_table_without_several_groups_has_no_omnibus(options):
+    """Tests and lenses of the same data are not independent, and one group is itself."""
+    assert run(grouped("M1", [40, 30]), **options).omnibus == ()
+
+
+def test_enumerated_groups_are_drawn_from_their_laws():
+    """A group of two rows takes part with draws of its own p-values."""
+    table = run(grouped("M1", [30, 2]))
+    assert (table[0].n_resamples, table[1].n_resamples) == (199, None)
+    together = table.omnibus[0]
+    assert together.n_resamples == 199
+    assert together.statistic == pytest.approx(-2 * np.log(table.pvalues).sum(), rel=1e-9)
+
+
+def test_omnibus_finds_small_deviations_that_no_group_shows():
+    """Twenty groups with 80 % of events where 70 % are predicted."""
+    groups = np.repeat(np.arange(20), 20)
+    data = Predictions(np.full(400, 0.7), np.arange(400) % 20 < 16, groups=groups)
+    table = run(data, test="binomial", lens="strong")
+    assert table.pvalues.min() > 0.1
+    assert table.omnibus[0].pvalue <= 0.02
+
+
+def test_omnibus_travels_with_the_table():
+    """Through dictionaries and JSON, and into the summary."""
+    table = run(grouped("M1", [40, 30]))
+    assert HTestTable.from_dict(json.loads(table.to_json())) == table
+    for text in (str(table), str(table.summary()), table.to_markdown(), table.to_html()):
+        assert "all groups" in text
+
+
+@pytest.mark.parametrize("correction", ["fdr_bh", "bonferroni", "hommel", "fdr_tsbky", None])
+def test_corrections_leave_the_omnibus_as_it_is(correction):
+    """It is one test by itself."""
+    data = grouped("M1", [40, 30, 2])
+    assert run(data, correction=correction).omnibus == run(data).omnibus

@@ -1,0 +1,43 @@
+"""Intervals of the mean over blocks: Student's, not below 0."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from caltest import NotApplicable
+from caltest.datasets import generative_model
+from caltest.intervals import block
+from caltest.kernels import Exponential
+from caltest.measures.skce import SKCE
+
+OPTIONS = {"level": 0.9, "n_resamples": 0, "seed": 0, "n_jobs": None}
+
+
+@pytest.mark.parametrize(("estimator", "size"), [("linear", 2), ("block", 5)])
+def test_ends_are_those_of_students_interval(estimator, size):
+    """The block values are unbiased estimates of consecutive rows."""
+    data = generative_model("M2", n=60, m=3, rng=1)
+    measure = SKCE(estimator=estimator, block_size=size, kernel=Exponential(0.5))
+    parts = [data.subset(np.arange(i, i + size)) for i in range(0, 60, size)]
+    values = [SKCE(kernel=Exponential(0.5)).evaluate(part) for part in parts]
+    low, high = stats.t.interval(0.9, len(values) - 1, np.mean(values), stats.sem(values))
+    found = block.compute(measure, data, **OPTIONS)
+    assert (found.low, found.high) == pytest.approx((max(low, 0.0), high), rel=1e-10)
+
+
+def test_one_block_has_no_interval():
+    """A single value does not vary."""
+    data = generative_model("M2", n=5, m=3, rng=1)
+    with pytest.raises(NotApplicable, match=r"these \(1 in all\) do not"):
+        block.compute(SKCE(estimator="block", block_size=5), data, **OPTIONS)
+
+
+def test_interval_of_rare_errors_says_so():
+    """Pairs tell something only where both rows err: 25 errors in 500 rows are a few pairs."""
+    data = generative_model("M2", n=500, m=2, pi=0.1, rng=1)
+    measure = SKCE(estimator="linear", kernel=Exponential(0.5))
+    assert block.RARE in block.compute(measure, data, **OPTIONS).notes
+    often = generative_model("M2", n=500, m=10, alpha=1.0, rng=1)
+    assert block.RARE not in block.compute(measure, often, **OPTIONS).notes

@@ -1,0 +1,120 @@
+"""Intervals of norms of gaps, compared with resamples written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from caltest import NotApplicable, Predictions
+from caltest.datasets import generative_model
+from caltest.intervals import convex
+from caltest.intervals.gap_vectors import gaps_of, has_gaps
+from caltest.intervals.resampling import resample
+from caltest.measures.classwise_ece import ClasswiseECE
+from caltest.measures.ece import ECE
+from caltest.measures.ks_error import KSError
+from caltest.measures.kuiper_error import KuiperError
+from caltest.measures.mce import MCE
+
+MEASURES = {
+    "ece": (ECE(), 2),
+    "ece-quantile": (ECE(binning="quantile", bins=5), 2),
+    "ece-power": (ECE(p=2), 2),
+    "ece-cityblock": (ECE(distance="cityblock"), 2),
+    "ece-simplex": (ECE(bins=3), 3),
+    "ece-simplex-cityblock": (ECE(bins=3, distance="cityblock", p=1.5), 3),
+    "ece-median-variance": (ECE(binning="median-variance"), 3),
+    "mce": (MCE(bins=4), 2),
+    "mce-simplex": (MCE(bins=2), 3),
+    "classwise": (ClasswiseECE(bins=5), 3),
+    "classwise-power": (ClasswiseECE(bins=5, p=2), 3),
+    "classwise-quantile": (ClasswiseECE(binning="quantile", bins=5), 3),
+    "ks": (KSError(), 2),
+    "kuiper": (KuiperError(), 2),
+}
+OPTIONS = {"level": 0.9, "n_resamples": 199, "seed": 5, "n_jobs": None}
+
+
+def drawn(m, *, weighted=False):
+    """Draw predictions, with weights and tied scores on request."""
+    data = generative_model("M2", n=60, m=m, alpha=1.0, rng=3)
+    if not weighted:
+        return data
+    weights = np.random.default_rng(4).uniform(0.0, 2.0, 60) * (np.arange(60) != 7)
+    return Predictions(data.probs, data.labels, sample_weight=weights)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("key", MEASURES)
+def test_norm_of_the_gaps_is_the_error(key, weighted):
+    """All rows, each once, give the measure itself."""
+    measure, m = MEASURES[key]
+    data = drawn(m, weighted=weighted)
+    gaps = gaps_of(measure, data)
+    assert has_gaps(measure)
+    value = gaps.norm(gaps.vector(np.arange(gaps.n, dtype=np.int32)))
+    assert value == pytest.approx(measure.evaluate(data), rel=1e-12)
+
+
+@pytest.mark.parametrize("key", ["ece", "ece-simplex", "mce", "classwise", "ks", "kuiper"])
+def test_norm_of_drawn_rows_is_the_error_of_these_rows(key):
+    """Bins of equal width and partial sums are the same for drawn rows."""
+    measure, m = MEASURES[key]
+    data = drawn(m)
+    # Partial sums number the rows in the order of the scores.
+    data = data.subset(np.lexsort((data.labels, data.probs[:, 1])))
+    rows = np.random.default_rng(0).integers(60, size=60)
+    gaps = gaps_of(measure, data)
+    expected = measure.evaluate(data.subset(rows))
+    assert gaps.norm(gaps.vector(rows)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_ends_are_those_of_the_plainest_code():
+    """ECE of five bins, for every resample bin by bin."""
+    data = drawn(2)
+    event, gap = data.probs[:, 1], data.labels - data.probs[:, 1]
+    place = np.ceil(5 * event) - 1
+
+    def means(rows):
+        return np.array([gap[rows][place[rows] == b].sum() / 60 for b in range(5)])
+
+    rows = resample(lambda r: r, 60, n_resamples=199, seed=5, n_jobs=None)
+    vectors = np.array([means(r) for r in rows])
+    estimate = np.abs(means(np.arange(60))).sum()
+    deviations = np.abs(vectors - means(np.arange(60))).sum(axis=1)
+    values = np.abs(vectors).sum(axis=1)
+    found = convex.compute(ECE(bins=5), data, **OPTIONS)
+    low = max(0.0, estimate - np.quantile(deviations, 0.95))
+    tails = np.abs(np.quantile(values, [0.05, 0.95]) - values.mean())
+    high = estimate + tails.max()
+    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-12)
+
+
+@pytest.mark.parametrize("key", ["ece", "ks"])
+def test_interval_does_not_depend_on_the_threads(key):
+    """Every batch of resamples has a seed of its own."""
+    measure, m = MEASURES[key]
+    found = [convex.compute(measure, drawn(m), **(OPTIONS | {"n_jobs": j})) for j in (None, 2)]
+    assert found[0] == found[1]
+
+
+def test_gaps_that_do_not_vary_have_no_interval():
+    """Equal rows are the same however they are drawn."""
+    same = Predictions(np.full((10, 2), 0.5), np.ones(10, int))
+    with pytest.raises(NotApplicable, match="gaps that vary between rows"):
+        convex.compute(ECE(), same, **OPTIONS)
+
+
+def test_few_rows_have_no_bootstrap():
+    """Four rows cannot show how the rows vary."""
+    data = generative_model("M2", n=4, m=2, rng=1)
+    with pytest.raises(NotApplicable, match="at least 5 observations, and there are 4"):
+        convex.compute(ECE(), data, **OPTIONS)
+
+
+@pytest.mark.parametrize(
+    "measure", [ECE(distance="sqeuclidean"), ECE(binning="sweep"), KSError(scaled=True)]
+)
+def test_measures_that_are_no_norm_have_no_gaps(measure):
+    """Squares, bins that the labels choose and ratios are left to the general bootstrap."""
+    assert not has_gaps(measure)

@@ -1,0 +1,33 @@
+"""Normal intervals with a jackknife error, for the debiased ECE."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import t
+
+from caltest import NotApplicable, Predictions
+from caltest.datasets import generative_model
+from caltest.intervals import jackknife
+from caltest.measures.debiased_ece import DebiasedECE
+
+OPTIONS = {"level": 0.9, "n_resamples": 0, "seed": 5, "n_jobs": None}
+MEASURE = DebiasedECE(bins=5)
+
+
+def test_ends_are_those_of_leaving_out_rows():
+    """Student's interval with n - 1 degrees of freedom."""
+    data = generative_model("M2", n=40, m=2, alpha=1.0, rng=3)
+    without = [MEASURE.evaluate(data.subset(np.arange(40) != i)) for i in range(40)]
+    reach = t.ppf(0.95, 39) * np.sqrt(39 * np.var(without))
+    found = jackknife.compute(MEASURE, data, **OPTIONS)
+    estimate = MEASURE.evaluate(data)
+    expected = (max(estimate - reach, 0.0), estimate + reach)
+    assert (found.low, found.high) == pytest.approx(expected, rel=1e-10)
+
+
+def test_error_that_no_row_changes_has_no_interval():
+    """Equal rows."""
+    data = Predictions(np.full(10, 0.5), np.ones(10, int))
+    with pytest.raises(NotApplicable, match="is the same without any row"):
+        jackknife.compute(MEASURE, data, **OPTIONS)

@@ -1,0 +1,84 @@
+"""The ratio of expected to observed events and its intervals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import beta, binom, chi2, norm, poisson
+
+from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
+from caltest.measures import expected_observed_interval, expected_observed_ratio
+
+P, Y = np.full(20, 0.4), np.arange(20) < 5
+
+
+def test_no_event_gives_infinity_or_one():
+    """With a warning; 1 where none was expected either."""
+    with pytest.warns(DegenerateDataWarning, match="no event was observed: E/O is infinite"):
+        assert expected_observed_ratio([0.2, 0.3], [0, 0]) == math.inf
+    with pytest.warns(DegenerateDataWarning, match="taken as 1, since none was expected"):
+        assert expected_observed_ratio([0.0, 0.0], [0, 0]) == 1.0
+
+
+def test_weights_count_rows():
+    """A ratio of weighted sums."""
+    data = Predictions([0.5, 0.25], [1, 1], sample_weight=[1, 2])
+    assert expected_observed_ratio(data) == pytest.approx(1 / 3)
+
+
+def test_limits_are_those_of_the_count():
+    """Of the binomial by its beta quantiles, of the Poisson by those of chi^2, of log(E/O)."""
+    exact, count, log = (
+        expected_observed_interval(P, Y, method=method, level=0.9)
+        for method in ("clopper-pearson", "poisson", "log")
+    )
+    limits = 20 * beta.ppf([0.95, 0.05], [6, 5], [15, 16])
+    np.testing.assert_allclose([exact.low, exact.high], 8 / limits)
+    np.testing.assert_allclose([count.low, count.high], 16 / chi2.ppf([0.95, 0.05], [12, 10]))
+    reach = math.exp(norm.ppf(0.95) * math.sqrt(0.75 / 5))
+    np.testing.assert_allclose([log.low, log.high], [1.6 / reach, 1.6 * reach])
+    assert exact.ratio == count.ratio == log.ratio == pytest.approx(1.6)
+
+
+@pytest.mark.parametrize("method", ["clopper-pearson", "poisson"])
+def test_exact_limits_of_no_event_and_of_all(method):
+    """No event leaves the ratio without an upper limit."""
+    none = expected_observed_interval(P, np.zeros(20, int), method=method)
+    assert none.ratio == none.high == math.inf
+    tail = {"clopper-pearson": 20 * (1 - 0.025 ** (1 / 20)), "poisson": -math.log(0.025)}
+    assert none.low == pytest.approx(8 / tail[method])
+    every = expected_observed_interval(P, np.ones(20, int), method=method)
+    assert every.low <= every.ratio < every.high
+
+
+@pytest.mark.parametrize("method", ["clopper-pearson", "poisson"])
+def test_exact_limits_cover(method):
+    """At least 95 % of the counts of their law have limits around its expectation, summed up."""
+    n, share = 20, 0.3
+    law = binom(n, share) if method == "clopper-pearson" else poisson(n * share)
+    covered = 0.0
+    for observed in range(n + 1):
+        one = expected_observed_interval(np.full(n, share), np.arange(n) < observed, method=method)
+        covered += law.pmf(observed) * (one.low <= 1 <= one.high)
+    assert covered >= 0.95
+
+
+def test_interval_that_has_no_meaning_is_refused():
+    """With the alternative."""
+    with pytest.raises(NotApplicable, match="use method='poisson' or 'clopper-pearson'"):
+        expected_observed_interval(P, np.zeros(20, int), method="log")
+    with pytest.raises(NotApplicable, match="no event is expected; use"):
+        expected_observed_interval([0.0, 0.0], [0, 1])
+    with pytest.raises(NotApplicable, match="takes no sample weights; use"):
+        expected_observed_interval(Predictions([0.5], [1], sample_weight=[2.0]))
+    with pytest.raises(InvalidInput, match="method must be one of"):
+        expected_observed_interval(P, Y, method="exact")
+
+
+def test_family_of_lenses_gives_a_list():
+    """One interval for each class."""
+    probs = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.3, 0.3, 0.4]])
+    intervals = expected_observed_interval(probs, [2, 0, 1], lens="classwise")
+    assert [one.expected for one in intervals] == pytest.approx([1.1, 0.9, 1.0])

@@ -1,0 +1,51 @@
+"""Hypotheses with a tolerance in words, and the standard error on their boundary."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from caltest.measures.tolerance import Deviation, Tolerance, unseen_chance
+
+
+def test_hypothesis_is_worded():
+    """At most by default, at least for equivalence."""
+    assert Tolerance(0.02).claim("SKCE") == "the SKCE is at most 0.02"
+    assert Tolerance(0.02, equivalence=True).claim("KS") == "the KS is at least 0.02"
+    assert Tolerance(0.02).title == "tolerance"
+    assert Tolerance(0.02, equivalence=True).title == "equivalence"
+
+
+def test_statistic_is_turned_for_equivalence():
+    """So that large values speak against the hypothesis."""
+    assert Tolerance(0.1).signed(2.0) == 2.0
+    assert Tolerance(0.1, equivalence=True).signed(2.0) == -2.0
+
+
+def test_equivalence_is_not_shown_by_what_may_be_unseen():
+    """Six rows without an event do not rule out a third of events: (2/3)^6."""
+    chance = unseen_chance(1 / 3, 6)
+    assert chance == pytest.approx((2 / 3) ** 6)
+    assert Tolerance(0.1, equivalence=True).at_least_unseen(1e-9, chance) == chance
+    assert Tolerance(0.1).at_least_unseen(1e-9, chance) == 1e-9
+    assert unseen_chance(1.5, 6) == 0.0
+
+
+def test_standard_error_above_the_tolerance_is_that_of_the_jackknife():
+    """There the jackknife is larger than its value on the boundary."""
+    deviation = Deviation(value=0.5, variance=0.04, degenerate=0.0, largest=1.0)
+    assert deviation.z(0.1) == pytest.approx((0.5 - 0.1) / 0.2)
+
+
+def test_standard_error_below_the_tolerance_is_that_on_the_boundary():
+    """The jackknife per unit of the estimate, times the tolerance, plus what is left at 0."""
+    deviation = Deviation(value=0.1, variance=0.04, degenerate=0.01, largest=1.0)
+    assert deviation.z(0.5) == pytest.approx((0.1 - 0.5) / math.sqrt(0.5 * 0.4 + 0.01))
+
+
+@pytest.mark.parametrize("value", [-0.1, 0.0, 1e-9])
+def test_standard_error_of_a_small_estimate_takes_the_worst_direction(value):
+    """Where the direction of the error cannot be seen."""
+    deviation = Deviation(value=value, variance=0.04, degenerate=0.01, largest=1.0)
+    assert deviation.z(0.5) == pytest.approx((value - 0.5) / math.sqrt(0.5 + 0.01))

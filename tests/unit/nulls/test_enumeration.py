@@ -1,0 +1,86 @@
+"""The exact null of few predictions: every label vector in place of random ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from caltest import Predictions
+from caltest.measures import REGISTRY
+from caltest.measures.base import BoundMeasure
+from caltest.nulls.enumeration import Enumeration, enumerate_labels
+
+ECE = REGISTRY["ece"]
+
+
+def law(values, weights, alternative="greater", observed=0.0):
+    """Return an enumerated law."""
+    values, weights = np.array(values, float), np.array(weights, float)
+    return Enumeration(observed, observed, values, weights, 1.0, alternative)
+
+
+def test_pvalue_is_the_probability_of_values_at_least_as_large():
+    """Ties count."""
+    found = law([3, 1, 2, 2], [0.1, 0.4, 0.2, 0.3]).pvalues(np.array([1.0, 2.0, 2.5, 3.0, 4.0]))
+    np.testing.assert_allclose(found, [1.0, 0.6, 0.1, 0.1, 0.0], atol=1e-15)
+
+
+def test_two_sided_pvalue_is_twice_the_smaller_tail():
+    """And at most 1."""
+    found = law([1, 2, 3], [0.2, 0.5, 0.3], "two-sided").pvalues(np.array([1.0, 2.0, 3.0]))
+    np.testing.assert_allclose(found, [0.4, 1.0, 0.6], atol=1e-15)
+
+
+def test_values_apart_by_rounding_are_ties():
+    """Within 100 eps of the scale, and infinite values tie with infinite ones."""
+    found = law([1.0, 1.0 + 1e-15, np.inf], [0.5, 0.25, 0.25]).pvalues(np.array([1.0, np.inf]))
+    np.testing.assert_allclose(found, [1.0, 0.25], atol=1e-15)
+
+
+def test_drawn_pvalues_follow_the_law():
+    """The first is that of the observed value; a p-value of p has probability of at least p."""
+    drawn = law([1, 2, 3], [0.2, 0.5, 0.3], observed=3.0).drawn_pvalues(0, 20_000)
+    assert drawn[0] == pytest.approx(0.3)
+    assert np.mean(drawn[1:] <= 0.3 + 1e-12) == pytest.approx(0.3, abs=0.015)
+    assert np.mean(drawn[1:] <= 0.8 + 1e-12) == pytest.approx(0.8, abs=0.015)
+
+
+@pytest.mark.parametrize(("at_most", "count"), [(12, 12), (11, None)])
+def test_label_vectors_of_positive_probability_are_counted(at_most, count):
+    """2 x 3 x 1 x 2 vectors, and none where that is too many."""
+    probs = [[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.0, 1.0, 0.0], [0.1, 0.0, 0.9]]
+    bound = ECE().bind(Predictions(probs, [0, 1, 1, 2]))
+    found = enumerate_labels(bound, "greater", at_most, None)
+    assert (None if found is None else found.values.size) == count
+    assert count is None or found.weights.sum() == pytest.approx(1.0)
+
+
+def test_impossible_labels_are_left_to_resampling():
+    """Their p-value is the smallest that B resamples can give, at every n."""
+    bound = ECE().bind(Predictions([[0.5, 0.5], [0.0, 1.0]], [0, 0]))
+    assert enumerate_labels(bound, "greater", 100, None) is None
+
+
+def test_measure_that_does_not_tell_its_order_is_resampled():
+    """Rows in an unknown order have unknown probabilities."""
+
+    class Reversed(BoundMeasure):
+        @property
+        def observed(self):
+            return super().observed[::-1]
+
+        def values(self, labels, n_jobs=None):
+            return labels[:, 0].astype(float)
+
+    bound = Reversed(Predictions([0.2, 0.7], [0, 1]))
+    assert enumerate_labels(bound, "greater", 100, None) is None
+
+
+def test_many_vectors_are_evaluated_some_at_a_time(monkeypatch):
+    """The law does not depend on it."""
+    bound = ECE().bind(Predictions(np.linspace(0.1, 0.9, 6), [0, 1, 0, 1, 1, 1]))
+    whole = enumerate_labels(bound, "greater", 64, None)
+    monkeypatch.setattr("caltest.nulls.enumeration.AT_A_TIME", 48)
+    parts = enumerate_labels(bound, "greater", 64, None)
+    np.testing.assert_array_equal(whole.values, parts.values)
+    np.testing.assert_array_equal(whole.weights, parts.weights)

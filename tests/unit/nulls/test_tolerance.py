@@ -1,0 +1,137 @@
+"""Tests of the hypothesis that an error is at most, or at least, a tolerance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from caltest import InvalidInput, NotApplicable, Predictions
+from caltest import test_calibration as calibration_test
+from caltest.datasets import generative_model
+from caltest.measures import SKCE
+
+DATA = generative_model("M2", n=300, m=2, rng=0)
+KEYS = ("skce", "skce-linear", "skce-block", "debiased-ece", "ks")
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_hypothesis_is_printed_in_words(key):
+    """With the tolerance among the parameters, and a verdict on the hypothesis."""
+    result = calibration_test(DATA, test=key, tolerance=1e-4, n_resamples=99, rng=1, level=0.05)
+    assert result.claim == f"the {result.estimate_name} is at most 0.0001"
+    assert result.parameters["tolerance"] == 1e-4
+    assert result.method.startswith("Tolerance test of calibration: ")
+    assert f"null hypothesis: {result.claim} (strong)" in str(result)
+    assert "at level 0.05: the null hypothesis is rejected" in str(result)
+    assert result.null == "tolerance"
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_equivalence_certifies_what_is_within_the_tolerance(key):
+    """A tolerance far above the error is accepted, one far below is not."""
+    near, far = (
+        calibration_test(
+            DATA, test=key, tolerance=value, equivalence=True, n_resamples=99, rng=1
+        ).pvalue
+        for value in (0.6, 0.001)
+    )
+    assert near <= 0.01
+    assert far > 0.95
+
+
+def test_block_test_is_a_t_test():
+    """Of the block values where they are above the tolerance, as in scipy; less extreme below."""
+    from scipy.stats import ttest_1samp
+
+    measure = SKCE(estimator="block", block_size=5)
+    values = measure.bind(DATA).block_values()
+    above, below = 0.5 * values.mean(), 2.0 * values.mean()
+    expected = ttest_1samp(values, above, alternative="greater")
+    result = calibration_test(DATA, test=measure, tolerance=above)
+    assert result.statistic == pytest.approx(expected.statistic)
+    assert result.pvalue == pytest.approx(expected.pvalue)
+    result = calibration_test(DATA, test=measure, tolerance=below, equivalence=True)
+    assert 0.5 > result.pvalue >= ttest_1samp(values, below, alternative="less").pvalue
+
+
+@pytest.mark.parametrize("key", ["skce", "skce-block", "debiased-ece"])
+def test_pvalues_of_both_hypotheses_sum_to_one(key):
+    """Where no bin has one row, or could have, and the error cannot be unseen."""
+    for tolerance in (0.01, 0.05, 0.2):
+        options = {"tolerance": tolerance, "test": key}
+        options |= {"bins": 4} if key == "debiased-ece" else {}
+        most, least = (
+            calibration_test(DATA, equivalence=side, **options).pvalue for side in (False, True)
+        )
+        assert most + least == pytest.approx(1.0, abs=1e-12)
+
+
+def test_ks_distribution_is_that_of_ks_at_the_tolerance():
+    """The p-value counts the resampled statistics on the side of the alternative."""
+    result = calibration_test(DATA, test="ks", tolerance=0.2, n_resamples=199, rng=1)
+    extreme = np.count_nonzero(result.null_distribution >= result.statistic)
+    assert result.pvalue == (1 + extreme) / 200
+    other = calibration_test(
+        DATA, test="ks", tolerance=0.2, equivalence=True, n_resamples=199, rng=1
+    )
+    extreme = np.count_nonzero(other.null_distribution <= other.statistic)
+    assert other.pvalue == (1 + extreme) / 200
+
+
+def test_table_names_every_hypothesis():
+    """Lenses and groups make a table as ever, without a test of all groups together."""
+    groups = np.arange(300) % 2
+    table = calibration_test(DATA, test=["skce", "debiased-ece"], tolerance=0.02, by=groups, rng=1)
+    assert len(table) == 4
+    assert table.omnibus == ()
+    assert "the SKCE is at most 0.02, the debiased ECE_2^2 is at most 0.02" in " ".join(
+        str(table).split()
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tolerance": 0.0}, "tolerance must be a positive number; got 0.0; pass"),
+        ({"tolerance": "5 %"}, "tolerance must be a positive number; got '5 %'"),
+        ({"equivalence": True}, "equivalence must come with a tolerance; got tolerance=None"),
+        ({"tolerance": 0.1, "equivalence": 1}, "equivalence must be True or False; got 1"),
+        ({"tolerance": 0.1, "null": "exact"}, "null must be left out where a tolerance is given"),
+        ({"null": "tolerance"}, "null must be one of"),
+    ],
+)
+def test_illegal_options_are_refused(options, message):
+    """The error names the argument, the rule and the value."""
+    with pytest.raises(InvalidInput, match=message):
+        calibration_test(DATA, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"test": "ece"}, "knows no tolerance; use test='skce', .* 'debiased-ece' or 'ks'"),
+        ({"test": "skce", "estimator": "biased"}, "biased estimator knows no tolerance"),
+        ({"test": "ks", "scaled": True}, "scaled KS .* no tolerance suits it; use scaled=False"),
+    ],
+)
+def test_measure_without_a_tolerance_is_refused(options, message):
+    """With those that know one."""
+    measure = SKCE(estimator="biased") if "estimator" in options else None
+    given = {"test": measure} if measure else options
+    with pytest.raises(NotApplicable, match=message):
+        calibration_test(DATA, tolerance=0.1, **given)
+
+
+def test_constant_residuals_are_not_applicable():
+    """There is no standard error, and no certificate either."""
+    data = Predictions(np.zeros(40), np.zeros(40, int))
+    for key in ("skce", "debiased-ece", "ks"):
+        with pytest.raises(NotApplicable, match="; use more data"):
+            calibration_test(data, test=key, tolerance=0.1, equivalence=True)
+
+
+def test_few_rows_carry_a_note():
+    """The laws are limits."""
+    few = calibration_test(DATA.subset(np.arange(99)), tolerance=0.1)
+    assert few.notes == ("the law holds for large n; with fewer than 100 observations it is rough",)
+    assert calibration_test(DATA, tolerance=0.1).notes == ()

@@ -1,0 +1,116 @@
+"""Confidence intervals of results, and the evidence that they need."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import caltest as ct
+from caltest import InvalidInput, NotApplicable
+from caltest.results import HTest, Interval
+
+DATA = ct.datasets.generative_model("M2", n=60, m=2, alpha=1.0, rng=1)
+
+
+def judged(**options):
+    """Test with few resamples."""
+    return ct.test_calibration(DATA, **({"n_resamples": 9, "rng": 3} | options))
+
+
+@pytest.mark.parametrize(
+    "key", ["skce", "skce-block", "ece", "debiased-ece", "smooth-ece", "brier"]
+)
+def test_interval_holds_the_estimate(key):
+    """One test for each method."""
+    result = judged(test=key)
+    interval = result.confidence_interval(n_resamples=99)
+    assert interval.estimate == pytest.approx(result.estimate, rel=1e-9)
+    assert interval.estimate in interval
+    assert interval.low >= 0
+
+
+@pytest.mark.parametrize("key", ["skce", "ece", "log-loss", "smooth-ece"])
+def test_higher_level_gives_a_wider_interval(key):
+    """With the seed of the test both use the same resamples."""
+    result = judged(test=key)
+    narrow, wide = (result.confidence_interval(level, n_resamples=99) for level in (0.8, 0.95))
+    assert wide.low <= narrow.low <= narrow.high <= wide.high
+
+
+def test_interval_can_be_repeated():
+    """The seed of the test by default, or one that is given; it is printed."""
+    result = judged(test="ece")
+    one, two = (result.confidence_interval(n_resamples=99) for _ in range(2))
+    other = result.confidence_interval(n_resamples=99, rng=4)
+    assert one == two != other
+    assert "B = 99, seed = 3" in str(one)
+
+
+@pytest.mark.parametrize("key", ["brier", "smooth-ece"])
+def test_interval_does_not_depend_on_the_threads(key):
+    """Every batch of resamples has a seed of its own."""
+    result = judged(test=key)
+    options = {"n_resamples": 99}
+    assert result.confidence_interval(**options) == result.confidence_interval(n_jobs=2, **options)
+
+
+def test_interval_is_that_of_the_lens():
+    """A row of a table keeps its member of the family."""
+    table = judged(lens="classwise", test="ks")
+    expected = judged(lens="classwise[1]", test="ks").confidence_interval(n_resamples=99)
+    assert table[1].confidence_interval(n_resamples=99) == expected
+
+
+def test_json_round_trip_of_an_interval():
+    """What JSON holds rebuilds an equal interval."""
+    interval = judged().confidence_interval()
+    assert Interval.from_dict(json.loads(interval.to_json())) == interval
+
+
+def test_result_from_json_says_what_it_lacks():
+    """The numbers are there, the predictions are not."""
+    copy = HTest.from_dict(json.loads(judged().to_json()))
+    for question in (copy.confidence_interval, copy.witness):
+        with pytest.raises(NotApplicable, match=r"read from JSON.*run test_calibration again"):
+            question()
+
+
+def test_pickled_result_keeps_its_predictions():
+    """The interval of the copy is that of the original."""
+    result = judged()
+    copy = pickle.loads(pickle.dumps(result))  # noqa: S301 - made one line above
+    assert copy == result
+    assert copy.confidence_interval() == result.confidence_interval()
+
+
+def test_pickled_result_of_a_lambda_loses_its_predictions():
+    """A function without a name cannot travel; the numbers do."""
+    result = judged(lens=ct.lenses.Custom(lambda p, y: (p, y)))
+    copy = pickle.loads(pickle.dumps(result))  # noqa: S301 - made one line above
+    assert copy == result
+    assert copy.evidence is None
+
+
+def test_rows_of_a_table_share_the_predictions():
+    """The evidence of many lenses takes the memory of one."""
+    table = judged(lens=["strong", "classwise"], test="ks")
+    assert len({id(row.evidence.predictions) for row in table}) == 1
+    assert np.shares_memory(table[0].evidence.seen.probs, DATA.probs)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"level": 95}, "level must lie strictly between 0 and 1; got 95"),
+        ({"n_resamples": 9}, "n_resamples must be an integer of at least 99; got 9"),
+        ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),
+        ({"rng": "a"}, "rng must be None"),
+    ],
+)
+def test_illegal_options_name_rule_and_value(options, message):
+    """As in test_calibration."""
+    with pytest.raises(InvalidInput, match=message):
+        judged().confidence_interval(**options)
