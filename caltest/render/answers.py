@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from caltest.results import Interval, Region, Witness
 
-COLUMNS = ("class", "direction", "predicted", "n", "mean", "observed", "gap", "SKCE")
+COLUMNS = ("class", "predicted", "region", "n", "mean", "observed", "gap", "SKCE")
 
 
 def sheet_of_interval(interval: Interval) -> Sheet:
@@ -33,7 +33,7 @@ def sheet_of_witness(witness: Witness, regions: Sequence[Region], n_regions: int
     rows = tuple(
         (
             str(region.name),
-            region.direction,
+            "too high" if region.gap < 0 else "too low",
             f"{'[' if region.low == 0 else '('}{number(region.low)}, {number(region.high)}]",
             str(region.n),
             number(region.mean),
