@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from caltest import datasets as datasets
     from caltest.htests import test_calibration, test_master_scale
     from caltest.predictions import Predictions
+    from caltest.reporting import report
     from caltest.results import HTest, HTestTable
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "measures",
     "nulls",
     "plots",
+    "report",
     "test_calibration",
     "test_master_scale",
 ]
@@ -54,6 +56,7 @@ _NAMES = {
     "HTest": "caltest.results",
     "HTestTable": "caltest.results",
     "Predictions": "caltest.predictions",
+    "report": "caltest.reporting",
     "test_calibration": "caltest.htests",
     "test_master_scale": "caltest.htests",
 }

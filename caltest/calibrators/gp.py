@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.gp_fit import (
     Interval,
+    LatentFunction,
     Plan,
     Units,
     first_guess,
@@ -21,7 +22,6 @@ from caltest.calibrators.gp_fit import (
     scores_of,
     unfinished,
 )
-from caltest.calibrators.gp_plot import LatentFunction, places_of_plot, plot_latent
 from caltest.calibrators.inputs import SMALLEST, Floats, Inputs
 from caltest.errors import invalid
 from caltest.numerics import gp_predict
@@ -380,11 +380,9 @@ class GPCalibrator(Calibrator):
         matplotlib.axes.Axes
             With the inducing inputs as ticks at its foot.
         """
-        check_is_fitted(self)
-        name = "logit" if self.from_logits else "probability"
-        z = places_of_plot(self.score_range_, logarithmic=not self.from_logits)
-        band, ticks = self.latent(z, level=level), self.inducing_inputs_
-        return plot_latent(z, self._prior(z), band, ticks, name=name, level=level, ax=ax)
+        from caltest.plots.latent_function import latent_function
+
+        return latent_function(self, level=level, ax=ax)
 
     def coefficients(self) -> Sequence[Coefficient]:
         return [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,6 +34,14 @@ LEAST_NOISE = 1e-10  # of the variance, so that k(Z, Z) is not singular
 LEAST_SCALE = 1e-3  # that of the paper's software; the grid has a dozen nodes per length scale
 STEPS = 2.0**30  # to which a unit is rounded
 FARTHEST = 1e100  # in units of the range, so that no square overflows
+
+
+class LatentFunction(NamedTuple):
+    """The latent function at some scores: its mean and the ends of a pointwise band."""
+
+    mean: Floats
+    lower: Floats
+    upper: Floats
 
 
 @dataclass(frozen=True)

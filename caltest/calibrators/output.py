@@ -1,4 +1,4 @@
-"""What a fitted calibrator prints and saves."""
+"""What a fitted calibrator prints, draws and saves."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from caltest.calibrators import encoding
 from caltest.errors import invalid, shown
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from caltest.results import Summary
 
 
 class Output(BaseEstimator):
-    """The summary of a calibrator, and its fitted map as plain values."""
+    """The summary and the picture of a calibrator, and its fitted map as plain values."""
 
     key: ClassVar[str]
     _state: ClassVar[tuple[str, ...]] = ()
@@ -63,6 +65,34 @@ class Output(BaseEstimator):
             rng=rng,
             n_jobs=n_jobs,
         )
+
+    def plot(self, kind: str | None = None, *, ax: Axes | None = None) -> Axes:
+        """Draw the fitted map.
+
+        Parameters
+        ----------
+        kind : {"map", "simplex", "parameters", "latent"}, optional
+            Which function of `caltest.plots` draws: `calibration_map`, `simplex_map`,
+            `parameter_heatmap` or `latent_function`. By default the latent function of
+            `GPCalibrator`; for three classes the simplex; for more the parameters of
+            `DirichletCalibrator` and `MatrixScaling`; otherwise, and for `SplineCalibrator`, the
+            map.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+
+        Raises
+        ------
+        NotApplicable
+            If the calibrator has no such picture.
+        """
+        from caltest.plots.calibrators import plot_calibrator
+
+        return plot_calibrator(self, kind, ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Return options and fitted map as plain values that JSON holds without loss.

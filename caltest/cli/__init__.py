@@ -1,4 +1,4 @@
-"""The command line: `caltest demo`, `caltest test`, `caltest list`. No mathematics here."""
+"""The command line: `caltest demo`, `test`, `report` and `list`. No mathematics here."""
 
 from caltest.cli.app import main
 

@@ -16,6 +16,7 @@ import typer
 from caltest import __version__
 from caltest.cli.demo import demo
 from caltest.cli.list_ import list_
+from caltest.cli.report import report
 from caltest.cli.test import test
 from caltest.errors import InvalidInput, NotApplicable
 
@@ -33,6 +34,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(test)
+app.command()(report)
 app.command("list")(list_)
 
 
@@ -81,6 +83,7 @@ OPTIONS = {
     r"\bestimator='unbiased'": "--test skce",
     r"\bestimator='biased'": "--test kce",
     r"^groups must": "--by must",
+    r"^recalibrate must": "--recalibrate must",
     r"^n_jobs must": "--jobs must",
     r"^rng must be [^;]*; got ([^;]*); .*": r"--seed must be an integer of at least 0; got \1",
 }
@@ -102,7 +105,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
-            return app(arguments, prog_name="caltest", standalone_mode=False) or 0
+            given = list(sys.argv[1:] if arguments is None else arguments)
+            return app(given, prog_name="caltest", standalone_mode=False, obj=given) or 0
         except (InvalidInput, NotApplicable) as error:
             return _say(in_words_of_the_command_line(str(error)), BAD_INPUT)
         except OSError as error:

@@ -49,7 +49,11 @@ Tests = Annotated[
 ]
 Null = Annotated[
     str | None,
-    typer.Option("--null", metavar="KEY", help="How to judge the statistic: exact (the default)."),
+    typer.Option(
+        "--null",
+        metavar="KEY",
+        help="How to judge the statistic: exact (the default of most tests).",
+    ),
 ]
 By = Annotated[
     str | None,

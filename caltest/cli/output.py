@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,8 +26,14 @@ FORMATS: dict[str, Callable[[HTest | HTestTable], str]] = {
 _SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html", ".tex": "latex"}
 
 
-def choose_format(name: str | None, output: Path | None) -> str:
-    """The format by name, else by the suffix of the output file, else text.
+def choose_format(
+    name: str | None,
+    output: Path | None,
+    *,
+    formats: Collection[str] = FORMATS,
+    default: str = "text",
+) -> str:
+    """The format by name, else by the suffix of the output file, else the default.
 
     Parameters
     ----------
@@ -35,11 +41,15 @@ def choose_format(name: str | None, output: Path | None) -> str:
         What `--format` gave.
     output : Path or None
         What `--output` gave. Checked here, before any work whose result could not be written.
+    formats : collection of str
+        The formats there are.
+    default : str
+        One of them.
 
     Returns
     -------
     str
-        A key of `FORMATS`.
+        One of `formats`.
 
     Raises
     ------
@@ -50,13 +60,18 @@ def choose_format(name: str | None, output: Path | None) -> str:
         rule = "--output must be a file in a folder that exists"
         raise invalid(rule, repr(str(output)), "make the folder, or write elsewhere")
     if name is not None:
-        return check_choice(name, FORMATS, "--format")
-    return "text" if output is None else _SUFFIXES.get(output.suffix.lower(), "text")
+        return check_choice(name, formats, "--format")
+    found = default if output is None else _SUFFIXES.get(output.suffix.lower(), default)
+    return found if found in formats else default
 
 
 def write(result: HTest | HTestTable, *, form: str, output: Path | None) -> None:
     """Write the result, and nothing else, to the file or to standard output."""
-    content = FORMATS[form](result)
+    write_text(FORMATS[form](result), output=output)
+
+
+def write_text(content: str, *, output: Path | None) -> None:
+    """Write a text, and nothing else, to the file or to standard output."""
     if output is None:
         typer.echo(content, nl=False)
     else:

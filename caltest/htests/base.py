@@ -20,14 +20,11 @@ class NamedTest:
     measure : type of Measure
     fixed : Mapping
         Options of the measure that the name stands for.
-    default_null : str
-        The null where the caller names none.
     """
 
     key: str
     measure: type[Measure]
     fixed: Mapping[str, object] = field(default_factory=dict)
-    default_null: str = "exact"
 
     @property
     def title(self) -> str:
@@ -36,8 +33,13 @@ class NamedTest:
 
     @property
     def nulls(self) -> tuple[str, ...]:
-        """The nulls that have a meaning for this test."""
+        """The nulls that have a meaning for this test; the first is the default."""
         return self.measure(**self.fixed).nulls
+
+    @property
+    def default_null(self) -> str:
+        """The null where the caller names none; options may leave it another."""
+        return self.nulls[0]
 
     @property
     def options(self) -> tuple[str, ...]:

@@ -7,4 +7,4 @@ level 95 %. The exact null has more power.
 from caltest.htests.base import NamedTest
 from caltest.measures.confidence_band_statistic import ConfidenceBandStatistic
 
-TEST = NamedTest("confidence-band", ConfidenceBandStatistic, default_null="closed-form")
+TEST = NamedTest("confidence-band", ConfidenceBandStatistic)

@@ -55,7 +55,7 @@ def test_master_scale(
     correction: str | None = "holm",
     level: float | None = None,
     lights: Sequence[float] | None = (0.5, 0.2, 0.05),
-    portfolio: Sequence[str] = PORTFOLIO,
+    portfolio: str | Sequence[str] = PORTFOLIO,
 ) -> HTestTable:
     r"""Test the calibration of a master scale, grade by grade and as a whole.
 
@@ -86,10 +86,10 @@ def test_master_scale(
         P-values at or below which the traffic light of a row is yellow, orange, red; before
         adjustment. For a grade as predicted, 50 %, 30 %, 15 % and 5 % are green, yellow, orange and
         red, were the number of defaults continuous. None leaves them out.
-    portfolio : sequence of {"hosmer-lemeshow", "spiegelhalter"}
+    portfolio : {"hosmer-lemeshow", "spiegelhalter"} or list
         Tests of all grades together, with independent defaults: the chi^2 law of
         :math:`\sum_g (d_g - n_g PD_g)^2 / (n_g PD_g (1 - PD_g))` with one degree of freedom a
-        grade, and Spiegelhalter's z. An empty one for none.
+        grade, and Spiegelhalter's z. An empty list for none.
 
     Returns
     -------
@@ -123,8 +123,9 @@ def test_master_scale(
     >>> [round(row.pvalue, 4) for row in table]
     [0.4277, 0.0167, 0.2309]
     """
-    names = [validation.check_choice(t, TESTS, "test") for t in _listed(test, "test")]
-    together = [validation.check_choice(t, PORTFOLIO, "portfolio") for t in list(portfolio)]
+    tests = validation.check_not_empty(_strings(test), "test")
+    names = [validation.check_choice(one, TESTS, "test") for one in tests]
+    together = [validation.check_choice(t, PORTFOLIO, "portfolio") for t in _strings(portfolio)]
     validation.check_choice(correction or "none", METHODS, "correction")
     level = None if level is None else validation.check_level(level)
     bounds = None if lights is None else validation.check_light_bounds(lights)
@@ -150,9 +151,8 @@ def test_master_scale(
 test_master_scale.__test__ = False  # type: ignore[attr-defined]
 
 
-def _listed(value: Any, name: str) -> list[Any]:
-    values = [value] if isinstance(value, str) else list(value)
-    return validation.check_not_empty(values, name)
+def _strings(value: str | Sequence[str]) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
 
 
 def _measure(name: str, options: dict[str, Any]) -> GradeMeasure:
@@ -163,11 +163,13 @@ def _measure(name: str, options: dict[str, Any]) -> GradeMeasure:
 
 def _scale(pd: object, defaults: object, n: object, grades: object, data: object) -> Scale:
     name = "master scale"
-    if data is not None:
+    given = {"pd": pd, "defaults": defaults, "n": n, "grades": grades}
+    if data is None:
+        validation.check_no_column_names(given)
+    else:
         table = sources.table_of_frame(data)
         pd, defaults, n, grades = (
-            sources.column_or_values(table, values, key)
-            for key, values in {"pd": pd, "defaults": defaults, "n": n, "grades": grades}.items()
+            sources.column_or_values(table, values, key) for key, values in given.items()
         )
     rates = validation.check_default_rates(pd)
     counts = validation.check_counts(n, rates.size, "n", minimum=1)
@@ -186,7 +188,7 @@ def _rows(scale: Scale, measures: dict[str, GradeMeasure], level: float | None) 
             for message in judged.degenerate:
                 note = f"grade {grade!r}: {message}"
                 warnings.warn(note, DegenerateDataWarning, stacklevel=3)
-            null = "closed-form" if "closed-form" in measure.nulls else "asymptotic"
+            null = measure.nulls[0]
             yield HTest(
                 test=name,
                 method=f"{null.capitalize()} test of calibration: {measure.title}",
@@ -235,7 +237,7 @@ def _portfolio(
 def _chi2_test(scale: Scale, chi2: float, df: int, level: float | None) -> HTest:
     from scipy.special import chdtrc
 
-    law = f"chi^2 law with {df} degrees of freedom"
+    law = f"chi^2 law with {df} degree{'s' if df > 1 else ''} of freedom"
     numbers = {"statistic": chi2, "pvalue": float(chdtrc(df, chi2))}
     return _together(scale, "hosmer-lemeshow", "chi^2", law, level, **numbers)
 

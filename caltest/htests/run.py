@@ -14,18 +14,20 @@ import numpy as np
 from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.htests.adjust import METHODS, adjusted_pvalues
-from caltest.htests.base import NamedTest, check_options
+from caltest.htests.base import check_options
 from caltest.htests.nearest import nearest_variant
 from caltest.htests.omnibus import Part, omnibus
 from caltest.htests.registry import REGISTRY
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
-from caltest.measures.tolerance import Tolerance
+from caltest.measures.tolerance import FEW, Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls import Judgement
-from caltest.nulls.tolerance import tolerance_null
+from caltest.nulls.tolerance import at_least_exact, tolerance_null
 from caltest.predictions import Predictions, as_predictions
 from caltest.results import Evidence, HTest, HTestTable
+
+OF_THE_USER = 4  # the stack level, in functions that run one plan, of the caller of the test
 
 
 @dataclass(frozen=True)
@@ -97,11 +99,13 @@ def test_calibration(
     lens : str, Lens or list, default "strong"
         Keys are in `caltest.lenses.REGISTRY`; a family ("classwise") gives one row each.
     null : str, optional
-        "exact" unless the test says otherwise; see `caltest.nulls.REGISTRY`.
+        "exact" unless the test is named after a law, as "jeffreys" is, or has no other null, as
+        those of a development sample (`internal=True`); see `caltest.nulls.REGISTRY`.
     tolerance : float, optional
         H0 becomes "the error is at most `tolerance`", in the units of the printed estimate: with
         enough data every model is rejected otherwise. For the tests "skce", "skce-linear",
-        "skce-block", "debiased-ece" and "ks", by limit laws for random predictions and labels.
+        "skce-block", "debiased-ece" and "ks", by limit laws for random predictions and labels;
+        with fewer than 100 rows p is at least the exact one of calibration.
     equivalence : bool, default False
         H0 becomes "the error is at least `tolerance`", so that a small p-value shows calibration
         within the tolerance.
@@ -184,18 +188,8 @@ def test_calibration(
         within = Tolerance(bound, equivalence)
         plans = [replace(plan, null="tolerance", tolerance=within) for plan in plans]
     single = len(measures) == len(lenses) == 1 and by is None and not lenses[0].is_family
-    parts: list[tuple[Plan, Part]] = []
-    left_out: list[str] = []
-    for done, plan in enumerate(plans, start=1):
-        try:
-            part = _run_or_nearest(plan, n_resamples=n_resamples, n_jobs=n_jobs, level=level)
-            parts.append((plan, part))
-        except NotApplicable as error:
-            if not plan.may_be_left_out or len(left_out) + 1 == len(plans):
-                raise
-            left_out.append(_warn_left_out(plan, error))
-        if progress is not None:
-            progress(done, len(plans))
+    run = partial(_run_or_nearest, n_resamples=n_resamples, n_jobs=n_jobs, level=level)
+    parts, left_out = _run_all(plans, run, progress)
     rows = tuple(part.row for _, part in parts)
     if single:
         return rows[0]
@@ -213,8 +207,8 @@ def _as_list(value: Any, name: str) -> list[Any]:
     return validation.check_not_empty(values, name)
 
 
-def _resolve_tests(test: Any, options: dict[str, Any]) -> list[tuple[str, Measure, str]]:
-    """Return key, measure and default null of every test."""
+def _resolve_tests(test: Any, options: dict[str, Any]) -> list[tuple[str, Measure]]:
+    """Return key and measure of every test."""
     tests = _as_list(test, "test")
     named = {
         t: REGISTRY[validation.check_choice(t, REGISTRY, "test")]
@@ -223,17 +217,12 @@ def _resolve_tests(test: Any, options: dict[str, Any]) -> list[tuple[str, Measur
     }
     check_options(named, options)
     return [
-        (t.key, t, "exact") if isinstance(t, Measure) else _configured(named[t], options)
-        for t in tests
+        (t.key, t) if isinstance(t, Measure) else (t, named[t].with_options(options)) for t in tests
     ]
 
 
-def _configured(named: NamedTest, options: dict[str, Any]) -> tuple[str, Measure, str]:
-    return named.key, named.with_options(options), named.default_null
-
-
 def _plans(
-    measures: list[tuple[str, Measure, str]],
+    measures: list[tuple[str, Measure]],
     lenses: list[Lens],
     null: str | None,
     predictions: Predictions,
@@ -246,13 +235,13 @@ def _plans(
     groups = predictions.by_group() if grouped else {None: predictions}
     seeds = _seeds_of_groups(seed, len(groups)) if grouped else [seed]
     for own, (group, part) in zip(seeds, groups.items(), strict=True):
-        for number, (key, measure, default) in enumerate(measures):
+        for number, (key, measure) in enumerate(measures):
             for lens in lenses:
                 for member in lens.members(part):
                     yield Plan(
                         test=key,
                         measure=measure,
-                        null=null or default,
+                        null=null or measure.nulls[0],
                         lens=member,
                         predictions=part,
                         seed=own,
@@ -266,6 +255,26 @@ def _seeds_of_groups(seed: int, count: int) -> list[int]:
     """Derive seeds, so that groups are resampled independently and each can be run by itself."""
     children = np.random.SeedSequence(seed).spawn(count)
     return [int(child.generate_state(1)[0]) for child in children]
+
+
+def _run_all(
+    plans: list[Plan],
+    run: Callable[[Plan], Part],
+    progress: Callable[[int, int], None] | None,
+) -> tuple[list[tuple[Plan, Part]], list[str]]:
+    """Run all plans; return their parts, and notes on those that are left out."""
+    parts: list[tuple[Plan, Part]] = []
+    left_out: list[str] = []
+    for done, plan in enumerate(plans, start=1):
+        try:
+            parts.append((plan, run(plan)))
+        except NotApplicable as error:
+            if not plan.may_be_left_out or len(left_out) + 1 == len(plans):
+                raise
+            left_out.append(_warn_left_out(plan, error))
+        if progress is not None:
+            progress(done, len(plans))
+    return parts, left_out
 
 
 def _run_or_nearest(
@@ -284,16 +293,20 @@ def _run_or_nearest(
         else:
             raise
     for message in judged.degenerate:
-        warnings.warn(message, DegenerateDataWarning, stacklevel=3)
+        warnings.warn(message, DegenerateDataWarning, stacklevel=OF_THE_USER)
     row = _result(plan, seen, judged, n_resamples=n_resamples, level=level)
     return Part(row, judged.replicates)
 
 
 def _judged(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predictions, Judgement]:
     seen = plan.lens(plan.predictions)
-    null = NULLS[plan.null] if plan.tolerance is None else tolerance_null(plan.tolerance)
-    judge = null.judge
-    return seen, judge(plan.measure, seen, n_resamples=n_resamples, seed=plan.seed, n_jobs=n_jobs)
+    settings = {"n_resamples": n_resamples, "seed": plan.seed, "n_jobs": n_jobs}
+    if plan.tolerance is None:
+        return seen, NULLS[plan.null].judge(plan.measure, seen, **settings)
+    judged = tolerance_null(plan.tolerance).judge(plan.measure, seen, **settings)
+    if not plan.tolerance.equivalence and seen.n < FEW:
+        judged = at_least_exact(judged, NULLS["exact"].judge(plan.measure, seen, **settings).pvalue)
+    return seen, judged
 
 
 def _nearest_plans(plan: Plan, reason: str) -> Iterator[Plan]:
@@ -330,7 +343,7 @@ def _warn_left_out(plan: Plan, error: NotApplicable) -> str:
     """Warn that a class or group is too small for a test, and return the note on it."""
     where = f"lens {plan.lens}" if plan.group is None else f"group {plan.group!r}, lens {plan.lens}"
     note = f"{plan.test} under {where} is left out of the table: {error}"
-    warnings.warn(note, DegenerateDataWarning, stacklevel=3)
+    warnings.warn(note, DegenerateDataWarning, stacklevel=OF_THE_USER)
     return note
 
 

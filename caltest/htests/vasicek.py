@@ -3,4 +3,4 @@
 from caltest.htests.base import NamedTest
 from caltest.measures.vasicek import Vasicek
 
-TEST = NamedTest("vasicek", Vasicek, default_null="closed-form")
+TEST = NamedTest("vasicek", Vasicek)

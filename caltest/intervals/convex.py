@@ -1,4 +1,4 @@
-"""Intervals for errors that are norms: ECE, classwise ECE, MCE, KS, Kuiper."""
+"""Intervals for errors that are norms: ECE, classwise ECE, MCE, KS, Kuiper, UCME."""
 
 from __future__ import annotations
 
@@ -8,15 +8,23 @@ from numpy.typing import NDArray
 from caltest.errors import NotApplicable
 from caltest.intervals.base import Bounds, Method
 from caltest.intervals.gap_vectors import gaps_of, has_gaps
-from caltest.intervals.resampling import check_rows, resample, widest_tail
+from caltest.intervals.resampling import (
+    calibrated_values,
+    check_rows,
+    resample,
+    widest_tail,
+)
 from caltest.measures import Measure
 from caltest.measures.ks_error import KSError
 from caltest.measures.kuiper_error import KuiperError
+from caltest.measures.ucme import UCME
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
 
 BINS = "the interval is for the error in these bins, held fixed; finer bins may have a larger error"
+
+LOCATIONS = "the interval is for the error at these test locations, held fixed"
 
 
 def compute(
@@ -32,15 +40,18 @@ def compute(
 
     The plug-in error :math:`\lVert \hat G \rVert` is too large on average, a resampled one more
     so: percentile and BCa intervals miss the error almost always where it is small. With
-    resampled gaps G*, mean :math:`\mu` and quantiles q over the resamples and
-    :math:`a = (1 - level) / 2`, the ends are
+    resampled gaps G*, the norm T0 for labels redrawn from the predictions, mean :math:`\mu` and
+    quantiles q over the resamples and :math:`a = (1 - level) / 2`, the ends are
 
-    .. math:: \max\big(0, \lVert \hat G \rVert - q_{1-a}(\lVert G^* - \hat G \rVert)\big), \quad
+    .. math:: \max\big(0, \lVert \hat G \rVert -
+        \max(q_{1-a}(\lVert G^* - \hat G \rVert), q_{1-a}(T^0))\big), \quad
         \lVert \hat G \rVert + \max(\mu - q_a, q_{1-a} - \mu)(\lVert G^* \rVert):
 
     by the triangle inequality below, and above by Jensen's, for the norm of a mean is at most the
-    mean of the norm. Neither needs the norm to be differentiable, as the bootstrap of a supremum
-    does, nor the error to be positive; the price is that the interval is conservative.
+    mean of the norm. T0 is the noise under calibration, which resampled rows show too small where
+    bins have one row or two. Neither end needs the norm to be differentiable, as the bootstrap of a
+    supremum does, nor the error to be positive; the price is that the interval is conservative. The
+    UCME is the square of a norm, and so are its ends.
 
     References
     ----------
@@ -65,11 +76,20 @@ def compute(
             "alone"
         )
     a = (1.0 - level) / 2.0
-    low = max(estimate - float(np.quantile(deviations, 1.0 - a)), 0.0)
+    noise = calibrated_values(
+        measure, predictions, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs
+    ) ** (1.0 / gaps.power)
+    noises = np.quantile(deviations, 1.0 - a), np.quantile(noise, 1.0 - a)
+    low = max(estimate - float(max(noises)), 0.0)
     high = estimate + widest_tail(values, a)
-    notes = () if isinstance(measure, KSError | KuiperError) else (BINS,)
-    law = "bootstrap of a norm of gaps"
-    return Bounds(low, high, estimate, law, notes)
+    low, high, estimate = (end**gaps.power for end in (low, high, estimate))
+    return Bounds(low, high, estimate, "bootstrap of a norm of gaps", _notes(measure))
+
+
+def _notes(measure: Measure) -> tuple[str, ...]:
+    if isinstance(measure, KSError | KuiperError):
+        return ()
+    return (LOCATIONS,) if isinstance(measure, UCME) else (BINS,)
 
 
 METHOD = Method("convex", "bootstrap of a norm of gaps", has_gaps, compute, resamples=True)

@@ -19,6 +19,7 @@ from caltest.measures.ks_error import KSError
 from caltest.measures.kuiper_error import KuiperError
 from caltest.measures.mce import MCE
 from caltest.measures.sorted_rows import sorted_rows
+from caltest.measures.ucme import UCME
 from caltest.numerics.resampled_sums import cell_sums, class_cell_sums, partial_sums, total_of
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
@@ -39,12 +40,15 @@ class Gaps:
     vector : callable
         `vector(rows)`: the gaps of the drawn rows.
     norm : callable
-        `norm(gaps)`: the error.
+        `norm(gaps)`: the error, or its root.
+    power : int
+        2 where the error is the square of the norm.
     """
 
     n: int
     vector: Vector
     norm: Callable[[Floats], float]
+    power: int = 1
 
 
 def has_gaps(measure: Measure) -> bool:
@@ -53,7 +57,7 @@ def has_gaps(measure: Measure) -> bool:
         return measure.binning != "sweep" and measure.distance in {"tv", "cityblock"}
     if isinstance(measure, KSError | KuiperError):
         return not measure.scaled
-    return isinstance(measure, ClasswiseECE)
+    return isinstance(measure, ClasswiseECE | UCME)
 
 
 def gaps_of(measure: Measure, predictions: Predictions) -> Gaps:
@@ -67,6 +71,8 @@ def gaps_of(measure: Measure, predictions: Predictions) -> Gaps:
         return _partial_sums(measure, predictions)
     if isinstance(measure, ClasswiseECE):
         return _classwise(measure, predictions)
+    if isinstance(measure, UCME):
+        return _at_locations(measure, predictions)
     raise TypeError(measure)
 
 
@@ -113,6 +119,20 @@ def _partial_sums(measure: KSError | KuiperError, predictions: Predictions) -> G
         return float(measure.functional(*extremes)[0])
 
     return Gaps(event.size, vector, norm)
+
+
+def _at_locations(measure: UCME, predictions: Predictions) -> Gaps:
+    gap, weight = measure.bind(predictions).deviations(), _weights(predictions)
+    whole = np.zeros(predictions.n, dtype=np.int64)
+
+    def vector(rows: Rows) -> Floats:
+        mass, sums = cell_sums(rows, whole, gap, weight, 1)
+        return np.asarray(sums[0] / mass[0])
+
+    def norm(gaps: Floats) -> float:
+        return float(np.sqrt(np.square(gaps).mean()))
+
+    return Gaps(predictions.n, vector, norm, power=2)
 
 
 def _scaled(mass: Floats, sums: Floats, power: float) -> Floats:

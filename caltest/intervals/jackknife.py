@@ -1,4 +1,4 @@
-"""Normal intervals with a jackknife standard error, for estimates whose bias is removed."""
+"""Intervals with a jackknife standard error, for estimates whose bias is removed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from caltest.intervals.resampling import check_rows
 from caltest.intervals.row_functions import row_function
 from caltest.measures import Measure
 from caltest.measures.debiased_ece import DebiasedECE
+from caltest.measures.unreliability import Unreliability
 from caltest.numerics.tails import student_isf
 from caltest.predictions import Predictions
 
 
 def applies(measure: Measure) -> bool:
     """Tell whether the measure is unbiased, where a resample with its repeated rows is not."""
-    return isinstance(measure, DebiasedECE)
+    return isinstance(measure, DebiasedECE | Unreliability)
 
 
 def compute(
@@ -30,10 +31,14 @@ def compute(
     seed: int,
     n_jobs: int | None,
 ) -> Bounds:
-    r"""Bound a measure by Student's interval with the jackknife standard error.
+    r"""Bound a measure by Student's quantile t of the jackknife standard error.
 
     With the values :math:`T_g` without one of G groups of rows,
-    :math:`se^2 = \frac{G - 1}{G} \sum_g (T_g - \bar T)^2`. Error bounds are not below 0.
+    :math:`se^2 = \frac{G - 1}{G} \sum_g (T_g - \bar T)^2`, and the ends are :math:`T \pm t \, se`,
+    not below 0. A squared error is steadier on the scale of its root, as its standard error grows
+    with it; there the upper end is
+
+    .. math:: \max(T, 0) + t \, se + \frac{(t \, se)^2}{4 \max(T, t \, se / 2)}.
 
     References
     ----------
@@ -51,7 +56,10 @@ def compute(
         )
     reach = student_isf((1.0 - level) / 2.0, groups - 1) * error
     law = f"Student's interval, jackknife over {groups} groups of rows"
-    return Bounds(max(estimate - reach, 0.0), max(estimate + reach, 0.0), estimate, law)
+    high = max(estimate, 0.0) + reach
+    if isinstance(measure, Unreliability) or not getattr(measure, "root", False):
+        high += reach * reach / (4.0 * max(estimate, reach / 2.0))
+    return Bounds(max(estimate - reach, 0.0), high, estimate, law)
 
 
-METHOD = Method("jackknife", "normal limit, jackknife error", applies, compute, resamples=False)
+METHOD = Method("jackknife", "Student's limit, jackknife error", applies, compute, resamples=False)

@@ -7,20 +7,33 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.intervals.base import Bounds, Method
-from caltest.intervals.resampling import check_rows, resample, widest_tail
+from caltest.intervals.resampling import (
+    calibrated_values,
+    check_rows,
+    resample,
+    widest_tail,
+)
 from caltest.intervals.row_functions import AnyMeasure
 from caltest.measures import Measure
+from caltest.measures.cox import Cox
+from caltest.measures.e90 import E90
+from caltest.measures.emax import Emax
 from caltest.measures.grade import GradeMeasure
 from caltest.measures.skce import SKCE
-from caltest.nulls.resampling import resampled_values
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
 
+FEW = 100
+EXTREME = (
+    f"with fewer than {FEW} observations resampled rows vary too little at the ends of the loess, "
+    "and the interval of a large error is too short; that of the mean error (test='ici') is not"
+)
+
 
 def applies(measure: Measure) -> bool:
     """Tell whether the measure is an error, 0 in the long run for calibrated predictions."""
-    if isinstance(measure, GradeMeasure):  # a number of defaults
+    if isinstance(measure, GradeMeasure | Cox):  # a number of defaults, a slope
         return False
     if isinstance(measure, SKCE) and measure.estimator in {"linear", "block"}:
         return False
@@ -42,27 +55,20 @@ def compute(
     takes the place of T. With T0 the error of labels redrawn from the predictions and
     :math:`a = (1 - level) / 2`, the ends are
 
-    .. math:: \max\big(0, T - \max(q_{1-a}(T^0), r)\big), \quad T + r, \quad
+    .. math:: \max\big(0, T - \max(q_{1-a}(T^0), r + \max(\mu - T, 0))\big), \quad T + r, \quad
         r = \max(\mu - q_a, q_{1-a} - \mu)(T^*).
 
-    Below, the first term is the bias where the error is small, the second the spread where it is
-    large. Above, an estimate that is too large on average needs the spread alone.
+    Below, the first term is bias and spread where the error is small, the second where it is large.
+    Above, an estimate that is too large on average needs the spread alone.
     """
     check_rows(predictions)
     bound = measure.bind(predictions, n_jobs)
     estimate = bound.estimate(bound.value(n_jobs))
     function = AnyMeasure(measure, predictions)
     values = resample(function, predictions.n, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
-    noise = resampled_values(
-        bound.redraw,
-        bound.values,
-        predictions.n,
-        n_resamples=n_resamples,
-        seed=seed,
-        n_jobs=n_jobs,
-        pooled=bound.pooled,
+    noise = calibrated_values(
+        measure, predictions, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs
     )
-    noise = np.array([bound.estimate(value) for value in noise.tolist()])
     if not (np.isfinite(values).all() and np.isfinite(noise).all()) or np.ptp(values) == 0:
         raise NotApplicable(
             f"the {measure.symbol} is infinite, or the same, for all resamples; report the p-value "
@@ -70,9 +76,11 @@ def compute(
         )
     a = (1.0 - level) / 2.0
     spread = widest_tail(values, a)
-    low = estimate - max(float(np.quantile(noise, 1.0 - a)), spread)
+    bias = max(float(values.mean()) - estimate, 0.0)
+    low = estimate - max(float(np.quantile(noise, 1.0 - a)), spread + bias)
     law = "bootstrap of a biased error"
-    return Bounds(max(low, 0.0), estimate + spread, estimate, law)
+    few = isinstance(measure, E90 | Emax) and predictions.n < FEW
+    return Bounds(max(low, 0.0), estimate + spread, estimate, law, (EXTREME,) if few else ())
 
 
 METHOD = Method("plug-in", "bootstrap of a biased error", applies, compute, resamples=True)

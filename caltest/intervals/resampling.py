@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.nulls.resampling import batch_seeds
+from caltest.measures import Measure
+from caltest.nulls.resampling import batch_seeds, resampled_values
 from caltest.numerics.parallel import map_threads
 from caltest.predictions import Predictions
 
@@ -40,6 +41,23 @@ def resample(
 
     batches = map_threads(batch_values, batch_seeds(seed, n_resamples), n_jobs)
     return np.array([values for batch in batches for values in batch])
+
+
+def calibrated_values(
+    measure: Measure, predictions: Predictions, *, n_resamples: int, seed: int, n_jobs: int | None
+) -> Floats:
+    """Return the errors (n_resamples,) for labels redrawn from the predictions."""
+    bound = measure.bind(predictions, n_jobs)
+    values = resampled_values(
+        bound.redraw,
+        bound.values,
+        predictions.n,
+        n_resamples=n_resamples,
+        seed=seed,
+        n_jobs=n_jobs,
+        pooled=bound.pooled,
+    )
+    return np.array([bound.estimate(value) for value in values.tolist()])
 
 
 def check_rows(predictions: Predictions) -> None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from caltest.measures import Measure
 from caltest.measures.brier_score import BrierScore
+from caltest.measures.calibration_in_the_large import CalibrationInTheLarge
 from caltest.measures.label_scores import TabledScore, row_weights
 from caltest.numerics.resampled_sums import total_of
 from caltest.predictions import Predictions
@@ -64,11 +65,20 @@ class RowMean(RowFunction):
 
 def row_function(measure: Measure, predictions: Predictions) -> RowFunction:
     """Return the measure as a function of rows, by their scores where it is a mean of these."""
-    weight = row_weights(predictions)
-    if isinstance(measure, BrierScore) and predictions.m == 2:
-        scores = weight * np.square(predictions.labels - predictions.probs[:, 1])
-        return RowMean(scores, weight)
     bound = measure.bind(predictions)
+    weight = row_weights(predictions)
+    if predictions.m == 2 and isinstance(measure, BrierScore | CalibrationInTheLarge):
+        gap = predictions.labels - predictions.probs[:, 1]
+        squared = isinstance(measure, BrierScore)
+        return RowMean(weight * (np.square(gap) if squared else gap), weight)
     if isinstance(bound, TabledScore):
         return RowMean(bound.row_scores(), weight)
     return AnyMeasure(measure, predictions)
+
+
+def row_mean(measure: Measure, predictions: Predictions) -> RowMean:
+    """Return a measure that is a mean of row scores as such."""
+    function = row_function(measure, predictions)
+    if not isinstance(function, RowMean):
+        raise TypeError(measure)
+    return function

@@ -126,7 +126,7 @@ class Measure(ABC):
 
     @property
     def nulls(self) -> tuple[str, ...]:
-        """The nulls that have a meaning for this measure."""
+        """The nulls that have a meaning for this measure; the first is the default."""
         return ("exact", "consistency")
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,10 +54,10 @@ class CalibrationBelt:
     (1, (0.8, 0.95))
     """
 
-    grid: Floats
+    grid: Floats = field(repr=False)
     levels: tuple[float, ...]
-    lower: Floats
-    upper: Floats
+    lower: Floats = field(repr=False)
+    upper: Floats = field(repr=False)
     above: tuple[Intervals, ...]
     below: tuple[Intervals, ...]
     degree: int

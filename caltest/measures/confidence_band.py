@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,9 +47,9 @@ class ConfidenceBand:
     (array([0.6915]), ((0.5, 0.6915028921812393),))
     """
 
-    x: Floats
-    lower: Floats
-    upper: Floats
+    x: Floats = field(repr=False)
+    lower: Floats = field(repr=False)
+    upper: Floats = field(repr=False)
     level: float
     above: Intervals
     below: Intervals

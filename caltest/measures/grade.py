@@ -27,18 +27,19 @@ CERTAIN = (
 )
 MIXED = (
     "the predictions of the grade differ, {low:.4g} to {high:.4g}; the law takes their mean for "
-    "each, under which the number of defaults varies more; the exact null does not"
+    "each, under which the number of defaults varies more"
 )
+AS_THEY_ARE = "; null='exact' takes them as they are"
 
 
 class BoundGrade(BinaryScore):
     """The number of defaults, class 1 under the lens; with sample weights their sum."""
 
-    def __init__(self, predictions: Predictions, title: str) -> None:
-        check_one_dimension(predictions, title)
+    def __init__(self, predictions: Predictions, measure: GradeMeasure) -> None:
+        check_one_dimension(predictions, measure.title)
         super().__init__(predictions, binary_event_sums)
         self.pd = float(self._event @ self._weight / self._total)
-        self.parameters = {"PD": self.pd}
+        self.parameters = {"PD": self.pd, "alternative": measure.alternative}
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return self._sums(labels, self._event, self._weight)
@@ -66,7 +67,7 @@ class GradeMeasure(Measure):
 
     @property
     def nulls(self) -> tuple[str, ...]:
-        return ("exact", "consistency", "closed-form")
+        return ("closed-form", "exact", "consistency")
 
     @property
     @abstractmethod
@@ -82,7 +83,7 @@ class GradeMeasure(Measure):
         return {"PD": pd}
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundGrade:
-        return BoundGrade(predictions, self.title)
+        return BoundGrade(predictions, self)
 
     def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
         """Judge the number of defaults in a grade whose PD is the mean prediction."""
@@ -119,7 +120,8 @@ def counted(
     low, high = float(event.min()), float(event.max())
     # The mean of equal predictions is that prediction, to the last bit.
     pd = low if low == high else float(event.mean())
-    notes = (MIXED.format(low=low, high=high),) if high > low else ()
+    mixed = MIXED.format(low=low, high=high) + AS_THEY_ARE * ("exact" in measure.nulls)
+    notes = (mixed,) if high > low else ()
     return int(np.count_nonzero(predictions.labels)), predictions.n, pd, notes
 
 

@@ -127,7 +127,7 @@ class LogOddsModel:
         if rank < need:
             raise NotApplicable(
                 f"the calibration belt needs at least {need} distinct predictions strictly between "
-                f"0 and 1, and there are {rank}; {remedy}"
+                f"0 and 1, and there {'is' if rank == 1 else 'are'} {rank}; {remedy}"
             )
         if not fit.attained[0]:
             raise NotApplicable(

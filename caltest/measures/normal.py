@@ -14,8 +14,8 @@ from caltest.predictions import Predictions
 
 FEW = 10.0
 SPARSE = (
-    "{count:.3g} expected {kind}: below ten the normal law can reject calibrated grades too often; "
-    "the tests 'binomial' and 'jeffreys' do not"
+    "less than ten {kind} are expected, {count:.3g}: the normal law can reject calibrated grades "
+    "too often; the test 'binomial' does not"
 )
 
 
@@ -39,7 +39,7 @@ class Normal(GradeMeasure):
 
     @property
     def nulls(self) -> tuple[str, ...]:
-        return ("exact", "consistency", "asymptotic")
+        return ("asymptotic", "exact", "consistency")
 
     @property
     def law(self) -> str:

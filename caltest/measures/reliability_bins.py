@@ -107,8 +107,9 @@ def reliability_bins(
     Returns
     -------
     ReliabilityBins
-        Sample weights count an observation w_i times; the limits are then those of an expansion of
-        the law of the weighted sum (Cornish and Fisher, to the fourth cumulant).
+        Sample weights count an observation w_i times; the limits are then those of the weighted sum
+        of the events: on a grid in bins of up to 512 rows, by the expansion of Cornish and Fisher
+        in larger ones.
 
     Raises
     ------
@@ -151,14 +152,14 @@ def _bins(predictions: Predictions, binning: str, bins: int, level: float) -> Re
     event, labels = predictions.probs[order, 1], predictions.labels[order]
     if weight is None:
         mass = np.diff(start).astype(np.float64)
-        lower, upper = (
-            limit / mass for limit in count_limits(event, start, (1.0 - level) / 2.0)
-        )
+        lower, upper = (limit / mass for limit in count_limits(event, start, (1.0 - level) / 2.0))
     else:
         mass = np.add.reduceat(weight, start[:-1])
         scaled = weight / weight.max()  # powers of large weights have no place in a double
-        sums = sum_limits(event, scaled, start, float(ndtri((1.0 + level) / 2.0)))
-        lower, upper = (limit / np.add.reduceat(scaled, start[:-1]) for limit in sums)
+        error = (1.0 - level) / 2.0
+        sums = sum_limits(event, scaled, start, error, float(-ndtri(error)))
+        most = np.add.reduceat(scaled, start[:-1])
+        lower, upper = (np.minimum(limit / most, 1.0) for limit in sums)
     ones = np.broadcast_to(1.0, event.size) if weight is None else weight
     return ReliabilityBins(
         left=np.minimum.reduceat(event, start[:-1]),

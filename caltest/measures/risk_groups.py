@@ -59,7 +59,8 @@ class GroupedMeasure(Measure):
         bound = self.bind(predictions, n_jobs)
         df = bound.freedom - (self.lost * (predictions.m - 1) if self.internal else 0)
         if df < 1:
-            groups = f"{bound.count} groups{' with certain classes' if bound.degenerate else ''}"
+            groups = f"{bound.count} group{'s' if bound.count > 1 else ''}"
+            groups += " with certain classes" if bound.degenerate else ""
             raise NotApplicable(
                 f"the chi^2 limit has no degrees of freedom with {groups}; use more groups, or "
                 "internal=False and null='exact'"
@@ -68,7 +69,7 @@ class GroupedMeasure(Measure):
         parameters = {**bound.parameters, "df": df, "sample": sample}
         notes = (*bound.notes, *self._which(bound, df), *bound.sparse())
         value = bound.value(n_jobs)
-        law = f"chi^2 limit with {df} degrees of freedom"
+        law = f"chi^2 limit with {df} degree{'s' if df > 1 else ''} of freedom"
         pvalue = float(chdtrc(df, value))
         return Limit(self.symbol, value, pvalue, value, law, parameters, notes, bound.degenerate)
 
@@ -151,9 +152,9 @@ class EventGroups(GroupedCounts):
         self.event, self._observed, _ = sorted_rows(predictions, f"the {title}")
         self.start = group_starts(self.event, wanted)
         size = np.diff(self.start)
-        self._events, variance = event_expectations(self.event, self.start)
-        self.expected = np.column_stack((size - self._events, self._events))
-        self._variance = self._events * (1.0 - self._events / size) if pooled else variance
+        self.expected, variance = event_expectations(self.event, self.start)
+        others, self._events = self.expected.T
+        self._variance = others * self._events / size if pooled else variance
         possible = self._variance > 0
         self.mean = float((variance[possible] / self._variance[possible]).sum())
         self.describe()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.kernels import FittedKernel, Kernel, as_matrix_kernel
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Labels, Measure
+from caltest.measures.base import Labels, Measure
 from caltest.measures.locations import AtLocations, Choice, find_locations
 from caltest.numerics.locations import add_location_sums
 from caltest.predictions import Predictions
@@ -21,6 +21,14 @@ Floats = NDArray[np.float64]
 
 class MeanEmbedding(AtLocations):
     """The mean over test locations of the squared mean deviation."""
+
+    def deviations(self) -> Floats:
+        """Return what each row deviates by at the test locations, (n, J)."""
+        out = np.empty((self.predictions.n, self.size))
+        for rows, kappa, expected in self.parts():
+            gains = self.gain[:, self.predictions.labels[rows]]
+            out[rows] = (kappa * gains).sum(axis=0) - expected
+        return out
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         weight = self.predictions.sample_weight
@@ -52,7 +60,7 @@ class UCME(Measure):
     def symbol(self) -> str:
         return "UCME^2"
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> MeanEmbedding:
         kernel = FittedKernel(as_matrix_kernel(self.kernel), predictions.probs, n_jobs)
         return MeanEmbedding(predictions, kernel, find_locations(self.locations, predictions))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caltest.measures import Measure
-from caltest.nulls.base import Judgement, Null, check_applicable, check_unweighted, positive
+from caltest.nulls.base import Judgement, Null, check_applicable, check_unweighted, judged
 from caltest.predictions import Predictions
 
 
@@ -23,16 +23,7 @@ def judge(
     check_applicable(measure, "asymptotic")
     limit = measure.limit(predictions, n_jobs)
     check_unweighted(predictions, "asymptotic")
-    return Judgement(
-        statistic_name=limit.name,
-        statistic=limit.statistic,
-        pvalue=positive(limit.pvalue),
-        estimate=limit.estimate,
-        law=limit.law,
-        parameters=limit.parameters,
-        notes=limit.notes,
-        degenerate=limit.degenerate,
-    )
+    return judged(limit)
 
 
 NULL = Null("asymptotic", "limit law for large n", judge, resamples=False)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.measures import Measure
+from caltest.measures.base import Limit
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
@@ -75,9 +76,10 @@ class Null:
 def check_applicable(measure: Measure, key: str) -> None:
     """Raise NotApplicable, with the alternatives, where the null has no meaning for the measure."""
     if key not in measure.nulls:
+        some = "one of " if len(measure.nulls) > 1 else ""
         raise NotApplicable(
             f"null {key!r} has no meaning for {measure.description}; "
-            f"use one of {', '.join(map(repr, measure.nulls))}"
+            f"use {some}{', '.join(map(repr, measure.nulls))}"
         )
 
 
@@ -85,6 +87,20 @@ def check_unweighted(predictions: Predictions, key: str) -> None:
     """Raise NotApplicable where sample weights would break the null's assumptions."""
     if predictions.sample_weight is not None:
         raise NotApplicable(f"null {key!r} takes no sample weights; use null='exact'")
+
+
+def judged(limit: Limit) -> Judgement:
+    """Return the judgement of a statistic that knows its law."""
+    return Judgement(
+        statistic_name=limit.name,
+        statistic=limit.statistic,
+        pvalue=positive(limit.pvalue),
+        estimate=limit.estimate,
+        law=limit.law,
+        parameters=limit.parameters,
+        notes=limit.notes,
+        degenerate=limit.degenerate,
+    )
 
 
 def positive(pvalue: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caltest.measures import Measure
-from caltest.nulls.base import Judgement, Null, check_applicable, check_unweighted, positive
+from caltest.nulls.base import Judgement, Null, check_applicable, check_unweighted, judged
 from caltest.predictions import Predictions
 
 
@@ -23,16 +23,7 @@ def judge(
     check_applicable(measure, "closed-form")
     law = measure.closed_form(predictions, n_jobs)
     check_unweighted(predictions, "closed-form")
-    return Judgement(
-        statistic_name=law.name,
-        statistic=law.statistic,
-        pvalue=positive(law.pvalue),
-        estimate=law.estimate,
-        law=law.law,
-        parameters=law.parameters,
-        notes=law.notes,
-        degenerate=law.degenerate,
-    )
+    return judged(law)
 
 
 NULL = Null("closed-form", "law with a formula at every n", judge, resamples=False)

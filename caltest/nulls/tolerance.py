@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from caltest.errors import NotApplicable
@@ -9,7 +10,7 @@ from caltest.measures import Measure
 from caltest.measures.ks_error import KSError
 from caltest.measures.near_maximum import NearMaximum
 from caltest.measures.tolerance import Tolerance, unseen_chance
-from caltest.nulls.base import Judgement, Null, positive
+from caltest.nulls.base import Judgement, Null, judged
 from caltest.nulls.resampling import resampled_values, resampling_pvalue, tail_beyond_resolution
 from caltest.numerics.partial_sum_bootstrap import draw_poisson
 from caltest.predictions import Predictions
@@ -39,16 +40,7 @@ def judge(
             measure, predictions, tolerance, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs
         )
     limit = measure.tolerance_limit(predictions, tolerance, n_jobs)
-    return Judgement(
-        statistic_name=limit.name,
-        statistic=limit.statistic,
-        pvalue=positive(limit.pvalue),
-        estimate=limit.estimate,
-        law=limit.law,
-        parameters=limit.parameters,
-        notes=limit.notes,
-        degenerate=limit.degenerate,
-    )
+    return judged(limit)
 
 
 def _bootstrapped(
@@ -95,6 +87,19 @@ def _bootstrapped(
         distribution=resampled,
         tail_pvalue=tail_beyond_resolution(observed, distribution, pvalue),
     )
+
+
+def at_least_exact(law: Judgement, exact: float) -> Judgement:
+    """Return a judgement whose p-value is no less than the exact one of calibration.
+
+    A model with too large an error is not calibrated, so no p-value for the former can be below
+    that for the latter. The limit laws do not know it: they take labels that agree by chance, such
+    as a few that are all 0, for labels that cannot vary.
+    """
+    if exact <= law.pvalue:
+        return law
+    note = f"p = {law.pvalue:.2g} of the limit law is raised to the exact p of calibration"
+    return replace(law, pvalue=exact, tail_pvalue=None, notes=(*law.notes, note))
 
 
 def tolerance_null(tolerance: Tolerance) -> Null:

@@ -17,6 +17,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 EXPONENT = 40.0  # what is left out is below e^-40, 4e-18
+FEW_ROWS, GRID = 512, 4096  # of a bin with weights, and the points of the grid of their sum
 SLACK = 1e-12  # a level that is reached up to rounding counts as reached
 
 
@@ -35,24 +36,29 @@ def count_limits(event: Floats, start: Ints, error: float) -> tuple[Ints, Ints]:
 
     Returns
     -------
-    lower, upper : (bins,) array
-        The smallest counts k with P(N <= k) >= error, and >= 1 - error.
+    lower : (bins,) array
+        The smallest counts k with P(N <= k) >= error.
+    upper : (bins,) array
+        The smallest counts k with P(N > k) <= error.
     """
-    low, high = error * (1.0 - SLACK), (1.0 - error) * (1.0 - SLACK)
     bins = start.size - 1
     lower, upper = np.empty(bins, np.int64), np.empty(bins, np.int64)
     for b in range(bins):
         first, pmf = count_law(event[start[b] : start[b + 1]])
-        lower[b] = upper[b] = first + pmf.size - 1
-        below = 0.0
-        for j in range(pmf.size):
-            if below < low <= below + pmf[j]:
-                lower[b] = first + j
-            below += pmf[j]
-            if below >= high:
-                upper[b] = first + j
-                break
+        lower[b] = first + _exceeding(pmf, error * (1.0 - SLACK))
+        upper[b] = first + pmf.size - 1 - _exceeding(pmf[::-1], error * (1.0 + SLACK))
     return lower, upper
+
+
+@numba.njit(nogil=True, cache=True)
+def _exceeding(pmf: Floats, error: float) -> int:
+    """Return the first index up to which the sum exceeds the error."""
+    total = 0.0
+    for j in range(pmf.size):
+        total += pmf[j]
+        if total > error:
+            return j
+    return pmf.size - 1
 
 
 @numba.njit(nogil=True, cache=True)
@@ -124,31 +130,74 @@ def _characteristic(event: Floats, first: int, size: int, variance: float) -> tu
 
 @numba.njit(nogil=True, cache=True)
 def sum_limits(
-    event: Floats, weight: Floats, start: Ints, quantile: float
+    event: Floats, weight: Floats, start: Ints, error: float, quantile: float
 ) -> tuple[Floats, Floats]:
-    """Return approximate limits of the weighted sum of the events in each bin, (bins,).
+    """Return the limits of `count_limits` for the weighted sum of the events, (bins,).
 
-    `quantile` is that of the standard normal law, positive. The expansion of Cornish and Fisher to
-    the fourth cumulant, held between 0 and the sum of the weights.
+    In bins of up to 512 rows the law is convolved on a grid, exactly where all weights are
+    multiples of the smallest; larger ones take the expansion of Cornish and Fisher to the fourth
+    cumulant.
+    `quantile` is the 1 - `error` quantile of the standard normal law.
     """
     bins = start.size - 1
     lower, upper = np.empty(bins), np.empty(bins)
     for b in range(bins):
-        mass = mean = variance = third = fourth = 0.0
-        for i in range(start[b], start[b + 1]):
-            p, w = event[i], weight[i]
-            v = p * (1.0 - p)
-            mass += w
-            mean += w * p
-            variance += w**2 * v
-            third += w**3 * v * (1.0 - 2.0 * p)
-            fourth += w**4 * v * (1.0 - 6.0 * v)
-        deviation = math.sqrt(variance)
-        skew = third / variance / deviation if variance > 0.0 else 0.0
-        excess = fourth / variance**2 if variance > 0.0 else 0.0
-        lower[b] = max(mean + deviation * _expansion(-quantile, skew, excess), 0.0)
-        upper[b] = min(mean + deviation * _expansion(quantile, skew, excess), mass)
+        p, w = event[start[b] : start[b + 1]], weight[start[b] : start[b + 1]]
+        if p.size <= FEW_ROWS:
+            pmf, step = _sum_law(p, w)
+            lower[b] = step * _exceeding(pmf, error * (1.0 - SLACK))
+            upper[b] = step * (pmf.size - 1 - _exceeding(pmf[::-1], error * (1.0 + SLACK)))
+        else:
+            lower[b], upper[b] = _expansion_limits(p, w, quantile)
+        upper[b] = min(upper[b], w.sum())
     return lower, upper
+
+
+@numba.njit(nogil=True, cache=True)
+def _sum_law(event: Floats, weight: Floats) -> tuple[Floats, float]:
+    """Return the law of the weighted sum on the multiples of a step, and the step.
+
+    A weight between two multiples is split between them so that its mean stays.
+    """
+    total, step = weight.sum(), weight.min()
+    if total > GRID * step or np.any(np.abs(weight / step - np.rint(weight / step)) > 1e-9):
+        step = total / GRID
+    size = math.ceil(total / step) + event.size + 1
+    pmf = np.zeros(size)
+    pmf[0] = 1.0
+    top = 0
+    for i in range(event.size):
+        steps = weight[i] / step
+        k = math.floor(steps + 1e-9)
+        part = max(steps - k, 0.0) if steps - k > 1e-9 else 0.0
+        p = event[i]
+        top = min(top + k + (part > 0.0), size - 1)
+        for j in range(top, -1, -1):
+            moved = pmf[j - k] * (1.0 - part) if j >= k else 0.0
+            if j >= k + 1:
+                moved += pmf[j - k - 1] * part
+            pmf[j] = (1.0 - p) * pmf[j] + p * moved
+    return pmf, step
+
+
+@numba.njit(nogil=True, cache=True)
+def _expansion_limits(event: Floats, weight: Floats, quantile: float) -> tuple[float, float]:
+    mean = variance = third = fourth = 0.0
+    for i in range(event.size):
+        p, w = event[i], weight[i]
+        v = p * (1.0 - p)
+        mean += w * p
+        variance += w**2 * v
+        third += w**3 * v * (1.0 - 2.0 * p)
+        fourth += w**4 * v * (1.0 - 6.0 * v)
+    if variance == 0.0:
+        return mean, mean
+    deviation = math.sqrt(variance)
+    skew, excess = third / variance / deviation, fourth / variance**2
+    low = mean + deviation * _expansion(-quantile, skew, excess)
+    high = mean + deviation * _expansion(quantile, skew, excess)
+    # With very few expected events the expansion may cross itself.
+    return min(max(low, 0.0), mean), max(high, mean)
 
 
 @numba.njit(nogil=True, cache=True)

@@ -191,8 +191,10 @@ def fit_recalibration(
 
     Returns
     -------
-    alpha, beta, gain : float
-        Estimates, and the gain of log likelihood over (0, 0). The labels must not be separated.
+    alpha, beta : float
+        Estimates. The labels must not be separated.
+    gain : float
+        That of the log likelihood over (0, 0).
     """
     largest = 0.0
     for k in range(z.size):

@@ -30,14 +30,18 @@ def group_starts(ordered: Floats, groups: int) -> Ints:
 
 @numba.njit(nogil=True, cache=True, fastmath=REDUCE)
 def event_expectations(event: Floats, start: Ints) -> tuple[Floats, Floats]:
-    """Return the expected events of each group of rows, and their variance, sum p (1 - p)."""
-    expected, variance = np.zeros(start.size - 1), np.zeros(start.size - 1)
+    """Return the expected others and events (groups, 2), and the variance, sum p (1 - p).
+
+    Others are summed for themselves: n less the events would lose those with p next to 1.
+    """
+    expected, variance = np.zeros((start.size - 1, 2)), np.zeros(start.size - 1)
     for g in range(start.size - 1):
-        total = spread = 0.0
+        others = events = spread = 0.0
         for i in range(start[g], start[g + 1]):
-            total += event[i]
+            others += 1.0 - event[i]
+            events += event[i]
             spread += event[i] * (1.0 - event[i])
-        expected[g], variance[g] = total, spread
+        expected[g, 0], expected[g, 1], variance[g] = others, events, spread
     return expected, variance
 
 

@@ -48,10 +48,10 @@ def text(sheet: Sheet) -> str:
 
 def markdown(sheet: Sheet) -> str:
     """The sheet as Markdown: the title in bold, a list or a table of names and values."""
-    pairs = _markdown_table(("", ""), _pairs(sheet), n_text=2)
-    grid = _markdown_table(sheet.header, sheet.rows, n_text=sheet.n_text) if sheet.rows else ""
-    legend = _escape_markdown(sheet.legend)
-    title = f"**{_escape_markdown(sheet.title)}**"
+    pairs = markdown_table(("", ""), _pairs(sheet), n_text=2)
+    grid = markdown_table(sheet.header, sheet.rows, n_text=sheet.n_text) if sheet.rows else ""
+    legend = escape_markdown(sheet.legend)
+    title = f"**{escape_markdown(sheet.title)}**"
     return "\n\n".join(filter(None, [title, pairs, grid, legend])) + "\n"
 
 
@@ -186,9 +186,10 @@ def _padded(cell: str, width: int, *, left: bool) -> str:
     return cell + space if left else space + cell
 
 
-def _markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, n_text: int) -> str:
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, n_text: int) -> str:
+    """A table of escaped cells, the first `n_text` columns to the left, the others to the right."""
     rule = [":--" if i < n_text else "--:" for i in range(len(header))]
-    lines = [map(_escape_markdown, header), rule, *(map(_escape_markdown, row) for row in rows)]
+    lines = [map(escape_markdown, header), rule, *(map(escape_markdown, row) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -217,5 +218,6 @@ def _escape_latex(value: str) -> str:
     return printable(value).translate(_LATEX)
 
 
-def _escape_markdown(value: str) -> str:
+def escape_markdown(value: str) -> str:
+    """The text as Markdown shows it, in one line, without markup and HTML of its own."""
     return printable(value).translate(_MARKDOWN).replace("](", "]\\(")

@@ -12,6 +12,7 @@ from caltest import render
 from caltest.results.printable import Parameters, Result, Summary, given, plain, read_only
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     from caltest.render import Sheet
@@ -144,7 +145,7 @@ class HTest(Result):
         rng: object = None,
         n_jobs: int | None = None,
     ) -> Interval:
-        """Return a confidence interval for the calibration error or score.
+        """Return a confidence interval for the calibration error, score, slope or default rate.
 
         Parameters
         ----------
@@ -152,7 +153,8 @@ class HTest(Result):
             The confidence level.
         method : str, optional
             A key of `caltest.intervals.REGISTRY`: "u-statistic", "block", "convex", "jackknife",
-            "plug-in" or "bca"; by default the first that applies to the measure.
+            "sandwich", "event-count", "grade-rate", "studentized", "plug-in" or "bca"; by default
+            the first that applies to the measure.
         n_resamples : int, default 1999
             Of the bootstrap, at least 99.
         rng : None, int, Generator or SeedSequence
@@ -169,8 +171,9 @@ class HTest(Result):
         Raises
         ------
         NotApplicable
-            If the result has no predictions any more, as one that was read from JSON; or the
-            method has no meaning for the measure, or the data do not vary.
+            If the result has no predictions any more, as one that was read from JSON; the test has
+            a statistic that grows with n, as Hosmer-Lemeshow's does, and nothing that an interval
+            could hold; the method has no meaning for the measure, or the data do not vary.
 
         Examples
         --------
@@ -218,6 +221,47 @@ class HTest(Result):
         from caltest.results.witness import witness_of
 
         return witness_of(self, n_jobs)
+
+    def plot(self, kind: str | None = None, *, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw what the test judged.
+
+        Parameters
+        ----------
+        kind : {"reliability", "corp", "confidence-band", "null", "witness", "belt"}, optional
+            "reliability", "corp" and "confidence-band" are `caltest.plots.reliability_diagram`
+            with bins, with the isotonic fit, and with that and the confidence band; "null" is
+            `null_distribution`, "witness" `witness`, and "belt" `calibration_belt`. By default the
+            one that belongs to the test: the reliability diagram under a lens that leaves two
+            classes and for binned errors, the witness of a kernel test of more classes, elsewhere
+            the null distribution.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default a new figure, `.figure` of what is returned.
+        **options
+            For that function, such as `bins=`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such kind.
+        NotApplicable
+            If the result does not hold what is to be drawn.
+
+        Examples
+        --------
+        >>> import caltest as ct
+        >>> data = ct.datasets.generative_model("M2", n=500, m=2, rng=1)
+        >>> result = ct.test_calibration(data, test="ece", n_resamples=99, rng=1)
+        >>> result.plot().get_ylabel(), result.plot("null").get_xlabel()
+        ('observed frequency of 1', 'ECE under the null hypothesis')
+        """
+        from caltest.plots.htests import plot_test
+
+        return plot_test(self, kind, {"ax": ax, **options})
 
     def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
         """Return plain Python values that JSON can hold.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
@@ -17,6 +17,7 @@ from caltest.validation import check_choice, check_light_bounds
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     from caltest.render import Sheet
@@ -119,6 +120,40 @@ class HTestTable(Result):
     def summary(self) -> Summary:
         """Return the longer print: sizes, statistics and parameters as columns."""
         return Summary(render.sheet_of_table(self, long=True))
+
+    def plot(self, kind: str | None = None, *, ax: Axes | None = None) -> Axes:
+        """Draw the table; see `caltest.plots`.
+
+        Parameters
+        ----------
+        kind : {"pvalues", "master-scale"}, optional
+            The p-values of all rows; or default rates against PDs, the default for the tables of
+            `test_master_scale`.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default on a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+
+        Examples
+        --------
+        >>> import caltest as ct
+        >>> table = ct.test_master_scale([0.001, 0.01, 0.05], [1, 30, 55], [1000, 2000, 1000])
+        >>> table.plot().get_xlabel()
+        'grade'
+        """
+        from caltest import plots
+        from caltest.plots.master_scale import is_master_scale
+
+        if kind is None:
+            kind = "master-scale" if is_master_scale(self) else "pvalues"
+        drawn: dict[str, Callable[..., Axes]] = {
+            "pvalues": plots.pvalues,
+            "master-scale": plots.master_scale,
+        }
+        return drawn[check_choice(kind, drawn, "kind")](self, ax=ax)
 
     def records(self) -> list[dict[str, Any]]:
         """Return one dictionary of plain values per test, its adjusted p-value included."""

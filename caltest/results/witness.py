@@ -18,6 +18,7 @@ from caltest.validation import check_choice, check_integer, check_jobs, check_pr
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     from caltest.measures.kernel_witness import Embedding
@@ -104,6 +105,32 @@ class Witness(Printable):
         regions = self.regions()
         # Printing computes nothing.
         self._print = render.sheet_of_witness(self, regions[:SHOWN], len(regions))
+
+    def plot(self, *, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw the function, or a map of the regions; see `caltest.plots.witness`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default a new figure.
+        **options
+            For that function: `bins=` and `rows=`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+
+        Examples
+        --------
+        >>> import caltest as ct
+        >>> result = ct.test_calibration(ct.datasets.generative_model("M2", rng=1), rng=1)
+        >>> result.witness().plot().get_xlabel()
+        'predicted probability of the class (grey: none)'
+        """
+        from caltest.plots import witness
+
+        return witness(self, ax=ax, **options)
 
     def __call__(self, points: object) -> Floats:
         """Evaluate the function.

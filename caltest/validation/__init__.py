@@ -33,6 +33,7 @@ from caltest.validation.calibrators import (
 )
 from caltest.validation.comparison import (
     check_average_ranks,
+    check_columns_of_pvalues,
     check_control,
     check_known,
     check_names,
@@ -40,6 +41,7 @@ from caltest.validation.comparison import (
     check_range,
     check_score_table,
     check_simulated_pvalues,
+    needs_calibrated,
     no_grades,
 )
 from caltest.validation.credit import (
@@ -48,6 +50,7 @@ from caltest.validation.credit import (
     check_default_rates,
     check_grades,
     check_light_bounds,
+    check_no_column_names,
     check_not_more_defaults,
 )
 from caltest.validation.fits import check_design, check_fraction, check_rows_of_design
@@ -68,7 +71,7 @@ from caltest.validation.lenses import (
     check_rank,
 )
 from caltest.validation.locations import check_locations, check_points, check_prediction_points
-from caltest.validation.maps import check_classes_of_map, check_same_labels
+from caltest.validation.maps import check_classes_of_map, check_same_labels, check_width
 from caltest.validation.options import (
     check_choice,
     check_generator,
@@ -114,6 +117,7 @@ __all__ = [
     "check_column_per_class",
     "check_columns",
     "check_columns_of_fit",
+    "check_columns_of_pvalues",
     "check_control",
     "check_correlation",
     "check_count",
@@ -148,6 +152,7 @@ __all__ = [
     "check_locations",
     "check_logits",
     "check_names",
+    "check_no_column_names",
     "check_not_classified",
     "check_not_continuous",
     "check_not_empty",
@@ -172,8 +177,8 @@ __all__ = [
     "check_response",
     "check_rows",
     "check_rows_of_design",
-    "check_score_table",
     "check_same_labels",
+    "check_score_table",
     "check_scores",
     "check_seed",
     "check_separator",
@@ -185,7 +190,9 @@ __all__ = [
     "check_unused",
     "check_weights",
     "check_whole_matrix",
+    "check_width",
     "listing",
+    "needs_calibrated",
     "no_grades",
     "read_only",
 ]

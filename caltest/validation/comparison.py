@@ -81,6 +81,13 @@ def check_not_mixed(values: Mapping[object, object], name: str) -> bool:
     return all(nested)
 
 
+def check_columns_of_pvalues(names: Sequence[str], name: str = "pvalues") -> None:
+    """Check that a data frame has the p-values and the tests."""
+    if not {"pvalue", "test"} <= set(names):
+        rule = f"{name} as a data frame must have the columns 'pvalue' and 'test'"
+        raise invalid(rule, listing(names), "rename its columns")
+
+
 def check_known(values: Iterable[object], known: Sequence[str], name: str) -> set[str]:
     """Check that each value is one of the names that are there."""
     given = [values] if isinstance(values, str) else list(values)
@@ -99,6 +106,15 @@ def check_range(limits: object, name: str) -> tuple[float, float]:
             return low, high
     rule = f"{name} must be two numbers with 0 <= low < high <= 1"
     raise invalid(rule, shown(limits), "pass (0, 0.2)")
+
+
+def needs_calibrated(name: str = "errors") -> InvalidInput:
+    """Word the error for test errors of models of which nobody said whether they are calibrated."""
+    return invalid(
+        f"{name} needs calibrated=, since a rejection is an error for calibrated models only",
+        "no calibrated",
+        "name the calibrated models, or pass [] for none",
+    )
 
 
 def no_grades(name: str = "table") -> InvalidInput:

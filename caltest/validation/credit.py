@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -45,6 +45,14 @@ def check_default_rates(pd: object, name: str = "pd") -> Floats:
         got = f"{values[row]:.8g} at grade {row}"
         raise invalid(f"{name} must lie in [0, 1]", got, remedy)
     return read_only(values)
+
+
+def check_no_column_names(columns: Mapping[str, object]) -> None:
+    """Check that values are given where there is no data frame that column names could be of."""
+    for name, values in columns.items():
+        if isinstance(values, str):
+            rule = f"{name} must be values where there is no data frame"
+            raise invalid(rule, shown(values), "pass data=, the data frame with that column")
 
 
 def check_counts(counts: object, size: int, name: str, *, minimum: int) -> Codes:

@@ -24,12 +24,14 @@ def check_bandwidth(bandwidth: object) -> str | float:
     return check_positive(bandwidth, "bandwidth")
 
 
-def check_instance(value: object, kind: type[Instance], name: str) -> Instance:
+def check_instance(
+    value: object, kind: type[Instance], name: str, remedy: str = "see caltest.kernels"
+) -> Instance:
     """Check that `value` is a `kind`, not the class itself or something else."""
     if isinstance(value, kind):
         return value
     got = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
-    remedy = "add parentheses" if isinstance(value, type) else "see caltest.kernels"
+    remedy = "add parentheses" if isinstance(value, type) else remedy
     raise invalid(f"{name} must be a {kind.__name__}", got, remedy)
 
 

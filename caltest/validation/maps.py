@@ -11,14 +11,23 @@ from caltest.errors import NotApplicable, invalid
 if TYPE_CHECKING:
     from caltest.validation.arrays import AnyArray
 
+
 def check_same_labels(before: AnyArray, after: AnyArray, name: str = "after") -> None:
-    """Check that two predictions are of the same rows."""
-    if len(before) != len(after) or (before != after).any():
-        rule = f"{name} must hold predictions of the same rows, with the same labels"
-        differ = f"{len(before)} and {len(after)} rows"
-        if len(before) == len(after):
-            differ = f"another label at row {int(np.argmax(before != after))}"
-        raise invalid(rule, differ, "predict the rows of the first again")
+    """Check that two predictions are of the same rows, by the names of their labels."""
+    rule = f"{name} must hold predictions of the same rows, with the same labels"
+    remedy = "predict the rows of the first again"
+    if len(before) != len(after):
+        raise invalid(rule, f"{len(before)} and {len(after)} rows", remedy)
+    differs = np.array([a != b for a, b in zip(before.tolist(), after.tolist(), strict=True)])
+    if differs.any():
+        raise invalid(rule, f"another label at row {int(np.argmax(differs))}", remedy)
+
+
+def check_width(values: AnyArray, m: int, name: str) -> None:
+    """Check that predictions have as many classes as the map they are drawn with."""
+    if values.ndim != 2 or values.shape[1] != m:
+        rule = f"{name} must have {m} columns, as the map has classes"
+        raise invalid(rule, f"shape {values.shape}", "pass what the map was fitted to")
 
 
 def check_classes_of_map(m: int, wanted: int, what: str, remedy: str) -> None:

@@ -50,7 +50,9 @@ def check_level(level: object, name: str = "level") -> float:
     """Check a significance or confidence level, a number strictly between 0 and 1."""
     if 0 < _real(level) < 1:
         return _real(level)
-    raise invalid(f"{name} must lie strictly between 0 and 1", shown(level), "pass 0.05 for 5 %")
+    percent = _real(level) if 1 < _real(level) < 100 else 5.0
+    remedy = f"pass {percent / 100:g} for {percent:g} %"
+    raise invalid(f"{name} must lie strictly between 0 and 1", shown(level), remedy)
 
 
 def check_positive(value: object, name: str) -> float:

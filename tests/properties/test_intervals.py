@@ -12,7 +12,18 @@ from caltest import NotApplicable, Predictions
 from caltest.intervals import choose
 from caltest.measures import REGISTRY
 
-KEYS = ("skce", "kce", "ece", "classwise_ece", "ks_error", "debiased_ece", "brier_score")
+KEYS = (
+    "skce",
+    "kce",
+    "ece",
+    "classwise_ece",
+    "ks_error",
+    "ucme",
+    "debiased_ece",
+    "brier_score",
+    "binomial",
+)
+SIGNED = ("calibration_slope", "calibration_intercept", "calibration_in_the_large")
 
 
 @st.composite
@@ -37,6 +48,21 @@ def test_interval_is_finite_and_ordered_or_not_applicable(key, data):
     except NotApplicable:
         return
     assert 0.0 <= bounds.low <= bounds.high < np.inf
+    assert np.isfinite(bounds.estimate)
+
+
+@pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
+@pytest.mark.parametrize("key", SIGNED)
+@given(data=predictions())
+def test_interval_of_a_signed_measure_is_finite_or_not_applicable(key, data):
+    """With 0 and 1 among the predictions, separated labels and rows of one kind."""
+    measure = REGISTRY[key]()
+    options = {"level": 0.9, "n_resamples": 20, "seed": 1, "n_jobs": None}
+    try:
+        bounds = choose(measure).compute(measure, data, **options)
+    except NotApplicable:
+        return
+    assert -np.inf < bounds.low <= bounds.high < np.inf
     assert np.isfinite(bounds.estimate)
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 import caltest as ct
 from caltest import Predictions
 from caltest.kernels import Exponential
 
 LEVEL = 0.95
-M2_BANDWIDTH, M2_SKCE = 0.8274012122141459, 0.0893735  # shared/reference/skce.json
+M2_BANDWIDTH, M2_SKCE = 0.8274012122141459, 0.0893735  # shared/reference/skce.json, m = 10
+BINARY_BANDWIDTH, BINARY_SKCE = 0.4889275982237544, 0.1016853  # m = 2
 
 
 def overconfident(n, seed):
@@ -50,7 +51,50 @@ def test_interval_of_the_skce_holds_that_of_m2(sets):
 
 
 @pytest.mark.parametrize("sets", [60, pytest.param(400, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("key", ["ece", "ks", "debiased-ece", "brier"])
+@pytest.mark.parametrize("n", [50, 250])
+@pytest.mark.parametrize("key", ["skce", "kce", "skce-linear"])
+def test_interval_of_rare_errors_counts_those_that_are_not_among_the_data(key, n, sets):
+    """Of fifty rows two or three show the error; without added rows coverage is 72 to 85 %."""
+    held = coverage(
+        lambda seed: ct.datasets.generative_model("M2", n=n, m=2, pi=0.1, rng=seed),
+        np.sqrt(BINARY_SKCE) / 5.0 if key == "kce" else BINARY_SKCE / 25.0,
+        sets,
+        test=key,
+        kernel=Exponential(BINARY_BANDWIDTH),
+    )
+    assert held >= binom.ppf(0.001, sets, LEVEL)
+
+
+@pytest.mark.parametrize("sets", [60, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("key", ["binomial", "jeffreys", "vasicek"])
+def test_interval_of_a_grade_holds_its_rate(key, sets):
+    """Two hundred obligors; with a common factor for the one-factor model."""
+
+    def draw(seed):
+        rng = np.random.default_rng(seed)
+        rate = 0.05
+        if key == "vasicek":
+            rate = norm.cdf((norm.ppf(0.05) + np.sqrt(0.1) * rng.standard_normal()) / np.sqrt(0.9))
+        return Predictions(np.full(200, 0.02), rng.random(200) < rate, classes=[False, True])
+
+    options = {"correlation": 0.1} if key == "vasicek" else {}
+    assert coverage(draw, 0.05, sets, test=key, **options) >= binom.ppf(0.001, sets, LEVEL)
+
+
+@pytest.mark.parametrize("sets", [60, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "ece",
+        "ks",
+        "debiased-ece",
+        "corp",
+        "brier",
+        "log-loss",
+        "calibration-slope",
+        "calibration-in-the-large",
+    ],
+)
 def test_interval_holds_the_value_of_a_large_sample(key, sets):
     """Mild overconfidence, n = 250: the error is small and the ECE biased."""
     held = coverage(lambda seed: overconfident(250, seed), true_value(test=key), sets, test=key)

@@ -60,6 +60,19 @@ def test_tolerance_holds_its_level_on_the_boundary(key, equivalence):
     assert count <= binom.ppf(0.9995, 200, LEVEL)
 
 
+@pytest.mark.parametrize("n", [7, 20])
+def test_tolerance_of_few_rows_holds_its_level(n):
+    """Events are rarer than predicted by the tolerance, so that all labels are often 0."""
+    found = 0
+    for seed in range(200):
+        rng = np.random.default_rng([seed, n])
+        event = rng.uniform(LOW, HIGH, n)
+        data = Predictions(event, (rng.random(n) < event - LOW / 2).astype(int))
+        settings = {"tolerance": LOW / 2, "n_resamples": 99, "rng": seed}
+        found += calibration_test(data, test="ks", **settings).pvalue <= LEVEL
+    assert found <= binom.ppf(0.9995, 200, LEVEL)
+
+
 @pytest.mark.parametrize("key", ["skce", "debiased-ece", "ks"])
 def test_tolerance_has_power_away_from_the_boundary(key):
     """Against a quarter of the error as the tolerance, and for a calibrated model."""

@@ -10,10 +10,10 @@ from sklearn.base import clone
 from caltest import InvalidInput
 from caltest.calibrators import GPCalibrator, OneVsRest
 from caltest.calibrators.gp_fit import unfinished
-from caltest.calibrators.gp_plot import places_of_plot
 from caltest.errors import DegenerateDataWarning
 from caltest.numerics.gp_latent import Latent
 from caltest.numerics.gp_optimize import Fitted
+from caltest.plots.latent_function import places_of_plot
 
 wavy = pytest.mark.filterwarnings("ignore:the latent mean falls")
 

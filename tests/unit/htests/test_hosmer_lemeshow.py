@@ -41,8 +41,16 @@ def test_sparse_groups_are_noted():
 def test_development_sample_has_no_exact_null():
     """The model is nearer to its own labels than to redrawn ones."""
     data = generative_model("M1", n=100, m=2, rng=0)
-    with pytest.raises(NotApplicable, match="of the development sample; use one of 'asymptotic'"):
-        run(data, internal=True)
+    with pytest.raises(NotApplicable, match="of the development sample; use 'asymptotic'"):
+        run(data, internal=True, null="exact")
+
+
+def test_development_sample_has_the_limit_by_default():
+    """That is the only null it has, and one degree of freedom is one degree."""
+    data = generative_model("M1", n=100, m=2, rng=0)
+    result = run(data, internal=True, groups=3)
+    assert result.pvalue == run(data, internal=True, groups=3, null="asymptotic").pvalue
+    assert result.null_text == "chi^2 limit with 1 degree of freedom"
 
 
 def test_groups_without_degrees_of_freedom_are_refused():

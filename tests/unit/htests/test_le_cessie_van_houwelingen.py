@@ -32,5 +32,5 @@ def test_external_form_is_the_spiegelhalter_test():
 def test_development_sample_has_no_exact_null():
     """The model is nearer to its own labels than to redrawn ones."""
     data = Predictions([0.2, 0.6, 0.7], [0, 1, 0])
-    with pytest.raises(NotApplicable, match="of the development sample; use one of 'asymptotic'"):
-        calibration_test(None, data, test=TEST, internal=True)
+    with pytest.raises(NotApplicable, match="of the development sample; use 'asymptotic'"):
+        calibration_test(None, data, test=TEST, internal=True, null="exact")

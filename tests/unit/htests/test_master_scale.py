@@ -101,7 +101,8 @@ def test_portfolio_is_tested_as_its_rows_are():
 def test_portfolio_tests_are_chosen_by_name():
     """None of them, or one."""
     assert run(portfolio=()).omnibus == ()
-    assert [test.test for test in run(portfolio=["spiegelhalter"]).omnibus] == ["spiegelhalter"]
+    for one in (["spiegelhalter"], "spiegelhalter"):
+        assert [test.test for test in run(portfolio=one).omnibus] == ["spiegelhalter"]
 
 
 def test_correlation_reaches_the_factor_model_only():
@@ -163,6 +164,7 @@ def test_normal_test_of_a_certain_grade_is_not_applicable():
         ({"correction": "holmes"}, "correction must be one of"),
         ({"level": 5}, "level must lie strictly between 0 and 1; got 5"),
         ({"data": pl.DataFrame({"x": PD}), "pd": "y"}, "pd must be one of 'x'; got 'y'"),
+        ({"pd": "PD"}, "pd must be values where there is no data frame; got 'PD'; pass data="),
     ],
 )
 def test_bad_tables_are_refused(options, message):

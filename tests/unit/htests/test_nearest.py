@@ -7,6 +7,7 @@ import pytest
 
 from caltest import DegenerateDataWarning, NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
+from caltest.htests import REGISTRY as TESTS
 from caltest.htests.nearest import nearest_variant
 from caltest.kernels import Gaussian
 from caltest.measures import REGISTRY
@@ -43,6 +44,33 @@ def test_group_of_one_row_stays_in_the_table(test, predictions):
     assert "all 2 label vectors" in table[2].null_text
     assert 0 < table[2].pvalue <= 1
     assert table.notes == ()
+
+
+@pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
+@pytest.mark.parametrize("test", TESTS)
+def test_no_group_is_left_out_by_default(test, predictions):
+    """Whatever the test, with one row or two, and where a PD is 0."""
+    certain = np.where(predictions.groups == "one", 0.0, predictions.probs[:, 1])
+    labels = np.where(predictions.groups == "one", 0, predictions.labels)
+    for data in (predictions, Predictions(certain, labels, groups=predictions.groups)):
+        table = run(data, test)
+        assert [row.group for row in table] == ["a", "b", "one", "two"]
+        assert np.logical_and(table.pvalues > 0, table.pvalues <= 1).all()
+        assert len(table.omnibus) == 1
+
+
+@pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
+@pytest.mark.parametrize(
+    ("test", "group"), [("normal", "one"), ("le-cessie-van-houwelingen", "one")]
+)
+def test_group_without_a_limit_says_that_it_is_tested_exactly(test, group, predictions):
+    """A prediction of 0 has no variance."""
+    certain = np.where(predictions.groups == group, 0.0, predictions.probs[:, 1])
+    labels = np.where(predictions.groups == group, 0, predictions.labels)
+    data = Predictions(certain, labels, groups=predictions.groups)
+    row = run(data, test, null="asymptotic")[2]
+    assert (row.null, row.pvalue) == ("exact", 1.0)
+    assert row.notes[0].startswith("tested by the exact null: ")
 
 
 def test_variant_is_named_in_a_note(predictions):

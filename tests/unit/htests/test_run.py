@@ -15,6 +15,7 @@ from caltest import (
 )
 from caltest import test_calibration as calibration_test
 from caltest.datasets import generative_model
+from caltest.htests import REGISTRY
 from caltest.kernels import Exponential
 from caltest.lenses import Confidence
 from caltest.measures import SKCE, skce
@@ -52,6 +53,18 @@ def test_null_that_draws_nothing_has_no_seed(predictions):
     assert result.n_resamples is None
     assert result.seed is None
     assert result.null_distribution is None
+
+
+@pytest.mark.parametrize(
+    "test", ["hosmer-lemeshow", "pigeon-heyse", "le-cessie-van-houwelingen", "calibration-belt"]
+)
+def test_development_sample_is_judged_by_the_only_law_it_has(test):
+    """The default null depends on the options, for a test with a key and for a measure."""
+    data = generative_model("M1", n=200, m=2, alpha=1.0, rng=0)
+    result = run(data, test=[test, "cox"], internal=True)
+    assert [row.null for row in result] == ["asymptotic", "exact"]
+    measure = REGISTRY[test].with_options({"internal": True})
+    assert run(data, test=measure).pvalue == result[0].pvalue
 
 
 def test_estimate_and_statistic_differ_where_the_null_has_its_own(predictions):

@@ -8,7 +8,7 @@ from scipy import stats
 
 from caltest import NotApplicable
 from caltest.datasets import generative_model
-from caltest.intervals import block
+from caltest.intervals import block, u_statistic
 from caltest.kernels import Exponential
 from caltest.measures.skce import SKCE
 
@@ -18,9 +18,9 @@ OPTIONS = {"level": 0.9, "n_resamples": 0, "seed": 0, "n_jobs": None}
 @pytest.mark.parametrize(("estimator", "size"), [("linear", 2), ("block", 5)])
 def test_ends_are_those_of_students_interval(estimator, size):
     """The block values are unbiased estimates of consecutive rows."""
-    data = generative_model("M2", n=60, m=3, rng=1)
+    data = generative_model("M2", n=600, m=3, alpha=1.0, rng=1)
     measure = SKCE(estimator=estimator, block_size=size, kernel=Exponential(0.5))
-    parts = [data.subset(np.arange(i, i + size)) for i in range(0, 60, size)]
+    parts = [data.subset(np.arange(i, i + size)) for i in range(0, 600, size)]
     values = [SKCE(kernel=Exponential(0.5)).evaluate(part) for part in parts]
     low, high = stats.t.interval(0.9, len(values) - 1, np.mean(values), stats.sem(values))
     found = block.compute(measure, data, **OPTIONS)
@@ -34,10 +34,21 @@ def test_one_block_has_no_interval():
         block.compute(SKCE(estimator="block", block_size=5), data, **OPTIONS)
 
 
-def test_interval_of_rare_errors_says_so():
+def test_interval_of_rare_errors_is_that_of_all_pairs():
     """Pairs tell something only where both rows err: 25 errors in 500 rows are a few pairs."""
     data = generative_model("M2", n=500, m=2, pi=0.1, rng=1)
     measure = SKCE(estimator="linear", kernel=Exponential(0.5))
-    assert block.RARE in block.compute(measure, data, **OPTIONS).notes
+    found = block.compute(measure, data, **OPTIONS)
+    pairs = u_statistic.compute(SKCE(kernel=Exponential(0.5)), data, **OPTIONS)
+    assert (found.low, found.estimate, found.high) == (pairs.low, pairs.estimate, pairs.high)
+    assert block.ALL in found.notes
+
+
+def test_interval_of_rare_errors_among_many_rows_says_so(monkeypatch):
+    """All pairs would take too long."""
+    monkeypatch.setattr(block, "PAIRS_UP_TO", 499)
+    measure = SKCE(estimator="linear", kernel=Exponential(0.5))
+    rare = generative_model("M2", n=500, m=2, pi=0.1, rng=1)
+    assert block.RARE in block.compute(measure, rare, **OPTIONS).notes
     often = generative_model("M2", n=500, m=10, alpha=1.0, rng=1)
     assert block.RARE not in block.compute(measure, often, **OPTIONS).notes

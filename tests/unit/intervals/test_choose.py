@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from caltest import InvalidInput, NotApplicable
 from caltest.htests import REGISTRY as TESTS
 from caltest.intervals import REGISTRY, choose
+from caltest.intervals.statistics import REMEDIES
 from caltest.measures import REGISTRY as MEASURES
+from caltest.measures.ks_error import KSError
 from caltest.measures.skce import SKCE
 
 DEFAULTS = {
@@ -23,9 +27,17 @@ DEFAULTS = {
     "kuiper": "convex",
     "debiased-ece": "jackknife",
     "smooth-ece": "plug-in",
-    "t-cal": "plug-in",
-    "brier": "bca",
-    "log-loss": "bca",
+    "ici": "plug-in",
+    "corp": "plug-in",
+    "unreliability": "jackknife",
+    "brier": "studentized",
+    "log-loss": "studentized",
+    "calibration-slope": "sandwich",
+    "calibration-in-the-large": "sandwich",
+    "binomial": "grade-rate",
+    "jeffreys": "grade-rate",
+    "normal": "grade-rate",
+    "vasicek": "grade-rate",
 }
 
 
@@ -36,9 +48,25 @@ def test_default_method_is_the_one_stated(key):
 
 
 @pytest.mark.parametrize("key", MEASURES)
-def test_every_measure_has_a_method(key):
+def test_every_measure_has_a_method_unless_it_is_a_statistic(key):
     """There is an interval for a new measure too."""
-    assert choose(MEASURES[key]()).key in REGISTRY
+    measure = MEASURES[key]()
+    if type(measure) not in REMEDIES:
+        assert choose(measure).key in REGISTRY
+
+
+@pytest.mark.parametrize("measure", [*REMEDIES, partial(KSError, scaled=True)])
+def test_statistic_that_grows_with_n_has_no_interval(measure):
+    """The message names what has one."""
+    with pytest.raises(NotApplicable, match=r"grows with n .* use (test=|scaled=False)"):
+        choose(measure())
+
+
+def test_default_method_of_measures_without_a_test():
+    """They are given to `test_calibration` as measures."""
+    assert choose(MEASURES["overconfidence"]()).key == "bca"
+    assert choose(MEASURES["expected_observed_ratio"]()).key == "event-count"
+    assert choose(MEASURES["ucme"]()).key == "convex"
 
 
 def test_method_without_meaning_names_the_others():

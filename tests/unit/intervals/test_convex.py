@@ -9,12 +9,14 @@ from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.intervals import convex
 from caltest.intervals.gap_vectors import gaps_of, has_gaps
-from caltest.intervals.resampling import resample
+from caltest.intervals.resampling import calibrated_values, resample
+from caltest.kernels import Exponential
 from caltest.measures.classwise_ece import ClasswiseECE
 from caltest.measures.ece import ECE
 from caltest.measures.ks_error import KSError
 from caltest.measures.kuiper_error import KuiperError
 from caltest.measures.mce import MCE
+from caltest.measures.ucme import UCME
 
 MEASURES = {
     "ece": (ECE(), 2),
@@ -84,10 +86,34 @@ def test_ends_are_those_of_the_plainest_code():
     deviations = np.abs(vectors - means(np.arange(60))).sum(axis=1)
     values = np.abs(vectors).sum(axis=1)
     found = convex.compute(ECE(bins=5), data, **OPTIONS)
-    low = max(0.0, estimate - np.quantile(deviations, 0.95))
+    noise = calibrated_values(ECE(bins=5), data, n_resamples=199, seed=5, n_jobs=None)
+    low = max(0.0, estimate - max(np.quantile(x, 0.95) for x in (deviations, noise)))
     tails = np.abs(np.quantile(values, [0.05, 0.95]) - values.mean())
     high = estimate + tails.max()
     assert (found.low, found.high) == pytest.approx((low, high), rel=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("m", [2, 3])
+def test_root_of_the_ucme_is_the_norm_of_its_gaps(m, weighted):
+    """At test locations that are given; rows that repeat are rows."""
+    data = drawn(m, weighted=weighted)
+    measure = UCME(locations=(data.probs[:4], data.labels[:4]), kernel=Exponential(0.5))
+    gaps = gaps_of(measure, data)
+    kept = data if data.sample_weight is None else data.subset(data.sample_weight > 0)
+    rows = np.random.default_rng(0).integers(gaps.n, size=gaps.n, dtype=np.int32)
+    for some in (np.arange(gaps.n, dtype=np.int32), rows):
+        expected = measure.evaluate(kept.subset(some))
+        assert gaps.norm(gaps.vector(some)) ** 2 == pytest.approx(expected, rel=1e-12)
+
+
+def test_ends_of_the_ucme_are_squares():
+    """The interval holds the estimate and is not below 0."""
+    measure = UCME(kernel=Exponential(0.5))
+    found = convex.compute(measure, drawn(2), **OPTIONS)
+    assert 0.0 <= found.low < measure.evaluate(drawn(2)) == pytest.approx(found.estimate)
+    assert found.estimate < found.high
+    assert convex.LOCATIONS in found.notes
 
 
 @pytest.mark.parametrize("key", ["ece", "ks"])

@@ -1,4 +1,4 @@
-"""Normal intervals with a jackknife error, for the debiased ECE."""
+"""Intervals with a jackknife error, for the debiased ECE and the unreliability."""
 
 from __future__ import annotations
 
@@ -10,20 +10,25 @@ from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.intervals import jackknife
 from caltest.measures.debiased_ece import DebiasedECE
+from caltest.measures.unreliability import Unreliability
 
 OPTIONS = {"level": 0.9, "n_resamples": 0, "seed": 5, "n_jobs": None}
 MEASURE = DebiasedECE(bins=5)
 
 
-def test_ends_are_those_of_leaving_out_rows():
-    """Student's interval with n - 1 degrees of freedom."""
+@pytest.mark.parametrize("measure", [MEASURE, DebiasedECE(bins=5, root=True), Unreliability()])
+def test_ends_are_those_of_leaving_out_rows(measure):
+    """Student's interval with n - 1 degrees of freedom, above on the scale of the root."""
     data = generative_model("M2", n=40, m=2, alpha=1.0, rng=3)
-    without = [MEASURE.evaluate(data.subset(np.arange(40) != i)) for i in range(40)]
+    without = [measure.evaluate(data.subset(np.arange(40) != i)) for i in range(40)]
     reach = t.ppf(0.95, 39) * np.sqrt(39 * np.var(without))
-    found = jackknife.compute(MEASURE, data, **OPTIONS)
-    estimate = MEASURE.evaluate(data)
-    expected = (max(estimate - reach, 0.0), estimate + reach)
-    assert (found.low, found.high) == pytest.approx(expected, rel=1e-10)
+    found = jackknife.compute(measure, data, **OPTIONS)
+    estimate = measure.evaluate(data)
+    high = estimate + reach
+    if not getattr(measure, "root", False):
+        high = (np.sqrt(estimate) + reach / (2.0 * np.sqrt(estimate))) ** 2
+    assert estimate > reach / 2.0
+    assert (found.low, found.high) == pytest.approx((max(estimate - reach, 0.0), high), rel=1e-9)
 
 
 def test_error_that_no_row_changes_has_no_interval():

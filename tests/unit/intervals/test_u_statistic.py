@@ -6,11 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.stats import norm
 
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.intervals import u_statistic
+from caltest.intervals.kernel_bounds import ZERO
 from caltest.kernels import Exponential
 from caltest.measures.kce import KCE
 from caltest.measures.mmce import MMCE
@@ -47,12 +49,25 @@ def test_lower_end_is_that_of_the_jackknife(data):
     assert found.low == pytest.approx(max(low, 0.0), rel=1e-9)
 
 
-def test_upper_end_is_that_of_the_root():
-    """The length sqrt(U) plus its standard error se / (2 sqrt(U)), squared."""
-    found = bounds(SKCE(kernel=KERNEL), generative_model("M2", n=200, m=3, rng=1))
-    reach = found.estimate - found.low
-    root = math.sqrt(found.estimate)
-    assert found.high == pytest.approx((root + reach / (2.0 * root)) ** 2, rel=1e-12)
+def test_upper_end_is_that_of_the_root_with_rows_added():
+    """The root plus its reach se / (2 sqrt(U)), with c rows of the largest error among n."""
+    data = generative_model("M2", n=200, m=3, rng=1)
+    found = bounds(SKCE(kernel=KERNEL), data)
+    root, z = math.sqrt(found.estimate), norm.ppf(0.975)
+    reach = (found.estimate - found.low) / (2.0 * root)
+    largest = max(np.square(np.eye(3)[k] - p).sum() for p in data.probs for k in range(3))
+    added = brentq(lambda c: c + z * math.sqrt(c) + math.log(0.025), 0.0, 10.0, xtol=1e-14)
+    shift = added * (math.sqrt(largest) - root) / (200 + added)
+    high = root + shift + math.hypot(reach, z * shift / math.sqrt(added))
+    assert found.high == pytest.approx(high**2, rel=1e-10)
+
+
+def test_upper_end_of_no_error_at_all_is_what_all_rows_can_miss():
+    """A share s of rows with the largest error is missed with probability (1 - s)^n = .025."""
+    probs = np.tile([0.0001, 0.9999], (100, 1)) + np.arange(100)[:, None] * [1e-7, -1e-7]
+    found = bounds(SKCE(kernel=KERNEL), Predictions(probs, np.ones(100, int)))
+    share = 1.0 - 0.025**0.01
+    assert found.high == pytest.approx(2.0 * share**2, rel=0.02)
 
 
 def test_interval_of_the_kce_is_the_root_of_that_of_the_skce():
@@ -75,7 +90,7 @@ def test_interval_that_reaches_zero_says_so():
     """A calibrated model has no normal limit."""
     found = bounds(SKCE(kernel=KERNEL), generative_model("M1", n=100, m=3, rng=0))
     assert found.low == 0.0 < found.high
-    assert u_statistic.ZERO in found.notes
+    assert ZERO in found.notes
 
 
 def test_error_that_no_row_changes_has_no_interval():

@@ -33,7 +33,7 @@ def test_two_sided_is_twice_the_smaller_tail():
 def test_exact_null_tends_to_the_binomial_tail():
     """Where all predictions are equal, within 5 standard errors of B = 9999 resamples."""
     data = grade(0.03, 100, 7)
-    exact = calibration_test(data, test="binomial", n_resamples=9999, rng=0)
+    exact = calibration_test(data, test="binomial", null="exact", n_resamples=9999, rng=0)
     tail = stats.binom.sf(6, 100, 0.03)
     assert abs(exact.pvalue - tail) < 5 * np.sqrt(tail / 1e4)
 
@@ -42,5 +42,5 @@ def test_binomial_law_is_wider_than_that_of_unequal_predictions():
     """A sum of unequal Bernoullis varies less, so that a rare number is more probable."""
     data = Predictions(np.repeat([0.01, 0.6], 30), np.repeat([0, 1, 0, 1], [29, 1, 6, 24]))
     binomial = calibration_test(data, test="binomial", null="closed-form")
-    exact = calibration_test(data, test="binomial", n_resamples=1999, rng=0)
+    exact = calibration_test(data, test="binomial", null="exact", n_resamples=1999, rng=0)
     assert exact.pvalue < binomial.pvalue

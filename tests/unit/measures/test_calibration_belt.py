@@ -126,3 +126,10 @@ def test_family_gives_a_list():
     """One belt for each class."""
     belts = calibration_belt(generative_model("M1", n=200, m=3, rng=0), lens="classwise")
     assert [belt.n for belt in belts] == [200] * 3
+
+
+def test_repr_leaves_out_the_points():
+    """They are for plots; what is left is read at a glance."""
+    shown = repr(calibration_belt(generative_model("M1", n=200, m=2, alpha=1.0, rng=0)))
+    assert "array([" not in shown.replace("coefficients=array([", "")
+    assert "lower" not in shown

@@ -79,9 +79,7 @@ def test_constant_predictions_are_fitted_by_their_rate():
     value = calibration_belt_statistic([0.25] * 8, [1, 1, 0, 0, 1, 0, 1, 0])
     half, given = 8 * math.log(0.5), 4 * math.log(0.25) + 4 * math.log(0.75)
     assert value == pytest.approx(2 * (half - given), rel=1e-12)
-    with pytest.raises(
-        NotApplicable, match=r"at least 2 distinct .* there are 1; use null='exact'"
-    ):
+    with pytest.raises(NotApplicable, match=r"at least 2 distinct .* there is 1; use null='exact'"):
         MEASURE.limit(Predictions([0.25] * 8, [1, 1, 0, 0, 1, 0, 1, 0]))
 
 

@@ -116,3 +116,10 @@ def test_options_are_checked(options):
     """A message of three parts."""
     with pytest.raises(InvalidInput, match=f"{next(iter(options))} must "):
         confidence_band([0.5], [1], **options)
+
+
+def test_repr_leaves_out_the_points():
+    """They are for plots; what is left is read at a glance."""
+    shown = repr(confidence_band(generative_model("M1", n=200, m=2, alpha=1.0, rng=0)))
+    assert "array([" not in shown.replace("coefficients=array([", "")
+    assert "lower" not in shown

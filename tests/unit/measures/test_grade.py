@@ -7,6 +7,7 @@ import pytest
 
 from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
+from caltest import test_master_scale as master_scale_test
 from caltest.measures.binomial import Binomial
 from caltest.measures.jeffreys import Jeffreys
 from caltest.measures.normal import Normal
@@ -39,9 +40,8 @@ def test_weights_count_an_obligor_several_times():
 @every_measure
 def test_weights_have_no_formula(measure):
     """The message names the test that takes them."""
-    null = measure.nulls[-1]
     with pytest.raises(NotApplicable, match="takes no weights; use the test 'binomial' and null"):
-        calibration_test(grade(0.1, 9, 1, sample_weight=np.ones(9)), test=measure, null=null)
+        calibration_test(grade(0.1, 9, 1, sample_weight=np.ones(9)), test=measure)
 
 
 @every_measure
@@ -66,6 +66,30 @@ def test_predictions_that_differ_within_a_grade_are_noted():
     assert "predictions of the grade differ, 0.1 to 0.4" in result.notes[0]
     assert result.parameters["PD"] == pytest.approx(0.25)
     assert calibration_test(grade(0.1, 5, 1), test="binomial", null="closed-form").notes == ()
+
+
+@every_measure
+def test_note_on_predictions_that_differ_names_no_null_without_meaning(measure):
+    """Correlated defaults are not those of labels that are redrawn one by one."""
+    mixed = Predictions([0.1, 0.2, 0.3, 0.4], [0, 1, 0, 1])
+    note = calibration_test(mixed, test=measure).notes[0]
+    assert ("null='exact' takes them as they are" in note) == ("exact" in measure.nulls)
+
+
+@pytest.mark.parametrize("key", ["binomial", "jeffreys", "normal", "vasicek"])
+def test_default_null_is_the_law_that_the_test_is_named_after(key):
+    """As in a master scale, to the last bit; a redrawn p-value has another law."""
+    result = calibration_test(grade(0.03, 100, 7), test=key)
+    (row,) = master_scale_test([0.03], [7], [100], test=key, portfolio=())
+    assert (result.null, result.pvalue) == (row.null, row.pvalue)
+
+
+@pytest.mark.parametrize("alternative", ["greater", "two-sided"])
+def test_exact_null_says_which_alternative_it_takes(alternative):
+    """One side is all that a p-value near 1 is about."""
+    options = {"null": "exact", "alternative": alternative, "n_resamples": 19, "rng": 1}
+    result = calibration_test(grade(0.1, 40, 0), test="binomial", **options)
+    assert f"alternative:  {alternative}" in str(result)
 
 
 def test_pd_of_equal_predictions_is_that_prediction():

@@ -135,3 +135,14 @@ def test_few_rows_carry_a_note():
     few = calibration_test(DATA.subset(np.arange(99)), tolerance=0.1)
     assert few.notes == ("the law holds for large n; with fewer than 100 observations it is rough",)
     assert calibration_test(DATA, tolerance=0.1).notes == ()
+
+
+@pytest.mark.parametrize("test", ["skce", "skce-linear", "skce-block", "debiased-ece", "ks"])
+def test_few_labels_that_agree_by_chance_reject_no_tolerance(test):
+    """Five of five without an event at P(Y = 1) = 0.3: the exact p of calibration is above 0.1."""
+    data = Predictions(np.linspace(0.2, 0.4, 5), np.zeros(5, int))
+    result = calibration_test(data, test=test, tolerance=0.001, rng=1)
+    assert result.pvalue >= calibration_test(data, test=test, rng=1).pvalue > 0.1
+    if test == "ks":
+        assert result.notes[-1].startswith("p = 0.001 of the limit law is raised to the exact p")
+        assert result.tail_pvalue is None

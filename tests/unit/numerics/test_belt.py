@@ -83,6 +83,21 @@ def test_separated_labels_have_a_supremum():
     assert value == pytest.approx(-log_likelihood(np.array([0.0, 1.0]), z, y), rel=1e-9)
 
 
+def test_outlier_does_not_stop_the_fit():
+    """Labels know nothing of log odds that reach -250; the score of the fit is 0."""
+    rng = np.random.default_rng(0)
+    z = np.append(rng.normal(0, 20, 2000), -250.0)
+    y = (rng.random(z.size) < 0.25).astype(np.uint8)
+    _, sums, table, phi = prepared(z, expit(z), y)
+    gamma = np.zeros(5)
+    value, attained = maximise(sums[0], 5, table, phi, gamma)
+    eta = z + phi @ gamma
+    assert attained
+    np.testing.assert_allclose((y - expit(eta)) @ phi / np.abs(phi).sum(axis=0), 0, atol=1e-9)
+    diagonal = log_likelihood(np.array([0.0, 1.0]), z, y)
+    assert value == pytest.approx(np.sum(y * eta - np.logaddexp(0, eta)) - diagonal, rel=1e-11)
+
+
 def test_degree_rises_while_the_next_one_gains_enough():
     """Forward selection in a few lines."""
     for seed in range(20):

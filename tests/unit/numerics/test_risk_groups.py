@@ -39,10 +39,10 @@ def test_a_break_on_a_score_closes_the_group():
 
 
 def test_expectations_are_sums_over_groups():
-    """Of p and of p (1 - p)."""
+    """Of 1 - p, of p and of p (1 - p)."""
     event, start = np.array([0.1, 0.2, 0.5, 1.0]), np.array([0, 2, 4])
     expected, variance = event_expectations(event, start)
-    np.testing.assert_allclose(expected, [0.3, 1.5])
+    np.testing.assert_allclose(expected, [[1.7, 0.3], [0.5, 1.5]])
     np.testing.assert_allclose(variance, [0.25, 0.25])
 
 

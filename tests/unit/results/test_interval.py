@@ -21,7 +21,8 @@ def judged(**options):
 
 
 @pytest.mark.parametrize(
-    "key", ["skce", "skce-block", "ece", "debiased-ece", "smooth-ece", "brier"]
+    "key",
+    ["skce", "ece", "debiased-ece", "smooth-ece", "brier", "binomial", "unreliability", "corp"],
 )
 def test_interval_holds_the_estimate(key):
     """One test for each method."""
@@ -30,6 +31,28 @@ def test_interval_holds_the_estimate(key):
     assert interval.estimate == pytest.approx(result.estimate, rel=1e-9)
     assert interval.estimate in interval
     assert interval.low >= 0
+
+
+@pytest.mark.parametrize("key", ["calibration-slope", "calibration-in-the-large"])
+def test_interval_of_a_recalibration_holds_what_the_test_shows(key):
+    """The statistic is a likelihood ratio, the estimate a slope or an intercept."""
+    result = judged(test=key)
+    interval = result.confidence_interval()
+    assert interval.estimate == pytest.approx(result.estimate, rel=1e-9)
+    assert interval.estimate in interval
+    assert interval.name == result.estimate_name
+
+
+def test_interval_of_rare_pairs_is_that_of_all_pairs():
+    """Sixty rows make thirty blocks, which is too few."""
+    interval, pairs = (judged(test=key).confidence_interval() for key in ("skce-block", "skce"))
+    assert (interval.low, interval.high) == (pairs.low, pairs.high)
+
+
+def test_statistic_has_no_interval():
+    """The remedy is in the message."""
+    with pytest.raises(NotApplicable, match=r"grows with n .* use test='debiased-ece'"):
+        judged(test="hosmer-lemeshow").confidence_interval()
 
 
 @pytest.mark.parametrize("key", ["skce", "ece", "log-loss", "smooth-ece"])

@@ -131,4 +131,4 @@ def test_printing_computes_nothing(monkeypatch):
     """The table is made with the witness."""
     witness = judged(ct.datasets.generative_model("M2", n=50, m=3, rng=1)).witness()
     monkeypatch.setattr(np, "bincount", None)
-    assert "under-predicted" in str(witness)
+    assert "too low" in str(witness)

@@ -48,6 +48,13 @@ def test_check_level_refuses_all_but_the_open_interval(value):
         check_level(value)
 
 
+@pytest.mark.parametrize(("value", "remedy"), [(95, "0.95 for 95 %"), (1, "0.05 for 5 %")])
+def test_check_level_takes_large_numbers_for_per_cent(value, remedy):
+    """A confidence level of 95 is not meant to be 5 %."""
+    with pytest.raises(InvalidInput, match=f"; pass {remedy}"):
+        check_level(value)
+
+
 @pytest.mark.parametrize("value", [0, -1, float("inf"), float("nan"), "1", None, True])
 def test_check_positive_refuses_all_but_positive_finite_numbers(value):
     """Zero, infinity, text and booleans are refused."""

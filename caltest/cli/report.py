@@ -1,0 +1,128 @@
+"""`caltest report FILE`: the tests of the predictions in a file, told on a page."""
+
+from __future__ import annotations
+
+import shlex
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from caltest.cli import options
+from caltest.cli.output import choose_format, write_text
+from caltest.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from caltest.reporting import Report
+
+FORMATS = {"html": "html", "markdown": "markdown", "md": "markdown", "json": "json"}
+
+Title = Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Title of the page.")]
+Author = Annotated[
+    str | None, typer.Option("--author", metavar="TEXT", help="Author, as the page names them.")
+]
+Recalibrate = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--recalibrate",
+        metavar="KEY",
+        help="Calibrator to fit on half of the rows and test on the other half: temperature, "
+        "dirichlet, ... Repeatable, as --lens.",
+    ),
+]
+Tests = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--test", metavar="KEY", help="Test; by default those that the size of the data allows."
+    ),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="html, md or json; by default that of --output's suffix, else html.",
+    ),
+]
+
+
+def report(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="One row per observation: CSV, TSV, Parquet, Feather, JSON lines or NPZ.",
+        ),
+    ],
+    *,
+    label: options.Label,
+    probs: options.Probs = None,
+    classes: options.Classes = None,
+    logits: options.Logits = False,
+    renormalize: options.Renormalize = False,
+    lens: options.Lenses = None,
+    test: Tests = None,
+    by: options.By = None,
+    recalibrate: Recalibrate = None,
+    title: Title = None,
+    author: Author = None,
+    level: options.Level = None,
+    n_resamples: options.Resamples = 999,
+    seed: options.Seed = None,
+    jobs: options.Jobs = None,
+    correction: options.Correction = "holm",
+    form: Format = None,
+    output: options.Output = None,
+    quiet: options.Quiet = False,
+    context: typer.Context,
+) -> None:
+    """Write a report on the predictions in a file: one page that needs no network."""
+    form = FORMATS[choose_format(form, output, formats=FORMATS, default="html")]
+    if quiet:
+        warnings.simplefilter("ignore")
+    with progress_bar("report", quiet=quiet):
+        from caltest import Predictions
+        from caltest import report as make
+        from caltest.validation import check_seed
+
+        seed = check_seed(seed)
+        predictions = Predictions.read(
+            file,
+            label=label,
+            probs=options.parse_probs(probs),
+            groups=by,
+            classes=options.parse_classes(classes),
+            from_logits=logits,
+            renormalize=renormalize,
+        )
+        made: Report = make(
+            predictions,
+            test=_keys(test),
+            lens=_keys(lens),
+            by=True if by else None,
+            recalibrate=_keys(recalibrate),
+            title=title,
+            author=author,
+            level=level,
+            correction=correction,
+            n_resamples=n_resamples,
+            rng=seed,
+            n_jobs=jobs,
+            command=_command(context.obj, seed),
+        )
+        content = made.as_text(form)
+    write_text(content, output=output)
+
+
+def _keys(values: list[str] | None) -> list[str] | None:
+    return options.split_keys(values, "") if values else None
+
+
+def _command(arguments: Sequence[str] | None, seed: int) -> str:
+    """Return the command line as it was given, with its seed."""
+    given = list(arguments or ())
+    if not any(word.partition("=")[0] == "--seed" for word in given):
+        given += ["--seed", str(seed)]
+    return shlex.join(["caltest", *given])

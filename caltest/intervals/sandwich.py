@@ -1,0 +1,112 @@
+"""Intervals for the calibration slope and intercept, which hold where the model does not."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from caltest.errors import NotApplicable
+from caltest.intervals.base import Bounds, Method
+from caltest.measures import Measure
+from caltest.measures.calibration_intercept import CalibrationIntercept
+from caltest.measures.calibration_slope import CalibrationSlope
+from caltest.measures.cox import Cox
+from caltest.measures.label_scores import row_weights
+from caltest.numerics.recalibration import log_odds
+from caltest.numerics.tails import student_isf
+from caltest.predictions import Predictions
+
+Floats = NDArray[np.float64]
+
+SMALLEST_SHARE = 1e-12  # of the curvature, below which it is what rounding left of a zero
+
+
+def applies(measure: Measure) -> bool:
+    """Tell whether the measure estimates a slope or an intercept."""
+    if isinstance(measure, Cox):
+        return measure.tested != "both"
+    return isinstance(measure, CalibrationIntercept | CalibrationSlope)
+
+
+def compute(
+    measure: Measure,
+    predictions: Predictions,
+    *,
+    level: float,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+) -> Bounds:
+    r"""Bound a slope or intercept by Student's interval with the sandwich standard error.
+
+    With the rows :math:`z_i` of the logistic regression, (1) or (1, log odds), and its fitted
+    probabilities :math:`q_i`,
+
+    .. math:: \hat V = \frac{n}{n - k} H^{-1} \Big(\sum_i (y_i - q_i)^2 z_i z_i^T\Big) H^{-1},
+        \quad H = \sum_i q_i (1 - q_i) z_i z_i^T,
+
+    for k parameters and n - k degrees of freedom. Profile-likelihood intervals take the regression
+    as true. Here it is a summary of errors of any shape, and the likelihood then has the wrong
+    curvature: for M2 with pi = .5 and n = 50 they hold the intercept in 86 % of data sets.
+
+    References
+    ----------
+    White (1982), Maximum likelihood estimation of misspecified models, Econometrica 50; the factor
+    n / (n - k) is HC1 of MacKinnon, White (1985), J. Econometrics 29.
+    """
+    weight = np.array(row_weights(predictions))
+    if not weight.all():
+        predictions, weight = predictions.subset(weight > 0), weight[weight > 0]
+    slope, with_slope = _parameters(measure)
+    fits = [CalibrationIntercept(slope="estimated"), CalibrationSlope()]
+    if with_slope:
+        intercept, factor = (fit.bind(predictions, n_jobs).value() for fit in fits)
+    else:
+        intercept, factor = CalibrationIntercept().bind(predictions, n_jobs).value(), 1.0
+    estimate = factor if slope else intercept
+    columns = 1 + with_slope
+    if not math.isfinite(intercept + factor) or predictions.n <= columns:
+        raise NotApplicable(
+            f"the {measure.estimate_symbol} is not determined by these labels and has no interval; "
+            "use the p-value of the exact null"
+        )
+    error = float(_error(predictions, weight, intercept, factor, columns)[int(slope)])
+    reach = student_isf((1.0 - level) / 2.0, predictions.n - columns) * error
+    law = "Student's interval, sandwich standard error"
+    return Bounds(estimate - reach, estimate + reach, estimate, law)
+
+
+def _parameters(measure: Measure) -> tuple[bool, bool]:
+    """Return whether the slope is asked for, and whether it is estimated."""
+    if isinstance(measure, CalibrationIntercept):
+        return False, measure.slope == "estimated"
+    slope = isinstance(measure, CalibrationSlope) or getattr(measure, "tested", "") == "slope"
+    return slope, slope
+
+
+def _error(
+    predictions: Predictions, weight: Floats, intercept: float, slope: float, columns: int
+) -> Floats:
+    """Return the standard errors of intercept and slope."""
+    x = log_odds(predictions.probs)
+    fitted = expit(intercept + slope * x)
+    mean = float(weight @ x / weight.sum())
+    rows = np.column_stack([np.ones_like(x), x - mean])[:, :columns]
+    curvature = rows.T @ (rows * (weight * fitted * (1.0 - fitted))[:, None])
+    scale = np.sqrt(np.diagonal(curvature))
+    if not scale.all() or np.linalg.det(curvature / np.outer(scale, scale)) < SMALLEST_SHARE:
+        raise NotApplicable(
+            "the log odds do not vary, or the labels leave no curvature, so that there is no "
+            "standard error; use test='calibration-in-the-large', or the p-value alone"
+        )
+    score = rows * (weight * (predictions.labels - fitted))[:, None]
+    root = np.linalg.solve(curvature, score.T) * math.sqrt(x.size / (x.size - columns))
+    if columns == 2:
+        root[0] -= mean * root[1]  # back to log odds that are not centred
+    return np.asarray(np.linalg.norm(root, axis=1))
+
+
+METHOD = Method("sandwich", "normal limit, sandwich error", applies, compute, resamples=False)

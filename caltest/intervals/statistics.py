@@ -1,0 +1,37 @@
+"""Measures that are statistics: they grow with n, and there is no quantity to bound."""
+
+from __future__ import annotations
+
+from caltest.measures import Measure
+from caltest.measures.calibration_belt_statistic import CalibrationBeltStatistic
+from caltest.measures.cme import CME
+from caltest.measures.confidence_band_statistic import ConfidenceBandStatistic
+from caltest.measures.cox import Cox
+from caltest.measures.hosmer_lemeshow import HosmerLemeshow
+from caltest.measures.ks_error import KSError
+from caltest.measures.kuiper_error import KuiperError
+from caltest.measures.le_cessie_van_houwelingen import LeCessieVanHouwelingen
+from caltest.measures.pigeon_heyse import PigeonHeyse
+from caltest.measures.spiegelhalter_z import SpiegelhalterZ
+from caltest.measures.t_cal import TCal
+
+REMEDIES: dict[type[Measure], str] = {
+    HosmerLemeshow: "test='debiased-ece' or 'ece'",
+    PigeonHeyse: "test='debiased-ece' or 'ece'",
+    TCal: "test='debiased-ece'",
+    CME: "test='skce', or the measure ucme",
+    Cox: "test='calibration-slope' and 'calibration-in-the-large'",
+    SpiegelhalterZ: "test='brier'",
+    LeCessieVanHouwelingen: "test='brier'",
+    CalibrationBeltStatistic: "test='ks', or the belt itself, measures.calibration_belt",
+    ConfidenceBandStatistic: "test='ks', or the band itself, measures.confidence_band",
+}
+
+
+def instead_of(measure: Measure) -> str | None:
+    """Return what has an interval in place of a statistic; None for other measures."""
+    if isinstance(measure, Cox) and measure.tested != "both":
+        return None  # shown as an intercept or slope
+    if isinstance(measure, KSError | KuiperError) and measure.scaled:
+        return "scaled=False"
+    return REMEDIES.get(type(measure))

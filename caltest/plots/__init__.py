@@ -1,0 +1,40 @@
+"""Plots of results that exist already: nothing here tests anew or draws random numbers.
+
+Every function takes matplotlib axes (`ax=`, or a figure `fig=` for a grid), or makes a figure of
+its own without pyplot, and returns the axes; `.figure` of these shows in a notebook, and
+`.figure.savefig("plot.pdf")` writes a file.
+"""
+
+from caltest.plots.calibration_belt import calibration_belt
+from caltest.plots.calibration_graphs import calibration_graphs
+from caltest.plots.calibration_map import calibration_map
+from caltest.plots.confusion_change import confusion_change
+from caltest.plots.critical_difference import critical_difference
+from caltest.plots.latent_function import latent_function
+from caltest.plots.master_scale import master_scale
+from caltest.plots.null_distribution import null_distribution
+from caltest.plots.parameter_heatmap import parameter_heatmap
+from caltest.plots.pvalues import pvalues
+from caltest.plots.reliability import reliability_diagram
+from caltest.plots.reliability_grid import reliability_grid
+from caltest.plots.simplex_map import simplex_map
+from caltest.plots.size_and_power import size_and_power
+from caltest.plots.witness import witness
+
+__all__ = [
+    "calibration_belt",
+    "calibration_graphs",
+    "calibration_map",
+    "confusion_change",
+    "critical_difference",
+    "latent_function",
+    "master_scale",
+    "null_distribution",
+    "parameter_heatmap",
+    "pvalues",
+    "reliability_diagram",
+    "reliability_grid",
+    "simplex_map",
+    "size_and_power",
+    "witness",
+]

@@ -1,0 +1,163 @@
+"""What all plots share: colours, sizes, axes, names, and the p-value in a corner.
+
+Nothing here touches pyplot or rcParams: a figure that nobody gave is made without either, so that
+drawing has no state, needs no display and may run in several threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal
+
+from caltest import render, validation
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from caltest.measures.calibration_belt import CalibrationBelt
+    from caltest.results import HTest
+
+Corner = Literal["upper left", "upper right", "lower left", "lower right"]
+
+# Okabe and Ito's palette, told apart by the colour-blind. Where two of them meet in one plot their
+# line styles or markers differ too, for prints in black and white.
+BLACK, GREY, PALE = "0.1", "0.5", "0.85"
+BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+ORANGE, SKY, YELLOW = "#E69F00", "#56B4E9", "#F0E442"
+CYCLE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "0.35")
+STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+LINE, THIN = 1.6, 0.8  # points
+TEXT, SMALL = 9.0, 7.5  # points
+BAND = 0.25  # opacity
+SIZE = (4.6, 4.2)  # inches
+LONGEST_NAME = 24
+NARROW = 2.4  # inches: axes in which less is written
+BELOW = 32  # points from the axes to a legend under their names
+
+
+def figure(size: tuple[float, float] = SIZE) -> Figure:
+    """Make a figure of `size` inches whose parts keep clear of each other."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=size, layout="constrained")
+
+
+def axes(ax: Axes | None, size: tuple[float, float] = SIZE) -> Axes:
+    """Return the axes given, or those of a new figure, in the house style."""
+    if ax is None:
+        ax = figure(size).add_subplot()
+    else:
+        from matplotlib.axes import Axes
+
+        validation.check_instance(ax, Axes, "ax", "pass matplotlib axes, or leave it out")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(labelsize=SMALL, width=THIN)
+    return ax
+
+
+def inches(ax: Axes) -> float:
+    """Return the width of axes before the layout makes room for what stands around them."""
+    return float(ax.get_window_extent().width / ax.figure.dpi)
+
+
+def label_axes(ax: Axes, x: str, y: str, title: str = "") -> Axes:
+    """Name both axes; a title stays away where there is none."""
+    ax.set_xlabel(x, fontsize=TEXT)
+    ax.set_ylabel(y, fontsize=TEXT)
+    if title:
+        ax.set_title(title, fontsize=TEXT, loc="left")
+    return ax
+
+
+def diagonal(ax: Axes, label: str | None = None) -> None:
+    """Draw where predictions and frequencies agree."""
+    ax.plot([0, 1], [0, 1], color=GREY, linestyle=(0, (4, 3)), linewidth=THIN, label=label)
+
+
+def unit_square(ax: Axes, margin: float = 0.02) -> None:
+    """Show probabilities from 0 to 1 on both axes, with one length for both."""
+    ax.set(xlim=(-margin, 1 + margin), ylim=(-margin, 1 + margin))
+    ax.set_aspect("equal", adjustable="box")
+    ticks = [0, 0.2, 0.4, 0.6, 0.8, 1]
+    ax.set_xticks(ticks)
+    ax.set_yticks(ticks)
+
+
+def legend(ax: Axes, **kwargs: Any) -> None:
+    """Draw the legend without a frame, where anything has a label."""
+    if ax.get_legend_handles_labels()[0]:
+        ax.legend(**{"frameon": False, "fontsize": SMALL, "handlelength": 2.2} | kwargs)
+
+
+def legend_below(ax: Axes) -> None:
+    """Draw the legend under the name of the x axis, one entry a line, however small the axes."""
+    from matplotlib.transforms import ScaledTranslation
+
+    down = ScaledTranslation(0, -BELOW / 72, ax.figure.dpi_scale_trans)
+    legend(ax, loc="upper center", bbox_to_anchor=(0.5, 0), bbox_transform=ax.transAxes + down)
+
+
+def pvalue_text(result: HTest | CalibrationBelt | float) -> str:
+    """Return the p-value as the prints show it, "p = 0.012" or "p < 1e-04"."""
+    value = render.pvalue(result if isinstance(result, float) else result.pvalue)
+    return f"$p$ {value}" if value.startswith("<") else f"$p$ = {value}"
+
+
+def corner_text(ax: Axes, result: HTest | str, corner: Corner = "upper left") -> None:
+    """Write a short text, or the p-value of a result, in a corner of the axes."""
+    text = result if isinstance(result, str) else pvalue_text(result)
+    vertical, horizontal = corner.split()
+    place = (0.03 if horizontal == "left" else 0.97, 0.97 if vertical == "upper" else 0.03)
+    box = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
+    ax.annotate(
+        text,
+        place,
+        xycoords="axes fraction",
+        ha=horizontal,
+        va="top" if vertical == "upper" else "bottom",
+        fontsize=SMALL,
+        bbox=box,
+        zorder=10,
+    )
+
+
+def name_text(name: object, limit: int = LONGEST_NAME) -> str:
+    r"""Return a name of the user's as it can be drawn: one line, no mathematics, cut in the middle.
+
+    Long names often differ at their ends.
+
+    Examples
+    --------
+    >>> print(name_text("a class called $x$ and many other things", 24))
+    a class call…ther things
+    >>> print(name_text("$x$"))
+    \$x\$
+    """
+    line = " ".join(str(name).split()) or "''"
+    if len(line) > limit:
+        end = (limit - 1) // 2
+        line = f"{line[: limit - 1 - end].rstrip()}…{line[len(line) - end :].lstrip()}"
+    return "".join(c if c.isprintable() else "?" for c in line).replace("$", r"\$")
+
+
+def names_text(names: Iterable[object], limit: int = LONGEST_NAME) -> list[str]:
+    """Return names as they can be drawn; those that become equal are numbered.
+
+    Examples
+    --------
+    >>> names_text(["a class called 1", "a class called 2", "three"], 9)
+    ['a cl…ed 1', 'a cl…ed 2', 'three']
+    >>> names_text(["the dog we saw", "the cat we saw", "emu"], 9)
+    ['1: t…saw', '2: t…saw', 'emu']
+    """
+    whole = [" ".join(str(name).split()) for name in names]
+    cut = [name_text(name, limit) for name in whole]
+    return [
+        name_text(f"{place}: {name}", limit)
+        if len(name) > limit and cut.count(short) > 1
+        else short
+        for place, (name, short) in enumerate(zip(whole, cut, strict=True), start=1)
+    ]

@@ -1,0 +1,163 @@
+"""The GiViTI calibration belt."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from caltest import validation
+from caltest.errors import NotApplicable
+from caltest.measures.calibration_belt import CalibrationBelt
+from caltest.measures.calibration_belt import calibration_belt as belt_of
+from caltest.measures.calibration_belt_statistic import CalibrationBeltStatistic
+from caltest.plots import base
+from caltest.results import HTest
+from caltest.results.evidence import required
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from caltest.measures.calibration_belt import Intervals
+
+SHADES = (0.55, 0.82)  # grey of the narrowest belt and of the widest
+WIDE = (6.6, 4.2)  # inches, with room for a legend at the right
+SHOWN = 3  # intervals of a level
+AXES, LEGEND_WIDTH, LINE_HEIGHT = 3.6, 2.0, 0.16  # inches
+
+
+def calibration_belt(belt: CalibrationBelt | HTest, *, ax: Axes | None = None) -> Axes:
+    """Draw the GiViTI calibration belt.
+
+    Where the belt leaves the diagonal, the predictions are not calibrated at its confidence level:
+    too low where it lies above, too high where it lies below. The legend lists these intervals.
+
+    Parameters
+    ----------
+    belt : CalibrationBelt or HTest
+        The value of `ct.measures.calibration_belt`, or the result of the test "calibration-belt",
+        whose p-value is shown then.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If the result is that of another test, or has no predictions any more.
+
+    References
+    ----------
+    Nattino, Finazzi, Bertolini (2014), A new calibration test and a reappraisal of the calibration
+    belt, Statistics in Medicine 33.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M2", n=500, m=2, alpha=1.0, rng=2)
+    >>> ax = ct.plots.calibration_belt(ct.measures.calibration_belt(data))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()][-1]
+    'diagonal'
+    """
+    judged = belt
+    if isinstance(belt, HTest):
+        belt = _belt_of(belt)
+    validation.check_instance(
+        belt, CalibrationBelt, "belt", "pass ct.measures.calibration_belt(...)"
+    )
+    labels = [_words(*texts) for texts in zip(belt.levels, belt.above, belt.below, strict=True)]
+    lines = sum(label.count("\n") + 1 for label in labels)
+    side = AXES if ax is None else min(AXES, base.inches(base.axes(ax)))
+    place = _place(belt, lines, side)
+    ax = base.axes(ax, WIDE if "bbox_to_anchor" in place else base.SIZE)
+    ax.plot([0, 1], [0, 1], color=base.BLACK, linestyle=(0, (4, 3)), linewidth=1, label="diagonal")
+    greys = np.linspace(*SHADES, len(belt.levels))
+    for i in reversed(range(len(belt.levels))):
+        shade = f"{greys[i]:.3f}"
+        ax.fill_between(
+            belt.grid, belt.lower[i], belt.upper[i], color=shade, linewidth=0, label=labels[i]
+        )
+        for edge in (belt.lower[i], belt.upper[i]):
+            ax.plot(belt.grid, edge, color=base.BLACK, linewidth=base.THIN / 2)
+    low, high = _limits(belt)
+    ax.set(xlim=(low, high), ylim=(low, high))
+    ax.set_aspect("equal", adjustable="box")
+    title = f"{base.pvalue_text(judged)}, n = {belt.n:,}, polynomial of degree {belt.degree}"
+    base.label_axes(ax, "predicted probability", "probability of the event", title)
+    handles, names = ax.get_legend_handles_labels()
+    base.legend(ax, handles=handles[::-1], labels=names[::-1], **place)
+    return ax
+
+
+def _belt_of(result: HTest) -> CalibrationBelt:
+    """Compute the belt of a test with the settings of the test."""
+    evidence = required(result.evidence, "the calibration belt")
+    measure = evidence.measure
+    if not isinstance(measure, CalibrationBeltStatistic):
+        raise NotApplicable(
+            f"the calibration belt belongs to the test 'calibration-belt', not {result.test!r}; "
+            "run that test, or pass ct.measures.calibration_belt(...)"
+        )
+    belt = belt_of(
+        evidence.predictions,
+        lens=evidence.lens,
+        internal=measure.internal,
+        threshold=measure.threshold,
+        max_degree=measure.max_degree,
+    )
+    assert isinstance(belt, CalibrationBelt)  # noqa: S101 - the lens of a result is no family
+    return belt
+
+
+def _words(level: float, above: Intervals, below: Intervals) -> str:
+    """Say where a belt leaves the diagonal, as the table of givitiR's plot does."""
+    if not above and not below:
+        return f"{100 * level:g} %: holds the diagonal"
+    lines = [f"{100 * level:g} %:"]
+    lines += [f"  above at {_listed(above)}"] if above else []
+    lines += [f"  below at {_listed(below)}"] if below else []
+    return "\n".join(lines)
+
+
+def _listed(intervals: Intervals) -> str:
+    """List intervals with three digits of their upper ends."""
+    places = [max(2, 2 - math.floor(math.log10(high))) for _, high in intervals]
+    shown = [
+        f"{low:.{digits}f} to {high:.{digits}f}"
+        for (low, high), digits in zip(intervals[:SHOWN], places, strict=False)
+    ]
+    return ", ".join(shown) + (", ..." if len(intervals) > SHOWN else "")
+
+
+def _limits(belt: CalibrationBelt) -> tuple[float, float]:
+    """Show the unit square, or the half that holds the belt as closely as it can be read."""
+    low = float(min(belt.grid[0], belt.lower.min()))
+    high = float(max(belt.grid[-1], belt.upper.max()))
+    if high < 0.5:
+        return -0.02 * high, 1.08 * high
+    if low > 0.5:
+        return 1 - 1.08 * (1 - low), 1 + 0.02 * (1 - low)
+    return -0.02, 1.02
+
+
+def _place(belt: CalibrationBelt, lines: int, side: float) -> dict[str, Any]:
+    """Place the legend in a corner off the diagonal, or beside the axes where neither has room.
+
+    The axes have sides of so many inches.
+    """
+    low, high = _limits(belt)
+    scale = (high - low) / side
+    width, height = LEGEND_WIDTH * scale, LINE_HEIGHT * (lines + 2) * scale
+    right, left = belt.grid >= high - width, belt.grid <= low + width
+    below = np.min(belt.lower[-1][right], initial=high - width) - low
+    above = high - np.max(belt.upper[-1][left], initial=low + width)
+    if max(below, above) < height:
+        return {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
+    return {"loc": "lower right" if below > above else "upper left"}

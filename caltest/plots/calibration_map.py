@@ -1,0 +1,160 @@
+"""A calibration map as curves: what a predicted probability becomes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from caltest.plots import base
+from caltest.plots.map_values import fitted, mapped
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from caltest.calibrators import Calibrator
+
+    Floats = NDArray[np.float64]
+
+POINTS = 1001  # of a map of two classes
+COARSE = 101  # of each class of several
+COLOURED = len(base.CYCLE)
+LINES = 60  # at most
+SAME = 1e-3  # curves that are nearer than this are one
+
+
+class _Curves(NamedTuple):
+    """Curves with their names, and what is on the axes."""
+
+    x: Floats
+    ys: list[Floats]
+    names: list[str]
+    predicted: str
+    calibrated: str
+
+
+def calibration_map(calibrator: Calibrator, *, ax: Axes | None = None) -> Axes:
+    """Draw what a predicted probability becomes.
+
+    For two classes, the probability of the second; for `VennAbers` with its interval. For more, a
+    curve for each class: `OneVsRest` and class-wise splines have a map for each, before rows are
+    normalised; splines of ranks have one for their score; of other maps it shows the predictions
+    that give one class the probability p and all others the same. Of more than 7 classes those
+    that change most are coloured, and at most 60 are drawn.
+
+    Parameters
+    ----------
+    calibrator : Calibrator
+        Fitted.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes, with the diagonal.
+
+    Raises
+    ------
+    InvalidInput
+        If this is not a calibrator.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M2", 500, 2, rng=1)
+    >>> ax = ct.plots.calibration_map(ct.calibrators.IsotonicCalibrator().fit(data))
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('predicted probability of 1', 'calibrated probability of 1')
+    """
+    from caltest.calibrators import SplineCalibrator, VennAbers
+
+    calibrator = fitted(calibrator)
+    ax = base.axes(ax)
+    base.diagonal(ax)
+    base.unit_square(ax)
+    if isinstance(calibrator, VennAbers):
+        _draw_interval(ax, calibrator)
+    if calibrator.n_features_in_ == 2:
+        curves = _two_classes(calibrator)
+    elif isinstance(calibrator, SplineCalibrator):
+        curves = _splines(calibrator)
+    else:
+        curves = _several_classes(calibrator)
+    _draw_curves(ax, curves)
+    base.legend(ax, loc="best")
+    title, m = calibrator.title, calibrator.n_features_in_
+    if len(curves.ys) < m > LINES:
+        title += f" ({len(curves.ys)} of {m} classes)"
+    return base.label_axes(ax, curves.predicted, curves.calibrated, title)
+
+
+def _two_classes(calibrator: Calibrator) -> _Curves:
+    p = np.linspace(0.0, 1.0, POINTS)
+    event = mapped(calibrator, np.column_stack([1 - p, p]))[:, 1]
+    of = f"probability of {base.name_text(calibrator.classes_.tolist()[1])}"
+    return _Curves(p, [event], [""], f"predicted {of}", f"calibrated {of}")
+
+
+def _splines(calibrator: Calibrator) -> _Curves:
+    """Return the map of each score, constant beyond the scores of the fit."""
+    p = np.linspace(0.0, 1.0, POINTS)
+    scores, values = calibrator.scores_, calibrator.recalibrated_
+    ys = [np.interp(p, *pair) for pair in zip(scores, values, strict=True)]
+    names = calibrator.classes_.tolist() if len(ys) > 1 else [""]
+    score = "probability" if len(ys) > 1 else f"score, {calibrator.mode}"
+    words = base.names_text(names)
+    return _Curves(p, ys, words, f"predicted {score}", "recalibrated score")
+
+
+def _several_classes(calibrator: Calibrator) -> _Curves:
+    """Return the map of each class where all other classes are equally probable."""
+    m = calibrator.n_features_in_
+    p = np.linspace(0.0, 1.0, COARSE)
+    alone = hasattr(calibrator, "maps")
+    shown = np.unique(np.linspace(0, m - 1, min(m, LINES)).astype(int))
+    ys = []
+    for k in shown.tolist():
+        rows = np.repeat((1 - p)[:, None] / (m - 1), m, axis=1)
+        rows[:, k] = p
+        ys.append(_maps(calibrator, rows)[:, k] if alone else mapped(calibrator, rows)[:, k])
+    names = base.names_text(calibrator.classes_[shown].tolist())
+    others = "" if alone else ", others equal"
+    normal = ", before normalisation" if alone else ""
+    return _Curves(
+        p, ys, names, f"predicted probability{others}", f"calibrated probability{normal}"
+    )
+
+
+def _maps(calibrator: Calibrator, rows: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        given = np.log(rows) if calibrator.from_logits else rows
+    maps: Floats = calibrator.maps(given)
+    return maps
+
+
+def _draw_curves(ax: Axes, curves: _Curves) -> None:
+    if np.ptp(curves.ys, axis=0).max() < SAME:
+        name = "every class" if len(curves.ys) > 1 else None
+        ax.plot(curves.x, curves.ys[0], color=base.BLUE, linewidth=base.LINE, label=name)
+        return
+    change = [-np.abs(y - curves.x).mean() for y in curves.ys]
+    ranking = np.argsort(change, kind="stable")
+    for style, k in enumerate(sorted(ranking[:COLOURED])):
+        color, line = base.CYCLE[style], base.STYLES[style]
+        look: dict[str, Any] = {"color": color, "linestyle": line, "linewidth": base.LINE}
+        ax.plot(curves.x, curves.ys[k], label=curves.names[k], **look)
+    grey: dict[str, Any] = {"color": base.GREY, "linewidth": base.THIN, "alpha": 0.5, "zorder": 1.9}
+    for place, k in enumerate(ranking[COLOURED:]):
+        label = None if place else f"{ranking.size - COLOURED} others"
+        ax.plot(curves.x, curves.ys[k], label=label, **grey)
+
+
+def _draw_interval(ax: Axes, calibrator: Calibrator) -> None:
+    p = np.linspace(0.0, 1.0, POINTS)
+    with np.errstate(divide="ignore"):
+        given = np.log(p) - np.log1p(-p) if calibrator.from_logits else p
+    low, high = calibrator.interval(given).T
+    style: dict[str, Any] = {"alpha": base.BAND, "color": base.BLUE, "linewidth": 0}
+    ax.fill_between(p, low, high, label="$p_0$ to $p_1$", **style)

@@ -1,0 +1,69 @@
+"""The plot of a test: `HTest.plot`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from caltest.errors import NotApplicable
+from caltest.measures.binning import BinnedMeasure
+from caltest.measures.classwise_ece import ClasswiseECE
+from caltest.measures.kernel_roots import RootSKCE
+from caltest.measures.skce import SKCE
+from caltest.measures.smooth_ece import SmoothECE
+from caltest.measures.t_cal import TCal
+from caltest.plots.calibration_belt import calibration_belt
+from caltest.plots.null_distribution import null_distribution
+from caltest.plots.reliability import reliability_diagram
+from caltest.plots.witness import witness
+from caltest.results import HTest
+from caltest.validation import check_choice
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Draw = Callable[..., "Axes"]
+
+KINDS: Mapping[str, tuple[Draw, Mapping[str, Any]]] = {
+    "reliability": (reliability_diagram, {}),
+    "corp": (reliability_diagram, {"corp": True}),
+    "confidence-band": (reliability_diagram, {"corp": True, "band": "confidence"}),
+    "null": (null_distribution, {}),
+    "witness": (witness, {}),
+    "belt": (calibration_belt, {}),
+}
+OWN = {"calibration-belt": "belt", "confidence-band": "confidence-band", "corp": "corp"}
+BINNED = (BinnedMeasure, ClasswiseECE, TCal, SmoothECE)
+
+
+def plot_test(result: HTest, kind: str | None, options: Mapping[str, Any]) -> Axes:
+    """Draw a kind of plot of a result, by default its natural one."""
+    if kind is not None:
+        check_choice(kind, KINDS, "kind")
+    draw, own = KINDS[kind or natural_kind(result)]
+    return draw(result, **{**own, **options})
+
+
+def natural_kind(result: HTest) -> str:
+    """Return the plot that shows best what a test judged.
+
+    That is a reliability diagram under a lens that leaves two classes, and for binned errors; the
+    witness of a kernel test of more; elsewhere, and where there are no predictions any more, the
+    null distribution.
+    """
+    if result.evidence is None:
+        if result.null_distribution is not None:
+            return "null"
+        raise NotApplicable(
+            "there is nothing to draw: the result holds neither predictions nor a null "
+            "distribution; run test_calibration again and plot its result, or plot the table of a "
+            "master scale"
+        )
+    if result.test in OWN:
+        return OWN[result.test]
+    measure = result.evidence.measure
+    if result.evidence.seen.m == 2 or isinstance(measure, BINNED):
+        return "reliability"
+    if isinstance(measure, SKCE | RootSKCE):
+        return "witness"
+    return "reliability" if result.null_distribution is None else "null"

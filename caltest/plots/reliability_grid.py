@@ -1,0 +1,208 @@
+"""A reliability diagram for each class, or for each test of a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from caltest import validation
+from caltest.errors import NotApplicable
+from caltest.lenses import Lens, resolve_lens
+from caltest.measures.ece import ece
+from caltest.measures.one_dimension import check_one_dimension
+from caltest.plots import base
+from caltest.plots.reliability import Diagram
+from caltest.predictions import Predictions, as_predictions
+from caltest.results import HTest, HTestTable
+from caltest.results.evidence import required
+from caltest.validation import check_unused
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+NAME = "a grid of reliability diagrams"
+COLUMNS = 4
+PANEL = (2.2, 2.45)  # inches
+LONGEST_NAME = 26
+
+
+class Panel(NamedTuple):
+    """One diagram: where its predictions come from, and adjusted p-values if there are tests."""
+
+    predictions: Predictions
+    lens: Lens
+    name: str
+    error: float
+    pvalues: tuple[tuple[float, str], ...] = ()  # and what they are of, where there are several
+
+
+def reliability_grid(
+    source: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "classwise",
+    bins: int = 15,
+    binning: str = "uniform",
+    bars: str | None = "consistency",
+    corp: bool = False,
+    level: float = 0.95,
+    most: int = 12,
+    fig: Figure | None = None,
+) -> NDArray[np.object_]:
+    """Show a reliability diagram for each class, those with the largest error first.
+
+    Parameters
+    ----------
+    source : HTestTable, HTest, Predictions or array
+        Predictions, or probabilities (n, m) with `labels`; those behind a result. Of a table each
+        lens and group gets a diagram with the adjusted p-values of its tests, of more than two the
+        smallest, where the lens leaves two classes.
+    labels : (n,) or one-hot (n, m) array, optional
+        Observed classes, where `source` holds probabilities.
+    lens : str or Lens, default "classwise"
+        A family of lenses, "classwise" or "top-label". Not used for a table.
+    bins : int, default 15
+        Number of bins.
+    binning : {"uniform", "quantile"}
+        Bins of equal width or of equal mass.
+    bars : "consistency" or None
+        Whether each bin has its bar.
+    corp : bool, default False
+        Draw isotonic fits in place of bins.
+    level : float, default 0.95
+        Probability of the bars.
+    most : int, default 12
+        Largest number of diagrams; of more classes those with the largest classwise ECE are shown,
+        and the title says so.
+    fig : matplotlib.figure.Figure, optional
+        An empty figure or subfigure to draw in; by default a new one.
+
+    Returns
+    -------
+    (panels,) array of matplotlib.axes.Axes
+        In the order of the expected calibration errors, in these bins, the largest first.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If a lens leaves more than two classes, or a result holds no predictions any more.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M2", n=500, m=3, rng=1)
+    >>> grid = ct.plots.reliability_grid(data, bins=5)
+    >>> [ax.get_title(loc="left") for ax in grid]
+    ['0', '2', '1']
+    """
+    diagram = Diagram(bins=bins, binning=binning, bars=bars, corp=corp, level=level)
+    validation.check_integer(most, "most")
+    if fig is not None:
+        from matplotlib.figure import FigureBase
+
+        validation.check_instance(fig, FigureBase, "fig", "pass an empty figure, or leave it out")
+    if isinstance(source, HTestTable):
+        check_unused("where the first argument is a table", labels=labels)
+        panels = _panels_of_table(source, diagram)
+    else:
+        panels = _panels_of_family(_predictions_of(source, labels), resolve_lens(lens), diagram)
+    shown = sorted(panels, key=lambda panel: -panel.error)[:most]
+    columns = min(COLUMNS, len(shown))
+    rows = math.ceil(len(shown) / columns)
+    if fig is None:
+        fig = base.figure((columns * PANEL[0] + 0.4, rows * PANEL[1] + 0.7))
+    cells = fig.add_gridspec(rows, columns)
+    parts = [base.axes(fig.add_subplot(cells[divmod(k, columns)])) for k in range(len(shown))]
+    for ax, panel in zip(parts, shown, strict=True):
+        _draw(ax, panel, diagram)
+    _name(fig, parts, columns, f"{len(shown)} of {len(panels)}" if len(panels) > len(shown) else "")
+    return np.array(parts, dtype=object)
+
+
+def _predictions_of(source: object, labels: object) -> Predictions:
+    if isinstance(source, HTest):
+        check_unused("where the first argument is the result of a test", labels=labels)
+        return required(source.evidence, NAME).predictions
+    return as_predictions(source, labels)
+
+
+def _panels_of_family(predictions: Predictions, lens: Lens, diagram: Diagram) -> list[Panel]:
+    panels = []
+    for member in lens.members(predictions):
+        error = _error(member(predictions), diagram)
+        panels.append(Panel(predictions, member, _name_of(member), error))
+    return panels
+
+
+def _name_of(lens: Lens) -> str:
+    """Return the class that a lens is for, or its key."""
+    return str(lens) if getattr(lens, "k", None) is None else str(lens.k)  # type: ignore[attr-defined]
+
+
+def _panels_of_table(table: HTestTable, diagram: Diagram) -> list[Panel]:
+    """Return a panel for all tests of one lens, group and data set."""
+    panels: dict[tuple[str, ...], Panel] = {}
+    several = len({row.test for row in table.rows}) > 1
+    for row, pvalue in zip(table.rows, table.adjusted.tolist(), strict=True):
+        evidence = required(row.evidence, NAME)
+        if evidence.seen.m != 2:
+            continue
+        key = row.data_name, repr(row.group), row.lens
+        if key not in panels:
+            group = "" if row.group is None else f"{row.group}, "
+            name, error = group + _name_of(evidence.lens), _error(evidence.seen, diagram)
+            panels[key] = Panel(evidence.predictions, evidence.lens, name, error)
+        entry = pvalue, base.name_text(row.test) if several else ""
+        panels[key] = panels[key]._replace(pvalues=(*panels[key].pvalues, entry))
+    if not panels:
+        raise NotApplicable(
+            f"{NAME} takes tests whose lens leaves two classes, and the table has none; run "
+            "test_calibration with lens='classwise' or 'confidence'"
+        )
+    return list(panels.values())
+
+
+def _error(predictions: Predictions, diagram: Diagram) -> float:
+    check_one_dimension(predictions, NAME)
+    return float(ece(predictions, binning=diagram.binning, bins=diagram.bins))
+
+
+def _draw(ax: Axes, panel: Panel, diagram: Diagram) -> None:
+    x, y = diagram.draw(ax, panel.lens(panel.predictions))
+    ax.set_title(base.name_text(panel.name, LONGEST_NAME), fontsize=base.SMALL, loc="left")
+    lines = [f"ECE {panel.error:.3f}", *_texts(panel.pvalues)]
+    above = float(np.mean(y - x)) > 0
+    base.corner_text(ax, "\n".join(lines), "lower right" if above else "upper left")
+
+
+def _texts(pvalues: tuple[tuple[float, str], ...]) -> list[str]:
+    """Write one or two p-values; of more the smallest, as they would cover the diagram."""
+    texts = [f"{base.pvalue_text(value)} {test}".rstrip() for value, test in sorted(pvalues)]
+    return texts if len(texts) <= 2 else [f"{texts[0]}, least of {len(texts)}"]
+
+
+def _name(fig: Figure, parts: Sequence[Axes], columns: int, selection: str) -> None:
+    """Name the outer axes, and the colours once for all diagrams."""
+    named: dict[str, Artist] = {}
+    for place, ax in enumerate(parts):
+        left, bottom = place % columns == 0, place + columns >= len(parts)
+        ax.tick_params(labelleft=left, labelbottom=bottom)
+        if bottom:
+            ax.set_xlabel("predicted probability", fontsize=base.SMALL)
+        if left:
+            ax.set_ylabel("observed frequency", fontsize=base.SMALL)
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            named.setdefault(label, handle)
+    if selection:
+        title = f"{selection} diagrams, those with the largest expected calibration error"
+        fig.suptitle(title, fontsize=base.TEXT, x=0.02, ha="left")
+    style = {"frameon": False, "fontsize": base.SMALL, "ncols": len(named)}
+    fig.legend(named.values(), named.keys(), loc="outside lower center", **style)

@@ -1,0 +1,68 @@
+"""What a plot of one-dimensional predictions is given: a result, or predictions and a lens."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from caltest.errors import invalid
+from caltest.lenses import Confidence, Lens, Strong, resolve_lens
+from caltest.measures.one_dimension import check_one_dimension
+from caltest.plots.base import name_text, pvalue_text
+from caltest.predictions import Predictions, as_predictions
+from caltest.results import HTest
+from caltest.results.evidence import required
+from caltest.validation import check_unused
+
+
+class Seen(NamedTuple):
+    """Predictions of two classes as a lens shows them, and the test behind them if there is one."""
+
+    predictions: Predictions
+    lens: Lens
+    result: HTest | None = None
+
+    @property
+    def axis_names(self) -> tuple[str, str]:
+        """Names of what is predicted and of what is observed."""
+        name = str(self.lens).partition("[")[0]
+        if name in {"confidence", "top-label", "top-1"}:
+            return "confidence", "accuracy"
+        if name.startswith("top-"):
+            return f"predicted probability of rank {name[4:]}", "observed frequency"
+        if name.startswith("within-top-"):
+            return f"predicted probability of the top {name[11:]}", "observed frequency"
+        event = name_text(self.predictions.classes[1])
+        return f"predicted probability of {event}", f"observed frequency of {event}"
+
+    def pvalue_text(self, result: HTest) -> str:
+        """Return the p-value, with the lens of the test where that is another than this one."""
+        text = pvalue_text(result)
+        if result.lens == str(self.lens):
+            return text
+        return f"{text}\n({name_text(result.test)}, lens {name_text(result.lens)})"
+
+
+def seen(source: object, labels: object, lens: str | Lens | None, what: str) -> Seen:
+    """Look at a result or at predictions through a lens that leaves two classes.
+
+    Without a lens it is that of the result, or none for two classes; where more than two are left,
+    that of the confidence. `what` names the plot in messages.
+    """
+    result = source if isinstance(source, HTest) else None
+    if isinstance(source, HTest):
+        check_unused("where the first argument is the result of a test", labels=labels)
+        evidence = required(source.evidence, what)
+        predictions, given = evidence.predictions, evidence.lens
+    else:
+        predictions, given = as_predictions(source, labels), Strong()
+    resolved = given if lens is None else resolve_lens(lens)
+    if resolved.is_family:
+        member = str(resolved.members(predictions)[0])
+        remedy = f"pass one, such as {member!r}, or call reliability_grid for all"
+        raise invalid("lens must be a single one", repr(str(resolved)), remedy)
+    shown = resolved(predictions)
+    if lens is None and shown.m > 2:
+        resolved = Confidence()
+        shown = resolved(predictions)
+    check_one_dimension(shown, what)
+    return Seen(shown, resolved, result)

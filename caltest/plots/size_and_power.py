@@ -1,0 +1,228 @@
+"""How often tests reject calibrated and other models, at every level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest import sources, validation
+from caltest.plots import base
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+Floats = NDArray[np.float64]
+Curves = dict[str, dict[str, Floats]]
+
+POINTS = 401
+PANEL = 2.7  # inches
+COLUMNS = 3
+
+
+def size_and_power(
+    pvalues: object,
+    *,
+    calibrated: Iterable[str] | None = None,
+    errors: bool = False,
+    levels: tuple[float, float] = (0.0, 1.0),
+    band: float = 0.95,
+    fig: Figure | SubFigure | None = None,
+) -> NDArray[Any]:
+    """Draw how often each test rejects, against its level, a panel for each model.
+
+    For a calibrated model the curve of an exact test is the diagonal, up to the binomial band of
+    the number of simulated data sets; above it the test rejects too often. For other models it is
+    the power of the test.
+
+    Parameters
+    ----------
+    pvalues : mapping or data frame
+        The p-values over simulated data sets: {test: p-values}, or {model: {test: p-values}}, or a
+        data frame with the columns "pvalue", "test" and, if there are several, "model".
+    calibrated : list of str, optional
+        The models that are calibrated. The panels say so, and only they have a band.
+    errors : bool, default False
+        Whether to draw test errors: of the first kind for calibrated models, of the second kind,
+        1 less the power, for the others. It needs `calibrated`.
+    levels : tuple of float, default (0, 1)
+        The range of levels.
+    band : float, default 0.95
+        Probability that the rate of an exact test lies in the band, at each level.
+    fig : matplotlib.figure.Figure or SubFigure, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    array of matplotlib.axes.Axes
+        One for each model.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+
+    References
+    ----------
+    Widmann, Lindsten, Zachariah (2019), Calibration tests in multi-class classification, NeurIPS,
+    figure 2.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> exact, rough = [0.1, 0.3, 0.5, 0.7, 0.9], [0.01, 0.02, 0.05, 0.3, 0.4]
+    >>> panels = ct.plots.size_and_power({"exact": exact, "rough": rough})
+    >>> [text.get_text() for text in panels[0].figure.legends[0].get_texts()]
+    ['exact', 'rough', '95 % band of 5 data sets']
+    """
+    curves = _curves(pvalues)
+    true = (
+        None if calibrated is None else validation.check_known(calibrated, [*curves], "calibrated")
+    )
+    if validation.check_flag(errors, "errors") and true is None:
+        raise validation.needs_calibrated()
+    low, high = validation.check_range(levels, "levels")
+    band = validation.check_level(band, "band")
+    fig = _figure(len(curves)) if fig is None else _given(fig)
+    shape = -(-len(curves) // COLUMNS), min(len(curves), COLUMNS)
+    axes = fig.subplots(*shape, squeeze=False, sharex=True, sharey=True).ravel()
+    for spare in axes[len(curves) :]:
+        spare.remove()
+    panels = axes[: len(curves)]
+    grid, tests = np.linspace(low, high, POINTS), _tests(curves)
+    for ax, (model, columns) in zip(panels, curves.items(), strict=True):
+        size = None if true is None else model in true
+        _panel(ax, columns, tests, grid, flip=errors and size is False)
+        if size is not False:
+            _band(ax, columns, grid, band)
+        base.label_axes(ax, "", "", _title(model, size=size, errors=errors))
+    panels[0].set_ylim(*_limits(panels, high, errors=errors))
+    _name_axes(panels, shape, errors=errors)
+    _legend(fig, panels)
+    return panels
+
+
+def _curves(pvalues: Any) -> Curves:
+    """Read p-values by model and test."""
+    if sources.is_table(pvalues):
+        pvalues = _of_table(sources.table_of_frame(pvalues))
+    validation.check_instance(pvalues, Mapping, "pvalues", "pass {test: p-values}")
+    models = pvalues if validation.check_not_mixed(pvalues, "pvalues") else {"": pvalues}
+    for columns in models.values():
+        validation.check_not_mixed(columns, "pvalues")
+    return {
+        str(model): {
+            str(test): validation.check_simulated_pvalues(values, f"pvalues of {str(test)!r}")
+            for test, values in columns.items()
+        }
+        for model, columns in models.items()
+    }
+
+
+def _of_table(table: sources.Table) -> dict[str, Any]:
+    validation.check_columns_of_pvalues(table.names)
+    values, tests = table.column("pvalue"), table.column("test").astype(str)
+    if "model" not in table.names:
+        return {test: values[tests == test] for test in dict.fromkeys(tests.tolist())}
+    models = table.column("model").astype(str)
+    return {
+        model: {
+            test: values[(models == model) & (tests == test)]
+            for test in dict.fromkeys(tests[models == model].tolist())
+        }
+        for model in dict.fromkeys(models.tolist())
+    }
+
+
+def _tests(curves: Curves) -> list[str]:
+    return list(dict.fromkeys(test for columns in curves.values() for test in columns))
+
+
+def _panel(
+    ax: Axes, columns: dict[str, Floats], tests: list[str], grid: Floats, *, flip: bool
+) -> None:
+    """Draw P(p <= level), or 1 less it."""
+    base.axes(ax)
+    for test, values in columns.items():
+        i = tests.index(test)
+        rate = np.searchsorted(np.sort(values), grid, side="right") / values.size
+        ax.plot(
+            grid,
+            1.0 - rate if flip else rate,
+            color=base.CYCLE[i % len(base.CYCLE)],
+            linestyle=base.STYLES[(i + i // len(base.CYCLE)) % len(base.STYLES)],
+            linewidth=base.LINE,
+            label=base.name_text(test),
+        )
+    ax.set_xlim(grid[0], grid[-1])
+
+
+def _band(ax: Axes, columns: dict[str, Floats], grid: Floats, band: float) -> None:
+    """Draw where the rate of an exact test lies, for the fewest data sets of the panel."""
+    from scipy.stats import binom
+
+    size = min(values.size for values in columns.values())
+    low, high = (binom.ppf(q, size, grid) / size for q in ((1 - band) / 2, (1 + band) / 2))
+    label = f"{100 * band:g} % band of {size:,} data sets"
+    ax.fill_between(grid, low, high, color=base.PALE, linewidth=0, label=label, zorder=0)
+    ax.plot(grid, grid, color=base.GREY, linewidth=base.THIN, zorder=1)
+
+
+def _limits(panels: NDArray[Any], high: float, *, errors: bool) -> tuple[float, float]:
+    """Return the limits of rates: 0 to 1, or as far as they go below the largest level."""
+    top = max(float(line.get_ydata().max()) for ax in panels for line in ax.lines)
+    top = 1.0 if errors or high == 1 else min(1.0, max(top, high))
+    return -0.02 * top, 1.02 * top
+
+
+def _title(model: str, *, size: bool | None, errors: bool) -> str:
+    name = base.name_text(model) if model else ""
+    if size is None:
+        return name
+    words = ("type I error", "type II error") if errors else ("size", "power")
+    kind = words[0] if size else words[1]
+    return f"{name}: {kind}" if name else kind
+
+
+def _name_axes(panels: NDArray[Any], shape: tuple[int, int], *, errors: bool) -> None:
+    columns = shape[1]
+    for i, ax in enumerate(panels):
+        if i % columns == 0:
+            ax.set_ylabel("error rate" if errors else "rejection rate", fontsize=base.TEXT)
+        if i + columns >= len(panels):
+            ax.set_xlabel("level", fontsize=base.TEXT)
+            ax.tick_params(labelbottom=True)
+
+
+def _figure(size: int) -> Figure:
+    columns, rows = min(size, COLUMNS), -(-size // COLUMNS)
+    return base.figure((max(4.6, PANEL * columns + 0.4), PANEL * rows + 1.1))
+
+
+def _given(fig: Figure | SubFigure) -> Figure | SubFigure:
+    from matplotlib.figure import FigureBase
+
+    validation.check_instance(fig, FigureBase, "fig", "pass a matplotlib figure")
+    return fig
+
+
+def _legend(fig: Figure | SubFigure, panels: NDArray[Any]) -> None:
+    """Draw one legend for all panels, below them."""
+    handles: dict[str, Any] = {}
+    for ax in panels:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    bands = [label for label in handles if " band of " in label]
+    order = [label for label in handles if label not in bands] + bands
+    style: dict[str, Any] = {"frameon": False, "fontsize": base.SMALL, "handlelength": 2.6}
+    columns = min(len(order), max(2, int(fig.bbox.width / fig.dpi / 1.9)))
+    fig.legend(
+        [handles[label] for label in order],
+        order,
+        loc="outside lower center",
+        ncols=columns,
+        **style,
+    )

@@ -1,0 +1,204 @@
+"""What a report says, as numbers and sentences: every format is made from these values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+from caltest.results import HTest, HTestTable, Region
+from caltest.results.printable import plain
+
+if TYPE_CHECKING:
+    from caltest.measures import ScoreDecomposition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassCount:
+    """A class: how often it was observed, expected from the probabilities, and predicted."""
+
+    name: object
+    observed: float
+    expected: float
+    predicted: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Data:
+    """What was tested.
+
+    Attributes
+    ----------
+    source : str
+        A model, a file, or "arrays".
+    n, m : int
+        Rows and classes.
+    weighted : bool
+        Whether rows have weights; counts are sums of weights then.
+    classes : tuple of ClassCount
+        In the order of the columns.
+    groups : tuple of (name, rows)
+        Empty where there are none.
+    warnings : tuple of str
+        What a reader should know of the data before the tests.
+    """
+
+    source: str
+    n: int
+    m: int
+    weighted: bool
+    classes: tuple[ClassCount, ...]
+    groups: tuple[tuple[object, int], ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The tests, each with a sentence on it, and what was not tested and why."""
+
+    headline: tuple[str, ...]
+    tests: HTestTable
+    readings: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """Where predictions and labels differ: classes and regions under a lens, and groups.
+
+    Attributes
+    ----------
+    lens : str
+        Of the regions.
+    test : HTest or None
+        The kernel test whose witness the regions are from.
+    classes, regions : tuple of Region
+        Sorted by what they add to the SKCE.
+    groups : HTestTable or None
+        A test of each group.
+    group_readings : tuple of str
+        A sentence on each.
+    notes : tuple of str
+        What could not be shown.
+    """
+
+    lens: str = ""
+    test: HTest | None = None
+    classes: tuple[Region, ...] = ()
+    regions: tuple[Region, ...] = ()
+    groups: HTestTable | None = None
+    group_readings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """A score, and the range of 95 % of its values if the model were calibrated."""
+
+    name: str
+    value: float
+    expected: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The parts of the Brier score under a lens."""
+
+    lens: str
+    parts: ScoreDecomposition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """Scores and their decomposition."""
+
+    scores: tuple[Score, ...]
+    parts: tuple[Parts, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalibrated:
+    """Predictions of the held-out part after a calibrator; "identity" is before."""
+
+    key: str
+    title: str
+    log_loss: float
+    brier: float
+    ece: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Calibrators fitted on one part of the data and tested on the other."""
+
+    rows: tuple[Recalibrated, ...]
+    tests: HTestTable
+    readings: tuple[str, ...]
+    n_fit: int
+    n_held_out: int
+    seed: int
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """A test, a null, a lens or a calibrator: what it is, its formulas and sources.
+
+    Attributes
+    ----------
+    kind : str
+        "test", "null", "lens" or "calibrator".
+    key, title : str
+    text : tuple of (str, str)
+        Pairs ("text", a paragraph) and ("formula", LaTeX), in order.
+    references : str
+        May be empty.
+    """
+
+    kind: str
+    key: str
+    title: str
+    text: tuple[tuple[str, str], ...]
+    references: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reproduction:
+    """What is needed to make the same report again."""
+
+    versions: Mapping[str, str]
+    seed: int
+    n_resamples: int
+    data_hash: str
+    command: str | None
+    time: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """All that a report says."""
+
+    title: str
+    author: str | None
+    level: float | None
+    data: Data
+    answer: Answer
+    where: Where
+    scores: Scores
+    comparison: Comparison | None
+    methods: tuple[Method, ...]
+    reproduction: Reproduction
+
+
+def as_dict(value: object) -> Any:
+    """Return plain Python values that JSON can hold."""
+    if isinstance(value, HTest | HTestTable):
+        return value.to_dict()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: as_dict(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, tuple | list):
+        return [as_dict(item) for item in value]
+    return plain(value)

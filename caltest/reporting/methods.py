@@ -1,0 +1,177 @@
+"""What the tests of a report are: read off the registries and the docstrings of the measures."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from caltest import measures, nulls
+from caltest.lenses import resolve_lens
+from caltest.reporting.content import Method
+from caltest.reporting.notation import plain_paragraph
+from caltest.results import HTest
+
+Blocks = tuple[tuple[str, str], ...]
+
+# What each null assumes; one that is not here shows its title.
+ASSUMPTIONS = {
+    "exact": (
+        "The predictions are held fixed and labels are redrawn from them, so that the null "
+        "hypothesis holds. The p-value is (1 + k) / (1 + B), with k of B redrawn values as "
+        "extreme as the observed one. It assumes that rows are independent given their "
+        "predictions, and nothing else: it is valid at every number of rows."
+    ),
+    "consistency": (
+        "Predictions are drawn with replacement, then labels from them. The p-value is "
+        "(1 + k) / (1 + B). It can be too small for measures that have many bins."
+    ),
+    "bootstrap": (
+        "A multinomial bootstrap of the degenerate U-statistic (Arcones and Gine 1992). It assumes "
+        "independent rows and many of them."
+    ),
+    "asymptotic": "A limit law. It assumes independent rows and many of them.",
+    "closed-form": "A law with a formula that holds under the assumptions of the test itself.",
+    "distribution-free": (
+        "A concentration bound. It assumes independent rows, holds at every number of rows, and is "
+        "very conservative."
+    ),
+}
+REDRAWING = (
+    "References: Broecker, Smith (2007), Increasing the reliability of reliability diagrams; "
+    "Widmann, Lindsten, Zachariah (2019), Calibration tests in multi-class classification."
+)
+
+
+def methods_of(
+    tests: Iterable[HTest], *, correction: str | None, recalibrated: bool
+) -> Iterator[Method]:
+    """Describe each test, null and lens once, in the order in which they first occur."""
+    rows = list(tests)
+    for row in _first(rows, lambda row: row.test):
+        yield _test_method(row)
+    for row in _first(rows, lambda row: row.null):
+        null = nulls.REGISTRY.get(row.null)
+        text = ASSUMPTIONS.get(row.null, "")
+        references = REDRAWING.removeprefix("References: ") if row.null == "exact" else ""
+        title = row.null_text if null is None else null.title
+        yield Method(
+            kind="null", key=row.null, title=title, text=_text(text), references=references
+        )
+    for row in _first(rows, lambda row: row.lens.partition("[")[0]):
+        yield _lens_method(row)
+    if correction is not None:
+        title, source = ADJUSTMENTS.get(correction, ("multiple testing", ""))
+        yield Method(
+            kind="adjustment", key=correction, title=title, text=_text(ADJUSTED), references=source
+        )
+    if recalibrated:
+        yield Method(
+            kind="comparison",
+            key="held-out half",
+            title="calibrators are fitted on one half of the data and judged on the other",
+            text=_text(
+                "The rows of each class are dealt at random to two halves. What is fitted on one "
+                "half is tested on the other with labels that the fit has not seen, so that the "
+                "p-values are valid for the fitted map. They depend on the split."
+            ),
+        )
+
+
+ADJUSTED = "The p-values of tests, of groups and of calibrators are adjusted as three families."
+ADJUSTMENTS = {
+    "holm": (
+        "Holm, valid whatever the dependence of the tests",
+        "Holm (1979), A simple sequentially rejective multiple test procedure.",
+    ),
+    "bonferroni": ("Bonferroni, the p-value times the number of tests", ""),
+    "fdr_bh": (
+        "false discovery rate",
+        "Benjamini, Hochberg (1995), Controlling the false discovery rate.",
+    ),
+    "fdr_by": (
+        "false discovery rate, whatever the dependence of the tests",
+        "Benjamini, Yekutieli (2001), The control of the false discovery rate under dependency.",
+    ),
+}
+
+
+def _first(rows: list[HTest], key: Callable[[HTest], str]) -> list[HTest]:
+    found: dict[str, HTest] = {}
+    for row in rows:
+        found.setdefault(key(row), row)
+    return list(found.values())
+
+
+def _test_method(row: HTest) -> Method:
+    """Read the docstring of the measure's function, or of its class where it has none."""
+    if row.evidence is None:
+        return Method(kind="test", key=row.test, title=row.method, text=())
+    measure = row.evidence.measure
+    subject = getattr(measures, measure.key, None) or type(measure)
+    blocks, references = read_docstring(inspect.getdoc(subject) or "")
+    return Method(
+        kind="test",
+        key=row.test,
+        title=measure.description,
+        text=blocks,
+        references=references,
+    )
+
+
+def _lens_method(row: HTest) -> Method:
+    """Tell the null hypothesis under a lens; a member of a family stands for all."""
+    key = row.lens.partition("[")[0]
+    if row.evidence is None:
+        return Method(kind="lens", key=key, title=row.claim, text=())
+    lens = row.evidence.lens
+    claim = row.claim
+    if lens != resolve_lens("strong") and hasattr(lens, "k"):
+        claim = type(lens)().claim
+    return Method(kind="lens", key=key, title=lens.title, text=_text(f"Null hypothesis: {claim}."))
+
+
+def _text(paragraph: str) -> Blocks:
+    return (("text", paragraph),) if paragraph else ()
+
+
+def read_docstring(doc: str) -> tuple[Blocks, str]:
+    r"""Split a docstring into paragraphs and formulas before its sections, and its references.
+
+    Examples
+    --------
+    >>> read_docstring("Compute a thing.\n\n.. math:: x^2\n\nParameters\n----------\n")
+    ((('text', 'A thing.'), ('formula', 'x^2')), '')
+    """
+    sections = re.split(r"^(\w[\w ]+)\n-{3,}\n", doc, flags=re.MULTILINE)
+    named = dict(zip(sections[1::2], sections[2::2], strict=True))
+    blocks = _definition(tuple(_blocks(sections[0])))
+    return blocks, plain_paragraph(" ".join(named.get("References", "").split()))
+
+
+def _definition(blocks: Blocks) -> Blocks:
+    """Keep what defines the measure: all up to the last formula, and what explains its letters."""
+    formulas = [i for i, (kind, _) in enumerate(blocks) if kind == "formula"]
+    if not formulas:
+        return blocks
+    end = formulas[-1] + 1
+    explained = end < len(blocks) and blocks[end][1][:1].islower()
+    return blocks[: end + explained]
+
+
+def _blocks(text: str) -> Iterator[tuple[str, str]]:
+    for number, part in enumerate(re.split(r"\n\s*\n", text.strip())):
+        formula = re.match(r"\s*\.\. math::\s*(.*)", part, flags=re.DOTALL)
+        if formula:
+            yield "formula", " ".join(formula[1].split())
+        else:
+            for item in re.split(r"\n(?=\s*- )", part):
+                sentence = plain_paragraph(" ".join(item.split()))
+                sentence = re.sub(r"^- ", "\u2022 ", sentence)
+                yield "text", _claim(sentence) if number == 0 else sentence
+
+
+def _claim(sentence: str) -> str:
+    """Leave out the verb with which docstrings of functions begin."""
+    rest = re.sub(r"^(Compute|Estimate) (the )?", "", sentence)
+    return rest[:1].upper() + rest[1:]

@@ -1,0 +1,148 @@
+"""Sentences that a reader without statistics can follow, and a statistician can sign.
+
+A p-value is told as what it is: how often data like these would show a deviation like this one,
+were the probabilities right. There is no verdict unless the caller gave a level.
+"""
+
+from __future__ import annotations
+
+import math
+
+from caltest import render
+from caltest.results import HTest, HTestTable
+
+MEANING = (
+    "Probabilities are right in the sense of this report where, among all cases that are given "
+    "70 %, 70 in 100 come true. A small p-value says that labels like these would be rare if they "
+    "were right. A large one does not show that they are right: the data may be too few to tell."
+)
+
+_ROUND = ((0.0995, 100), (0.000995, 1000))
+
+
+def frequency(pvalue: float) -> str:
+    """Tell a probability as a count.
+
+    Examples
+    --------
+    >>> frequency(0.042), frequency(0.31), frequency(3e-9)
+    ('about 42 in 1,000', 'about 31 in 100', 'fewer than 1 in 10,000')
+    >>> frequency(0.00042)
+    'about 4.2 in 10,000'
+    """
+    for bound, base in _ROUND:
+        if pvalue >= bound:
+            return f"about {round(base * pvalue):,} in {base:,}"
+    if pvalue < 1e-4:
+        return "fewer than 1 in 10,000"
+    return f"about {1e4 * pvalue:.2g} in 10,000"
+
+
+def reading(test: HTest, adjusted: float | None = None) -> str:
+    """Say in words what one test found."""
+    parts = [f"Were {_subject(test)} right, {_event(test)} in {_how_often(test)}."]
+    if test.level is not None:
+        parts.append(_verdict(test, test.pvalue if adjusted is None else adjusted))
+    return " ".join(parts)
+
+
+def sentence(error: Exception) -> str:
+    """Return a message as a sentence with one full stop.
+
+    Examples
+    --------
+    >>> sentence(ValueError("bins must be at least 1"))
+    'bins must be at least 1.'
+    """
+    return f"{str(error).rstrip('.')}."
+
+
+def headline(table: HTestTable, data_name: str) -> tuple[str, ...]:
+    """Say in two or three sentences what all tests found together."""
+    place = int(table.adjusted.argmin())
+    least, value = table.rows[place], float(table.adjusted[place])
+    count = len(table)
+    if count == 1:
+        return (reading(least), MEANING)
+    adjusted = "" if table.correction is None else ", adjusted for their number,"
+    found = (
+        f"{count} tests of {data_name} were made. The smallest p-value{adjusted} is "
+        f"{render.pvalue(value)}: {least.test}, lens {least.lens}."
+    )
+    if table.correction in {"holm", "bonferroni", "sidak", "holm-sidak"}:
+        found += (
+            " Were the probabilities right under every lens, a smallest adjusted p-value of this "
+            f"size or less would come up in at most {_bare(frequency(value))} data sets like "
+            "this one."
+        )
+    return (found, *_verdicts(table), MEANING)
+
+
+def _verdicts(table: HTestTable) -> tuple[str, ...]:
+    if table.level is None:
+        return ()
+    rejected = int(table.rejected.sum())
+    what = "calibration is not rejected by any test"
+    if rejected:
+        what = f"calibration is rejected by {rejected} of {len(table)} tests"
+    return (f"At level {table.level:g}, with adjusted p-values, {what}.",)
+
+
+def _bare(text: str) -> str:
+    return text.removeprefix("about ")
+
+
+def _subject(test: HTest) -> str:
+    """The probabilities that the lens looks at."""
+    where = "" if test.group is None else f" in the group {test.group}"
+    lens, _, of = test.lens.partition("[")
+    named = {
+        "strong": "the predicted probabilities"
+        if test.m == 2
+        else "all the probabilities of each prediction",
+        "confidence": "the probabilities of the predicted classes",
+        "classwise": f"the probabilities of class {of.removesuffix(']')}",
+        "top-label": f"the confidence in predictions of class {of.removesuffix(']')}",
+    }
+    return named.get(lens, f"the probabilities under the lens {test.lens}") + where
+
+
+def _event(test: HTest) -> str:
+    """The deviation that was seen, in the direction in which the test counts."""
+    value = render.number(test.statistic)
+    if two_sided(test):
+        return f"{test.statistic_name} would be as far from its centre as {value}"
+    return f"{test.statistic_name} would be {value} or more"
+
+
+def _how_often(test: HTest) -> str:
+    among = "data sets like this one"
+    count = redrawn_count(test)
+    if count is None:
+        return f"{frequency(test.pvalue)} {among}"
+    resamples = f"{test.n_resamples:,} sets of labels drawn from the probabilities"
+    if count == 0:
+        least = f"1 in {(test.n_resamples or 0) + 1:,}"
+        return f"at most about {least} {among} (in none of {resamples})"
+    return f"{frequency(test.pvalue)} {among} (in {count:,} of {resamples})"
+
+
+def two_sided(test: HTest) -> bool:
+    """Tell whether both large and small values of the statistic speak against calibration."""
+    if test.evidence is not None and test.n_resamples is not None:
+        return test.evidence.measure.alternative == "two-sided"
+    return test.statistic_name == "z" and "two-sided" in test.null_text
+
+
+def redrawn_count(test: HTest) -> int | None:
+    """Return how many of the resampled values were as large, where the p-value is such a count."""
+    if test.n_resamples is None or test.null_distribution is None or two_sided(test):
+        return None
+    count = test.pvalue * (test.n_resamples + 1) - 1
+    return round(count) if math.isclose(count, round(count), abs_tol=1e-6) else None
+
+
+def _verdict(test: HTest, adjusted: float) -> str:
+    if test.level is not None and adjusted <= test.level:
+        return f"At level {test.level:g}: rejected."
+    return f"At level {test.level:g}: not rejected."

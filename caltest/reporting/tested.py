@@ -1,0 +1,94 @@
+"""The tests of a report: a plan is run, and its results become one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from caltest.errors import NotApplicable
+from caltest.htests import test_calibration
+from caltest.htests.adjust import adjusted_pvalues
+from caltest.lenses import Lens
+from caltest.measures import Measure
+from caltest.predictions import Predictions
+from caltest.reporting.content import Answer
+from caltest.reporting.plan import Entry, Plan
+from caltest.reporting.reading import headline, reading, sentence
+from caltest.results import HTest, HTestTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What all tests of a report share."""
+
+    seed: int
+    n_resamples: int
+    correction: str | None
+    level: float | None
+    n_jobs: int | None
+    by: bool
+    progress: Callable[[str], None]
+
+
+def run(
+    predictions: Predictions,
+    test: str | Measure,
+    lens: str | Lens,
+    settings: Settings,
+    *,
+    null: str | None = None,
+    by: bool = False,
+    **options: Any,
+) -> HTestTable:
+    """Run one test under one lens; a single result becomes a table of one row."""
+    settings.progress(f"{test}, lens {lens}")
+    result = test_calibration(
+        None,
+        predictions,
+        test=test,
+        lens=lens,
+        null=null,
+        by=True if by else None,
+        correction=settings.correction,
+        n_resamples=settings.n_resamples,
+        rng=settings.seed,
+        n_jobs=settings.n_jobs,
+        level=settings.level,
+        **options,
+    )
+    return table_of([result], settings) if isinstance(result, HTest) else result
+
+
+def table_of(rows: list[HTest], settings: Settings, notes: tuple[str, ...] = ()) -> HTestTable:
+    """Adjust the p-values of all rows together."""
+    adjusted, name = adjusted_pvalues([row.pvalue for row in rows], settings.correction)
+    return HTestTable(tuple(rows), name, adjusted, level=settings.level, notes=notes)
+
+
+def answer(predictions: Predictions, plan: Plan, settings: Settings) -> Answer:
+    """Make the tests of a plan; what has no meaning for the data is said, not made."""
+    rows: list[HTest] = []
+    left_out = list(plan.notes)
+    for entry in plan.entries:
+        try:
+            part = _run(predictions, entry, settings)
+        except NotApplicable as error:
+            if entry is plan.entries[-1] and not rows:
+                raise
+            left_out.append(f"{entry.test}, lens {entry.lens}: {sentence(error)}")
+            continue
+        rows += part.rows
+        left_out += part.notes
+    table = table_of(rows, settings)
+    pairs = zip(table.rows, table.adjusted.tolist(), strict=True)
+    return Answer(
+        headline=headline(table, predictions.source),
+        tests=table,
+        readings=tuple(reading(row, value) for row, value in pairs),
+        left_out=tuple(left_out),
+    )
+
+
+def _run(predictions: Predictions, entry: Entry, settings: Settings) -> HTestTable:
+    return run(predictions, entry.test, entry.lens, settings, null=entry.null, **entry.options)

@@ -1,0 +1,80 @@
+"""`caltest report FILE`: formats, options, the command that the page shows."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+QUICK = ("--label", "y", "--probs", "p_", "--n-resamples", "19", "--lens", "confidence")
+SEEDED = (*QUICK, "--seed", "1")
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("html", "<!DOCTYPE html>"), ("md", "# Are"), ("json", "{")]
+)
+def test_format_is_chosen_by_name(caltest, predictions_csv, name, start):
+    """Every format starts as it should and ends with a line break."""
+    finished = caltest("report", predictions_csv, *SEEDED, "--format", name)
+    assert (finished.status, finished.err) == (0, "")
+    assert finished.out.startswith(start)
+    assert finished.out.endswith("\n")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start"), [(".html", "<!DOCTYPE"), (".md", "# Are"), (".json", "{"), ("", "<!DOC")]
+)
+def test_output_goes_to_a_file_in_the_format_of_its_suffix(
+    caltest, predictions_csv, tmp_path, suffix, start
+):
+    """With --output nothing is left for stdout; an unknown suffix has HTML."""
+    path = tmp_path / f"report{suffix}"
+    assert caltest("report", predictions_csv, *SEEDED, "-o", path) == (0, "", "")
+    assert path.read_text(encoding="utf-8").startswith(start)
+
+
+def test_options_reach_the_page(caltest, predictions_csv):
+    """Title, author, level, groups and tests are those of the options."""
+    named = ("--title", "T", "--author", "A", "--level", "0.1", "--by", "ward", "--test", "ece,ks")
+    finished = caltest("report", predictions_csv, *SEEDED, *named, "--format", "json")
+    page = json.loads(finished.out)
+    assert (page["title"], page["author"], page["level"]) == ("T", "A", 0.1)
+    assert [row["test"] for row in page["answer"]["tests"]["rows"]] == ["ece", "ks"]
+    assert [row["group"] for row in page["where"]["groups"]["rows"]] == ["A", "B"]
+
+
+@pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
+def test_recalibrate_takes_keys(caltest, wrong_csv):
+    """Calibrators are compared on the held-out half."""
+    more = ("--recalibrate", "platt,isotonic", "--recalibrate", "beta", "--quiet")
+    arguments = ("--label", "y", "--probs", "p_", "--n-resamples", "19", "--seed", "1")
+    finished = caltest("report", wrong_csv, *arguments, *more, "--test", "ece", "--format", "json")
+    rows = json.loads(finished.out)["comparison"]["rows"]
+    assert [row["key"] for row in rows] == ["identity", "platt", "isotonic", "beta"]
+
+
+def test_command_has_its_seed(caltest, predictions_csv):
+    """The page shows the command, with the seed that was drawn where none was given."""
+    given = caltest("report", predictions_csv, *SEEDED, "--format", "json")
+    told = json.loads(given.out)["reproduction"]
+    assert told["command"] == f"caltest report {predictions_csv} {' '.join(SEEDED)} --format json"
+    drawn = caltest("report", predictions_csv, *QUICK, "--format", "json")
+    told = json.loads(drawn.out)["reproduction"]
+    assert told["command"].endswith(f"--format json --seed {told['seed']}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--format", "pdf"), "--format must be one of"),
+        (("--recalibrate", "temprature"), "did you mean 'temperature'?"),
+        (("--level", "2"), "level must lie strictly between 0 and 1"),
+        (("--test", "skc"), "did you mean 'skce'?"),
+    ],
+)
+def test_bad_option_is_one_line(caltest, predictions_csv, arguments, message):
+    """A mistake costs one line on stderr and status 2, and no work."""
+    finished = caltest("report", predictions_csv, *SEEDED, *arguments)
+    assert finished.status == 2
+    assert message in finished.err
+    assert finished.err.count("\n") == 1

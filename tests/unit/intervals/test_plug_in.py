@@ -1,0 +1,47 @@
+"""Intervals of biased errors, compared with the plainest code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from caltest import NotApplicable, Predictions
+from caltest.datasets import generative_model
+from caltest.intervals import plug_in
+from caltest.intervals.resampling import calibrated_values, resample
+from caltest.measures.corp_miscalibration import CorpMiscalibration
+from caltest.measures.emax import Emax
+from caltest.measures.ici import ICI
+from caltest.measures.smooth_ece import SmoothECE
+
+OPTIONS = {"level": 0.9, "n_resamples": 99, "seed": 5, "n_jobs": None}
+DATA = generative_model("M2", n=60, m=2, alpha=1.0, rng=3)
+
+
+@pytest.mark.parametrize("measure", [CorpMiscalibration(), SmoothECE(bandwidth=0.1)])
+def test_ends_are_those_of_the_plainest_code(measure):
+    """Spread of resampled rows about their mean, and noise of redrawn labels."""
+    rows = resample(lambda r: r, 60, n_resamples=99, seed=5, n_jobs=None)
+    values = np.array([measure.evaluate(DATA.subset(r)) for r in rows])
+    noise = calibrated_values(measure, DATA, n_resamples=99, seed=5, n_jobs=None)
+    spread = np.abs(np.quantile(values, [0.05, 0.95]) - values.mean()).max()
+    estimate = measure.evaluate(DATA)
+    bias = max(values.mean() - estimate, 0.0)
+    low = max(0.0, estimate - max(spread + bias, np.quantile(noise, 0.95)))
+    found = plug_in.compute(measure, DATA, **OPTIONS)
+    assert (found.low, found.high) == pytest.approx((low, estimate + spread), rel=1e-9)
+
+
+def test_error_that_does_not_vary_has_no_interval():
+    """Equal rows."""
+    data = Predictions(np.full(10, 0.5), np.ones(10, int))
+    with pytest.raises(NotApplicable, match="or the same, for all resamples"):
+        plug_in.compute(SmoothECE(bandwidth=0.1), data, **OPTIONS)
+
+
+def test_extreme_errors_of_few_rows_say_so():
+    """Emax of 60 rows, not of 120, and not the ICI."""
+    many = generative_model("M2", n=120, m=2, alpha=1.0, rng=3)
+    assert plug_in.EXTREME in plug_in.compute(Emax(), DATA, **OPTIONS).notes
+    assert not plug_in.compute(Emax(), many, **OPTIONS).notes
+    assert not plug_in.compute(ICI(), DATA, **OPTIONS).notes

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.isotonic import IsotonicRegression
+
+from caltest import InvalidInput, NotApplicable, Predictions
+from caltest.measures import corp_band, corp_curve, score_decomposition
+
+RNG = np.random.default_rng(1)
+P = RNG.integers(0, 40, 300) / 40
+Y = (RNG.random(300) < P**2).astype(int)
+
+
+def test_curve_is_the_isotonic_regression():
+    """At every prediction it has the value of scikit-learn's fit."""
+    expected = IsotonicRegression().fit(P, Y).predict(P)
+    np.testing.assert_allclose(corp_curve(P, Y).at(P), expected, atol=1e-12)
+
+
+def test_curve_has_the_score_of_the_decomposition():
+    """The Brier score of the fit is score - miscalibration."""
+    parts = score_decomposition(P, Y)
+    fitted = np.mean(np.square(corp_curve(P, Y).at(P) - Y))
+    assert fitted == pytest.approx(parts.score - parts.miscalibration, rel=1e-12)
+
+
+def test_curve_counts_weights():
+    """A row of weight 2 counts twice."""
+    weighted = corp_curve(Predictions([0.2, 0.4, 0.6], [1, 0, 1], sample_weight=[1, 2, 1]))
+    repeated = corp_curve([0.2, 0.4, 0.4, 0.6], [1, 0, 0, 1])
+    np.testing.assert_allclose(weighted.probability, repeated.probability)
+    assert weighted.mass.tolist() == repeated.mass.tolist()
+
+
+def test_corners_of_the_curve_ascend():
+    """A block of one prediction has one corner, so that no two have the same place."""
+    x, y = corp_curve([0.1, 0.1, 0.5], [0, 1, 1]).points
+    assert x.tolist() == [0.1, 0.5]
+    assert y.tolist() == [0.5, 1]
+
+
+def test_band_is_that_of_plain_code():
+    """The limits are the quantiles of the fits of labels redrawn with the same seeds."""
+    band = corp_band(P, Y, level=0.9, n_resamples=99, rng=5)
+    score, fits = np.sort(P), []
+    for seed in np.random.SeedSequence(5).spawn(4):
+        rng = np.random.default_rng(seed)
+        for _ in range(min(32, 99 - len(fits))):
+            labels = rng.random(300) < score
+            fits.append(IsotonicRegression().fit(score, labels).predict(band.x))
+    expected = np.quantile(fits, [0.05, 0.95], axis=0)
+    np.testing.assert_allclose([band.lower, band.upper], expected, atol=1e-12)
+
+
+def test_band_does_not_depend_on_n_jobs():
+    """Threads draw the same labels."""
+    first, second = (corp_band(P, Y, rng=1, n_resamples=199, n_jobs=k) for k in (1, 3))
+    assert np.array_equal(first.lower, second.lower)
+
+
+def test_band_of_many_predictions_has_few_points():
+    """At most 512, with the smallest and the largest prediction."""
+    score = np.random.default_rng(1).random(5000)
+    band = corp_band(score, np.zeros(5000, int) | (score > 0.5), n_resamples=99, rng=1)
+    assert band.x.size <= 512
+    assert [band.x[0], band.x[-1]] == [score.min(), score.max()]
+    assert (np.diff(band.x) > 0).all()
+
+
+def test_family_of_lenses_has_a_list():
+    """One entry for each class, of curves and of bands."""
+    probs = np.random.default_rng(1).dirichlet(np.ones(3), 20)
+    data = (probs, [0, 1] * 10)
+    assert len(corp_curve(*data, lens="classwise")) == 3
+    assert len(corp_band(*data, lens="classwise", n_resamples=99, rng=1)) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"level": 0}, "level must lie strictly between 0 and 1"),
+        ({"n_resamples": 98}, "n_resamples must be an integer of at least 99"),
+        ({"rng": -1}, "rng must be None, a non-negative integer"),
+        ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),
+    ],
+)
+def test_illegal_option_is_refused(options, message):
+    """The message names the option."""
+    with pytest.raises(InvalidInput, match=message):
+        corp_band(P, Y, **options)
+
+
+def test_more_than_two_classes_are_not_applicable():
+    """A lens is asked for where there are three classes."""
+    with pytest.raises(NotApplicable, match="the CORP curve takes one-dimensional"):
+        corp_curve([[0.2, 0.3, 0.5]], [1])

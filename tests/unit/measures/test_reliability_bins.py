@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from caltest import InvalidInput, NotApplicable, Predictions
+from caltest.measures import ece, reliability_bins
+
+RNG = np.random.default_rng(1)
+P = RNG.random(200)
+Y = (RNG.random(200) < P).astype(int)
+
+
+@pytest.mark.parametrize("binning", ["uniform", "quantile"])
+def test_bins_are_those_of_the_ece(binning):
+    """The mean of |frequency - mean prediction| is the expected calibration error."""
+    found = reliability_bins(P, Y, binning=binning, bins=7)
+    gaps = np.abs(found.frequency - found.mean)
+    assert found.mass @ gaps / 200 == pytest.approx(ece(P, Y, binning=binning, bins=7), rel=1e-12)
+
+
+def test_bins_hold_their_predictions():
+    """Right-closed bins of equal width, in ascending order; the empty ones are left out."""
+    found = reliability_bins([0.0, 0.2, 0.21, 0.9], [0, 0, 1, 1], bins=5)
+    assert found.left.tolist() == [0, 0.21, 0.9]
+    assert found.right.tolist() == [0.2, 0.21, 0.9]
+    assert found.count.tolist() == found.mass.tolist() == [2, 1, 1]
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+def test_limits_hold_at_least_the_level(level):
+    """Of redrawn labels the frequencies lie between the limits with probability `level` or more."""
+    found = reliability_bins(P, Y, bins=4, level=level)
+    code = np.minimum(np.ceil(4 * P).astype(int) - 1, 3)
+    drawn = np.random.default_rng(2).random((4000, 200)) < P
+    rates = np.stack([drawn[:, code == k].mean(axis=1) for k in range(4)], axis=1)
+    inside = ((found.lower - 1e-9 <= rates) & (rates <= found.upper + 1e-9)).mean(axis=0)
+    assert (inside > level - 3 * np.sqrt(level * (1 - level) / 4000)).all()
+
+
+def test_weights_count_rows_and_those_of_zero_are_left_out():
+    """A row of weight 2 counts twice in means and frequencies, and one of weight 0 not at all."""
+    weighted = reliability_bins(
+        Predictions([0.1, 0.3, 0.35, 0.9], [0, 1, 0, 1], sample_weight=[1, 2, 0, 1]), bins=2
+    )
+    repeated = reliability_bins([0.1, 0.3, 0.3, 0.9], [0, 1, 1, 1], bins=2)
+    np.testing.assert_allclose(weighted.mean, repeated.mean)
+    np.testing.assert_allclose(weighted.frequency, repeated.frequency)
+    assert weighted.count.tolist() == [2, 1]
+
+
+def test_limits_do_not_depend_on_the_scale_of_the_weights():
+    """Weights of 1e200 have the limits of weights of 1."""
+    first, second = (
+        reliability_bins(Predictions(P, Y, sample_weight=np.full(200, scale)))
+        for scale in (1.0, 1e200)
+    )
+    np.testing.assert_allclose(first.upper, second.upper)
+
+
+def test_family_of_lenses_has_a_list():
+    """One entry for each class."""
+    probs = np.random.default_rng(1).dirichlet(np.ones(3), 20)
+    assert len(reliability_bins(probs, [0, 1] * 10, lens="classwise")) == 3
+
+
+def test_more_than_two_classes_are_not_applicable():
+    """A lens is asked for where there are three classes."""
+    with pytest.raises(NotApplicable, match="a reliability diagram takes one-dimensional"):
+        reliability_bins([[0.2, 0.3, 0.5]], [1])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"binning": "width"}, "binning must be one of"),
+        ({"bins": 0}, "bins must be an integer of at least 1"),
+        ({"level": 95}, "level must lie strictly between 0 and 1"),
+    ],
+)
+def test_illegal_option_is_refused(options, message):
+    """The message names the option."""
+    with pytest.raises(InvalidInput, match=message):
+        reliability_bins(P, Y, **options)

@@ -1,0 +1,81 @@
+"""The picture of the GiViTI belt."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import caltest as ct
+from caltest import InvalidInput, NotApplicable
+from caltest.plots import calibration_belt
+
+
+def belt_of(slope, n=3000, **options):
+    """Return the belt of predictions whose log odds are `slope` times too small."""
+    rng = np.random.default_rng(7)
+    z = rng.normal(0, 1.5, n)
+    y = (rng.random(n) < 1 / (1 + np.exp(-slope * z))).astype(int)
+    return ct.measures.calibration_belt(1 / (1 + np.exp(-z)), y, **options)
+
+
+def legend(ax):
+    """Return the texts of the legend."""
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_legend_lists_where_the_belt_leaves_the_diagonal():
+    """The intervals of the value, for each level."""
+    belt = belt_of(0.6)
+    texts = legend(calibration_belt(belt))
+    for text, level, above in zip(texts, belt.levels, belt.above, strict=False):
+        assert text.startswith(f"{100 * level:g} %:\n")
+        assert f"above at {above[0][0]:.3f} to {above[0][1]:.3f}" in text
+        assert "below at" in text
+
+
+def test_belt_that_holds_the_diagonal_says_so():
+    """Where there is no interval."""
+    assert legend(calibration_belt(belt_of(1.0)))[1:] == ["95 %: holds the diagonal", "diagonal"]
+
+
+def test_edges_are_those_of_the_belt():
+    """Each level has its two lines beside the diagonal."""
+    belt = belt_of(0.6)
+    drawn = [line.get_ydata() for line in calibration_belt(belt).lines]
+    edges = [belt.lower[1], belt.upper[1], belt.lower[0], belt.upper[0]]
+    assert all(np.array_equal(a, b) for a, b in zip(drawn[1:], edges, strict=True))
+
+
+def test_rare_events_fill_the_axes():
+    """The axes end where the belt does, where that is below one half."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.001, 0.1, 20_000)
+    ax = calibration_belt(ct.measures.calibration_belt(p, (rng.random(p.size) < p).astype(int)))
+    assert max(p) < ax.get_xlim()[1] < 0.5
+    assert ax.get_xlim() == ax.get_ylim()
+
+
+def test_result_of_the_test_gives_the_same_belt_and_its_own_pvalue():
+    """The options are those of the test."""
+    data = ct.datasets.generative_model("M2", n=400, m=2, alpha=1.0, rng=2)
+    result = ct.test_calibration(data, test="calibration-belt", max_degree=1, n_resamples=99, rng=1)
+    ax = calibration_belt(result)
+    belt = ct.measures.calibration_belt(data, max_degree=1)
+    assert ax.get_title(loc="left").startswith(f"$p$ = {result.pvalue:.4g}, n = 400")
+    assert np.array_equal(ax.lines[-1].get_ydata(), belt.upper[0])
+
+
+def test_other_results_are_refused():
+    """A belt belongs to its test, and anything else is no belt."""
+    data = ct.datasets.generative_model("M2", n=50, m=2, alpha=1.0, rng=2)
+    with pytest.raises(NotApplicable, match="belongs to the test 'calibration-belt', not 'skce'"):
+        calibration_belt(ct.test_calibration(data, n_resamples=19, rng=1))
+    with pytest.raises(InvalidInput, match="belt must be a CalibrationBelt; got a float"):
+        calibration_belt(0.5)
+
+
+def test_wide_belt_has_its_legend_beside_the_axes():
+    """So that nothing lies over it."""
+    ax = calibration_belt(belt_of(1.0, n=40, levels=(0.5, 0.8, 0.95, 0.99)))
+    ax.figure.canvas.draw()
+    assert ax.get_legend().get_window_extent().x0 > ax.get_window_extent().x1

@@ -1,0 +1,91 @@
+"""The picture of the witness."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import caltest as ct
+from caltest import DegenerateDataWarning, InvalidInput, NotApplicable
+from caltest.plots import witness
+
+
+def result_of(model="M2", lens="strong", **options):
+    """Test data of a model of Widmann et al."""
+    data = ct.datasets.generative_model(model, rng=3, **options)
+    return ct.test_calibration(data, lens=lens, n_resamples=19, rng=1)
+
+
+@pytest.mark.parametrize(("lens", "name"), [("confidence", "right"), ("classwise[1]", "1")])
+def test_curve_is_that_of_the_witness(lens, name):
+    """Under one-dimensional lenses; the axis names the event."""
+    result = result_of(n=200, m=3, lens=lens)
+    ax = witness(result)
+    grid, values = result.witness().curve(401)
+    assert np.array_equal(ax.lines[1].get_xydata(), np.column_stack([grid, values]))
+    assert ax.get_xlabel() == f"predicted probability of {name}"
+
+
+def test_witness_itself_has_no_pvalue():
+    """The title of a result begins with its p-value."""
+    result = result_of(n=50, m=2, alpha=1.0)
+    assert witness(result).get_title(loc="left") == f"$p$ = {result.pvalue:.4g}"
+    assert not witness(result.witness()).get_title(loc="left")
+
+
+def test_shades_stop_where_no_predictions_are():
+    """Beyond them the curve is dashed."""
+    rng = np.random.default_rng(1)
+    p = rng.uniform(0.41, 0.59, 100)
+    ax = witness(ct.test_calibration(p, np.ones(100, int), n_resamples=19, rng=1))
+    shaded = np.concatenate([path.vertices[:, 0] for path in ax.collections[0].get_paths()])
+    assert 0.39 < shaded.min() < shaded.max() < 0.61
+    assert [line.get_linestyle() for line in ax.lines[1:]] == ["--", "-"]
+
+
+def test_map_has_the_parts_of_the_regions():
+    """The cell of a class and a range has the contribution, signed by the gap."""
+    result = result_of(n=300, m=4)
+    ax = witness(result, bins=5)
+    found = result.witness()
+    order = [region.name for region in found.by_class()]
+    cells = ax.collections[0].get_array().filled(np.nan)
+    for region in found.regions(5):
+        expected = np.sign(region.gap) * max(region.contribution, 0)
+        assert cells[order.index(region.name), round(region.low * 5)] == expected
+    assert [text.get_text() for text in ax.get_yticklabels()] == [str(name) for name in order]
+
+
+def test_map_of_many_classes_shows_the_worst_and_says_so():
+    """Twenty, or as many as asked."""
+    result = result_of("M3", n=400, m=30)
+    ax = witness(result, rows=7)
+    assert len(ax.get_yticks()) == 7
+    assert ax.get_title(loc="left").endswith("the 7 of 30 classes with the largest parts")
+    assert len(witness(result).get_yticks()) == 20
+
+
+def test_constant_predictions_are_drawn():
+    """One prediction, one class observed."""
+    with pytest.warns(DegenerateDataWarning, match="all predictions are equal"):
+        result = ct.test_calibration([0.3] * 20, [0] * 20, n_resamples=19, rng=1)
+    ax = witness(result)
+    assert len(ax.lines) == 3
+
+
+def test_tests_without_a_witness_are_refused():
+    """As those of scores are; and what is no result."""
+    data = ct.datasets.generative_model("M1", n=50, m=3, rng=1)
+    with pytest.raises(NotApplicable, match="has no witness"):
+        witness(ct.test_calibration(data, test="brier", n_resamples=19, rng=1))
+    with pytest.raises(InvalidInput, match="result must be a Witness; got a str"):
+        witness("skce")
+    with pytest.raises(InvalidInput, match="bins must be an integer of at least 2"):
+        witness(result_of(n=30, m=3), bins=1)
+
+
+def test_the_witness_draws_itself():
+    """Its method is the function."""
+    found = result_of(n=100, m=3).witness()
+    ax, expected = found.plot(rows=2), witness(found, rows=2)
+    assert [text.get_text() for text in ax.texts] == [text.get_text() for text in expected.texts]

@@ -1,0 +1,61 @@
+"""What is said of the data before the tests, the halves, and the hash."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import caltest as ct
+from caltest.reporting.data import describe_data
+from caltest.reporting.recalibrated import halves
+from caltest.reporting.reproduction import data_hash
+
+
+def test_counts_are_observed_expected_and_predicted():
+    """Of each class the labels, the sum of probabilities and the predicted rows are counted."""
+    data = ct.Predictions(
+        [[0.75, 0.25], [0.5, 0.5], [0.25, 0.75]], ["a", "a", "a"], classes=["a", "b"]
+    )
+    first, second = describe_data(data).classes
+    assert (first.name, first.observed, first.expected, first.predicted) == ("a", 3, 1.5, 2)
+    assert (second.name, second.observed, second.expected, second.predicted) == ("b", 0, 1.5, 1)
+
+
+@pytest.mark.parametrize(
+    ("probs", "labels", "warning"),
+    [
+        ([[0.5, 0.5]] * 2, [0, 1], "There are 2 rows only"),
+        ([[0.5, 0.5]] * 2, [0, 1], "All rows have the same predictions"),
+        ([[0.4, 0.6], [0.5, 0.5]], [1, 1], "Classes that were never observed: 0."),
+        ([[1.0, 0.0], [0.5, 0.5]], [1, 1], "In one row a class of predicted probability 0"),
+        ([[1.0, 0.0], [0.5, 0.5]], [0, 1], "In one row one class has probability 1"),
+    ],
+)
+def test_warnings_name_what_is_odd(probs, labels, warning):
+    """Few rows, constant predictions, unseen classes, impossible labels and certainty are said."""
+    found = describe_data(ct.Predictions(probs, labels)).warnings
+    assert any(line.startswith(warning) for line in found)
+
+
+def test_halves_are_stratified_and_cover_all_rows():
+    """Each class is dealt to both parts, at most one row more to one of them."""
+    data = ct.datasets.generative_model("M1", n=101, m=3, rng=1)
+    first, second = halves(data, 7)
+    assert np.array_equal(np.sort(np.concatenate([first, second])), np.arange(101))
+    counts = [np.bincount(data.labels[rows], minlength=3) for rows in (first, second)]
+    assert np.abs(counts[0] - counts[1]).max() <= 1
+
+
+def test_hash_depends_on_every_value():
+    """Another probability, label, class, weight or group gives another hash."""
+    probs, labels = [[0.5, 0.5], [0.25, 0.75]], ["a", "b"]
+    variants = [
+        ct.Predictions(probs, labels),
+        ct.Predictions([[0.5, 0.5], [0.5, 0.5]], labels),
+        ct.Predictions(probs, ["a", "a"], classes=["a", "b"]),
+        ct.Predictions(probs, ["a", "c"]),
+        ct.Predictions(probs, labels, sample_weight=[1, 2]),
+        ct.Predictions(probs, labels, groups=[1, 2]),
+    ]
+    assert len({data_hash(data) for data in variants}) == len(variants)
+    assert data_hash(variants[0]) == data_hash(ct.Predictions(probs, labels, source="x"))

@@ -1,0 +1,150 @@
+"""The HTML: escaped, self-contained, accessible by its structure."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from html.parser import HTMLParser
+
+import pytest
+
+VOID = {"meta", "link", "br"}
+
+
+class Reader(HTMLParser):
+    """Collects tags, ids and references, and checks that elements nest."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.ids, self.refs, self.open = [], Counter(), set(), []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        """Note an element."""
+        named = dict(attrs)
+        self.tags.append((tag, named))
+        if "id" in named:
+            self.ids[named["id"]] += 1
+        self.refs |= set(re.findall(r"^#(.+)", named.get("href", "")))
+        for value in named.values():
+            self.refs |= set(re.findall(r"url\(#([\w-]+)\)", value))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        """Note an element without content."""
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        """Leave the element that was entered last."""
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def reader(page):
+    """Return the elements of the page."""
+    return Reader(page.to_html())
+
+
+def test_elements_nest_and_ids_are_unique(reader):
+    """Every element is closed in order, and no id stands twice."""
+    assert reader.open == []
+    assert max(reader.ids.values()) == 1
+
+
+def test_every_reference_within_the_page_has_a_target(reader):
+    """Links, clip paths and uses of glyphs point at an id of the page."""
+    assert reader.refs <= set(reader.ids)
+
+
+def test_page_needs_no_network(page):
+    """No address but names of namespaces, and nothing is imported."""
+    text = page.to_html()
+    assert not re.search(r"(?:src|href)\s*=\s*[\"'](?!#|data:)", text)
+    assert not re.search(r"https?://|@import", text)
+
+
+def test_headings_are_in_order(reader):
+    """One h1, and no level is left out."""
+    levels = [int(tag[1]) for tag, _ in reader.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels.count(1) == 1
+    assert levels[0] == 1
+    assert all(b - a <= 1 for a, b in itertools.pairwise(levels))
+
+
+def test_page_has_what_readers_of_screens_need(reader):
+    """Language, title, a link over the head, and scopes of all header cells."""
+    tags = reader.tags
+    assert ("html", {"lang": "en"}) in tags
+    assert [tag for tag, _ in tags].count("title") >= 2
+    assert ("a", {"class": "skip", "href": "#content"}) in tags
+    assert all(named.get("scope") in {"col", "row"} for tag, named in tags if tag == "th")
+    assert all("aria-label" in named for _, named in tags if named.get("role") == "region")
+
+
+def test_every_figure_is_an_image_with_a_name(reader, page):
+    """Each SVG has role, title and description."""
+    pictures = [named for tag, named in reader.tags if tag == "svg"]
+    figures = [named for named in pictures if named["aria-labelledby"].startswith("figure-")]
+    assert len(figures) == len(page.figures)
+    assert all(named["role"] == "img" for named in pictures)
+    assert all(named["aria-describedby"] in reader.ids for named in figures)
+
+
+@pytest.mark.parametrize("ground", ["light", "dark"])
+def test_colours_of_text_have_contrast(page, ground):
+    """All colours of text reach 4.5 against the ground and the band, in both schemes."""
+    light, dark = re.findall(r":root \{([^}]*)\}", page.to_html())[:2]
+    text = light if ground == "light" else dark
+    colour = dict(re.findall(r"--(\w+): (#\w{6})", text))
+    for name in ("text", "soft", "link", "mark"):
+        for behind in ("ground", "band"):
+            assert contrast(colour[name], colour[behind]) >= 4.5
+
+
+def contrast(first, second):
+    """Contrast of two colours, WCAG 2.2."""
+    low, high = sorted(luminance(c) for c in (first, second))
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(colour):
+    """Relative luminance of #rrggbb, WCAG 2.2."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return sum(w * p for w, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def test_names_of_the_user_are_escaped(hostile):
+    """A script in names of classes, groups, source, title, author and command stays text."""
+    text = hostile.to_html()
+    assert text.count("<script") == 1
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; title" in text
+    for part in ("0", "left", ".csv", " author"):
+        assert f"alert(1)&lt;/script&gt;{part}" in text
+
+
+def test_names_of_the_user_are_escaped_in_markdown(hostile):
+    """Markdown passes HTML through; no tag of the user's is left in it."""
+    assert "<script" not in hostile.to_markdown()
+
+
+def test_long_tables_fold(make):
+    """A table of many rows shows the first, and all behind a summary."""
+    import caltest as ct
+
+    data = ct.datasets.generative_model("M1", n=200, m=20, rng=1)
+    text = make(data, lens="confidence").to_html()
+    assert "<summary>Balance of the classes: all 20 rows</summary>" in text
+
+
+def test_control_characters_are_shown(make):
+    """An escape sequence in a source is written out."""
+    import caltest as ct
+
+    plain = ct.datasets.generative_model("M2", n=60, m=3, rng=1)
+    data = ct.Predictions(plain.probs, plain.labels, source="a\x1b[31mb")
+    assert "a\\x1b[31mb" in make(data, lens="confidence").to_html()

@@ -1,0 +1,64 @@
+"""Which tests are made: by cost, never by labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import caltest as ct
+from caltest.reporting import plan as planned
+
+
+def keys(plan):
+    """Return tests and lenses of a plan."""
+    return [(entry.test, str(entry.lens)) for entry in plan.entries]
+
+
+def test_two_classes_are_tested_as_they_are():
+    """The lenses say the same of two classes; tests differ."""
+    data = ct.datasets.generative_model("M1", n=20, m=2, rng=1)
+    expected = [(test, "strong") for test in ("skce", "ece", "spiegelhalter", "cox")]
+    assert keys(planned.default_plan(data)) == expected
+
+
+def test_small_data_have_all_lenses_and_no_remark():
+    """Three classes: strong, confidence and each class."""
+    plan = planned.default_plan(ct.datasets.generative_model("M1", n=20, m=3, rng=1))
+    assert len(plan.entries) == 6
+    assert plan.notes == ()
+
+
+def test_plan_does_not_depend_on_the_labels():
+    """Other labels, same plan: the p-values stay valid."""
+    data = ct.datasets.generative_model("M1", n=50, m=30, rng=1)
+    other = data.simulate(2)
+    assert keys(planned.default_plan(data)) == keys(planned.default_plan(other))
+
+
+def test_most_frequent_classes_are_tested_and_the_others_said():
+    """Of 30 classes 20 have a test of their own."""
+    data = ct.datasets.generative_model("M1", n=50, m=30, rng=1)
+    plan = planned.default_plan(data)
+    chosen = [entry.lens.k for entry in plan.entries if str(entry.lens).startswith("classwise")]
+    order = np.argsort(-data.probs.sum(axis=0), kind="stable")[:20]
+    assert sorted(chosen) == sorted(data.classes[order].tolist())
+    assert plan.notes[0].startswith("10 of 30 classes are not tested one by one")
+
+
+def test_many_rows_are_tested_in_blocks(monkeypatch):
+    """Where all pairs would take too long, blocks are taken, and the report says so."""
+    monkeypatch.setattr(planned, "ALL_PAIRS", 1000)
+    monkeypatch.setattr(planned, "BLOCK_PAIRS", 1500)
+    monkeypatch.setattr(planned, "BLOCKS", 5)
+    plan = planned.default_plan(ct.datasets.generative_model("M1", n=50, m=3, rng=1))
+    assert plan.entries[0].test == "skce-block"
+    assert plan.entries[0].options == {"block_size": 10}
+    assert "blocks of 10 rows" in plan.notes[0]
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_lens_is_chosen_where_only_tests_are_named(m):
+    """Every test is made under the lenses that suit the number of classes."""
+    data = ct.datasets.generative_model("M1", n=20, m=m, rng=1)
+    lenses = [lens for _, lens in keys(planned.plan_of(data, ["ece"], None))]
+    assert lenses == (["strong"] if m == 2 else ["strong", "confidence"])

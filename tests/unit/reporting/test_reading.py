@@ -1,0 +1,69 @@
+"""Sentences on p-values: right for one- and two-sided tests, with and without resampling."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import caltest as ct
+from caltest.reporting.reading import frequency, headline, reading
+
+
+@pytest.fixture(scope="module")
+def tested():
+    """Return a test of a model that is not calibrated."""
+    return ct.test_calibration(ct.datasets.generative_model("M2", n=80, m=3, rng=1), rng=1)
+
+
+@pytest.mark.parametrize(
+    ("pvalue", "words"),
+    [
+        (1.0, "about 100 in 100"),
+        (0.1, "about 10 in 100"),
+        (0.05, "about 50 in 1,000"),
+        (0.001, "about 1 in 1,000"),
+        (0.0002, "about 2 in 10,000"),
+        (1e-300, "fewer than 1 in 10,000"),
+    ],
+)
+def test_frequency_counts(pvalue, words):
+    """A probability is told as a count, never as 0."""
+    assert frequency(pvalue) == words
+
+
+def test_smallest_pvalue_is_told_as_a_bound(tested):
+    """No redrawn labels came near: the sentence says at most, and how many were drawn."""
+    assert tested.pvalue == 0.001
+    assert "at most about 1 in 1,000" in reading(tested)
+    assert "in none of 999 sets of labels" in reading(tested)
+
+
+def test_count_is_that_behind_the_pvalue(tested):
+    """(1 + k) / (1 + B) is told as k of B."""
+    told = reading(replace(tested, pvalue=0.25))
+    assert "about 25 in 100 data sets like this one (in 249 of 999 sets" in told
+
+
+def test_two_sided_test_is_told_by_distance():
+    """A z may be large or small; the sentence says as far."""
+    data = ct.datasets.generative_model("M1", n=80, m=2, rng=1)
+    told = ct.test_calibration(data, test="spiegelhalter", null="asymptotic")
+    assert "as far from its centre as" in reading(told)
+    assert "sets of labels" not in reading(told)
+
+
+def test_verdict_is_by_the_adjusted_pvalue(tested):
+    """In a table the adjusted p-value decides."""
+    judged = replace(tested, level=0.01)
+    assert reading(judged).endswith("At level 0.01: rejected.")
+    assert reading(judged, adjusted=0.04).endswith("At level 0.01: not rejected.")
+
+
+def test_headline_names_the_smallest(tested):
+    """The first sentence has the number of tests and the smallest adjusted p-value."""
+    table = ct.HTestTable((tested, replace(tested, pvalue=0.5)), "holm", [0.002, 0.5])
+    first = headline(table, "the model")[0]
+    assert first.startswith("2 tests of the model were made.")
+    assert "is 0.002: skce, lens strong" in first
+    assert "in at most 2 in 1,000 data sets" in first

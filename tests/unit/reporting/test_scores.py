@@ -1,0 +1,58 @@
+"""Scores with the law under calibration, compared with all labels that there are."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import caltest as ct
+from caltest.reporting.scores import collect_scores
+
+
+def scores_of(data):
+    """Return the scores by name; no test was made."""
+    row = ct.test_calibration(data, n_resamples=19, rng=1)
+    table = ct.HTestTable((row,), None, [row.pvalue])
+    return {score.name: score for score in collect_scores(data, table).scores}
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_law_under_calibration_is_that_of_all_labels(m):
+    """Mean and standard deviation equal those over all label vectors with their chances."""
+    data = ct.datasets.generative_model("M1", n=4, m=m, rng=1)
+    values, chances = [], []
+    for labels in itertools.product(range(m), repeat=4):
+        values.append(
+            (ct.measures.brier_score(data.probs, labels), ct.measures.log_loss(data.probs, labels))
+        )
+        chances.append(data.probs[np.arange(4), labels].prod())
+    mean = np.array(chances) @ np.array(values)
+    deviation = np.sqrt(np.array(chances) @ np.square(values - mean))
+    found = [scores_of(data)[name] for name in ("Brier score", "log loss")]
+    assert [score.expected for score in found] == pytest.approx(mean)
+    half = [(score.high - score.low) / 2 / 1.959964 for score in found]
+    assert half == pytest.approx(deviation)
+
+
+def test_scores_are_those_of_the_measures():
+    """Accuracy, Brier score, log loss and the classwise ECE, with weights."""
+    data = ct.datasets.generative_model("M2", n=60, m=3, rng=1)
+    weight = np.arange(1.0, 61.0)
+    data = ct.Predictions(data.probs, data.labels, sample_weight=weight)
+    found = scores_of(data)
+    assert found["Brier score"].value == pytest.approx(ct.measures.brier_score(data))
+    assert found["log loss"].value == pytest.approx(ct.measures.log_loss(data))
+    assert found["accuracy"].value == pytest.approx(
+        np.average(data.predicted == data.labels, weights=weight)
+    )
+
+
+def test_infinite_log_loss_has_no_range():
+    """An impossible label makes the log loss infinite, and its law is still told."""
+    data = ct.Predictions([[1.0, 0.0], [0.5, 0.5], [0.3, 0.7]], [1, 0, 1])
+    found = scores_of(data)["log loss"]
+    assert found.value == np.inf
+    assert found.low is None
+    assert np.isfinite(found.expected)
