@@ -103,6 +103,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         The exit status.
     """
     with warnings.catch_warnings():
+        # What libraries tell each other's developers is nothing that a user could act on.
+        warnings.simplefilter("ignore", DeprecationWarning)
         warnings.showwarning = _show_warning
         try:
             given = list(sys.argv[1:] if arguments is None else arguments)

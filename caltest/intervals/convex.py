@@ -17,6 +17,7 @@ from caltest.intervals.resampling import (
 from caltest.measures import Measure
 from caltest.measures.ks_error import KSError
 from caltest.measures.kuiper_error import KuiperError
+from caltest.measures.mce import MCE
 from caltest.measures.ucme import UCME
 from caltest.predictions import Predictions
 
@@ -24,6 +25,10 @@ Floats = NDArray[np.float64]
 
 BINS = "the interval is for the error in these bins, held fixed; finer bins may have a larger error"
 
+WORST = (
+    "the error is that of the worst bin: where that has few rows, resampled rows vary too little, "
+    "and the interval is too short"
+)
 LOCATIONS = "the interval is for the error at these test locations, held fixed"
 
 
@@ -89,7 +94,9 @@ def compute(
 def _notes(measure: Measure) -> tuple[str, ...]:
     if isinstance(measure, KSError | KuiperError):
         return ()
-    return (LOCATIONS,) if isinstance(measure, UCME) else (BINS,)
+    if isinstance(measure, UCME):
+        return (LOCATIONS,)
+    return (BINS, WORST) if isinstance(measure, MCE) else (BINS,)
 
 
 METHOD = Method("convex", "bootstrap of a norm of gaps", has_gaps, compute, resamples=True)

@@ -144,3 +144,10 @@ def test_few_rows_have_no_bootstrap():
 def test_measures_that_are_no_norm_have_no_gaps(measure):
     """Squares, bins that the labels choose and ratios are left to the general bootstrap."""
     assert not has_gaps(measure)
+
+
+def test_interval_of_the_worst_bin_has_a_note():
+    """A bin with few rows may be the worst."""
+    data = drawn(2)
+    assert convex.WORST in convex.compute(MCE(bins=4), data, **OPTIONS).notes
+    assert convex.WORST not in convex.compute(ECE(bins=4), data, **OPTIONS).notes

@@ -97,7 +97,7 @@ def test_figure_given_is_drawn_on():
     figure = Figure()
     part = figure.subfigures(1, 2)[0]
     axes = calibration_graphs(TIED, fig=part)
-    assert all(ax.get_figure(root=False) is part for ax in axes.ravel())
+    assert all(ax.figure is part for ax in axes.ravel())
 
 
 def test_what_cannot_be_drawn_is_refused():
