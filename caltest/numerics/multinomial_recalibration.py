@@ -29,6 +29,7 @@ FAST = 0.1  # fall of the decrement by a step that is good enough with an old cu
 BLOCK = 2**15  # numbers that stay in the cache
 PIVOT = 1e-6  # of the factor of a curvature with unit diagonal: below there may be none
 CUT = 1e-13  # relative curvature that counts as none
+SURPRISE = 1e3  # times its expected count: a class so frequent leaves no curvature at the start
 ABSENT = -1e6  # alpha of a class without a label, whose probability vanishes
 
 
@@ -107,9 +108,9 @@ def fit(task: Task, sums: Floats) -> Fit:
     """
     m = task.probs.shape[1]
     present = sums[:m] > 0
-    theta = np.concatenate([np.where(present, 0.0, ABSENT), np.zeros(m)])
     free = _free(task.reference, present)
-    curvature, there, before = task.curvature, theta, math.inf
+    theta, curvature = _start(task, sums, present, free)
+    there, before = theta, math.inf
     gradient, gain = _gradient(task, theta, sums, present)
     for _ in range(STEPS):
         step = newton_step(curvature, gradient, free)
@@ -131,6 +132,24 @@ def fit(task: Task, sums: Floats) -> Fit:
         if decrement <= ENOUGH * max(1.0, gain) or halvings == HALVINGS:
             break
     return Fit(theta[:m], theta[m:], max(gain, 0.0))
+
+
+def _start(
+    task: Task, sums: Floats, present: NDArray[np.bool_], free: Free
+) -> tuple[Floats, Floats]:
+    """Return where to start, and the curvature there: no change, but for surprising classes."""
+    m = present.size
+    theta = np.concatenate([np.where(present, 0.0, ABSENT), np.zeros(m)])
+    ratio = np.where(present, sums[:m], 1.0) / np.where(present, task.expected[:m], 1.0)
+    if ratio.max() < SURPRISE:
+        return theta, task.curvature
+    level = np.log(ratio)
+    base = np.setdiff1d(np.flatnonzero(present), free.entries)[0]
+    moved = theta.copy()
+    moved[:m] += np.where(present, level - level[base], 0.0)
+    if _gradient(task, moved, sums, present)[1] <= 0.0:
+        return theta, task.curvature
+    return moved, hessian(task.probs, task.features, task.weight, moved)
 
 
 def _free(reference: int, present: NDArray[np.bool_]) -> Free:

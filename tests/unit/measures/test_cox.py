@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -126,3 +127,15 @@ def test_options_are_checked():
         Cox(tested="intercepts")
     with pytest.raises(InvalidInput, match="slopes must be one of"):
         Cox(slopes="matrix")
+
+
+def test_surprising_class_is_fitted_in_any_order_of_the_classes():
+    """A label whose probability is nearly 0 leaves no curvature at the start."""
+    probs = np.array([[0, 1, 0, 0], [0, 1, 0, 0], [0, 0.5, 1e-16, 0.5]])
+    labels = np.array([1, 1, 2])
+    with pytest.warns(DegenerateDataWarning, match="count as"):
+        values = [
+            cox(probs[:, order], np.argsort(order)[labels])
+            for order in itertools.permutations(range(4))
+        ]
+    np.testing.assert_allclose(values, 2 * np.log(2**52), rtol=1e-6)
