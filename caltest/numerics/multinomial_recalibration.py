@@ -16,21 +16,24 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from caltest.numerics.logistic import exp_minus
+from caltest.numerics.trust_region import climb
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
 Ints = NDArray[np.intp]
 
 STEPS = 200
-HALVINGS = 60
 ENOUGH = 1e-13  # of the decrement, relative to the gain: what remains is smaller
 FAR = 0.05  # change of a parameter after which an old curvature does not tell the end
 FAST = 0.1  # fall of the decrement by a step that is good enough with an old curvature
 BLOCK = 2**15  # numbers that stay in the cache
 PIVOT = 1e-6  # of the factor of a curvature with unit diagonal: below there may be none
 CUT = 1e-13  # relative curvature that counts as none
-SURPRISE = 1e3  # times its expected count: a class so frequent leaves no curvature at the start
-ABSENT = -1e6  # alpha of a class without a label, whose probability vanishes
+LONG = 50.0  # change of a logit in a step that leaves the region where the curvature means anything
+BLOCKED = 1e-9  # part of the slope without curvature that is more than rounding
+NOISE = 1e-14  # of a slope, relative to the sum of weights
+FACTORED = 2**20  # numbers in the table whose factor is the curvature without squares
+ABSENT = -1e300  # alpha of a class without a label, whose probability vanishes
 
 
 class Task(NamedTuple):
@@ -104,52 +107,85 @@ def fit(task: Task, sums: Floats) -> Fit:
 
     A class without a label is left out of the softmax, as its intercept goes to minus infinity.
     Where labels are separated the parameters grow without bound while the gain tends to its limit.
-    Newton's steps keep the curvature of the start while they are fast.
+    Newton's steps keep the curvature of the start while they are fast; where there is a slope
+    without a curvature, a region of trust takes over.
     """
     m = task.probs.shape[1]
     present = sums[:m] > 0
     free = _free(task.reference, present)
-    theta, curvature = _start(task, sums, present, free)
-    there, before = theta, math.inf
+    theta = np.concatenate([np.where(present, 0.0, ABSENT), np.zeros(m)])
+    there, before, curvature = theta, math.inf, task.curvature
     gradient, gain = _gradient(task, theta, sums, present)
     for _ in range(STEPS):
-        step = newton_step(curvature, gradient, free)
+        step, blocked = newton_step(curvature, gradient, free)
         decrement = float(gradient @ step)
         done = decrement <= ENOUGH * max(1.0, gain)
         if decrement > FAST * before or (done and np.abs(theta - there).max() > FAR):
             curvature, there = hessian(task.probs, task.features, task.weight, theta), theta
-            step = newton_step(curvature, gradient, free)
+            step, blocked = newton_step(curvature, gradient, free)
             decrement = float(gradient @ step)
         reach = float(np.abs(step[:m]).max() + np.abs(step[m:]).max() * task.largest)
         trial = _gradient(task, theta + step, sums, present)
-        halvings = 0
-        while reach > 1.0 and trial[1] < gain and halvings < HALVINGS:
-            step, halvings = step / 2, halvings + 1
-            trial = _gradient(task, theta + step, sums, present)
+        blocked = blocked or reach > LONG or (reach > 1.0 and trial[1] < gain)
+        if blocked:
+            break
         theta = theta + step
         gradient, gain = trial
         before = decrement
-        if decrement <= ENOUGH * max(1.0, gain) or halvings == HALVINGS:
+        if decrement <= ENOUGH * max(1.0, gain):
             break
+    if blocked:
+        theta = _climb(task, theta, sums, present, free)
+        _, gain = _gradient(task, theta, sums, present)
     return Fit(theta[:m], theta[m:], max(gain, 0.0))
 
 
-def _start(
-    task: Task, sums: Floats, present: NDArray[np.bool_], free: Free
-) -> tuple[Floats, Floats]:
-    """Return where to start, and the curvature there: no change, but for surprising classes."""
-    m = present.size
-    theta = np.concatenate([np.where(present, 0.0, ABSENT), np.zeros(m)])
-    ratio = np.where(present, sums[:m], 1.0) / np.where(present, task.expected[:m], 1.0)
-    if ratio.max() < SURPRISE:
-        return theta, task.curvature
-    level = np.log(ratio)
-    base = np.setdiff1d(np.flatnonzero(present), free.entries)[0]
-    moved = theta.copy()
-    moved[:m] += np.where(present, level - level[base], 0.0)
-    if _gradient(task, moved, sums, present)[1] <= 0.0:
-        return theta, task.curvature
-    return moved, hessian(task.probs, task.features, task.weight, moved)
+def _climb(
+    task: Task, theta: Floats, sums: Floats, present: NDArray[np.bool_], free: Free
+) -> Floats:
+    """Return where the likelihood comes to its supremum, from theta on, step by bounded step."""
+    axes = _axes(free, theta.size, task.largest)
+
+    def value(x: Floats) -> tuple[Floats, float]:
+        gradient, gain = _gradient(task, theta + axes @ x, sums, present)
+        return gradient @ axes, gain
+
+    def factor(x: Floats) -> Floats:
+        return curvature_factor(task, theta + axes @ x, axes)
+
+    noise = NOISE * float(task.weight.sum())
+    return np.asarray(theta + axes @ climb(value, factor, np.zeros(axes.shape[1]), noise))
+
+
+def _axes(free: Free, size: int, largest: float) -> Floats:
+    """Return the change of (alpha, beta) by a free parameter; a unit moves a logit by up to 1."""
+    kept, shared = free
+    axes = np.zeros((size, kept.size + bool(shared.size)))
+    axes[kept, np.arange(kept.size)] = 1.0
+    axes[shared, -1] = 1.0
+    axes[size // 2 :] /= max(largest, 1e-290)
+    return axes
+
+
+def curvature_factor(task: Task, theta: Floats, axes: Floats) -> Floats:
+    """Return R with R'R = minus the second derivatives along the axes.
+
+    From few rows R comes without the squares, whose small differences rounding would hide.
+    """
+    n, m = task.probs.shape
+    if n * m * axes.shape[1] > FACTORED:
+        values, vectors = np.linalg.eigh(
+            axes.T @ hessian(task.probs, task.features, task.weight, theta) @ axes
+        )
+        return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
+    q = theta[:m] + theta[m:] * task.features
+    q -= q.max(axis=1, keepdims=True)
+    q = task.probs * np.exp(q)
+    q /= q.sum(axis=1, keepdims=True)
+    moved = axes[:m] + task.features[:, :, None] * axes[m:]
+    moved = moved - np.einsum("ij,ijk->ik", q, moved)[:, None]
+    rows = np.sqrt(q * task.weight[:, None])[:, :, None] * moved
+    return np.asarray(np.linalg.qr(rows.reshape(n * m, -1), mode="r"))
 
 
 def _free(reference: int, present: NDArray[np.bool_]) -> Free:
@@ -247,8 +283,8 @@ def _laplacian(crossed: Floats, squares: Floats) -> Floats:
     return np.block([[blocks[0], blocks[1]], [blocks[1].T, blocks[2]]])
 
 
-def newton_step(H: Floats, gradient: Floats, free: Free) -> Floats:
-    """Return the step (2m,) of Newton's method; directions without curvature are left alone."""
+def newton_step(H: Floats, gradient: Floats, free: Free) -> tuple[Floats, bool]:
+    """Return the step (2m,) of Newton's method, and whether there is a slope without curvature."""
     kept, shared = free
     part, slope = H[np.ix_(kept, kept)], gradient[kept]
     if shared.size:
@@ -258,24 +294,27 @@ def newton_step(H: Floats, gradient: Floats, free: Free) -> Floats:
         part = np.block([[part, cross[:, None]], [cross, corner]])
         slope = np.append(slope, gradient[shared].sum())
     unit = 1.0 / np.sqrt(np.maximum(np.diag(part), 1e-290))
-    solved = unit * _solve(part * unit * unit[:, None], unit * slope)
+    solved, blocked = _solve(part * unit * unit[:, None], unit * slope)
+    solved *= unit
     step = np.zeros(gradient.size)
     step[kept] = solved[: kept.size]
     step[shared] = solved[-1]
-    return step
+    return step, blocked
 
 
-def _solve(H: Floats, right: Floats) -> Floats:
-    """Solve with a Hessian of unit diagonal, by a pseudo-inverse where it is nearly singular."""
+def _solve(H: Floats, right: Floats) -> tuple[Floats, bool]:
+    """Solve with a Hessian of unit diagonal, by a pseudo-inverse where it is nearly singular.
+
+    Also whether the right side has a part in the directions that are left alone.
+    """
     try:
         factor = cho_factor(H, lower=True, check_finite=False)
         if np.diag(factor[0]).min() > PIVOT:
-            solved: Floats = cho_solve(factor, right, check_finite=False)
-            return solved
+            return cho_solve(factor, right, check_finite=False), False
     except LinAlgError:
         pass
     values, vectors = np.linalg.eigh(H)
     kept = values > CUT * values[-1]
-    some = vectors[:, kept]
-    solved = some @ ((some.T @ right) / values[kept])
-    return np.asarray(solved)
+    along = vectors.T @ right
+    blocked = bool(np.abs(along[~kept]).max(initial=0.0) > BLOCKED * np.abs(along).max())
+    return np.asarray(vectors[:, kept] @ (along[kept] / values[kept])), blocked

@@ -26,9 +26,11 @@ RADIUS = 0.25  # half the width of a cell of log odds
 DEGREE = 12  # nodes of a cell
 STEEPEST = 2.0  # slope up to which the nodes give 14 digits
 
-STEPS = 100
+STEPS = 200
 HALVINGS = 60
 FLAT = 1e-14  # relative determinant of the curvature that counts as none
+NOISE = 1e-15  # of a slope, relative to the sum of weights
+TRUSTED = 10.0  # change of the log odds by a first step
 ENOUGH = 1e-9  # change of the log odds by a step: what remains is its square
 
 
@@ -199,16 +201,19 @@ def fit_recalibration(
     largest = 0.0
     for k in range(z.size):
         largest = max(largest, abs(z[k]))
+    radius = TRUSTED
     for _ in range(STEPS):
-        da, db = _newton_step(x, z, w, first, second, alpha, beta, parameters)
+        da, db = _newton_step(x, z, w, first, second, alpha, beta, parameters, largest, radius)
         reach = abs(da) + abs(db) * largest
         # A step that changes no log odds by more than 1 goes up whatever the data (Bach 2010).
         if reach > 1.0:
             before = log_likelihood_gain(x, z, w, first, second, alpha, beta)
+            radius = max(radius, 2.0 * reach)
             for _ in range(HALVINGS):
                 if log_likelihood_gain(x, z, w, first, second, alpha + da, beta + db) > before:
                     break
-                da, db = da / 2.0, db / 2.0
+                da, db, reach = da / 2.0, db / 2.0, reach / 2.0
+                radius = reach
         alpha, beta = alpha + da, beta + db
         if reach <= ENOUGH:
             break
@@ -226,17 +231,29 @@ def _newton_step(
     alpha: float,
     beta: float,
     parameters: int,
+    largest: float,
+    radius: float,
 ) -> tuple[float, float]:
-    """Return the step of Newton's method; 0 where there is no curvature left."""
+    """Return the step of Newton's method, damped where it leaves the radius.
+
+    It does where a direction has next to no curvature: labels of next to no probability have a
+    slope there all the same. The radius is that of the change of the log odds.
+    """
     g0, g1, h00, h01, h11 = _derivatives(x, z, w, alpha, beta)
     g0, g1 = first - g0, second - g1
-    if h00 <= 0.0:
-        return 0.0, 0.0
     if parameters == 1:
-        return g0 / h00, 0.0
+        g1, h01, h11, largest = 0.0, 0.0, 1.0, 1.0
     det = h00 * h11 - h01 * h01
-    if det <= FLAT * (h00 * h11):
+    if det > FLAT * (h00 * h11):
+        da, db = (h11 * g0 - h01 * g1) / det, (h00 * g1 - h01 * g0) / det
+        if abs(da) + abs(db) * largest <= radius:
+            return da, db
+    size = math.hypot(g0, g1 / largest)
+    if size <= NOISE * w.sum():
         return 0.0, 0.0
+    h00 += size / radius
+    h11 += size / radius * largest * largest
+    det = h00 * h11 - h01 * h01
     return (h11 * g0 - h01 * g1) / det, (h00 * g1 - h01 * g0) / det
 
 

@@ -42,7 +42,10 @@ def text(sheet: Sheet) -> str:
         head += _wrapped(", ".join(numbers))
     closing = [line for name, value in sheet.closing for line in _wrapped(f"{name}: {value}")]
     blocks = [head, _text_grid(sheet), closing] if sheet.rows else [head + closing]
-    title = "\n".join("\t" + line for line in textwrap.wrap(printable(sheet.title), WIDTH - 10))
+    title = "\n".join(
+        "\t" + line
+        for line in textwrap.wrap(printable(sheet.title), WIDTH - 10, break_on_hyphens=False)
+    )
     return "\n\n".join(["\n" + title, *("\n".join(block) for block in blocks if block)]) + "\n"
 
 

@@ -58,16 +58,10 @@ def test_estimates_of_two_classes_are_never_nan(data):
     assert not np.isnan(values).any()
 
 
-@pytest.mark.xfail(reason="a few separated rows of several classes: open", strict=False)
 @given(predictions(), st.randoms(use_true_random=False))
 @settings(max_examples=50)
 def test_order_of_rows_and_classes_changes_nothing(data, random):
-    """A common slope, and weights that follow their rows; where no probability is next to 0.
-
-    With labels at 1e-16 in a few rows the fit still depends on the order: an open weakness.
-    """
-    probs = 0.99 * data.probs + 0.01 / data.m
-    data = Predictions(probs, data.labels, sample_weight=data.sample_weight)
+    """A common slope, and weights that follow their rows."""
     rows, classes = list(range(data.n)), list(range(data.m))
     random.shuffle(rows)
     random.shuffle(classes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from scipy.special import logsumexp
 from statsmodels.base.model import GenericLikelihoodModel
 
@@ -113,3 +114,51 @@ def test_gain_of_separated_labels_tends_to_the_whole_loss():
     ours = fit(task, class_sums(labels[None], task.features, task.weight)[0])
     assert ours.gain == pytest.approx(-log_likelihood(probs, labels, 0.0, 1.0, -1), rel=1e-9)
     assert ours.beta[0] > 10
+
+
+def margin(task, labels):
+    """Return the widest margin of the labels over the other classes, by a linear program."""
+    n, m = task.probs.shape
+    present = np.unique(labels)
+    axes = np.hstack([np.eye(2 * m)[:, :m], np.repeat([0.0, 1.0], m)[:, None]])
+    moved = axes[:m] + task.features[:, :, None] * axes[m:] / task.largest
+    rows = [
+        np.append(moved[i, j] - moved[i, labels[i]], 1.0)
+        for i in range(n)
+        for j in present
+        if j != labels[i]
+    ]
+    bounds = [(-1, 1)] * (m + 1) + [(None, None)]
+    return -linprog(np.append(np.zeros(m + 1), -1.0), rows, np.zeros(len(rows)), bounds=bounds).fun
+
+
+def test_gain_is_the_whole_loss_where_a_linear_program_separates_the_labels():
+    """However rare the labels are: the curvature at the start says nothing of them."""
+    rng = np.random.default_rng(0)
+    separated = 0
+    for _ in range(80):
+        probs = np.exp(-36 * rng.random((3, 4)) * rng.integers(0, 2, (3, 4)))
+        probs /= probs.sum(axis=1, keepdims=True)
+        labels = np.array([1, *rng.integers(0, 4, 2)], dtype=np.uint8)
+        task = make_task(probs, np.ones(3), -1)
+        if np.unique(labels).size == 1 or margin(task, labels) < 1e-3:
+            continue
+        separated += 1
+        ours = fit(task, class_sums(labels[None], task.features, task.weight)[0])
+        loss = -log_likelihood(probs, labels, 0.0, 1.0, -1)
+        assert ours.gain == pytest.approx(loss, rel=1e-8, abs=1e-8)
+    assert separated > 30
+
+
+def test_gain_does_not_depend_on_the_order_of_a_few_rows():
+    """Labels with probabilities of 1e-16, once a gain of 141 in one order and of 0 in another."""
+    probs = np.array([[0, 1, 0, 0], [0, 2.2e-16, 1, 0], [0, 0.5, 1.1e-16, 0.5]])
+    probs = np.maximum(probs, 2.2e-16)
+    probs /= probs.sum(axis=1, keepdims=True)
+    gains = []
+    for order in ([0, 1, 2, 3], [3, 1, 0, 2], [2, 1, 3, 0]):
+        task = make_task(probs[:, order], np.ones(3), -1)
+        labels = np.argsort(order)[[1, 1, 2]].astype(np.uint8)
+        gains.append(fit(task, class_sums(labels[None], task.features, task.weight)[0]).gain)
+    assert min(gains) > 70
+    assert np.ptp(gains) < 1e-8

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from scipy.special import expit
 from statsmodels.api import GLM, add_constant
 from statsmodels.genmod.families import Binomial
@@ -149,3 +150,19 @@ def test_one_parameter_leaves_the_other_alone():
     assert (alpha, beta) == (fitted(labels, rows)[0][0, 0], 0.0)
     assert np.sum(labels - expit(x + alpha)) == pytest.approx(0, abs=1e-9)
     assert gain > 0
+
+
+def test_fit_finds_labels_of_next_to_no_probability():
+    """There is no curvature at the start but that of one row; scipy starts from a flat model."""
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        x = rng.choice([-36.0, -20.0, 0.7, 5.0, 32.0, 36.0], 7)
+        labels = rng.integers(0, 2, 7)
+        rows = rows_of(x, rng.choice([0.5, 1.0, 2.0], 7))
+
+        def loss(theta, rows=rows, labels=labels):
+            return -log_likelihood(theta[0] + theta[1] * rows.z, labels, rows.weight)
+
+        best = loss([rows.mean, rows.sd]) - minimize(loss, [0.0, 0.0], method="Nelder-Mead").fun
+        _, gains = fitted(labels, rows)
+        assert gains[0, 1] >= best - 1e-6

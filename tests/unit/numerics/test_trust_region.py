@@ -1,0 +1,58 @@
+"""A region of trust on functions with a known supremum, at a point or at infinity."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from caltest.numerics.trust_region import bounded_step, climb
+
+
+def test_bounded_step_is_the_best_of_its_length():
+    """Beside scipy's constrained minimisation of the quadratic."""
+    curvature, slope = np.array([2.0, 0.3, 0.0]), np.array([1.0, -2.0, 0.5])
+    ours = bounded_step(curvature, slope, 1.5)
+
+    def loss(x):
+        return curvature @ (x * x) / 2 - slope @ x
+
+    theirs = minimize(
+        loss, np.zeros(3), constraints={"type": "ineq", "fun": lambda x: 1.5**2 - x @ x}
+    )
+    assert np.linalg.norm(ours) == pytest.approx(1.5, rel=1e-3)
+    assert loss(ours) == pytest.approx(theirs.fun, rel=1e-3)
+
+
+def test_bounded_step_within_its_length_is_newton_s():
+    """Directions without a slope are left alone, also where there is no curvature."""
+    step = bounded_step(np.array([2.0, 0.0]), np.array([1.0, 0.0]), 10.0)
+    assert step == pytest.approx([0.5, 0.0])
+
+
+def test_climb_ends_at_the_maximum():
+    """Of a quadratic whose axes are not the coordinates, from far away."""
+    root = np.array([[1.0, 2.0], [0.0, 1e-3]])
+    top = np.array([300.0, -7.0])
+
+    def value(x):
+        away = root @ (x - top)
+        return -root.T @ away, -away @ away / 2
+
+    found = climb(value, lambda _x: root, np.zeros(2), 0.0)
+    assert found == pytest.approx(top, rel=1e-4)
+
+
+def test_climb_comes_to_a_supremum_at_infinity():
+    """-log(1 + exp(a - x)) has no curvature to speak of at the start, and no maximum."""
+
+    def value(x):
+        return np.array([expit(500 - x[0])]), -np.logaddexp(0, 500 - x[0])
+
+    def factor(x):
+        q = expit(500 - x[0])
+        return np.array([[np.sqrt(q * (1 - q))]])
+
+    _, height = value(climb(value, factor, np.zeros(1), 1e-14))
+    assert height == pytest.approx(0.0, abs=1e-12)
