@@ -1,0 +1,48 @@
+"""Results that are a table: records as a data frame and as CSV."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from caltest import render
+from caltest.results import Result
+from caltest.validation import check_choice
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+
+class Frame(Result):
+    """A result that is one record of plain values after another."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def records(self) -> list[dict[str, Any]]:
+        """Return one dictionary of plain values per row."""
+
+    @overload
+    def to_frame(self, *, backend: Literal["polars"] = "polars") -> pl.DataFrame: ...
+    @overload
+    def to_frame(self, *, backend: Literal["pandas"]) -> pd.DataFrame: ...
+    def to_frame(self, *, backend: str = "polars") -> pl.DataFrame | pd.DataFrame:
+        """Return one row per record as a data frame.
+
+        Parameters
+        ----------
+        backend : {"polars", "pandas"}
+            Which data frame to build. pandas has to be installed for the second.
+        """
+        if check_choice(backend, ("polars", "pandas"), "backend") == "pandas":
+            import pandas as pd
+
+            return pd.DataFrame(self.records())
+        import polars as pl
+
+        return pl.DataFrame(self.records(), infer_schema_length=None, strict=False)
+
+    def to_csv(self) -> str:
+        """Return one line of values per record under one line of names."""
+        return render.csv(self.records())

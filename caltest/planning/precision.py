@@ -1,0 +1,289 @@
+"""`sample_size_for_precision`: rows that make confidence intervals as narrow as is wanted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit, ndtri
+
+from caltest import render, validation
+from caltest.errors import NotApplicable
+from caltest.numerics.information import recalibration_variance
+from caltest.planning.curve import LAW_OPTIONS, TRUTHS
+from caltest.planning.frames import Frame
+from caltest.planning.laws import as_law, counted
+from caltest.planning.simulation import EFFECT
+from caltest.planning.truths import as_truth
+from caltest.results.printable import plain
+
+if TYPE_CHECKING:
+    from caltest.render import Sheet
+
+Floats = NDArray[np.float64]
+
+DRAWS = 200_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrecisionRow:
+    """The rows that one confidence interval needs.
+
+    Attributes
+    ----------
+    measure : str
+        What is estimated.
+    value : float
+        Its value under the truth.
+    width : float
+        The width of its interval.
+    standard_error : float
+        The standard error that gives the width: of the logarithm of E/O, else of the measure.
+    n : int
+        The number of rows.
+    """
+
+    measure: str
+    value: float
+    width: float
+    standard_error: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PrecisionSize(Frame):
+    """The number of rows that makes confidence intervals as narrow as is wanted.
+
+    Attributes
+    ----------
+    rows : tuple of PrecisionRow
+        One for each interval.
+    predictions, truth : str
+        Where the predictions come from, and the law of the labels given them.
+    event_rate : float
+        The true share of events.
+    confidence : float
+        Coverage of the intervals.
+    seed : int
+        Of the predictions that are drawn from a law.
+    """
+
+    schema: ClassVar[str] = "caltest/precision-size/1"
+
+    rows: tuple[PrecisionRow, ...]
+    predictions: str
+    truth: str
+    event_rate: float
+    confidence: float
+    seed: int
+
+    @property
+    def n(self) -> int:
+        """The number of rows that all intervals need."""
+        return max(row.n for row in self.rows)
+
+    @property
+    def events(self) -> int:
+        """The number of events to be expected in them."""
+        return round(self.n * self.event_rate)
+
+    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
+        """Return plain Python values that JSON can hold."""
+        values: dict[str, Any] = plain(asdict(self))
+        return {"n": self.n, "events": self.events} | values
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Rebuild the result from what `to_dict` or parsed JSON gave."""
+        values = validation.check_schema(values, cls.schema)
+        rows = tuple(PrecisionRow(**row) for row in values["rows"])
+        own = {k: v for k, v in values.items() if k not in {"rows", "n", "events"}}
+        return cls(rows=rows, **own)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one dictionary of plain values per row."""
+        return [plain(asdict(row)) for row in self.rows]
+
+    def _sheet(self) -> Sheet:
+        return render.sheet_of_precision(self)
+
+
+def sample_size_for_precision(
+    model: object,
+    data: object = None,
+    *,
+    ratio_width: float | None = 0.2,
+    slope_width: float | None = 0.2,
+    intercept_width: float | None = None,
+    confidence: float = 0.95,
+    temperature: float | None = None,
+    slope: float | None = None,
+    intercept: float | None = None,
+    ratio: float | None = None,
+    noise: float | None = None,
+    truth: object = None,
+    rng: object = None,
+    label: str | None = None,
+    features: Sequence[str] | None = None,
+    probs: str | Sequence[str] | None = None,
+    classes: object = None,
+    from_logits: bool = False,
+    renormalize: bool = False,
+) -> PrecisionSize:
+    r"""Number of rows with which confidence intervals of calibration are as narrow as is wanted.
+
+    With p the predicted and q the true risks of two classes, and z the normal quantile:
+
+    - E/O, expected over observed events, has the interval :math:`E/O \, e^{\pm z s}` with
+      :math:`s = \sqrt{(1 - \phi) / (n \phi)}` and the event rate :math:`\phi = E[q]`.
+    - Calibration slope and calibration in the large (the intercept at slope 1) have intervals of
+      :math:`\pm z \sqrt{V / n}`, where V is the variance of one row in the logistic regression of
+      the labels on logit(p): the inverse of the expected information, and its sandwich where the
+      truth is no such regression.
+
+    Nothing is simulated but the predictions of a law.
+
+    Parameters
+    ----------
+    model, data : object
+        Where the predictions come from; see `power`. Two classes.
+    ratio_width : float or None, default 0.2
+        Width of the interval of E/O; None leaves it out.
+    slope_width : float or None, default 0.2
+        Width of the interval of the calibration slope; None leaves it out.
+    intercept_width : float, optional
+        Width of the interval of the calibration in the large.
+    confidence : float, default 0.95
+        Coverage of the intervals, in (0, 1).
+    temperature, slope, intercept, ratio, noise, truth : optional
+        What is true; see `power`. By default the predictions are calibrated.
+    rng : None, int, Generator or SeedSequence
+        Seed of the 200,000 predictions that stand for a law.
+    label, features, probs, classes, from_logits, renormalize : optional
+        As for `power`.
+
+    Returns
+    -------
+    PrecisionSize
+        The rows for each interval, and for all.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule, or no width is given.
+    NotApplicable
+        If there are more than two classes, every label is the same, or risks of 0 or 1 or of one
+        value leave no slope.
+
+    References
+    ----------
+    Riley, Debray, Collins, Archer, Ensor, van Smeden, Snell (2021), Minimum sample size for
+    external validation of a clinical prediction model with a binary outcome, Statistics in Medicine
+    40(19), equations for O/E and the calibration slope; Pavlou, Qu, Omar, Seaman, Steyerberg,
+    White, Ambler (2021), Estimation of required sample size for external validation of risk models
+    for binary outcomes, Statistical Methods in Medical Research 30(10) (calibration in the large).
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> risks = [0.05, 0.1, 0.2, 0.4, 0.7]
+    >>> planned = ct.sample_size_for_precision(risks, slope_width=0.4)
+    >>> [(row.measure, row.n) for row in planned.rows]
+    [('E/O', 944), ('calibration slope', 463)]
+    """
+    given = locals()
+    names = ("ratio_width", "slope_width", "intercept_width")
+    widths = validation.check_widths({name: given[name] for name in names})
+    confidence = validation.check_level(confidence, "confidence", percent=95)
+    seed = validation.check_seed(rng)
+    law = as_law(model, data, **{name: given[name] for name in LAW_OPTIONS})
+    remedy = "pass the probabilities of one class, (n,)"
+    validation.check_two_classes(law.m, "the width of an interval", remedy)
+    stated = as_truth(law.m, **{name: given[name] for name in TRUTHS})
+    p = law.pool
+    if p is None:
+        child = np.random.SeedSequence(seed, spawn_key=(EFFECT,))
+        p = law.draw(np.random.default_rng(child), DRAWS)
+    risks = Risks(
+        p[:, 1], stated.of(p)[:, 1], np.ones(len(p)) if law.weights is None else law.weights
+    )
+    z = -float(ndtri((1 - confidence) / 2))
+    rows = tuple(CRITERIA[name](risks, width, z) for name, width in widths.items())
+    return PrecisionSize(
+        rows=rows,
+        predictions=law.name if law.pool is None else f"{law.template.source}, {counted(len(p))}",
+        truth=stated.text,
+        event_rate=risks.mean(risks.q),
+        confidence=confidence,
+        seed=seed,
+    )
+
+
+class Risks(NamedTuple):
+    """Predicted and true risks, and the weights of the rows."""
+
+    p: Floats
+    q: Floats
+    weights: Floats
+
+    def mean(self, values: Floats) -> float:
+        """Return the mean over the law."""
+        return float(np.average(values, weights=self.weights))
+
+
+def _ratio(risks: Risks, width: float, z: float) -> PrecisionRow:
+    rate = risks.mean(risks.q)
+    validation.check_events(rate)
+    ratio = risks.mean(risks.p) / rate
+    error = math.asinh(width / (2 * ratio)) / z
+    n = math.ceil((1 - rate) / (rate * error**2))
+    return PrecisionRow(measure="E/O", value=ratio, width=width, standard_error=error, n=n)
+
+
+def _slope(risks: Risks, width: float, z: float) -> PrecisionRow:
+    x = _log_odds(risks.p)
+    fit = _last_coefficient(np.column_stack([np.ones(x.size), x]), np.zeros(x.size), risks)
+    return _row_of_coefficient("calibration slope", fit, width, z)
+
+
+def _intercept(risks: Risks, width: float, z: float) -> PrecisionRow:
+    x = _log_odds(risks.p)
+    fit = _last_coefficient(np.ones((x.size, 1)), x, risks)
+    return _row_of_coefficient("calibration in the large", fit, width, z)
+
+
+def _last_coefficient(X: Floats, offset: Floats, risks: Risks) -> tuple[float, float]:
+    """Return the value of a coefficient and n times its variance."""
+    try:
+        beta, covariance = recalibration_variance(X, offset, risks.q, risks.weights)
+    except np.linalg.LinAlgError as error:
+        raise NotApplicable(
+            "the recalibration has no finite limit for these predictions and this truth; it needs "
+            "predictions of several values, and events and non-events"
+        ) from error
+    return float(beta[-1]), float(covariance[-1, -1])
+
+
+def _row_of_coefficient(
+    measure: str, fit: tuple[float, float], width: float, z: float
+) -> PrecisionRow:
+    value, variance = fit
+    error = width / (2 * z)
+    n = math.ceil(variance / error**2)
+    return PrecisionRow(measure=measure, value=value, width=width, standard_error=error, n=n)
+
+
+def _log_odds(p: Floats) -> Floats:
+    validation.check_log_odds(p)
+    return np.asarray(logit(p))
+
+
+CRITERIA: dict[str, Callable[[Risks, float, float], PrecisionRow]] = {
+    "ratio_width": _ratio,
+    "slope_width": _slope,
+    "intercept_width": _intercept,
+}

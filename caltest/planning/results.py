@@ -1,0 +1,303 @@
+"""Results of planning: power at one or several sizes, and the size that has a power."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from caltest import render
+from caltest.numerics.rates import clopper_pearson
+from caltest.planning.effect import Effect
+from caltest.planning.frames import Frame
+from caltest.results.printable import plain
+from caltest.validation import check_level, check_schema
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from caltest.render import Sheet
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerRow:
+    """How often a test rejected data sets of one size.
+
+    Attributes
+    ----------
+    test, null : str
+        Their keys.
+    n : int
+        Rows of a data set.
+    n_datasets, rejections : int
+        Simulated data sets, and those that were rejected.
+    estimate_name : str
+        The calibration error that the test estimates.
+    estimate : float
+        Its mean over the data sets in which it is finite, nan where it is in none.
+    infinite : int
+        Data sets in which it is not finite, such as a slope that separates the labels.
+    not_applicable : int
+        Data sets for which the test is not defined, counted as not rejected.
+    reason : str
+        Why.
+    """
+
+    test: str
+    null: str
+    n: int
+    n_datasets: int
+    rejections: int
+    estimate_name: str
+    estimate: float
+    infinite: int = 0
+    not_applicable: int = 0
+    reason: str = ""
+
+    @property
+    def power(self) -> float:
+        """The share of the data sets that were rejected."""
+        return self.rejections / self.n_datasets
+
+    def interval(self, level: float = CONFIDENCE) -> tuple[float, float]:
+        """Return the Clopper-Pearson confidence interval of the power.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Its coverage: what it covers is the error of the simulation.
+
+        Returns
+        -------
+        tuple of float
+            The ends.
+        """
+        return clopper_pearson(self.rejections, self.n_datasets, check_level(level))
+
+    def record(self) -> dict[str, Any]:
+        """Return plain values for a data frame."""
+        low, high = self.interval()
+        return {
+            "test": self.test,
+            "null": self.null,
+            "n": self.n,
+            "power": self.power,
+            "low": low,
+            "high": high,
+            "rejections": self.rejections,
+            "n_datasets": self.n_datasets,
+            "estimate_name": self.estimate_name,
+            "estimate": plain(self.estimate),
+            "infinite": self.infinite,
+            "not_applicable": self.not_applicable,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What a study has in common at every size.
+
+    Attributes
+    ----------
+    predictions : str
+        Where the predictions come from.
+    m : int
+        Number of classes.
+    truth : str
+        The law of the labels given the predictions.
+    effect : Effect
+        How far it is from the predictions.
+    calibrated : bool
+        Whether it is the predictions themselves.
+    kind : str
+        "size" where rejections are errors, "power" where they are wanted.
+    lens, hypothesis : str
+        What is tested.
+    level : float
+        Of the tests.
+    n_resamples : int or None
+        B of the tests, None where no test resamples.
+    seed : int
+        Of everything.
+    notes : tuple of str
+        What a reader of the numbers should know.
+    """
+
+    predictions: str
+    m: int
+    truth: str
+    effect: Effect
+    calibrated: bool
+    kind: Literal["power", "size"]
+    lens: str
+    hypothesis: str
+    level: float
+    n_resamples: int | None
+    seed: int
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Rebuild it from plain values."""
+        effect = Effect(**{k: _number(v) for k, v in values["effect"].items()})
+        return cls(**{**values, "effect": effect, "notes": tuple(values["notes"])})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Power(Frame):
+    """Power of tests of calibration, or their size, for data sets of one or several sizes.
+
+    Attributes
+    ----------
+    rows : tuple of PowerRow
+        One for each test and size.
+    setting : Setting
+        What was simulated.
+    """
+
+    schema: ClassVar[str] = "caltest/power/1"
+
+    rows: tuple[PowerRow, ...]
+    setting: Setting
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", tuple(self.rows))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[PowerRow]:
+        return iter(self.rows)
+
+    def __getitem__(self, place: int) -> PowerRow:
+        return self.rows[place]
+
+    @property
+    def n(self) -> NDArray[np.int64]:
+        """The number of rows of the data sets, one for each row."""
+        return np.array([row.n for row in self.rows])
+
+    @property
+    def power(self) -> NDArray[np.float64]:
+        """The share of the data sets that were rejected, one for each row."""
+        return np.array([row.power for row in self.rows])
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one dictionary of plain values per row."""
+        return [row.record() for row in self.rows]
+
+    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
+        """Return plain Python values that JSON can hold."""
+        return {
+            "rows": [plain(asdict(row)) for row in self.rows],
+            "setting": plain(asdict(self.setting)),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Rebuild the result from what `to_dict` or parsed JSON gave."""
+        values = check_schema(values, cls.schema)
+        rows = tuple(_row_of(row) for row in values["rows"])
+        return cls(rows=rows, setting=Setting.from_dict(values["setting"]))
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw power against the number of rows; see `caltest.plots.power_curve`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
+        from caltest.plots.power_curve import power_curve
+
+        return power_curve(self, ax=ax)
+
+    def _sheet(self) -> Sheet:
+        return render.sheet_of_power(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SampleSize(Frame):
+    """The least number of rows with which a test has a power.
+
+    Attributes
+    ----------
+    n : int
+        That number.
+    low, high : int or None
+        Its 95 % confidence interval with respect to the error of the simulation; None where an end
+        lies outside the sizes that were searched.
+    searched : tuple of int
+        The least and the largest size that could be the answer.
+    target : float
+        The power that was asked for.
+    power : Power
+        The power at `n`, from data sets that the search has not seen.
+    search : Power
+        The sizes that were tried.
+    """
+
+    schema: ClassVar[str] = "caltest/sample-size/1"
+
+    n: int
+    low: int | None
+    high: int | None
+    searched: tuple[int, int]
+    target: float
+    power: Power
+    search: Power
+
+    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
+        """Return plain Python values that JSON can hold."""
+        values = {f.name: plain(getattr(self, f.name)) for f in fields(self)[:-2]}
+        return values | {"power": self.power.to_dict(), "search": self.search.to_dict()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Rebuild the result from what `to_dict` or parsed JSON gave."""
+        values = check_schema(values, cls.schema)
+        parts = {name: Power.from_dict(values[name]) for name in ("power", "search")}
+        return cls(**{**values, **parts, "searched": tuple(values["searched"])})
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one dictionary of plain values per size that was tried, the last that of `n`."""
+        return self.search.records() + self.power.records()
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the power at all sizes that were tried; see `caltest.plots.power_curve`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
+        from caltest.plots.power_curve import power_curve
+
+        return power_curve(self, ax=ax)
+
+    def _sheet(self) -> Sheet:
+        return render.sheet_of_sample_size(self)
+
+
+def _row_of(values: Mapping[str, Any]) -> PowerRow:
+    return PowerRow(**{**values, "estimate": _number(values["estimate"])})
+
+
+def _number(value: Any) -> Any:
+    """Read "inf" as JSON holds it."""
+    return float(value) if isinstance(value, str) else value

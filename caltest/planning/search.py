@@ -1,0 +1,129 @@
+"""`sample_size`: the least number of rows with which a test has a power."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from caltest import validation
+from caltest.lenses import Lens
+from caltest.measures import Measure
+from caltest.planning.crossing import Search
+from caltest.planning.curve import plan_study, with_pool_note
+from caltest.planning.results import Power, SampleSize
+from caltest.planning.simulation import simulate
+
+
+def sample_size(
+    model: object,
+    data: object = None,
+    *,
+    power: float = 0.8,
+    temperature: float | None = None,
+    slope: float | None = None,
+    intercept: float | Sequence[float] | None = None,
+    ratio: float | None = None,
+    noise: float | None = None,
+    truth: object = None,
+    test: str | Measure = "skce",
+    lens: str | Lens = "strong",
+    null: str | None = None,
+    tolerance: float | None = None,
+    equivalence: bool = False,
+    level: float = 0.05,
+    n_min: int = 20,
+    n_max: int = 10_000,
+    n_datasets: int = 1000,
+    n_resamples: int = 199,
+    rng: object = None,
+    n_jobs: int | None = None,
+    label: str | None = None,
+    features: Sequence[str] | None = None,
+    probs: str | Sequence[str] | None = None,
+    classes: object = None,
+    from_logits: bool = False,
+    renormalize: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> SampleSize:
+    r"""Least number of rows with which a test of calibration has a power, by simulation.
+
+    The size is doubled from `n_min` until the power is reached. Then the curve
+    :math:`\Phi(a + b \sqrt n)` is fitted to the sizes near the answer, data sets are simulated on
+    both sides of where it crosses the power, and it is fitted again. Fieller's interval for the
+    crossing covers the error of the simulation. Fresh data sets at the answer give its power.
+
+    Parameters
+    ----------
+    model, data : object
+        Where the predictions come from; see `power`.
+    power : float, default 0.8
+        The power, above `level` and below 1.
+    temperature, slope, intercept, ratio, noise, truth : optional
+        What is true; see `power`. One of them is needed, unless equivalence=True.
+    test : str or Measure, default "skce"
+        A single test.
+    lens, null, tolerance, equivalence, level : optional
+        As for `power`.
+    n_min, n_max : int, default 20 and 10,000
+        The sizes that are searched; sizes that are too small for the test are passed over.
+    n_datasets : int, default 1000
+        Simulated data sets in the last steps of the search, and again at the answer.
+    n_resamples, rng, n_jobs : optional
+        As for `power`, which gives the same power at the answer with the same seed.
+    label, features, probs, classes, from_logits, renormalize : optional
+        As for `power`.
+    progress : callable, optional
+        Called with (steps done, steps in all); the number of steps grows while the size is doubled.
+    **options
+        Options of the measure.
+
+    Returns
+    -------
+    SampleSize
+        The number of rows, its interval, and the power at all sizes that were tried.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule, or the truth is calibrated.
+    NotApplicable
+        If the power is not reached with `n_max` rows.
+
+    References
+    ----------
+    Wu (1985), Efficient sequential designs with binary data, JASA 80(392) (the search); Fieller
+    (1954), Some problems in interval estimation, JRSS B 16(2); see also `power`.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> from scipy.stats import beta
+    >>> planned = ct.sample_size(
+    ...     beta(2, 5), ratio=1.25, test="spiegelhalter", null="asymptotic", n_datasets=200, rng=1
+    ... )
+    >>> planned.low <= planned.n <= planned.high
+    True
+    """
+    given = {**locals(), "n": None}
+    study, setting = plan_study(given, options)
+    validation.check_one_test(study.tests)
+    target = validation.check_target(power, study.level)
+    if setting.calibrated and not equivalence:
+        raise validation.no_truth()
+    n_min, n_max = validation.check_search(n_min, n_max)
+    search = Search(study, target, n_min, n_max, n_datasets, progress)
+    n, low, high = search.run()
+    rows = simulate(study, n, range(n_datasets))
+    setting = with_pool_note(setting, study.law, n)
+    if progress is not None:
+        progress(search.done + 1, search.done + 1)
+    return SampleSize(
+        n=n,
+        low=low,
+        high=high,
+        searched=(search.n_min, n_max),
+        target=target,
+        power=Power(rows=tuple(rows), setting=setting),
+        search=Power(rows=tuple(search.rows()), setting=setting),
+    )

@@ -1,0 +1,192 @@
+"""Simulated studies: data sets of n rows, each tested, with seeds of their own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import starmap
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.errors import NotApplicable
+from caltest.htests.run import Plan
+from caltest.lenses import Lens
+from caltest.measures import Measure
+from caltest.measures.tolerance import Tolerance
+from caltest.numerics.labels import cumulative_probs, draw_labels
+from caltest.numerics.parallel import map_threads
+from caltest.planning.laws import Law
+from caltest.planning.rejection import outcome_of
+from caltest.planning.results import PowerRow
+from caltest.planning.truths import Truth
+from caltest.predictions import Predictions
+
+Floats = NDArray[np.float64]
+Progress = Callable[[int, int], None]
+
+BLOCK = 8  # data sets a task
+WORD = 2**32
+POWER, SEARCH, EFFECT = 0, 1, 2  # what draws share a key of the seeds
+
+
+@dataclass(frozen=True)
+class Study:
+    """Everything but the number of rows.
+
+    Attributes
+    ----------
+    tests : list of (key, measure, null)
+    tolerance : Tolerance or None
+        Where H0 is on the size of the error.
+    """
+
+    law: Law
+    truth: Truth
+    tests: Sequence[tuple[str, Measure, str]]
+    lens: Lens
+    tolerance: Tolerance | None
+    level: float
+    n_resamples: int
+    seed: int
+    n_jobs: int | None
+
+    def data_set(self, n: int, key: tuple[int, int]) -> tuple[Predictions, int]:
+        """Return one data set of n rows and the seed of its tests; they depend on the key only."""
+        child = np.random.SeedSequence(self.seed, spawn_key=(key[0], n, key[1]))
+        rng = np.random.default_rng(child)
+        p = self.law.draw(rng, n)
+        codes = draw_labels(cumulative_probs(self.truth.of(p)), rng, 1)[0].astype(np.int64)
+        template = self.law.template
+        drawn = Predictions.trusted(p, codes, template.classes, like=template)
+        return drawn, int(rng.integers(WORD))
+
+    def rng(self, key: int) -> np.random.Generator:
+        """Return a generator for draws that are no data sets."""
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(key,)))
+
+
+class Tally(NamedTuple):
+    """What a test found in some data sets."""
+
+    rejections: int
+    estimates: float  # the sum of those that are finite
+    infinite: int
+    not_applicable: int
+    reason: str
+
+
+def simulate(
+    study: Study,
+    n: int,
+    sets: range,
+    *,
+    stage: int = POWER,
+    progress: Callable[[int], None] | None = None,
+) -> list[PowerRow]:
+    """Simulate the data sets with these numbers and return a row for each test.
+
+    Parameters
+    ----------
+    study : Study
+        What is simulated.
+    n : int
+        Rows of a data set.
+    sets : range
+        Numbers of the data sets; each has a seed of its own.
+    stage : int
+        Data sets of another stage are other data sets.
+    progress : callable, optional
+        Called with the number of data sets done.
+
+    Returns
+    -------
+    list of PowerRow
+        In the order of the tests.
+
+    Raises
+    ------
+    NotApplicable
+        If a test is not defined for any of the data sets; found out before any is simulated.
+    """
+    _check_defined(study, n, sets, stage)
+    blocks = [(sets[i : i + BLOCK],) for i in range(0, len(sets), BLOCK)]
+
+    def run(numbers: range) -> list[Tally]:
+        return _block(study, n, numbers, stage)
+
+    done: list[list[Tally]] = []
+    for tallies in map_threads(run, blocks, study.n_jobs):
+        done.append(tallies)
+        if progress is not None:
+            progress(min(len(done) * BLOCK, len(sets)))
+    per_test = zip(study.tests, zip(*done, strict=True), strict=True)
+    return [_row(test, n, len(sets), tallies) for test, tallies in per_test]
+
+
+def _check_defined(study: Study, n: int, sets: range, stage: int) -> None:
+    """Try each test by itself until a data set has it, mostly the first."""
+    for test in study.tests:
+        reason = ""
+        for number in sets:
+            data, seed = study.data_set(n, (stage, number))
+            tally = _tested(study, test, data, seed)
+            if not tally.not_applicable:
+                break
+            reason = reason or tally.reason
+        else:
+            raise NotApplicable(f"{test[0]} is not defined for any data set of n = {n}: {reason}")
+
+
+def _block(study: Study, n: int, numbers: range, stage: int) -> list[Tally]:
+    """Test some data sets, with every test."""
+    tallies = [Tally(0, 0.0, 0, 0, "")] * len(study.tests)
+    for number in numbers:
+        data, seed = study.data_set(n, (stage, number))
+        tested = starmap(_tested, ((study, test, data, seed) for test in study.tests))
+        tallies = [_sum(pair) for pair in zip(tallies, tested, strict=True)]
+    return tallies
+
+
+def _tested(study: Study, test: tuple[str, Measure, str], data: Predictions, seed: int) -> Tally:
+    key, measure, null = test
+    plan = Plan(key, measure, null, study.lens, data, seed, 0, tolerance=study.tolerance)
+    try:
+        outcome = outcome_of(plan, level=study.level, n_resamples=study.n_resamples)
+    except NotApplicable as error:
+        return Tally(0, 0.0, 0, 1, str(error))
+    finite = math.isfinite(outcome.estimate)
+    return Tally(int(outcome.rejected), outcome.estimate if finite else 0.0, int(not finite), 0, "")
+
+
+def _sum(tallies: Sequence[Tally]) -> Tally:
+    reasons = (tally.reason for tally in tallies if tally.reason)
+    return Tally(
+        sum(tally.rejections for tally in tallies),
+        sum(tally.estimates for tally in tallies),
+        sum(tally.infinite for tally in tallies),
+        sum(tally.not_applicable for tally in tallies),
+        next(reasons, ""),
+    )
+
+
+def _row(
+    test: tuple[str, Measure, str], n: int, n_datasets: int, tallies: Sequence[Tally]
+) -> PowerRow:
+    key, measure, null = test
+    total = _sum(tallies)
+    finite = n_datasets - total.not_applicable - total.infinite
+    return PowerRow(
+        test=key,
+        null=null,
+        n=n,
+        n_datasets=n_datasets,
+        rejections=total.rejections,
+        estimate_name=measure.estimate_symbol,
+        estimate=total.estimates / finite if finite else math.nan,
+        infinite=total.infinite,
+        not_applicable=total.not_applicable,
+        reason=total.reason,
+    )

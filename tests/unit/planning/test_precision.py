@@ -1,0 +1,121 @@
+"""Rows for confidence intervals of given widths."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import beta, norm
+
+import caltest as ct
+from caltest import InvalidInput, NotApplicable
+from caltest.planning import PrecisionSize
+
+PROBS = np.linspace(0.05, 0.6, 23)
+PLANNED = ct.sample_size_for_precision(PROBS, intercept_width=0.3)
+
+
+def ns(result):
+    """Return the rows for each measure."""
+    return {row.measure: row.n for row in result.rows}
+
+
+def test_rows_for_the_ratio_are_those_of_its_formula():
+    """The interval exp(log(E/O) +- z s) has the width, and one row fewer is not enough."""
+    n, rate = ns(PLANNED)["E/O"], PROBS.mean()
+
+    def width(n):
+        s = norm.isf(0.025) * math.sqrt((1 - rate) / (n * rate))
+        return math.exp(s) - math.exp(-s)
+
+    assert width(n) <= 0.2 < width(n - 1)
+
+
+def test_width_of_the_ratio_is_that_of_the_interval_of_caltest():
+    """`expected_observed_interval` on n rows with the planned rate is as wide as planned."""
+    n = ns(PLANNED)["E/O"]
+    p = np.full(n, PROBS.mean())
+    labels = np.arange(n) < round(n * PROBS.mean())
+    found = ct.measures.expected_observed_interval(p, labels, method="log")
+    assert found.high - found.low == pytest.approx(0.2, rel=0.01)
+
+
+def test_rows_for_all_are_the_largest():
+    """And the events are those of that many rows."""
+    assert PLANNED.n == max(ns(PLANNED).values())
+    assert PLANNED.events == round(PLANNED.n * PROBS.mean())
+
+
+def test_rows_follow_the_truth():
+    """Values are those of the truth; noise leaves a slope below 1."""
+    result = ct.sample_size_for_precision(PROBS, slope=0.8, intercept=0.1)
+    values = {row.measure: row.value for row in result.rows}
+    assert values["calibration slope"] == pytest.approx(0.8)
+    result = ct.sample_size_for_precision(PROBS, ratio=1.25, slope_width=None)
+    assert result.rows[0].value == pytest.approx(1.25)
+
+
+def test_narrower_intervals_need_rows_by_the_square():
+    """Half the width of a slope, four times the rows."""
+    wide, narrow = (
+        ct.sample_size_for_precision(PROBS, ratio_width=None, slope_width=width).n
+        for width in (0.4, 0.2)
+    )
+    assert narrow == pytest.approx(4 * wide, abs=4)
+
+
+def test_weights_of_predictions_count():
+    """A row of weight 2 stands for two rows."""
+    data = ct.Predictions(PROBS, np.arange(23) % 2, sample_weight=np.arange(1, 24))
+    repeated = ct.sample_size_for_precision(np.repeat(PROBS, np.arange(1, 24)))
+    assert ns(ct.sample_size_for_precision(data)) == ns(repeated)
+
+
+def test_result_can_be_read_back():
+    """From JSON, with a frame and a CSV beside it."""
+    again = PrecisionSize.from_dict(json.loads(PLANNED.to_json()))
+    assert again == PLANNED
+    assert str(again) == str(PLANNED)
+    assert PLANNED.to_frame()["n"].to_list() == list(ns(PLANNED).values())
+    assert PLANNED.to_csv().startswith("measure,value,width,standard_error,n\n")
+
+
+def test_seed_repeats_the_draws():
+    """Of a law; rows that are there are all taken."""
+    first, again = (ct.sample_size_for_precision(beta(2, 5), rng=1) for _ in range(2))
+    assert first == again
+    assert first.predictions == "Beta(2, 5)"
+    assert PLANNED.predictions == "arrays, 23 rows"
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        ([[0.2, 0.3, 0.5]], {}, "the width of an interval is about the event of two classes"),
+        ([0.2, 1.0], {}, r"need risks between 0 and 1, and row 1 has 1; clip the risks"),
+        ([0.2, 0.2], {}, "the recalibration has no finite limit"),
+        ([0.2, 0.4], {"truth": lambda p: 0 * p + [1, 0]}, "event rate between 0 and 1; got 0;"),
+        ([0.2, 0.4], {"truth": lambda p: 0 * p + [0, 1]}, "event rate between 0 and 1; got 1;"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(model, options, message):
+    """The message says why."""
+    with pytest.raises(NotApplicable, match=message):
+        ct.sample_size_for_precision(model, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ratio_width": 0}, "ratio_width must be a positive number"),
+        ({"ratio_width": None, "slope_width": None}, "one of ratio_width, slope_width"),
+        ({"confidence": 1}, "must lie strictly between 0 and 1; got 1; pass 0.95 for 95 %"),
+        ({"temperature": 2, "noise": 0.1}, "got temperature and noise"),
+    ],
+)
+def test_faulty_argument_is_refused(options, message):
+    """The message names the rule."""
+    with pytest.raises(InvalidInput, match=message):
+        ct.sample_size_for_precision(PROBS, **options)
