@@ -1,0 +1,358 @@
+"""Calibrators compared by nested cross-validation on a proper score."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, StratifiedShuffleSplit
+
+from caltest import validation
+from caltest.calibrators import Calibrator
+from caltest.calibrators.base import CalibrationSet
+from caltest.comparison.inputs import read_inputs
+from caltest.comparison.judge import Judge, make_judge
+from caltest.comparison.maps import resolve_calibrators, split
+from caltest.comparison.outcomes import (
+    Outcome,
+    Setup,
+    evaluate,
+    inner_scores,
+    of_selected,
+    rows_of,
+    selection,
+)
+from caltest.comparison.scores import COLUMNS, ProperScore, check_score, lens_of_measures
+from caltest.errors import DegenerateDataWarning
+from caltest.lenses import Lens
+from caltest.measures import Measure
+from caltest.predictions import Predictions
+from caltest.results import CalibratorComparison
+
+FEWEST = 10  # rows of which parts are held out
+INNER = 5  # inner folds where those outside are a splitter's
+
+
+def compare_calibrators(
+    model: object,
+    data: object = None,
+    *,
+    calibrators: object = None,
+    score: str = "log-loss",
+    cv: object = 5,
+    inner_cv: object = None,
+    test: str | Measure | Sequence[str | Measure] = "skce",
+    lens: str | Lens | Sequence[str | Lens] = "strong",
+    null: str | None = None,
+    measures: Mapping[str, Callable[[Predictions], float]] | None = None,
+    correction: str | None = "holm",
+    level: float | None = None,
+    n_resamples: int = 999,
+    rng: object = None,
+    n_jobs: int | None = None,
+    label: str | None = None,
+    features: Sequence[str] | None = None,
+    probs: str | Sequence[str] | None = None,
+    classes: object = None,
+    from_logits: bool = False,
+    renormalize: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> CalibratorComparison:
+    r"""Compare calibrators by nested cross-validation: scores, and calibration tests, held out.
+
+    Each calibrator is fitted to the training rows of each fold and predicts the held-out rows. With
+    the score :math:`S_i` of row i and :math:`S_i^0` that of the uncalibrated model,
+
+    .. math:: \bar d = \frac{1}{n} \sum_i (S_i - S_i^0), \quad
+        \mathrm{se}^2 = \frac{1}{n (n - 1)} \sum_i (S_i - S_i^0 - \bar d)^2.
+
+    The row "selected" is the procedure "take the calibrator with the least score": in the training
+    rows of each fold it selects by an inner cross-validation, so that its score is not that of a
+    winner on the rows that made it win. `best` is what it gives with all rows.
+
+    What may be optimised is a proper score: its expectation is least for the true probabilities.
+    Calibration errors (ECE, KS error, SKCE) are reported and never selected by: a map that predicts
+    the share of each class for every row brings them close to 0.
+
+    Each held-out part is tested. H0: the maps that the calibrator makes of the K training sets are
+    calibrated. The p-values of the parts depend on each other, since each part is among the
+    training rows of the others. With the sorted p-values,
+
+    .. math:: p = \min\Big\{1, \min_{j > K/2} \frac{2 (p_{(1)} + \dots + p_{(j)})}{2j - K}\Big\},
+
+    at most twice their mean, is valid however they depend. It costs power: a calibrator that is not
+    rejected need not be calibrated. Identity is not fitted, and is tested with all rows at once.
+
+    Parameters
+    ----------
+    model : classifier, callable, array, Predictions or None
+        As in `test_calibration`: what predicts the probabilities, for data that it was not fitted
+        on.
+    data : (X, y), y, data frame or Predictions
+        As in `test_calibration`. Groups of a Predictions are given to a splitter such as
+        `GroupKFold`. Beside an array of logits, labels, weights and groups may be those of a
+        Predictions.
+    calibrators : str, Calibrator, list or dict, optional
+        Keys of `caltest.calibrators.REGISTRY`, calibrators that are not fitted, or a dict of names
+        and either. They choose their own options where they have several, as
+        `DirichletCalibrator(lam=[...])` does, inside of the training rows. Maps of two classes are
+        put into `OneVsRest` where there are more. By default temperature and isotonic with, for
+        two classes, Platt and beta; else vector and Dirichlet; from 50 classes temperature and
+        vector.
+    score : {"log-loss", "brier", "spherical"}
+        The proper score that is optimised; "spherical" is 1 - spherical score.
+    cv : int, splitter or iterable, default 5
+        Number of folds, to which rows are dealt at random; an object of scikit-learn with a method
+        `split`; or pairs of indices of training and held-out rows. No row may be held out twice.
+        Not `StratifiedKFold`, unless only scores matter: labels that decide which rows are held out
+        make the tests of the held-out parts far too conservative.
+    inner_cv : int or splitter, optional
+        Folds of the selection inside of training rows, those of a number with each class in its
+        share; by default as many as outside, 5 where that is a splitter. Of groups, which then
+        only the folds outside keep together, pass `GroupKFold(5)` here too.
+    test, lens : str, object or list
+        The tests of the held-out parts, as in `test_calibration`; no family of lenses.
+    null : str, optional
+        As in `test_calibration`.
+    measures : dict of functions, optional
+        More calibration errors to report: names, and functions of a Predictions.
+    correction : str or None, default "holm"
+        Multiple testing over calibrators and tests: a method of statsmodels' `multipletests`.
+    level : float, optional
+        Significance level in (0, 1). The print holds a verdict only where it is given.
+    n_resamples : int, default 999
+        B of each test.
+    rng : None, int, Generator or SeedSequence
+        The seed, of the folds and of the tests.
+    n_jobs : int, optional
+        Threads, as in joblib; nothing depends on it.
+    label, features, probs : str or list of str, optional
+        Columns of the data frame: the label, the features of `model`, the probabilities.
+    classes : (m,) array, optional
+        Class labels in the order of the columns of the probabilities.
+    from_logits, renormalize : bool, default False
+        Read an array, columns or what `model` returns as logits: the calibrators are given these,
+        and `best` takes them; rescale rows whose sum is off by up to 0.01.
+    progress : callable, optional
+        Called with (steps done, steps in all), two steps a calibrator.
+    **options
+        Options of the tests, such as `kernel=`.
+
+    Returns
+    -------
+    CalibratorComparison
+        It prints; `best` is the selected calibrator, fitted to all rows. A calibrator that cannot
+        be fitted in a fold keeps its row, with the reason.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule; a score that is not proper is one.
+
+    Notes
+    -----
+    The standard error is that of the mean over held-out rows, valid for many rows and calibrators
+    that depend little on a single training row (Bayle et al.); it does not hold what other
+    training sets would change. It and the tests take rows as independent, those of a group too.
+
+    References
+    ----------
+    Gneiting, Raftery (2007), Strictly proper scoring rules, prediction, and estimation, JASA 102,
+    section 2; Cawley, Talbot (2010), On over-fitting in model selection and subsequent selection
+    bias in performance evaluation, JMLR 11; Rueschendorf (1982), Random variables with maximum
+    sums, Advances in Applied Probability 14; Vovk, Wang (2020), Combining p-values via averaging,
+    Biometrika 107; Gasparin, Wang, Ramdas (2025), Combining exchangeable p-values, PNAS 122,
+    section 6; Bayle, Bayle, Janson, Mackey (2020), Cross-validation confidence intervals for test
+    error, NeurIPS 33.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M2", n=300, m=3, rng=1)
+    >>> result = ct.compare_calibrators(data, calibrators=["temperature"], n_resamples=99, rng=1)
+    >>> result.selected, result["temperature"].difference < 0
+    ('temperature', True)
+    >>> result.best.predict_proba(data).shape
+    (300, 3)
+    """
+    chosen = check_score(score)
+    judge = make_judge(
+        test,
+        lens,
+        null=null,
+        correction=correction,
+        level=level,
+        n_resamples=n_resamples,
+        n_jobs=n_jobs,
+        options=options,
+    )
+    seed = validation.check_seed(rng)
+    predictions, calibration_set = read_inputs(
+        model,
+        data,
+        label=label,
+        features=features,
+        probs=probs,
+        from_logits=from_logits,
+        renormalize=renormalize,
+        classes=classes,
+    )
+    maps = resolve_calibrators(calibrators, predictions.m, from_logits=from_logits)
+    functions = validation.check_functions(measures, COLUMNS, "measures")
+    setup = _setup(
+        predictions,
+        calibration_set,
+        folds=(cv, inner_cv),
+        score=chosen,
+        judge=judge,
+        functions=functions,
+        seed=seed,
+    )
+    outcomes, winners = _cross_validated(maps, setup, progress)
+    rows = rows_of(maps, outcomes, of_selected(outcomes, winners, setup), winners, setup)
+    selected = min(maps, key=lambda name: _loss(outcomes[name]))
+    best, said = _fitted(maps[selected], predictions, calibration_set)
+    return CalibratorComparison(
+        rows=rows,
+        score=chosen.title,
+        selected=selected,
+        best=best,
+        data_name=predictions.source,
+        n=predictions.n,
+        m=predictions.m,
+        n_folds=len(setup.pairs),
+        method=_method(outcomes),
+        lens_of_measures=lens_of_measures(predictions.m),
+        n_resamples=judge.n_resamples,
+        seed=seed,
+        correction=judge.correction,
+        level=judge.level,
+        notes=(
+            *_note_of_folds(cv),
+            *_notes(outcomes, len(setup.pairs)),
+            *(f"best: {text}" for text in said),
+        ),
+    )
+
+
+def _setup(
+    predictions: Predictions,
+    calibration_set: CalibrationSet,
+    *,
+    folds: tuple[object, object],
+    score: ProperScore,
+    judge: Judge,
+    functions: Mapping[str, object],
+    seed: int,
+) -> Setup:
+    """Deal the rows to folds, outside and inside of each training set."""
+    validation.check_enough_rows(predictions.n, FEWEST)
+    split_seed, test_seed = _seeds(seed)
+    cv, inner_cv = folds
+    validation.check_inner_folds(inner_cv)
+    pairs = split(predictions, cv, split_seed, by_label=False)
+    validation.check_held_out_at_most_once([rows for _, rows in pairs], predictions.n)
+    outside = cv if isinstance(cv, int | np.integer) else INNER
+    inside = outside if inner_cv is None else inner_cv
+    inner = (
+        split(predictions.subset(train), inside, split_seed, by_label=True) for train, _ in pairs
+    )
+    return Setup(
+        predictions=predictions,
+        data=calibration_set,
+        pairs=tuple(pairs),
+        inner=tuple(map(tuple, inner)),
+        score=score,
+        judge=judge,
+        measures=functions,
+        seeds=_fold_seeds(test_seed, len(pairs)),
+    )
+
+
+def _cross_validated(
+    maps: Mapping[str, Calibrator], setup: Setup, progress: Callable[[int, int], None] | None
+) -> tuple[dict[str, Outcome], tuple[str, ...]]:
+    """Return the outcome of each calibrator, and what the training rows of each fold select."""
+    done = 0
+
+    def one_more() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, 2 * len(maps))
+
+    inner = {}
+    for name, calibrator in maps.items():
+        inner[name] = inner_scores(calibrator, setup)
+        one_more()
+    winners = selection(inner)
+    outcomes = {}
+    for name, calibrator in maps.items():
+        keep = [k for k, winner in enumerate(winners) if winner == name]
+        outcomes[name] = evaluate(calibrator, setup, keep)
+        one_more()
+    return outcomes, winners
+
+
+def _seeds(seed: int) -> tuple[int, int]:
+    first, second = np.random.SeedSequence(seed).spawn(2)
+    return int(first.generate_state(1)[0]), int(second.generate_state(1)[0])
+
+
+def _fold_seeds(seed: int, count: int) -> tuple[int, ...]:
+    children = np.random.SeedSequence(seed).spawn(count)
+    return tuple(int(child.generate_state(1)[0]) for child in children)
+
+
+def _loss(outcome: Outcome) -> float:
+    """Return what is minimised; a calibrator that was not fitted comes last."""
+    return math.inf if outcome.loss is None or math.isnan(outcome.loss) else outcome.loss
+
+
+def _fitted(
+    calibrator: Calibrator, predictions: Predictions, data: CalibrationSet
+) -> tuple[Calibrator, list[str]]:
+    """Fit to all rows; what the data leave undefined is handed over."""
+    best: Calibrator = clone(calibrator)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DegenerateDataWarning)
+        if data.inputs.from_logits:
+            best.set_params(classes=predictions.classes.tolist())
+            names = predictions.classes[predictions.labels]
+            best.fit(data.inputs.values, names, predictions.sample_weight)
+        else:
+            best.fit(predictions)
+    return best, [str(one.message) for one in caught]
+
+
+def _method(outcomes: Mapping[str, Outcome]) -> str:
+    tests = (
+        test
+        for outcome in outcomes.values()
+        for part in (*outcome.tests, outcome.whole)
+        for test in part
+    )
+    return "; ".join(dict.fromkeys(test.method for test in tests))
+
+
+def _note_of_folds(cv: object) -> list[str]:
+    """Say where the labels decide which rows are held out, which the null does not know."""
+    if isinstance(cv, StratifiedKFold | StratifiedGroupKFold | StratifiedShuffleSplit):
+        return ["folds by label make the p-values of held-out parts too large; take KFold"]
+    return []
+
+
+def _notes(outcomes: Mapping[str, Outcome], n_folds: int) -> list[str]:
+    """Say once, with the number of folds, what maps and tests left undefined."""
+    lines = []
+    for name, outcome in outcomes.items():
+        for text, count in Counter(outcome.notes).items():
+            lines.append(f"{name}: {count} of {n_folds} folds: {text}")
+        lines += [f"{name}: {text}" for text in outcome.remarks]
+    return lines

@@ -1,0 +1,164 @@
+"""The calibrators that are compared, by name, and their fits to training rows."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+
+from caltest import validation
+from caltest.calibrators import REGISTRY, BinaryCalibrator, Calibrator, Identity, OneVsRest
+from caltest.calibrators.base import CalibrationSet
+from caltest.calibrators.selection import Fold, folds
+from caltest.comparison.scores import ProperScore, mean_score, weights_of
+from caltest.errors import InvalidInput, NotApplicable
+from caltest.predictions import Predictions
+from caltest.results.compared_calibrators import REFERENCE, SELECTED
+
+Floats = NDArray[np.float64]
+
+OF_TWO = ("temperature", "platt", "beta", "isotonic")
+OF_SEVERAL = ("temperature", "vector", "dirichlet", "isotonic")
+OF_MANY = ("temperature", "vector")
+MANY = 50  # classes from which the m (m + 1) parameters of a full map are too many by default
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A calibrator fitted to training rows, and what it predicts for the others.
+
+    Attributes
+    ----------
+    probs : (n, m) array or None
+        Predictions of the held-out rows; None where it could not be fitted.
+    reason : str
+        Why it could not.
+    notes : tuple of str
+        What the training rows left undefined.
+    """
+
+    probs: Floats | None
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def keys() -> list[str]:
+    """Return the keys of the calibrators that need no other one inside of them."""
+    return [
+        key
+        for key, kind in REGISTRY.items()
+        if "calibrator" not in inspect.signature(kind).parameters
+    ]
+
+
+def resolve_calibrators(
+    calibrators: object, m: int, *, from_logits: bool = False
+) -> dict[str, Calibrator]:
+    """Return the calibrators by name, the uncalibrated model first."""
+    pairs = _named(_default(m) if calibrators is None else calibrators)
+    pairs = [(name, one) for name, one in pairs if name != REFERENCE or not _is_reference(one)]
+    validation.check_methods(pairs, (REFERENCE, SELECTED), "calibrators")
+    every = [(REFERENCE, REFERENCE), *pairs]
+    made = {name: _made(name, value, m, from_logits=from_logits) for name, value in every}
+    return {name: each.set_params(from_logits=from_logits) for name, each in made.items()}
+
+
+def _is_reference(value: object) -> bool:
+    return value == REFERENCE if isinstance(value, str) else isinstance(value, Identity)
+
+
+def _default(m: int) -> tuple[str, ...]:
+    if m == 2:
+        return OF_TWO
+    return OF_SEVERAL if m < MANY else OF_MANY
+
+
+def _named(calibrators: object) -> list[tuple[str, object]]:
+    """Pair names and calibrators; one without a name has that of its key."""
+    if isinstance(calibrators, Mapping):
+        values = [(str(name), value) for name, value in calibrators.items()]
+    else:
+        several: Sequence[Any] = (
+            calibrators if isinstance(calibrators, list | tuple) else [calibrators]
+        )
+        values = [(str(getattr(one, "key", one)), one) for one in several]
+    return validation.check_not_empty(values, "calibrators")
+
+
+def _made(name: str, value: object, m: int, *, from_logits: bool) -> Calibrator:
+    """Make a calibrator that is not fitted; one of two classes is put into `OneVsRest`."""
+    if isinstance(value, str):
+        value = REGISTRY[validation.check_choice(value, keys(), "calibrators")]()
+    calibrator: Calibrator = clone(validation.check_calibrator(value, Calibrator, "calibrators"))
+    if not from_logits:
+        validation.check_takes_probs(calibrator.from_logits, name)
+    if isinstance(calibrator, BinaryCalibrator) and m > 2:
+        calibrator = OneVsRest(calibrator)
+    return calibrator
+
+
+def split(predictions: Predictions, cv: object, seed: int, *, by_label: bool) -> list[Fold]:
+    """Split rows into training and held-out rows; a splitter is given the groups, if any."""
+    options = {}
+    if hasattr(cv, "split") and predictions.groups is not None:
+        options["groups"] = predictions.groups
+    cv = validation.check_folds(cv)
+    if isinstance(cv, int) and not by_label:
+        cv = _random_folds(predictions, cv, seed)
+    weight = predictions.sample_weight
+    return folds(predictions.probs, predictions.labels, weight, cv, seed, **options)
+
+
+def _random_folds(predictions: Predictions, k: int, seed: int) -> list[Fold]:
+    """Deal rows at random, whatever their labels.
+
+    Folds in which each class has its share leave the labels of a held-out part less room than its
+    predictions give them: the exact test of the part would reject far too rarely.
+    """
+    kept = np.flatnonzero(weights_of(predictions) > 0)
+    splitter = KFold(min(k, kept.size), shuffle=True, random_state=seed)
+    return [(kept[train], kept[test]) for train, test in splitter.split(kept)]
+
+
+def fit_map(
+    calibrator: Calibrator, data: CalibrationSet, classes: NDArray[np.generic], fold: Fold
+) -> Fitted:
+    """Fit a clone to the training rows of a fold and predict the others."""
+    train, test = fold
+    try:
+        fitted: Calibrator = clone(calibrator).fit_set(data.rows(train), classes)
+        probs = fitted.calibrate(data.inputs.rows(test))
+    except (NotApplicable, InvalidInput) as error:
+        return Fitted(None, reason=str(error))
+    return Fitted(probs, notes=tuple(fitted.notes()))
+
+
+def inner_score(
+    calibrator: Calibrator,
+    part: Predictions,
+    data: CalibrationSet,
+    pairs: Sequence[Fold],
+    score: ProperScore,
+) -> float:
+    """Return the score of held-out rows inside of training rows; infinite where a fit fails."""
+    weight = weights_of(part)
+    values, weights = [], []
+    for fold in pairs:
+        fitted = fit_map(calibrator, data, part.classes, fold)
+        if fitted.probs is None:
+            return float("inf")
+        values.append(score.of_rows(held_out(part, fold[1], fitted.probs)))
+        weights.append(weight[fold[1]])
+    return mean_score(np.concatenate(values), np.concatenate(weights))
+
+
+def held_out(predictions: Predictions, rows: NDArray[np.intp], probs: Floats) -> Predictions:
+    """Return held-out rows with what a map predicts for them."""
+    part = predictions.subset(rows)
+    return Predictions.trusted(probs, part.labels, part.classes, like=part)

@@ -1,0 +1,325 @@
+"""Models compared on the same rows: scores, their differences, tests of calibration."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+from caltest import measures as all_measures
+from caltest import sources, validation
+from caltest.comparison.judge import Judge, make_judge
+from caltest.comparison.pairs import compared_pairs
+from caltest.comparison.scores import (
+    COLUMNS,
+    SCORES,
+    ProperScore,
+    check_score,
+    lens_of_measures,
+    mean_score,
+    reported,
+    row_scores,
+    weights_of,
+)
+from caltest.errors import DegenerateDataWarning
+from caltest.htests.adjust import adjusted_pvalues
+from caltest.lenses import Lens
+from caltest.measures import Measure, ScoreDecomposition
+from caltest.predictions import Predictions, as_predictions
+from caltest.results import ComparedModel, HTestTable, ModelComparison, ScoreDifference
+
+CONFIDENCE = 0.95
+MOST_CLASSES = 50  # of a decomposition, an isotonic fit each
+
+
+def compare_models(
+    models: Mapping[str, object],
+    data: object = None,
+    *,
+    score: str = "log-loss",
+    reference: str | None = None,
+    test: str | Measure | Sequence[str | Measure] = "skce",
+    lens: str | Lens | Sequence[str | Lens] = "strong",
+    null: str | None = None,
+    measures: Mapping[str, Callable[[Predictions], float]] | None = None,
+    correction: str | None = "holm",
+    level: float | None = None,
+    n_resamples: int = 999,
+    rng: object = None,
+    n_jobs: int | None = None,
+    label: str | None = None,
+    features: Sequence[str] | None = None,
+    classes: object = None,
+    from_logits: bool = False,
+    renormalize: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> ModelComparison:
+    r"""Compare models on the same rows: proper scores, their differences, and calibration tests.
+
+    With the scores :math:`S_i^A, S_i^B` of row i, the mean difference
+    :math:`\bar d = \frac{1}{n} \sum_i (S_i^A - S_i^B)` comes with its standard error, an interval,
+    and a test. H0: the difference of a row is symmetric about 0, as it is where which model is
+    called A does not matter. The signs of the differences are flipped at random,
+    :math:`s_i = \pm 1`, and
+
+    .. math:: p = \frac{1 + \#\{b : |\sum_i s_{bi} d_i| \ge |\sum_i d_i|\}}{1 + B},
+
+    which is exact under H0, and, for many rows, valid for "the expected scores are equal" too.
+
+    Without a reference, models are compared with the best. The data choose it, hence the p-values
+    are adjusted for all pairs of models.
+
+    Parameters
+    ----------
+    models : dict
+        Names of models, and for each a fitted classifier, a callable X -> probabilities, an array
+        of probabilities, a Predictions, or the columns of a data frame: a prefix, a column or a
+        list. Two or more.
+    data : (X, y), y or data frame
+        The labels, and the features where a model asks for them. Nothing where all models are
+        Predictions.
+    score : {"log-loss", "brier", "spherical"}
+        The proper score that is compared; less is better. "spherical" is 1 - spherical score.
+    reference : str, optional
+        The model that the others are compared with; by default the one with the least score.
+    test, lens : str, object or list
+        The tests of calibration of each model, as in `test_calibration`; no family of lenses.
+    null : str, optional
+        As in `test_calibration`.
+    measures : dict of functions, optional
+        More calibration errors to report: names, and functions of a Predictions.
+    correction : str or None, default "holm"
+        Multiple testing, over the differences and over the tests of calibration by themselves: a
+        method of statsmodels' `multipletests`.
+    level : float, optional
+        Significance level in (0, 1), which makes the level of the intervals 1 - level; they are of
+        95 % otherwise. The print holds a verdict only where it is given.
+    n_resamples : int, default 999
+        B, of the sign flips and of each test.
+    rng : None, int, Generator or SeedSequence
+        The seed.
+    n_jobs : int, optional
+        Threads, as in joblib; nothing depends on it.
+    label, features : str or list of str, optional
+        Columns of the data frame: the label, the features of the models.
+    classes : (m,) array, optional
+        Class labels in the order of the columns of the probabilities.
+    from_logits, renormalize : bool, default False
+        Read arrays and columns as logits; rescale rows whose sum is off by up to 0.01.
+    progress : callable, optional
+        Called with (models done, models in all).
+    **options
+        Options of the tests of calibration, such as `kernel=`.
+
+    Returns
+    -------
+    ModelComparison
+        It prints. Where it is defined, `parts` of a row are miscalibration, discrimination and
+        uncertainty (CORP): of the log loss or Brier score of two classes; of more classes, the sum
+        over the classes of the parts of the Brier score.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule, or models differ in rows, labels, weights or classes.
+    NotApplicable
+        If a test has no meaning for the data.
+
+    Notes
+    -----
+    Intervals are those of Student's t with n - 1 degrees of freedom, each by itself. They do not
+    allow for the choice of the best by the same data: name a reference where they matter. Rows are
+    taken as independent.
+
+    References
+    ----------
+    Fisher (1935), The design of experiments, section 21; Romano (1990), On the behavior of
+    randomization tests without a group invariance assumption, JASA 85, section 2; Gneiting, Raftery
+    (2007), Strictly proper scoring rules, prediction, and estimation, JASA 102, section 2;
+    Dimitriadis, Gneiting, Jordan (2021), Stable reliability diagrams for probabilistic classifiers,
+    PNAS 118, equation 4.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M1", n=500, m=2, rng=1)
+    >>> models = {"as it is": data.probs, "cautious": (data.probs + 0.5) / 2}
+    >>> result = ct.compare_models(models, data.labels, rng=1)
+    >>> result.best, result["cautious"].difference.pvalue
+    ('as it is', 0.001)
+    """
+    chosen = check_score(score)
+    judge = make_judge(
+        test,
+        lens,
+        null=null,
+        correction=correction,
+        level=level,
+        n_resamples=n_resamples,
+        n_jobs=n_jobs,
+        options=options,
+    )
+    seed = validation.check_seed(rng)
+    common = {"classes": classes, "from_logits": from_logits, "renormalize": renormalize}
+    named = validation.check_models(models)
+    if all(isinstance(one, Predictions) for one in named.values()):
+        validation.check_unused("where all models are Predictions", data=data)
+    if reference is not None:
+        validation.check_control(reference, list(named), "reference")
+    seen = _same_rows(
+        {n: _predictions(one, data, label, features, common) for n, one in named.items()}
+    )
+    functions = validation.check_functions(measures, COLUMNS, "measures")
+    return ModelComparison(
+        **_compared(seen, chosen, reference=reference, functions=functions, judge=judge, seed=seed),
+        tests=_tested(seen, judge, seed, progress),
+        n_resamples=judge.n_resamples,
+        correction=judge.correction,
+        level=judge.level,
+    )
+
+
+def _predictions(
+    model: object,
+    data: object,
+    label: str | None,
+    features: Sequence[str] | None,
+    common: Mapping[str, Any],
+) -> Predictions:
+    """Turn one model and the data of all into predictions."""
+    if isinstance(model, Predictions):
+        return model
+    if sources.is_table(data) and _names_columns(model):
+        return as_predictions(None, data, label=label, probs=model, **common)  # type: ignore[arg-type]  # names
+    if sources.is_table(data):
+        asked = features if sources.is_model(model) else None
+        return as_predictions(model, data, label=label, features=asked, **common)
+    if not sources.is_model(model) and isinstance(data, tuple) and len(data) == 2:
+        data = data[1]
+    return as_predictions(model, data, label=label, features=features, **common)
+
+
+def _compared(
+    seen: Mapping[str, Predictions],
+    chosen: ProperScore,
+    *,
+    reference: str | None,
+    functions: Mapping[str, object],
+    judge: Judge,
+    seed: int,
+) -> dict[str, Any]:
+    """Return all fields of the result but the tests of calibration."""
+    first = next(iter(seen.values()))
+    weight, confidence = weights_of(first), CONFIDENCE if judge.level is None else 1 - judge.level
+    scores = {name: row_scores(each, chosen) for name, each in seen.items()}
+    optimised = {name: own[chosen.title] for name, own in scores.items()}
+    best = min(optimised, key=lambda name: mean_score(optimised[name], weight))
+    against = best if reference is None else str(reference)
+    pairs, notes = compared_pairs(
+        optimised,
+        weight,
+        _asked_for(list(seen), reference),
+        confidence=confidence,
+        judge=judge,
+        seed=seed,
+    )
+    decomposed = _decomposed(first, chosen)
+    rows = tuple(
+        ComparedModel(
+            name=name,
+            scores={key: mean_score(values, weight) for key, values in scores[name].items()},
+            measures=reported(each, functions),
+            parts=_parts(each, decomposed),
+            difference=_difference(name, against, pairs),
+        )
+        for name, each in seen.items()
+    )
+    return {
+        "rows": rows,
+        "score": chosen.title,
+        "best": best,
+        "reference": against,
+        "pairs": pairs,
+        "decomposed": decomposed.title if decomposed else "",
+        "lens_of_measures": lens_of_measures(first.m),
+        "confidence": confidence,
+        "n": first.n,
+        "m": first.m,
+        "seed": seed,
+        "notes": notes,
+    }
+
+
+def _names_columns(model: object) -> bool:
+    several = isinstance(model, list | tuple) and all(isinstance(name, str) for name in model)
+    return isinstance(model, str) or several
+
+
+def _same_rows(seen: dict[str, Predictions]) -> dict[str, Predictions]:
+    """Check that all models have the rows, the labels, the classes and the weights of the first."""
+    first, *others = seen
+    for name in others:
+        one, model = seen[first], seen[name]
+        validation.check_same_classes(name, model.classes, first, one.classes)
+        validation.check_same_rows(name, model.labels, first, one.labels)
+        validation.check_same_weights(name, model.sample_weight, one.sample_weight)
+    return seen
+
+
+def _tested(
+    seen: Mapping[str, Predictions],
+    judge: Judge,
+    seed: int,
+    progress: Callable[[int, int], None] | None,
+) -> HTestTable:
+    """Test each model with the same seed, and adjust over all tests."""
+    rows = []
+    for done, (name, predictions) in enumerate(seen.items(), start=1):
+        rows += [replace(row, data_name=name) for row in judge(predictions, seed)]
+        if progress is not None:
+            progress(done, len(seen))
+    adjusted, method = adjusted_pvalues([row.pvalue for row in rows], judge.correction)
+    return HTestTable(tuple(rows), method, adjusted, level=judge.level)
+
+
+def _asked_for(names: Sequence[str], reference: str | None) -> list[tuple[str, str]]:
+    """Return the pairs of models that are compared: with the reference, or all."""
+    if reference is None:
+        return list(combinations(names, 2))
+    return [(name, str(reference)) for name in names if name != str(reference)]
+
+
+def _difference(
+    name: str, reference: str, pairs: Sequence[ScoreDifference]
+) -> ScoreDifference | None:
+    """Return the comparison of a model with the reference, turned round where it is stored so."""
+    for pair in pairs:
+        if (pair.name, pair.other) == (name, reference):
+            return pair
+        if (pair.name, pair.other) == (reference, name):
+            return pair.reversed()
+    return None
+
+
+def _decomposed(predictions: Predictions, score: ProperScore) -> ProperScore | None:
+    """Return the score whose parts are defined for so many classes."""
+    if predictions.m == 2 and score.key == "log-loss":
+        return score
+    return SCORES["brier"] if predictions.m <= MOST_CLASSES else None
+
+
+def _parts(predictions: Predictions, score: ProperScore | None) -> dict[str, float]:
+    """Return miscalibration, discrimination and uncertainty, summed over more than two classes."""
+    if score is None:
+        return {}
+    lens = "strong" if predictions.m == 2 else "classwise"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateDataWarning)  # the infinity shows
+        found = all_measures.score_decomposition(predictions, lens=lens, score=score.key)
+    own = [found] if isinstance(found, ScoreDecomposition) else found
+    names = ("miscalibration", "discrimination", "uncertainty")
+    return {name: math.fsum(getattr(each, name) for each in own) for name in names}

@@ -1,0 +1,113 @@
+"""Differences of scores on the same rows, judged by flips of their signs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.comparison.judge import Judge
+from caltest.comparison.scores import mean_and_error
+from caltest.htests.adjust import adjusted_pvalues
+from caltest.numerics.sign_flips import flipped_sums
+from caltest.results import ScoreDifference
+
+Floats = NDArray[np.float64]
+
+TIES = 100 * np.finfo(float).eps
+
+
+def compared_pairs(
+    scores: Mapping[str, Floats],
+    weight: Floats,
+    pairs: Sequence[tuple[str, str]],
+    *,
+    confidence: float,
+    judge: Judge,
+    seed: int,
+) -> tuple[tuple[ScoreDifference, ...], tuple[str, ...]]:
+    """Compare pairs of models, with adjusted p-values; notes say what has none."""
+    kept = weight > 0
+    finite = {
+        name: values[kept] for name, values in scores.items() if np.isfinite(values[kept]).all()
+    }
+    pvalues = _pvalues(finite, weight[kept], pairs, judge, seed)
+    compared = []
+    for name, other in pairs:
+        with np.errstate(invalid="ignore"):  # both infinite
+            differences = scores[name] - scores[other]
+        mean, stderr = mean_and_error(differences, weight)
+        low, high = _interval(mean, stderr, int(kept.sum()), confidence)
+        compared.append(
+            ScoreDifference(
+                name=name,
+                other=other,
+                difference=mean,
+                stderr=stderr,
+                low=low,
+                high=high,
+                pvalue=pvalues.get((name, other)),
+            )
+        )
+    notes = tuple(
+        f"{name}: the score is infinite, so that no difference from it has an error or a p-value"
+        for name in scores
+        if name not in finite
+    )
+    return _adjusted(compared, judge.correction), notes
+
+
+def _pvalues(
+    scores: Mapping[str, Floats],
+    weight: Floats,
+    pairs: Sequence[tuple[str, str]],
+    judge: Judge,
+    seed: int,
+) -> dict[tuple[str, str], float]:
+    r"""Return the p-value of each pair; all pairs share the signs.
+
+    The sum of the flipped differences is the difference of the flipped sums, so that k columns are
+    summed and not k (k - 1) / 2.
+    """
+    if len(scores) < 2:
+        return {}
+    table = np.column_stack(list(scores.values()))
+    table = (table - table.mean(axis=1, keepdims=True)) * weight[:, None]
+    sums = flipped_sums(table, n_resamples=judge.n_resamples, seed=seed, n_jobs=judge.n_jobs)
+    place = {name: column for column, name in enumerate(scores)}
+    found = {}
+    for name, other in pairs:
+        if name in place and other in place:
+            a, b = place[name], place[other]
+            size = float(np.abs(table[:, a]).sum() + np.abs(table[:, b]).sum())
+            observed = abs(float(table[:, a].sum() - table[:, b].sum()))
+            extreme = np.abs(sums[:, a] - sums[:, b]) >= observed - TIES * size
+            found[name, other] = float(1 + np.count_nonzero(extreme)) / (1 + judge.n_resamples)
+    return found
+
+
+def _interval(
+    mean: float, stderr: float | None, n: int, confidence: float
+) -> tuple[float | None, float | None]:
+    from scipy.special import stdtrit
+
+    if stderr is None or not math.isfinite(mean):
+        return None, None
+    half = float(stdtrit(n - 1, (1.0 + confidence) / 2)) * stderr
+    return mean - half, mean + half
+
+
+def _adjusted(
+    compared: Sequence[ScoreDifference], correction: str | None
+) -> tuple[ScoreDifference, ...]:
+    """Adjust over the pairs that have a p-value."""
+    known = [pair.pvalue for pair in compared if pair.pvalue is not None]
+    if not known:
+        return tuple(compared)
+    values = iter(adjusted_pvalues(known, correction)[0].tolist())
+    return tuple(
+        pair if pair.pvalue is None else replace(pair, adjusted=next(values)) for pair in compared
+    )

@@ -1,0 +1,129 @@
+"""Proper scores, which may be optimised, and calibration errors, which are only reported."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest import htests, measures, validation
+from caltest.errors import DegenerateDataWarning
+from caltest.predictions import Predictions
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ProperScore:
+    """A strictly proper score: its expectation is least for the true probabilities alone.
+
+    Attributes
+    ----------
+    key : str
+        As callers name it.
+    title : str
+        As it prints.
+    of_rows : callable
+        Predictions -> (n,) array; less is better.
+    """
+
+    key: str
+    title: str
+    of_rows: Callable[[Predictions], Floats]
+
+
+def _observed(predictions: Predictions) -> Floats:
+    return np.take_along_axis(predictions.probs, predictions.labels[:, None], axis=1)[:, 0]
+
+
+def _log_loss(predictions: Predictions) -> Floats:
+    with np.errstate(divide="ignore"):
+        return -np.log(_observed(predictions))
+
+
+def _brier(predictions: Predictions) -> Floats:
+    squares = np.einsum("ij,ij->i", predictions.probs, predictions.probs)
+    scores = 1.0 - 2.0 * _observed(predictions) + squares
+    return np.asarray(scores / 2 if predictions.m == 2 else scores)
+
+
+def _spherical(predictions: Predictions) -> Floats:
+    return np.asarray(1.0 - _observed(predictions) / np.linalg.norm(predictions.probs, axis=1))
+
+
+SCORES: Mapping[str, ProperScore] = {
+    score.key: score
+    for score in (
+        ProperScore("log-loss", "log loss", _log_loss),
+        ProperScore("brier", "Brier score", _brier),
+        ProperScore("spherical", "1 - spherical score", _spherical),
+    )
+}
+SHOWN = ("log-loss", "brier")  # beside the score that is optimised
+COLUMNS = {"ECE", "KS", "class-wise ECE", *(score.title for score in SCORES.values())}
+
+
+def check_score(score: object) -> ProperScore:
+    """Return the proper score of a key; calibration errors are refused with the reason."""
+    names = {name.replace("_", "-") for name in (*measures.REGISTRY, *htests.REGISTRY)}
+    return SCORES[validation.check_proper_score(score, SCORES, names | {"accuracy"})]
+
+
+def row_scores(predictions: Predictions, score: ProperScore) -> dict[str, Floats]:
+    """Return the scores of each row, the optimised one first, by the names that print."""
+    shown = [score, *(SCORES[key] for key in SHOWN if key != score.key)]
+    return {each.title: each.of_rows(predictions) for each in shown}
+
+
+def weights_of(predictions: Predictions) -> Floats:
+    """Return the sample weights, or ones."""
+    weight = predictions.sample_weight
+    return np.ones(predictions.n) if weight is None else weight
+
+
+def mean_score(scores: Floats, weight: Floats) -> float:
+    """Return the weighted mean; rows of weight 0 do not count, whatever their score."""
+    kept = weight > 0
+    return float(weight[kept] @ scores[kept] / weight[kept].sum())
+
+
+def mean_and_error(differences: Floats, weight: Floats) -> tuple[float, float | None]:
+    r"""Return the weighted mean of differences and its standard error, None where one is infinite.
+
+    .. math:: \bar d = \sum_i w_i d_i / W, \quad
+        s^2 = \frac{n}{n - 1} \sum_i w_i^2 (d_i - \bar d)^2 / W^2, \quad W = \sum_i w_i.
+    """
+    kept = weight > 0
+    d, w = differences[kept], weight[kept]
+    with np.errstate(invalid="ignore"):
+        mean = float(w @ d / w.sum())
+    if not math.isfinite(mean) or d.size < 2:
+        return mean, None
+    total = float(np.square(w) @ np.square(d - mean))
+    return mean, math.sqrt(total * d.size / (d.size - 1)) / float(w.sum())
+
+
+def lens_of_measures(m: int) -> str:
+    """Return the lens of the reported errors: they are those of one dimension."""
+    return "strong" if m == 2 else "confidence"
+
+
+def reported(predictions: Predictions, others: Mapping[str, object]) -> dict[str, float]:
+    """Return the calibration errors that are reported, and those of the caller."""
+    lens = lens_of_measures(predictions.m)
+    functions: dict[str, Callable[[], object]] = {
+        "ECE": lambda: measures.ece(predictions, lens=lens),
+        "KS": lambda: measures.ks_error(predictions, lens=lens),
+    }
+    if predictions.m > 2:
+        functions["class-wise ECE"] = lambda: measures.classwise_ece(predictions)
+    for name, own in others.items():
+        functions[name] = lambda own=own: own(predictions)  # type: ignore[misc]
+    with warnings.catch_warnings():
+        # What the data leave undefined in one column is no fault of a comparison.
+        warnings.simplefilter("ignore", DegenerateDataWarning)
+        return {name: float(function()) for name, function in functions.items()}  # type: ignore[arg-type]  # checked by float

@@ -1,0 +1,160 @@
+"""The result of `compare_calibrators`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from caltest import render
+from caltest.results.comparison import ComparedRow, Comparison, JudgedPart, values_of
+from caltest.results.printable import Summary, plain
+from caltest.validation import check_schema
+
+if TYPE_CHECKING:
+    from caltest.render import Sheet
+
+SELECTED = "selected"
+REFERENCE = "identity"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedCalibrator(ComparedRow):
+    """A calibrator, or the procedure that selects one, on rows that it was not fitted to.
+
+    Attributes
+    ----------
+    name : str
+        As it prints: a key, a name that the caller gave, or "selected".
+    calibrator : str
+        The calibrator with its options, or the rule of selection.
+    scores : Mapping
+        Proper scores by name, means over the held-out rows: these may be optimised. Empty where
+        the calibrator could not be fitted.
+    measures : Mapping
+        Calibration errors by name, of all held-out rows together: these are reported only.
+    difference, stderr : float or None
+        Mean over the held-out rows of the score less that of the uncalibrated model, None where
+        both are infinite in the same row, and its standard error, None where the mean is infinite.
+    tests : tuple of JudgedPart
+        The tests of calibration in the held-out parts.
+    chosen : tuple of str
+        What the selection chose in the training rows of each fold; empty for a calibrator.
+    reason : str
+        Why there are no scores, or nothing.
+    """
+
+    calibrator: str
+    difference: float | None = None
+    stderr: float | None = None
+    tests: tuple[JudgedPart, ...] = ()
+    chosen: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CalibratorComparison(Comparison):
+    """Calibrators compared by cross-validation; `compare_calibrators` returns it.
+
+    Attributes
+    ----------
+    rows : tuple of ComparedCalibrator
+        The uncalibrated model first ("identity"), the calibrators, and last "selected": the
+        procedure that takes the calibrator with the least score.
+    score : str
+        Name of the proper score that is optimised.
+    selected : str
+        Name of the calibrator with the least score.
+    best : Calibrator or None
+        That calibrator, fitted to all rows. Neither compared nor written to JSON, for it has a
+        `to_json` of its own.
+    data_name : str
+        What was calibrated.
+    n, m : int
+        Numbers of rows and of classes.
+    n_folds : int
+        Number of held-out parts.
+    method : str
+        The tests and their null, in words.
+    lens_of_measures : str
+        Lens of the reported ECE and KS error.
+    n_resamples, seed : int
+        How to repeat it.
+    correction, level : str or None, float or None
+        As in `test_calibration`.
+    notes : tuple of str
+        What a reader should see.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M2", n=200, m=2, rng=1)
+    >>> result = ct.compare_calibrators(data, calibrators=["platt"], n_resamples=99, rng=1)
+    >>> [row.name for row in result.rows], result.selected
+    (['identity', 'platt', 'selected'], 'platt')
+    """
+
+    schema: ClassVar[str] = "caltest/calibrator-comparison/1"
+
+    rows: tuple[ComparedCalibrator, ...]
+    score: str
+    selected: str
+    best: Any = field(default=None, compare=False)
+    data_name: str
+    n: int
+    m: int
+    n_folds: int
+    method: str
+    lens_of_measures: str
+    n_resamples: int
+    seed: int
+    correction: str | None = None
+    level: float | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", tuple(self.rows))
+        object.__setattr__(self, "notes", tuple(self.notes))
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one dictionary of plain values per calibrator; None where there is no value."""
+        complete = max(self.rows, key=lambda row: (len(row.tests), len(row.measures)))
+        return [self._record(row, complete) for row in self.rows]
+
+    def _record(self, row: ComparedCalibrator, complete: ComparedCalibrator) -> dict[str, Any]:
+        values: dict[str, Any] = {"name": row.name, "calibrator": row.calibrator}
+        values |= {name: row.scores.get(name) for name in complete.scores}
+        values |= {"difference": row.difference, "stderr": row.stderr}
+        values |= {name: row.measures.get(name) for name in complete.measures}
+        own = {(test.test, test.lens): test for test in row.tests}
+        for test in complete.tests:
+            key = f"{test.test}[{test.lens}]"
+            found = own.get((test.test, test.lens))
+            for name in ("estimate", "pvalue", "adjusted"):
+                values[f"{key} {name}"] = None if found is None else getattr(found, name)
+        return values | {"chosen": ", ".join(row.chosen), "reason": row.reason}
+
+    def summary(self) -> Summary:
+        """Return the print of all scores and calibration errors."""
+        return Summary(render.sheet_of_calibrators(self, long=True))
+
+    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
+        """Return plain Python values that JSON can hold."""
+        names = [f.name for f in fields(self) if f.name not in {"rows", "best"}]
+        values = {name: plain(getattr(self, name)) for name in names}
+        return {"rows": [values_of(row) for row in self.rows], **values}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Rebuild the comparison, without `best`, from what `to_dict` or parsed JSON gave."""
+        values = check_schema(values, cls.schema)
+        rows = [dict(row) for row in values["rows"]]
+        for row in rows:
+            row["tests"] = tuple(JudgedPart(**test) for test in row["tests"])
+            row["chosen"] = tuple(row["chosen"])
+            for name in ("difference", "stderr"):
+                row[name] = None if row[name] is None else float(row[name])
+        return cls(**{**values, "rows": tuple(ComparedCalibrator(**row) for row in rows)})
+
+    def _sheet(self) -> Sheet:
+        return render.sheet_of_calibrators(self)

@@ -1,0 +1,183 @@
+"""What the results of comparisons share: scores, tests and differences as rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from caltest import render
+from caltest.results.printable import Parameters, Result, plain
+from caltest.validation import check_choice
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreDifference:
+    """The mean difference of two scores on the same rows, the first minus the second.
+
+    Attributes
+    ----------
+    name, other : str
+        The two that are compared; a negative difference says that `name` is better.
+    difference : float
+        The mean over rows, in the units of the score.
+    stderr, low, high : float or None
+        Its standard error and the ends of its interval; None where a score is infinite.
+    pvalue, adjusted : float or None
+        Of the sign-flip test, and adjusted for the number of comparisons.
+    """
+
+    name: str
+    other: str
+    difference: float
+    stderr: float | None = None
+    low: float | None = None
+    high: float | None = None
+    pvalue: float | None = None
+    adjusted: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "difference", float(self.difference))
+
+    def reversed(self) -> ScoreDifference:
+        """Return the same comparison with the two in the other order."""
+        ends = [None if end is None else -end for end in (self.high, self.low)]
+        return replace(
+            self,
+            name=self.other,
+            other=self.name,
+            difference=0.0 - self.difference,
+            low=ends[0],
+            high=ends[1],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedPart:
+    """A test of calibration in the held-out parts, its p-values combined.
+
+    Attributes
+    ----------
+    test, lens : str
+        Keys.
+    estimate_name : str
+        Symbol of the calibration error.
+    estimate : float
+        Mean of the estimates in the held-out parts, each by its share of the rows.
+    pvalue, adjusted : float
+        The combined p-value, before and after the adjustment for the number of tests.
+    fold_pvalues : tuple of float
+        The p-value in each held-out part; one of all rows for the uncalibrated model.
+    """
+
+    test: str
+    lens: str
+    estimate_name: str
+    estimate: float
+    pvalue: float
+    adjusted: float
+    fold_pvalues: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("estimate", "pvalue", "adjusted"):
+            object.__setattr__(self, name, float(getattr(self, name)))
+        object.__setattr__(self, "fold_pvalues", tuple(map(float, self.fold_pvalues)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedRow:
+    """What rows of both comparisons have.
+
+    Attributes
+    ----------
+    name : str
+        As it prints.
+    scores : Mapping
+        Proper scores by name, means over rows; they may be optimised.
+    measures : Mapping
+        Calibration errors by name; to be reported only.
+    """
+
+    name: str
+    scores: Mapping[str, float] = field(default_factory=dict, hash=False)
+    measures: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        for name in ("scores", "measures"):
+            values = {key: float(value) for key, value in getattr(self, name).items()}
+            object.__setattr__(self, name, Parameters(values))
+
+
+class Comparison(Result):
+    """Prints and tables of a comparison."""
+
+    __slots__ = ()
+    rows: tuple[Any, ...]
+    score: str
+
+    @abstractmethod
+    def records(self) -> list[dict[str, Any]]:
+        """Return one dictionary of plain values per row."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, key: str | int) -> Any:
+        """Return a row by its name or its place."""
+        if isinstance(key, int):
+            return self.rows[key]
+        names = [row.name for row in self.rows]
+        return self.rows[names.index(check_choice(key, names, "name"))]
+
+    @overload
+    def to_frame(self, *, backend: Literal["polars"] = "polars") -> pl.DataFrame: ...
+    @overload
+    def to_frame(self, *, backend: Literal["pandas"]) -> pd.DataFrame: ...
+    def to_frame(self, *, backend: str = "polars") -> pl.DataFrame | pd.DataFrame:
+        """Return one line per row as a data frame.
+
+        Parameters
+        ----------
+        backend : {"polars", "pandas"}
+            Which data frame to build. pandas has to be installed for the second.
+        """
+        if check_choice(backend, ("polars", "pandas"), "backend") == "pandas":
+            import pandas as pd
+
+            return pd.DataFrame(self.records())
+        import polars as pl
+
+        return pl.DataFrame(self.records(), infer_schema_length=None)
+
+    def to_csv(self) -> str:
+        """Return one line of values per row under one line of names."""
+        return render.csv(self.records())
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the differences of the scores with their standard errors or intervals.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default on a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
+        from caltest.plots import score_differences
+
+        return score_differences(self, ax=ax)
+
+
+def values_of(row: Any) -> dict[str, Any]:
+    """Return the fields of a frozen row, rows inside of it included, as plain values."""
+    values: dict[str, Any] = plain(asdict(row))
+    return values

@@ -1,0 +1,454 @@
+"""`compare_calibrators` against plain loops over folds, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
+
+import caltest as ct
+from caltest import InvalidInput, NotApplicable, Predictions, measures
+from caltest.calibrators import (
+    DirichletCalibrator,
+    Identity,
+    OneVsRest,
+    PlattScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
+from caltest.results import CalibratorComparison
+
+
+def sharp(n, m=3, seed=0, temperature=2.0):
+    """Simulate calibrated logits, and predict with a multiple of them."""
+    rng = np.random.default_rng(seed)
+    logits = 1.5 * rng.normal(size=(n, m))
+    labels = (logits + rng.gumbel(size=(n, m))).argmax(axis=1)
+    weights = np.exp(temperature * logits)
+    return Predictions(weights / weights.sum(axis=1, keepdims=True), labels)
+
+
+DATA = sharp(240)
+CLASSES = DATA.classes
+QUICK = {"n_resamples": 19, "rng": 1}
+
+
+def compare(data=DATA, calibrators=("temperature", "vector"), model=None, **options):
+    """Compare with few resamples."""
+    options = {"calibrators": list(calibrators), **QUICK, **options}
+    return ct.compare_calibrators(model, data, **options)
+
+
+def held_out(calibrator, data, train, test):
+    """Fit by the public methods and predict the other rows."""
+    fitted = calibrator.fit(data.subset(train))
+    return Predictions(fitted.predict_proba(data.subset(test)), data.labels[test], classes=CLASSES)
+
+
+def test_scores_are_those_of_a_plain_loop_over_folds():
+    """Mean over the held-out rows, the difference from the uncalibrated model, its error."""
+    pairs = list(KFold(4).split(DATA.probs))
+    row = compare(cv=pairs)["temperature"]
+    losses = np.empty(DATA.n)
+    for train, test in pairs:
+        part = held_out(TemperatureScaling(), DATA, train, test)
+        losses[test] = -np.log(part.probs[np.arange(part.n), part.labels])
+    gain = losses + np.log(DATA.probs[np.arange(DATA.n), DATA.labels])
+    assert row.scores["log loss"] == pytest.approx(losses.mean())
+    assert row.difference == pytest.approx(gain.mean())
+    assert row.stderr == pytest.approx(gain.std(ddof=1) / np.sqrt(DATA.n))
+
+
+def test_errors_are_those_of_all_held_out_rows_together():
+    """Not means over folds, whose bias would be larger."""
+    pairs = list(KFold(3).split(DATA.probs))
+    row = compare(cv=pairs, score="brier")["vector"]
+    parts = [held_out(VectorScaling(), DATA, *pair) for pair in pairs]
+    pooled = Predictions(
+        np.concatenate([part.probs for part in parts]),
+        np.concatenate([part.labels for part in parts]),
+    )
+    assert row.measures["ECE"] == pytest.approx(measures.ece(pooled, lens="confidence"))
+    assert list(row.scores) == ["Brier score", "log loss"]
+
+
+def test_pvalue_is_made_of_those_of_the_held_out_parts():
+    """Two parts, of which twice the mean is the best; without random numbers, for a loop."""
+    pairs = list(KFold(2).split(DATA.probs))
+    row = compare(cv=pairs, test="skce-linear", null="asymptotic", lens="confidence")["vector"]
+    expected = [
+        ct.test_calibration(
+            held_out(VectorScaling(), DATA, *pair),
+            test="skce-linear",
+            null="asymptotic",
+            lens="confidence",
+        ).pvalue
+        for pair in pairs
+    ]
+    assert row.tests[0].fold_pvalues == pytest.approx(expected)
+    assert row.tests[0].pvalue == pytest.approx(min(1.0, 2 * np.mean(expected)))
+
+
+def test_uncalibrated_model_is_tested_with_all_rows():
+    """It is not fitted, so that its test is that of test_calibration."""
+    options = {"test": "skce-linear", "null": "asymptotic"}
+    found = compare(**options)["identity"].tests[0]
+    assert found.pvalue == pytest.approx(ct.test_calibration(DATA, **options).pvalue)
+
+
+def test_selection_is_that_of_a_plain_nested_loop():
+    """In each fold the least inner score wins, and its held-out predictions are judged."""
+    data = sharp(120, seed=3, temperature=1.05)
+    outer, inner = list(KFold(3).split(data.probs)), KFold(4)
+    made = {"identity": Identity, "temperature": TemperatureScaling, "vector": VectorScaling}
+    result = compare(data, cv=outer, inner_cv=inner)
+    chosen, losses = [], []
+    for train, test in outer:
+        part = data.subset(train)
+        scores = {
+            name: np.average(
+                [measures.log_loss(held_out(kind(), part, *pair)) for pair in inner.split(train)],
+                weights=[len(pair[1]) for pair in inner.split(train)],
+            )
+            for name, kind in made.items()
+        }
+        chosen.append(min(scores, key=scores.get))
+        losses.append(measures.log_loss(held_out(made[chosen[-1]](), data, train, test)))
+    assert result["selected"].chosen == tuple(chosen)
+    assert result["selected"].scores["log loss"] == pytest.approx(np.mean(losses))
+
+
+def test_selected_has_the_least_score_and_best_is_fitted_to_all_rows():
+    """What is selected with all rows is what the column of scores shows."""
+    result = compare()
+    scores = {row.name: row.scores["log loss"] for row in result.rows[:-1]}
+    assert result.selected == min(scores, key=scores.get)
+    expected = type(result.best)().fit(DATA).predict_proba(DATA)
+    assert result.best.predict_proba(DATA) == pytest.approx(expected)
+
+
+def test_planted_temperature_is_found():
+    """Predictions that are twice as sharp as they should be: temperature beats doing nothing."""
+    result = compare(sharp(400, m=4, seed=1), calibrators=["temperature"], n_resamples=99)
+    assert result.selected == "temperature"
+    assert result.best.temperature_ == pytest.approx(2.0, rel=0.2)
+    assert result["temperature"].difference < -3 * result["temperature"].stderr
+    assert result["identity"].tests[0].pvalue == 0.01
+    assert result["temperature"].tests[0].pvalue > 0.1
+
+
+def test_calibrators_may_be_keys_objects_and_named():
+    """A key, an object, a list, a dict; Identity is there anyway, once."""
+    names = [row.name for row in compare(calibrators=["identity", PlattScaling()]).rows]
+    assert names == ["identity", "platt", "selected"]
+    named = {"mild": DirichletCalibrator(lam=0.1), "strong": DirichletCalibrator(lam=10.0)}
+    result = ct.compare_calibrators(DATA, calibrators=named, cv=2, **QUICK)
+    assert [row.name for row in result.rows[1:3]] == ["mild", "strong"]
+    assert "lam=10.0" in result["strong"].calibrator
+
+
+def test_map_of_two_classes_is_put_into_one_vs_rest():
+    """With the rest of its options."""
+    result = compare(calibrators=["platt"], cv=2)
+    assert result["platt"].calibrator.startswith("OneVsRest(")
+    pairs = list(KFold(2).split(DATA.probs))
+    expected = [measures.log_loss(held_out(OneVsRest(PlattScaling()), DATA, *p)) for p in pairs]
+    assert compare(calibrators=["platt"], cv=pairs)["platt"].scores["log loss"] == pytest.approx(
+        np.mean(expected)
+    )
+
+
+@pytest.mark.parametrize(
+    ("m", "names"),
+    [
+        (2, ["identity", "temperature", "platt", "beta", "isotonic", "selected"]),
+        (3, ["identity", "temperature", "vector", "dirichlet", "isotonic", "selected"]),
+        (60, ["identity", "temperature", "vector", "selected"]),
+    ],
+)
+def test_default_calibrators_depend_on_the_number_of_classes(m, names):
+    """Full maps of many classes have too many parameters for a default."""
+    result = ct.compare_calibrators(sharp(150, m=m), cv=2, inner_cv=2, **QUICK)
+    assert [row.name for row in result.rows] == names
+
+
+def test_infinite_loss_is_said_and_not_selected():
+    """Isotonic regression predicts 0 where it saw no event, and then there is one."""
+    data = sharp(60, m=2, temperature=0.2, seed=3)
+    result = compare(data, calibrators=["isotonic", "temperature"])
+    assert result["isotonic"].scores["log loss"] == np.inf
+    assert result["isotonic"].stderr is None
+    assert result.selected != "isotonic"
+    assert any("isotonic: the observed class has probability 0" in note for note in result.notes)
+
+
+class Picky(TemperatureScaling):
+    """A calibrator that refuses some training sets."""
+
+    key = "picky"
+
+    def _fit(self, data):
+        if data.codes[0] == DATA.labels[0]:
+            raise NotApplicable("the first label is not liked; take another")
+        super()._fit(data)
+
+
+def test_calibrator_that_cannot_be_fitted_keeps_its_row():
+    """The others are not lost, and it is never selected."""
+    result = compare(calibrators=[Picky(), "temperature"], cv=4)
+    row = result["picky"]
+    assert (row.scores, row.difference, row.tests) == ({}, None, ())
+    assert "not fitted in" in row.reason
+    assert "the first label is not liked" in row.reason
+    assert result.selected == "temperature"
+    assert "note: picky: not fitted in" in str(result)
+
+
+def test_test_without_meaning_leaves_the_scores():
+    """Parts that are too small for a test are said, and scored all the same."""
+    result = compare(sharp(12), cv=6, test="skce-block", block_size=5)
+    assert result["temperature"].tests == ()
+    assert result["temperature"].scores
+    assert any("temperature: not tested" in note for note in result.notes)
+
+
+def test_uncalibrated_model_is_tested_where_parts_are_too_small():
+    """All rows at once are enough for a test of which one row is not."""
+    result = compare(sharp(12), cv=12, inner_cv=2)
+    expected = ct.test_calibration(sharp(12), n_resamples=19, rng=1)
+    assert result["identity"].tests[0].estimate == pytest.approx(expected.estimate)
+    assert result["temperature"].tests == ()
+    assert any("identity: not tested in the held-out parts" in note for note in result.notes)
+    assert "squared kernel calibration error" in result.method
+
+
+@pytest.mark.parametrize(("test", "said"), [("skce", "SKCE, ECE, KS"), ("brier", "ECE, KS")])
+def test_print_says_of_each_error_that_it_is_reported_only(test, said):
+    """That of the tests stands in a column; the mean of a proper score may be optimised."""
+    text = " ".join(str(compare(cv=2, inner_cv=2, test=test)).split())
+    assert f"reported only: {said} and class-wise ECE (not proper" in text
+
+
+def test_print_without_tests_has_no_codes_of_pvalues():
+    """A legend without p-values explains nothing."""
+    result = compare(cv=2, inner_cv=2)
+    bare = replace(result, rows=tuple(replace(row, tests=()) for row in result.rows))
+    assert "Signif. codes" in str(result)
+    assert "Signif. codes" not in str(bare)
+
+
+def test_difference_of_two_infinite_scores_is_no_number():
+    """The model itself gives probability 0 to what happened."""
+    probs = np.vstack([[0.0, 1.0], sharp(60, m=2).probs])
+    data = Predictions(probs, np.append(0, sharp(60, m=2).labels))
+    result = compare(data, calibrators=["temperature"], cv=3)
+    assert result["identity"].difference is None
+    assert result["temperature"].difference == -np.inf
+    assert "nan" not in str(result)
+    assert CalibratorComparison.from_dict(json.loads(result.to_json())) == result
+
+
+def test_folds_by_label_are_noted():
+    """They leave the labels of a held-out part less room than its predictions do."""
+    notes = [compare(cv=kind(2), inner_cv=2).notes for kind in (StratifiedKFold, KFold)]
+    assert [any("folds by label" in note for note in each) for each in notes] == [True, False]
+
+
+def test_splitter_gets_the_groups():
+    """Rows of a group are held out together."""
+    groups = np.arange(DATA.n) // 8
+    data = DATA.with_groups(groups)
+    pairs = list(GroupKFold(3).split(DATA.probs, groups=groups))
+    expected = compare(cv=pairs, inner_cv=GroupKFold(2), data=data)
+    assert compare(data, cv=GroupKFold(3), inner_cv=GroupKFold(2)) == expected
+
+
+def test_rows_of_weight_0_change_nothing():
+    """The same rows twice, the second time without weight."""
+    pairs = list(KFold(3).split(DATA.probs))
+    doubled = Predictions(
+        np.concatenate([DATA.probs, DATA.probs]),
+        np.concatenate([DATA.labels, DATA.labels]),
+        sample_weight=np.repeat([1.0, 0.0], DATA.n),
+    )
+    first = compare(cv=pairs, inner_cv=KFold(2))
+    second = compare(doubled, cv=[(a, b) for a, b in pairs], inner_cv=KFold(2))
+    for name in ("temperature", "selected"):
+        assert second[name].difference == pytest.approx(first[name].difference, rel=1e-6)
+
+
+def test_folds_may_be_a_generator_or_a_numpy_integer():
+    """As anywhere in scikit-learn."""
+    pairs = list(KFold(3).split(DATA.probs))
+    assert compare(cv=(pair for pair in pairs)) == compare(cv=pairs)
+    assert compare(cv=np.int64(3)) == compare(cv=3)
+
+
+def test_single_split_needs_no_combination():
+    """One held-out part has one p-value, which stays as it is."""
+    result = compare(cv=[(np.arange(160), np.arange(160, 240))])
+    test = result["vector"].tests[0]
+    assert result.n_folds == 1
+    assert "Calibrators compared by a held-out part" in str(result)
+    assert (test.pvalue,) == test.fold_pvalues
+
+
+def test_result_does_not_depend_on_n_jobs_and_can_be_repeated():
+    """The seed says all; another deals the rows anew."""
+    first = compare()
+    assert compare(n_jobs=2) == first
+    assert compare(rng=first.seed) == first
+    assert compare(rng=2)["temperature"].difference != first["temperature"].difference
+
+
+def test_model_and_data_are_those_of_test_calibration():
+    """A fitted classifier with (X, y), an array with labels, a data frame."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), rng.integers(0, 2, 200)
+    model = GaussianNB().fit(X[:100], y[:100])
+    probs = model.predict_proba(X[100:])
+    options = {"calibrators": "temperature", "cv": 2, **QUICK}
+    first = ct.compare_calibrators(model, (X[100:], y[100:]), **options)
+    assert first.data_name == "GaussianNB()"
+    assert first.rows == ct.compare_calibrators(probs, y[100:], **options).rows
+    logits = np.log(probs)
+    again = ct.compare_calibrators(logits, y[100:], from_logits=True, **options)
+    assert again["temperature"].difference == pytest.approx(first["temperature"].difference)
+
+
+def test_logits_reach_the_calibrators_as_they_are():
+    """Vector scaling sees more in logits than in their softmax; best takes logits too."""
+    logits = 3.0 * np.log(np.maximum(DATA.probs, 1e-9)) + np.arange(DATA.n)[:, None] % 7
+    pairs = list(KFold(3).split(logits))
+    names = ["vector", VectorScaling(from_logits=True)]
+    for name in names:
+        result = ct.compare_calibrators(
+            logits, DATA.labels, calibrators=name, cv=pairs, from_logits=True, **QUICK
+        )
+        losses = [
+            measures.log_loss(
+                VectorScaling(from_logits=True)
+                .fit(logits[train], DATA.labels[train])
+                .predict_proba(logits[test]),
+                DATA.labels[test],
+            )
+            for train, test in pairs
+        ]
+        assert result["vector"].scores["log loss"] == pytest.approx(np.mean(losses))
+        assert result.best.from_logits
+        assert result.best.predict_proba(logits).shape == (DATA.n, 3)
+
+
+def test_logits_may_come_from_a_function_a_table_or_beside_predictions():
+    """All give what the array gives."""
+    logits = np.log(DATA.probs)
+    options = {"calibrators": "vector", "cv": 2, "from_logits": True, **QUICK}
+    expected = ct.compare_calibrators(logits, DATA.labels, **options).rows
+    frame = pl.DataFrame({"y": DATA.labels, **{f"z_{k}": logits[:, k] for k in range(3)}})
+    features = pl.DataFrame({"y": DATA.labels, **{f"x{k}": DATA.probs[:, k] for k in range(3)}})
+    weighted = Predictions(DATA.probs, DATA.labels, sample_weight=np.full(DATA.n, 2.0))
+    for given in (
+        ct.compare_calibrators(np.log, (DATA.probs, DATA.labels), **options),
+        ct.compare_calibrators(np.log, DATA, **options),
+        ct.compare_calibrators(frame, label="y", probs="z_", **options),
+        ct.compare_calibrators(None, frame, label="y", probs="z_", **options),
+        ct.compare_calibrators(logits, frame, label="y", **options),
+        ct.compare_calibrators(lambda X: np.log(X.to_numpy()), features, label="y", **options),
+        ct.compare_calibrators(logits, weighted, **options),
+    ):
+        for name in ("identity", "vector"):
+            found = next(row for row in given.rows if row.name == name)
+            own = next(row for row in expected if row.name == name)
+            assert found.scores == pytest.approx(dict(own.scores))
+
+
+def test_result_is_data():
+    """JSON and back, a data frame of polars or pandas, CSV."""
+    result = compare(calibrators=["isotonic", Picky()], level=0.05)
+    again = CalibratorComparison.from_dict(json.loads(result.to_json()))
+    assert again == result
+    assert str(again) == str(result)
+    frame = result.to_frame()
+    assert frame["name"].to_list() == ["identity", "isotonic", "picky", "selected"]
+    assert result.to_frame(backend="pandas")["skce[strong] pvalue"].isna().sum() == 1
+    assert result.to_csv().startswith("name,calibrator,log loss,Brier score,difference,stderr,ECE")
+
+
+def test_adjustment_is_over_all_rows_and_tests():
+    """Bonferroni multiplies by their number."""
+    result = compare(test=["skce", "ks"], lens="confidence", correction="bonferroni")
+    for row in result.rows:
+        for test in row.tests:
+            assert test.adjusted == pytest.approx(min(1.0, 8 * test.pvalue))
+    assert compare(correction=None)["vector"].tests[0].adjusted > 0
+
+
+def test_print_has_no_adjustment_where_there_is_none():
+    """And the lens of tests of one key."""
+    text = str(compare(correction=None, lens=["confidence", "top-2"], cv=2))
+    assert "adjusted" not in text
+    assert "p (skce, confidence)  p (skce, top-2)" in text
+
+
+def test_progress_counts_to_the_end():
+    """Two steps a calibrator, Identity included."""
+    steps = []
+    compare(cv=2, progress=lambda done, total: steps.append((done, total)))
+    assert steps == [(k, 6) for k in range(1, 7)]
+
+
+def test_input_is_not_mutated():
+    """Neither the arrays nor the calibrators that were given."""
+    probs, labels = DATA.probs.copy(), DATA.labels.copy()
+    calibrator = TemperatureScaling()
+    ct.compare_calibrators(probs, labels, calibrators=calibrator, cv=2, **QUICK)
+    assert np.array_equal(probs, DATA.probs)
+    assert not hasattr(calibrator, "temperature_")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"score": "ece"}, "score must be a proper score"),
+        ({"calibrators": ["temperatur"]}, "did you mean 'temperature'"),
+        ({"calibrators": ["ensemble"]}, "calibrators must be one of"),
+        ({"calibrators": []}, "calibrators must name at least one"),
+        ({"calibrators": [TemperatureScaling]}, "add parentheses"),
+        ({"calibrators": ["platt", PlattScaling()]}, "got 'platt' twice"),
+        ({"calibrators": [TemperatureScaling(from_logits=True)]}, "must take probabilities"),
+        ({"model": np.zeros((5, 3)), "data": DATA, "from_logits": True}, "the rows and classes"),
+        ({"cv": 1}, "cv must be an integer of at least 2"),
+        ({"cv": ShuffleSplit(5, random_state=0)}, "hold out each row at most once"),
+        ({"inner_cv": 1}, "inner_cv must be an integer of at least 2"),
+        ({"inner_cv": [(range(9), range(9, 20))]}, "inner_cv must be a number of folds or a"),
+        ({"lens": "classwise"}, "not be a family of lenses here; got classwise"),
+        ({"measures": {"ECE": measures.ece}}, "measures must have new names"),
+        ({"measures": ["ece"]}, "measures must be a dict"),
+        ({"level": 5}, "pass 0.05 for 5 %"),
+        ({"bins": 3}, "options must be taken by a test"),
+        ({"data": DATA.subset(np.arange(8))}, "data must have at least 10 rows"),
+    ],
+)
+def test_illegal_call_has_a_message(options, message):
+    """Each names the argument, the rule and the remedy."""
+    with pytest.raises(InvalidInput, match=message):
+        compare(**options)
+
+
+def test_named_calibrator_may_not_take_a_name_of_the_comparison():
+    """Rows are found by their names."""
+    with pytest.raises(InvalidInput, match="none of 'identity', 'selected'"):
+        ct.compare_calibrators(DATA, calibrators={"selected": "platt"})
+
+
+def test_row_is_found_by_name_or_place():
+    """A name that is not there is answered with those that are."""
+    result = compare(cv=2)
+    assert result[0] is result["identity"]
+    with pytest.raises(InvalidInput, match="name must be one of"):
+        result["beta"]

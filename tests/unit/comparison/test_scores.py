@@ -1,0 +1,89 @@
+"""Scores and errors of a comparison against the measures, and their standard error."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from caltest import InvalidInput, NotApplicable, Predictions, measures
+from caltest.comparison.scores import (
+    SCORES,
+    check_score,
+    mean_and_error,
+    mean_score,
+    reported,
+    row_scores,
+    weights_of,
+)
+from caltest.datasets import generative_model
+
+
+@pytest.mark.parametrize("m", [2, 4])
+def test_row_scores_have_the_means_of_the_measures(m):
+    """Weighted too; the spherical score is turned so that less is better."""
+    data = generative_model("M2", n=50, m=m, rng=1)
+    weight = np.random.default_rng(0).integers(0, 4, 50)
+    data = Predictions(data.probs, data.labels, sample_weight=weight)
+    expected = {
+        "log loss": measures.log_loss(data),
+        "Brier score": measures.brier_score(data),
+        "1 - spherical score": 1 - measures.spherical_score(data),
+    }
+    found = row_scores(data, SCORES["spherical"])
+    assert {k: mean_score(v, weights_of(data)) for k, v in found.items()} == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("score", ["ece", "ks", "skce", "classwise_ece", "accuracy", "ECE"])
+def test_score_must_be_proper(score):
+    """The message says why a calibration error is no score, and names the choices."""
+    with pytest.raises(InvalidInput, match=r"one of 'log-loss', 'brier', 'spherical'.*constant"):
+        check_score(score)
+
+
+def test_unknown_score_has_a_near_miss():
+    """A misspelled score is answered with the right one."""
+    with pytest.raises(InvalidInput, match="did you mean 'brier'"):
+        check_score("brierr")
+
+
+def test_standard_error_is_that_of_a_mean():
+    """Without weights the textbook formula; equal weights change nothing."""
+    d = np.random.default_rng(2).normal(size=30)
+    mean, error = mean_and_error(d, np.ones(30))
+    assert (mean, error) == pytest.approx((d.mean(), d.std(ddof=1) / math.sqrt(30)))
+    assert mean_and_error(d, np.full(30, 7.0)) == pytest.approx((mean, error))
+
+
+def test_rows_of_weight_0_do_not_count():
+    """Not even with an infinite score."""
+    d, weight = np.array([1.0, 3.0, 5.0, np.inf]), np.array([1.0, 2.0, 1.0, 0.0])
+    assert mean_and_error(d, weight) == pytest.approx(mean_and_error(d[:3], weight[:3]))
+    assert mean_score(d, weight) == 3.0
+
+
+def test_infinite_difference_has_no_standard_error():
+    """The mean says so."""
+    assert mean_and_error(np.array([0.0, np.inf]), np.ones(2)) == (math.inf, None)
+
+
+def test_reported_errors_are_those_of_the_measures():
+    """Under one-dimensional lenses, with those of the caller."""
+    data = generative_model("M2", n=60, m=3, rng=1)
+    found = reported(data, {"MCE": measures.mce})
+    assert found == pytest.approx(
+        {
+            "ECE": measures.ece(data, lens="confidence"),
+            "KS": measures.ks_error(data, lens="confidence"),
+            "class-wise ECE": measures.classwise_ece(data),
+            "MCE": measures.mce(data),
+        }
+    )
+
+
+def test_error_that_has_no_meaning_is_not_left_out():
+    """A measure of two classes says which lens would help."""
+    data = generative_model("M2", n=60, m=3, rng=1)
+    with pytest.raises(NotApplicable, match="use lens='confidence'"):
+        reported(data, {"Kuiper": measures.kuiper_error})
