@@ -1,11 +1,9 @@
-"""Models, tables and files, turned into the arrays that `Predictions` takes."""
+"""Models and tables, turned into the arrays that `Predictions` takes."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypedDict
 
 import numpy as np
@@ -13,12 +11,11 @@ import numpy as np
 from caltest.errors import WIDTH, InvalidInput, invalid, shown
 from caltest.validation.arrays import AnyArray, as_numbers
 from caltest.validation.labels import label_values, listing
-from caltest.validation.options import check_choice, check_not_label, check_separator
+from caltest.validation.options import check_choice, check_not_label
 from caltest.validation.probs import check_not_classified
 
 PREFIXES = ("p_", "prob_")
 UNNAMED = ("{}", "column_{}")  # what pandas and polars call the columns of an array
-SAMPLE = 10_000  # rows that tell the types of the columns of a text; four times as fast as all
 
 
 class Raw(TypedDict):
@@ -174,8 +171,10 @@ def choose_columns(
     classes : sequence, optional
         The names of the classes, in the order of the columns. By default the columns name them:
         "p_cat" is the probability of the label "cat", "p_1" that of 1.
-    sample_weight, groups : str or array_like, optional
+    sample_weight : str or array_like, optional
         A column, or the values.
+    groups : str, list of str or array_like, optional
+        A column, several that are crossed, or the values.
 
     Returns
     -------
@@ -188,24 +187,34 @@ def choose_columns(
         If a column is not there or holds no numbers.
     """
     label = check_choice(label, table.names, "label")
-    check_not_label(groups, label, "groups")
-    taken = [label, *(name for name in (sample_weight, groups) if isinstance(name, str))]
-    columns = _prob_columns(table.names, probs, taken)
+    several = columns_named(table, groups)
+    for one in (groups, *several):
+        check_not_label(one, label, "groups")
+    single = [name for name in (sample_weight, groups) if isinstance(name, str)]
+    taken = [label, *single, *several]
+    columns = prob_columns(table.names, probs, taken)
     labels = label_values(table.column(label), "labels")
     if classes is None:
-        classes = _classes_of_columns(_stems(columns, probs), labels)
+        classes = _classes_of_columns(stems(columns, probs), labels)
     return Raw(
-        probs=_stack([as_numbers(table.column(name), f"column {name!r}") for name in columns]),
+        probs=numbers_of_columns(table, columns),
         labels=labels,
         classes=classes,
         sample_weight=column_or_values(table, sample_weight, "sample_weight"),
-        groups=column_or_values(table, groups, "groups"),
+        groups=crossed(table, several) if several else column_or_values(table, groups, "groups"),
     )
 
 
-def _prob_columns(
-    names: Sequence[str], probs: str | Sequence[str] | None, taken: Sequence[str]
+def numbers_of_columns(table: Table, columns: Sequence[str]) -> AnyArray:
+    """Stack columns of numbers side by side; a single one stays as it is."""
+    values = [as_numbers(table.column(name), f"column {name!r}") for name in columns]
+    return values[0] if len(values) == 1 else np.column_stack(values)
+
+
+def prob_columns(
+    names: Sequence[str], probs: str | Sequence[str] | None = None, taken: Sequence[str] = ()
 ) -> list[str]:
+    """Find the columns of the probabilities; those in `taken` are something else."""
     if probs is None:
         for prefix in PREFIXES:
             if found := _beginning_with(prefix, names, taken):
@@ -225,7 +234,7 @@ def _beginning_with(prefix: str, names: Sequence[str], taken: Sequence[str]) -> 
     return [name for name in names if name.startswith(prefix) and name not in taken]
 
 
-def _stems(columns: Sequence[str], probs: str | Sequence[str] | None) -> list[str]:
+def stems(columns: Sequence[str], probs: str | Sequence[str] | None) -> list[str]:
     """Strip the prefix that all the columns share."""
     prefixes = (probs, *PREFIXES) if isinstance(probs, str) else PREFIXES
     for prefix in prefixes:
@@ -264,7 +273,7 @@ def classes_of_table(probs: object, labels: object) -> list[object] | None:
     unnamed = any(names == [form.format(k) for k in range(len(names))] for form in UNNAMED)
     if unnamed and not (values.dtype.kind == "U" and set(values.tolist()) <= set(names)):
         return None
-    return _classes_of_columns(_stems(names, None), values)
+    return _classes_of_columns(stems(names, None), values)
 
 
 def _truth(stem: str) -> bool:
@@ -280,8 +289,17 @@ _READ_AS: dict[str, Callable[[str], object]] = {
 }
 
 
-def _stack(columns: list[AnyArray]) -> AnyArray:
-    return columns[0] if len(columns) == 1 else np.column_stack(columns)
+def columns_named(table: Table, values: object) -> list[str]:
+    """Return the columns that a list names, or nothing where it holds values."""
+    names = list(values) if isinstance(values, (list, tuple)) else []
+    are_columns = all(isinstance(name, str) and name in table.names for name in names)
+    return names if are_columns and len(set(names)) == len(names) else []
+
+
+def crossed(table: Table, columns: Sequence[str]) -> AnyArray:
+    """Name each row by its values in several columns, "north, 2020"."""
+    values = [label_values(table.column(name), name).tolist() for name in columns]
+    return np.array([", ".join(map(str, row)) for row in zip(*values, strict=True)])
 
 
 def column_or_values(table: Table, values: object, name: str) -> object:
@@ -289,107 +307,3 @@ def column_or_values(table: Table, values: object, name: str) -> object:
     if isinstance(values, str):
         return table.column(check_choice(values, table.names, name))
     return values
-
-
-# ---- files --------------------------------------------------------------------------------------
-
-
-def table_of_file(path: str | Path) -> Table:
-    """Read a file by its suffix.
-
-    Parameters
-    ----------
-    path : str or Path
-        CSV or TSV (also with .gz), Parquet, Feather or Arrow IPC, JSON lines, NPZ.
-
-    Returns
-    -------
-    Table
-        Its columns; the arrays of an NPZ file.
-
-    Raises
-    ------
-    InvalidInput
-        If there is no such file, the suffix is not known, or the file is not what it says.
-    """
-    path = Path(path)
-    if not path.is_file():
-        remedy = "check the spelling and the working directory"
-        raise invalid("path must name a file", repr(str(path)), remedy)
-    ends = path.with_name(path.name.lower())
-    suffix = ends.with_suffix("").suffix if ends.suffix == ".gz" else ends.suffix
-    if suffix not in READERS or (ends.suffix == ".gz" and suffix not in (".csv", ".tsv")):
-        rule = f"path must end in {', '.join(READERS)}, .csv.gz or .tsv.gz"
-        raise invalid(rule, repr(path.name), "convert the file, or load it and use from_frame")
-    try:
-        return READERS[suffix](path)
-    except InvalidInput:
-        raise
-    except Exception as error:  # each reader has errors of its own
-        first = next(iter(str(error).splitlines()), type(error).__name__)
-        remedy = "mend the file, or load it and use from_frame"
-        got = f"{path.name!r}, of which the reader says: {first}"
-        raise invalid(f"path must be a valid {suffix} file", got, remedy) from error
-
-
-def _read_csv(path: Path, separator: str = ",") -> Table:
-    import polars as pl
-
-    try:
-        frame = pl.read_csv(path, separator=separator, infer_schema_length=SAMPLE)
-    except pl.exceptions.ComputeError:  # labels may be 0 and 1 for long before an "unknown"
-        head = pl.read_csv(
-            path, separator=separator, n_rows=0, infer_schema=False, truncate_ragged_lines=True
-        )
-        check_separator(head.columns, separator)
-        frame = pl.read_csv(path, separator=separator, infer_schema_length=None)
-    check_separator(frame.columns, separator)
-    if any(name != name.strip() for name in frame.columns):  # then numbers were read as text too
-        stripped = frame.select(pl.col(pl.String).str.strip_chars().name.keep())
-        plain = frame.with_columns(stripped).rename(str.strip).write_csv()
-        frame = pl.read_csv(plain.encode(), infer_schema_length=None)
-    twice = [name for name in frame.columns if re.search(r"_duplicated_\d+$", name)]
-    if twice:  # as polars renames them
-        raise ValueError(f"{twice[0].rpartition('_duplicated_')[0]!r} names two columns")
-    return table_of_frame(frame)
-
-
-def _read_tsv(path: Path) -> Table:
-    return _read_csv(path, separator="\t")
-
-
-def _read_parquet(path: Path) -> Table:
-    import polars as pl
-
-    return table_of_frame(pl.read_parquet(path))
-
-
-def _read_feather(path: Path) -> Table:
-    import polars as pl
-
-    return table_of_frame(pl.read_ipc(path))
-
-
-def _read_json_lines(path: Path) -> Table:
-    import polars as pl
-
-    return table_of_frame(pl.read_ndjson(path, infer_schema_length=None))
-
-
-def _read_npz(path: Path) -> Table:
-    with np.load(path) as file:
-        arrays = dict(file)
-    return Table(list(arrays), arrays.__getitem__)
-
-
-READERS: dict[str, Callable[[Path], Table]] = {
-    ".csv": _read_csv,
-    ".tsv": _read_tsv,
-    ".parquet": _read_parquet,
-    ".feather": _read_feather,
-    ".arrow": _read_feather,
-    ".ipc": _read_feather,
-    ".jsonl": _read_json_lines,
-    ".ndjson": _read_json_lines,
-    ".npz": _read_npz,
-}

@@ -1,4 +1,4 @@
-"""The command line: `caltest demo`, `test`, `report` and `list`. No mathematics here."""
+"""The command line, one file per command. No mathematics here."""
 
 from caltest.cli.app import main
 

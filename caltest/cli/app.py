@@ -1,11 +1,13 @@
 """The application: its commands, its exit statuses, and errors in one line.
 
-Exit statuses: 0 done, 1 calibration rejected where `--fail` was given, 2 bad input.
+Exit statuses: 0 done, 1 calibration rejected where `--fail` was given, 2 bad input, 130
+interrupted, 141 the reader of the output has gone.
 """
 
 from __future__ import annotations
 
-import re
+import contextlib
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -14,14 +16,23 @@ from typing import Annotated, cast
 import typer
 
 from caltest import __version__
+from caltest.cli.calibrate_apply import apply
+from caltest.cli.calibrate_fit import fit
+from caltest.cli.compare import compare
 from caltest.cli.demo import demo
+from caltest.cli.examples import epilog
 from caltest.cli.list_ import list_
+from caltest.cli.output import OutputClosed
+from caltest.cli.power import power
 from caltest.cli.report import report
+from caltest.cli.schema import schema
 from caltest.cli.test import test
+from caltest.cli.wording import in_words_of_the_command_line
 from caltest.errors import InvalidInput, NotApplicable
 
 BAD_INPUT = 2
 INTERRUPTED = 130
+BROKEN_PIPE = 141
 
 # click's ClickException: Typer has its own copy of click or not, depending on the release.
 _UsageError = cast("type[typer.BadParameter]", typer.BadParameter.mro()[2])
@@ -29,13 +40,21 @@ _UsageError = cast("type[typer.BadParameter]", typer.BadParameter.mro()[2])
 app = typer.Typer(
     name="caltest",
     help="Are a model's probabilities calibrated? Answers with a p-value.",
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(demo)
-app.command()(test)
-app.command()(report)
-app.command("list")(list_)
+app.command(epilog=epilog("demo"))(demo)
+app.command(epilog=epilog("test"))(test)
+app.command(epilog=epilog("report"))(report)
+app.command(epilog=epilog("compare"))(compare)
+app.command(epilog=epilog("power"))(power)
+
+calibrate = typer.Typer()
+calibrate.command(epilog=epilog("calibrate fit"))(fit)
+calibrate.command(epilog=epilog("calibrate apply"))(apply)
+app.add_typer(calibrate, name="calibrate")
+
+app.command("list", epilog=epilog("list"))(list_)
+app.command(epilog=epilog("schema"))(schema)
 
 
 def _show_version(value: bool) -> None:
@@ -57,6 +76,13 @@ def start(
         typer.echo(context.get_help())
 
 
+@calibrate.callback(invoke_without_command=True)
+def start_calibrate(context: typer.Context) -> None:
+    """Fit a calibration map to held-out predictions; apply it to new ones."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave with its exit status.
 
@@ -71,22 +97,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Always.
     """
     sys.exit(run(arguments))
-
-
-# What messages say of Python arguments, and the options that stand for them.
-OPTIONS = {
-    r"\brenormalize=True": "--renormalize",
-    r"\bfrom_logits=True": "--logits",
-    r"\bclasses=": "--classes ",
-    r"\bnull='([\w-]+)'": r"--null \1",
-    r"\blens='([\w-]+)'": r"--lens \1",
-    r"\bestimator='unbiased'": "--test skce",
-    r"\bestimator='biased'": "--test kce",
-    r"^groups must": "--by must",
-    r"^recalibrate must": "--recalibrate must",
-    r"^n_jobs must": "--jobs must",
-    r"^rng must be [^;]*; got ([^;]*); .*": r"--seed must be an integer of at least 0; got \1",
-}
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -108,28 +118,38 @@ def run(arguments: Sequence[str] | None = None) -> int:
         warnings.showwarning = _show_warning
         try:
             given = list(sys.argv[1:] if arguments is None else arguments)
-            return app(given, prog_name="caltest", standalone_mode=False, obj=given) or 0
+            status: int = app(given, prog_name="caltest", standalone_mode=False, obj=given) or 0
+            # Typer makes this status, and no word, of Control-C.
+            return _say("interrupted", INTERRUPTED) if status == INTERRUPTED else status
         except (InvalidInput, NotApplicable) as error:
             return _say(in_words_of_the_command_line(str(error)), BAD_INPUT)
-        except OSError as error:
-            return _say(f"{error.filename or 'output'}: {error.strerror}", BAD_INPUT)
+        except OutputClosed:
+            return _close_output()
+        except (OSError, MemoryError) as error:
+            return _say(_words_of_the_system(error), BAD_INPUT)
         except _UsageError as error:
-            return _say(f"{error.format_message()} Try --help.", BAD_INPUT)
-        except (KeyboardInterrupt, typer.Abort):
+            said = error.format_message().rstrip(".")
+            return _say(f"{said}{'' if said.endswith('?') else '.'} Try --help.", BAD_INPUT)
+        except (KeyboardInterrupt, typer.Abort, SystemError) as error:
+            # Numba wraps a Control-C that comes while it converts arguments.
+            wrapped = isinstance(error.__cause__, KeyboardInterrupt)
+            if isinstance(error, SystemError) and not wrapped:
+                raise
             return _say("interrupted", INTERRUPTED)
 
 
-def in_words_of_the_command_line(message: str) -> str:
-    """Name the option where a message names the argument of the Python function.
+def _words_of_the_system(error: OSError | MemoryError) -> str:
+    if isinstance(error, MemoryError):
+        return f"not enough memory: {error}; take fewer rows"
+    return f"{error.filename or 'output'}: {error.strerror}"
 
-    Examples
-    --------
-    >>> in_words_of_the_command_line("pass renormalize=True")
-    'pass --renormalize'
-    """
-    for argument, option in OPTIONS.items():
-        message = re.sub(argument, option, message)
-    return message
+
+def _close_output() -> int:
+    """Leave quietly where the reader of the output has gone, as `| head` does."""
+    with contextlib.suppress(OSError, ValueError):
+        # What is left in the buffer would fail again when Python closes it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return BROKEN_PIPE
 
 
 def _say(message: str, status: int) -> int:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-import typer
-
 from caltest import render
 from caltest.cli import options
+from caltest.cli.output import choose_format, write_text
 from caltest.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -50,9 +49,11 @@ def demo(
     seed: options.Seed = 1,
     n_resamples: options.Resamples = 999,
     jobs: options.Jobs = None,
+    output: options.Output = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Test four scikit-learn classifiers on handwritten digits that they have not seen."""
+    choose_format(None, output)
     with progress_bar("training and testing", quiet=quiet) as progress:
         from caltest import Predictions
         from caltest.datasets import digits_models
@@ -63,10 +64,8 @@ def demo(
             predictions = Predictions.from_model(model, digits.X, digits.y)
             rows.append(_row(name, predictions, seed=seed, n_resamples=n_resamples, jobs=jobs))
             progress(len(rows), len(digits.models))
-    typer.echo(render.text(_sheet(rows)))
-    typer.echo(READING, nl=False)
-    typer.echo(rows[0].strong)
-    typer.echo(NEXT, nl=False)
+    shown = f"{render.text(_sheet(rows))}\n{READING}{rows[0].strong}\n{NEXT}"
+    write_text(shown, output=output)
 
 
 def _row(

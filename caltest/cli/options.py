@@ -8,7 +8,37 @@ from typing import Annotated
 
 import typer
 
-Label = Annotated[str, typer.Option("--label", metavar="COLUMN", help="Column of the true labels.")]
+from caltest.cli import completion
+from caltest.cli.formats import CORRECTIONS, RESULTS, TABLES
+
+# ---- what is read -------------------------------------------------------------------------------
+
+File = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="One row per observation: CSV, TSV, Parquet, Feather, JSON lines or NPZ; - for "
+        "standard input.",
+    ),
+]
+InputFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--input-format",
+        metavar="NAME",
+        help=f"{', '.join(TABLES)}; by default that of FILE's suffix, csv for standard input.",
+        autocompletion=completion.of_choices(TABLES),
+    ),
+]
+Label = Annotated[
+    str,
+    typer.Option(
+        "--label",
+        metavar="COLUMN",
+        help="Column of the true labels.",
+        autocompletion=completion.of_columns,
+    ),
+]
 Probs = Annotated[
     str | None,
     typer.Option(
@@ -16,6 +46,7 @@ Probs = Annotated[
         metavar="NAMES",
         help="Columns of the probabilities: a prefix (p_), one name (binary: the probability of "
         "the second class), or names joined by commas.",
+        autocompletion=completion.of_columns,
     ),
 ]
 Classes = Annotated[
@@ -26,12 +57,24 @@ Classes = Annotated[
         help="Classes in the order of the probabilities, joined by commas.",
     ),
 ]
+Weight = Annotated[
+    str | None,
+    typer.Option(
+        "--weight",
+        metavar="COLUMN",
+        help="Column of the weights of the rows.",
+        autocompletion=completion.of_columns,
+    ),
+]
 Logits = Annotated[
     bool, typer.Option("--logits", help="The columns hold logits, not probabilities.")
 ]
 Renormalize = Annotated[
     bool, typer.Option("--renormalize", help="Rescale rows whose sum is off by rounding.")
 ]
+
+# ---- what is tested -----------------------------------------------------------------------------
+
 Lenses = Annotated[
     list[str] | None,
     typer.Option(
@@ -39,12 +82,16 @@ Lenses = Annotated[
         metavar="KEY",
         help="Aspect of the predictions to test: strong (the default), confidence, classwise, ... "
         "Repeat it or join keys by commas.",
+        autocompletion=completion.of_choices(completion.LENSES),
     ),
 ]
 Tests = Annotated[
     list[str] | None,
     typer.Option(
-        "--test", metavar="KEY", help="Test: skce (the default), ... Repeatable, as --lens."
+        "--test",
+        metavar="KEY",
+        help="Test: skce (the default), ... Repeatable, as --lens.",
+        autocompletion=completion.of_registry("tests"),
     ),
 ]
 Null = Annotated[
@@ -53,12 +100,65 @@ Null = Annotated[
         "--null",
         metavar="KEY",
         help="How to judge the statistic: exact (the default of most tests).",
+        autocompletion=completion.of_registry("nulls"),
+    ),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Option of the test, such as bins=10 or kernel=gaussian; see `caltest list tests "
+        "KEY`. Repeatable.",
+        autocompletion=completion.of_settings,
+    ),
+]
+Tolerance = Annotated[
+    float | None,
+    typer.Option(
+        "--tolerance",
+        metavar="T",
+        help="Test that the error is at most T, in the units of the printed estimate.",
+    ),
+]
+Equivalence = Annotated[
+    bool,
+    typer.Option(
+        "--equivalence",
+        help="Test that the error is at least --tolerance: a small p-value shows calibration "
+        "within it.",
     ),
 ]
 By = Annotated[
     str | None,
-    typer.Option("--by", metavar="COLUMN", help="Test each group of this column by itself."),
+    typer.Option(
+        "--by",
+        metavar="COLUMNS",
+        help="Test each group of this column by itself; several, joined by commas, are crossed.",
+        autocompletion=completion.of_columns,
+    ),
 ]
+Correction = Annotated[
+    str,
+    typer.Option(
+        "--correction",
+        metavar="KEY",
+        help="Multiple testing: holm, fdr_bh, none, ...",
+        autocompletion=completion.of_choices(CORRECTIONS),
+    ),
+]
+Calibrators = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--calibrators",
+        metavar="KEY",
+        help="Calibrators to compare: temperature, dirichlet, ... Repeatable, as --lens.",
+        autocompletion=completion.of_registry("calibrators"),
+    ),
+]
+
+# ---- how, and what becomes of it ----------------------------------------------------------------
+
 Level = Annotated[
     float | None,
     typer.Option("--level", metavar="L", help="Significance level, such as 0.05."),
@@ -75,27 +175,26 @@ Resamples = Annotated[
 ]
 Seed = Annotated[
     int | None,
-    typer.Option("--seed", metavar="N", help="Seed of the resampling; printed, to repeat it."),
+    typer.Option("--seed", metavar="N", help="Seed of all random numbers; printed, to repeat it."),
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", metavar="N", help="Threads; the p-value does not depend on it."),
-]
-Correction = Annotated[
-    str,
-    typer.Option("--correction", metavar="KEY", help="Multiple testing: holm, fdr_bh, none, ..."),
+    typer.Option("--jobs", metavar="N", help="Threads; the results do not depend on it."),
 ]
 Format = Annotated[
     str | None,
     typer.Option(
         "--format",
         metavar="NAME",
-        help="text, json, markdown, csv, html or latex; by default that of --output's suffix.",
+        help=f"{', '.join(RESULTS[:-1])} or {RESULTS[-1]}; by default that of --output's suffix.",
+        autocompletion=completion.of_choices(RESULTS),
     ),
 ]
 Output = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write the result here, not to stdout."),
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="Write the result here; - is standard output."
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no warnings.")]
 

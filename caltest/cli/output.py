@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 import typer
 
 from caltest.errors import invalid
-from caltest.validation import check_choice
+from caltest.validation import check_choice, check_output_file
 
 if TYPE_CHECKING:
-    from caltest.results import HTest, HTestTable
+    from caltest.planning import Power, PrecisionSize, SampleSize
+    from caltest.results import Comparison, HTest, HTestTable
 
-FORMATS: dict[str, Callable[[HTest | HTestTable], str]] = {
+    Written = HTest | HTestTable | Comparison | Power | PrecisionSize | SampleSize
+
+FORMATS: dict[str, Callable[[Written], str]] = {
     "text": str,
     "json": lambda result: result.to_json() + "\n",
     "markdown": lambda result: result.to_markdown(),
@@ -24,12 +27,18 @@ FORMATS: dict[str, Callable[[HTest | HTestTable], str]] = {
 }
 
 _SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html", ".tex": "latex"}
+_STREAM = Path("-")
+
+
+class OutputClosed(Exception):  # noqa: N818, no error: `| head` has read enough
+    """The reader of standard output has gone."""
 
 
 def choose_format(
     name: str | None,
     output: Path | None,
     *,
+    file: Path | None = None,
     formats: Collection[str] = FORMATS,
     default: str = "text",
 ) -> str:
@@ -41,6 +50,8 @@ def choose_format(
         What `--format` gave.
     output : Path or None
         What `--output` gave. Checked here, before any work whose result could not be written.
+    file : Path, optional
+        What is read, and must not be written over.
     formats : collection of str
         The formats there are.
     default : str
@@ -54,25 +65,44 @@ def choose_format(
     Raises
     ------
     InvalidInput
-        If the format is unknown, or the output is a folder or has none to lie in.
+        If the format is unknown, or the output is what is read, a folder, or has none to lie in.
     """
-    if output is not None and (output.is_dir() or not output.parent.is_dir()):
-        rule = "--output must be a file in a folder that exists"
-        raise invalid(rule, repr(str(output)), "make the folder, or write elsewhere")
+    path = to_file(output)
+    if path is not None:
+        check_output_file(path, () if file is None else (file,))
     if name is not None:
         return check_choice(name, formats, "--format")
-    found = default if output is None else _SUFFIXES.get(output.suffix.lower(), default)
-    return found if found in formats else default
+    if path is None or not path.suffix:
+        return default
+    found = _SUFFIXES.get(path.suffix.lower(), "text")
+    if found not in formats:
+        rule = "the suffix of --output must name a format where no --format does"
+        raise invalid(rule, repr(path.name), f"write to a file such as {path.stem}.{default}")
+    return found
 
 
-def write(result: HTest | HTestTable, *, form: str, output: Path | None) -> None:
+def to_file(output: Path | None) -> Path | None:
+    """Return the file to write, or None where that is standard output."""
+    return None if output == _STREAM else output
+
+
+def write(result: Written, *, form: str, output: Path | None) -> None:
     """Write the result, and nothing else, to the file or to standard output."""
     write_text(FORMATS[form](result), output=output)
 
 
 def write_text(content: str, *, output: Path | None) -> None:
     """Write a text, and nothing else, to the file or to standard output."""
-    if output is None:
-        typer.echo(content, nl=False)
+    path = to_file(output)
+    if path is None:
+        echo(content)
     else:
-        output.write_text(content, encoding="utf-8")
+        path.write_text(content, encoding="utf-8")
+
+
+def echo(content: str | bytes, *, err: bool = False) -> None:
+    """Write to standard output, or to standard error, as it is."""
+    try:
+        typer.echo(content, nl=False, err=err)
+    except BrokenPipeError as error:  # Typer would exit with 1, which --fail has a meaning for
+        raise OutputClosed from error

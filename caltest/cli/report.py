@@ -5,12 +5,12 @@ from __future__ import annotations
 import shlex
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from caltest.cli import options
+from caltest.cli import completion, inputs, options
+from caltest.cli.formats import REPORTS
 from caltest.cli.output import choose_format, write_text
 from caltest.cli.progress import progress_bar
 
@@ -30,12 +30,16 @@ Recalibrate = Annotated[
         metavar="KEY",
         help="Calibrator to fit on half of the rows and test on the other half: temperature, "
         "dirichlet, ... Repeatable, as --lens.",
+        autocompletion=completion.of_registry("calibrators"),
     ),
 ]
 Tests = Annotated[
     list[str] | None,
     typer.Option(
-        "--test", metavar="KEY", help="Test; by default those that the size of the data allows."
+        "--test",
+        metavar="KEY",
+        help="Test; by default those that the size of the data allows. Repeatable, as --lens.",
+        autocompletion=completion.of_registry("tests"),
     ),
 ]
 Format = Annotated[
@@ -43,25 +47,22 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help="html, md or json; by default that of --output's suffix, else html.",
+        help="html, markdown or json; by default that of --output's suffix, else html.",
+        autocompletion=completion.of_choices(REPORTS),
     ),
 ]
 
 
 def report(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="One row per observation: CSV, TSV, Parquet, Feather, JSON lines or NPZ.",
-        ),
-    ],
+    file: options.File,
     *,
     label: options.Label,
     probs: options.Probs = None,
     classes: options.Classes = None,
+    weight: options.Weight = None,
     logits: options.Logits = False,
     renormalize: options.Renormalize = False,
+    input_format: options.InputFormat = None,
     lens: options.Lenses = None,
     test: Tests = None,
     by: options.By = None,
@@ -79,23 +80,24 @@ def report(
     context: typer.Context,
 ) -> None:
     """Write a report on the predictions in a file: one page that needs no network."""
-    form = FORMATS[choose_format(form, output, formats=FORMATS, default="html")]
+    form = FORMATS[choose_format(form, output, file=file, formats=FORMATS, default="html")]
     if quiet:
         warnings.simplefilter("ignore")
     with progress_bar("report", quiet=quiet):
-        from caltest import Predictions
         from caltest import report as make
         from caltest.validation import check_seed
 
         seed = check_seed(seed)
-        predictions = Predictions.read(
+        predictions = inputs.read(
             file,
             label=label,
-            probs=options.parse_probs(probs),
-            groups=by,
-            classes=options.parse_classes(classes),
-            from_logits=logits,
+            probs=probs,
+            classes=classes,
+            by=by,
+            weight=weight,
+            logits=logits,
             renormalize=renormalize,
+            input_format=input_format,
         )
         made: Report = make(
             predictions,

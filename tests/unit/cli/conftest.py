@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import NamedTuple
 
 import pytest
@@ -38,6 +39,16 @@ def caltest(capsys):
         return Finished(status, *capsys.readouterr())
 
     return call
+
+
+@pytest.fixture
+def stdin(monkeypatch):
+    """Put bytes on standard input."""
+
+    def put(content):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8"))
+
+    return put
 
 
 @pytest.fixture

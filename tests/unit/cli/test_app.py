@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import warnings
@@ -23,7 +24,7 @@ def test_no_command_prints_the_help(caltest):
     """The name alone shows the commands and is no error."""
     finished = caltest()
     assert (finished.status, finished.err) == (0, "")
-    for command in ("demo", "test", "list"):
+    for command in ("demo", "test", "report", "calibrate", "compare", "power", "list", "schema"):
         assert command in finished.out
 
 
@@ -36,7 +37,7 @@ def test_no_command_prints_the_help(caltest):
         (["test", "x.csv", "--label", "y", "--lense", "strong"], "No such option"),
         (["test", "x.csv", "--label", "y", "--level", "five"], "Invalid value for '--level'"),
         (["test", "x.csv", "--label", "y", "--fail"], "--fail needs a significance level"),
-        (["list", "lens"], "KIND must be one of 'tests', 'measures', 'nulls', 'lenses'"),
+        (["list", "lens"], "KIND must be one of 'tests', 'measures', 'nulls', 'lenses', 'kernels'"),
     ],
 )
 def test_usage_error_is_one_line(caltest, arguments, message):
@@ -69,6 +70,40 @@ def test_error_of_the_system_is_one_line(caltest, predictions_csv):
     assert finished.err.count("\n") == 1
 
 
+def test_calibrate_alone_prints_its_help(caltest):
+    """The group shows its two commands and is no error."""
+    finished = caltest("calibrate")
+    assert (finished.status, finished.err) == (0, "")
+    assert "fit" in finished.out
+    assert "apply" in finished.out
+
+
+@pytest.mark.parametrize("command", [["list"], ["schema", "report"]])
+def test_closed_pipe_is_no_error(command):
+    """Where `| head` has read enough, the status is the shell's own and nothing is said."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = [sys.executable, "-m", "caltest", *command]
+    finished = subprocess.run(words, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (finished.returncode, finished.stderr) == (141, b"")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals of this kind")
+def test_interrupted_program_says_so():
+    """Control-C in the middle of the work is one line and status 130."""
+    code = (
+        "import os, signal, sys; from caltest.cli import app, progress; "
+        "import caltest.cli.demo as demo; "
+        "stop = lambda *_, **__: os.kill(os.getpid(), signal.SIGINT); "
+        "demo.progress_bar = stop; sys.exit(app.run(['demo']))"
+    )
+    words = [sys.executable, "-c", code]
+    finished = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (finished.returncode, finished.stdout) == (130, "")
+    assert finished.stderr.strip() == "caltest: interrupted"
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, typer.Abort])
 def test_interruption_is_one_line(caltest, monkeypatch, error):
     """Control-C exits with 130, as shells expect."""
@@ -78,6 +113,28 @@ def test_interruption_is_one_line(caltest, monkeypatch, error):
 
     monkeypatch.setattr(app, "app", fail)
     assert caltest("list") == (130, "", "caltest: interrupted\n")
+
+
+def test_interruption_that_numba_wraps_is_one_line(caltest, monkeypatch):
+    """It raises a SystemError from what interrupted it; others are mistakes of the program."""
+
+    def fail(*_arguments, **_options):
+        raise SystemError("returned a result with an exception set") from cause
+
+    monkeypatch.setattr(app, "app", fail)
+    cause = KeyboardInterrupt()
+    assert caltest("list") == (130, "", "caltest: interrupted\n")
+    cause = ValueError()
+    with pytest.raises(SystemError):
+        caltest("list")
+
+
+def test_lack_of_memory_is_one_line(caltest):
+    """A size that no machine holds."""
+    finished = caltest("power", "--beta", "2,5", "--n", "1e15", "--seed", "1")
+    assert finished.status == 2
+    assert finished.err.startswith("caltest: not enough memory: ")
+    assert finished.err.count("\n") == 1
 
 
 def test_warning_is_one_line(caltest, monkeypatch):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from caltest import htests, lenses, measures, nulls
+from caltest import calibrators, htests, kernels, lenses, measures, nulls
+from caltest.cli import entries
 
 REGISTRIES = {
     "tests": htests.REGISTRY,
     "measures": measures.REGISTRY,
     "nulls": nulls.REGISTRY,
     "lenses": lenses.REGISTRY,
+    "kernels": kernels.REGISTRY,
+    "calibrators": calibrators.REGISTRY,
 }
 
 
@@ -35,3 +38,38 @@ def test_list_of_one_kind(caltest, kind):
 def test_list_fits_80_columns(caltest):
     """No line is wider than a terminal."""
     assert max(map(len, caltest("list").out.expandtabs().splitlines())) <= 80
+
+
+def test_list_of_one_entry_shows_its_options(caltest):
+    """What `--set` may give a test, with what each may be, and the nulls of the test."""
+    lines = caltest("list", "tests", "ece").out.splitlines()
+    assert "nulls:           exact, consistency" in lines
+    assert "--set bins:      int, default 15" in lines
+    assert "--set max_bins:  int, default none" in lines
+    words = " ".join(caltest("list", "tests", "skce-block").out.split())
+    assert "--set kernel: a key of `caltest list kernels`" in words
+    assert "estimator" not in words.replace("block estimator", "")
+
+
+@pytest.mark.parametrize("kind", REGISTRIES)
+def test_list_of_every_entry_has_its_options(caltest, kind):
+    """Each option that a test, measure, kernel or calibrator takes has a line."""
+    for key in REGISTRIES[kind]:
+        finished = caltest("list", kind, key)
+        assert finished.status == 0
+        for name in entries.options_of(kind, key):
+            assert f"{name}:" in finished.out
+    assert "--set kernel.metric:" in caltest("list", "kernels", "gaussian").out
+
+
+def test_list_goes_to_a_file(caltest, tmp_path):
+    """--output takes what would be printed."""
+    assert caltest("list", "nulls", "-o", tmp_path / "nulls.txt") == (0, "", "")
+    assert (tmp_path / "nulls.txt").read_text(encoding="utf-8") == caltest("list", "nulls").out
+
+
+def test_list_names_a_near_miss(caltest):
+    """A key that is not there is one line."""
+    finished = caltest("list", "tests", "ecee")
+    assert (finished.status, finished.out) == (2, "")
+    assert "did you mean 'ece'?" in finished.err

@@ -27,7 +27,7 @@ def test_format_is_chosen_by_name(caltest, predictions_csv, name, start):
 def test_output_goes_to_a_file_in_the_format_of_its_suffix(
     caltest, predictions_csv, tmp_path, suffix, start
 ):
-    """With --output nothing is left for stdout; an unknown suffix has HTML."""
+    """With --output nothing is left for stdout; no suffix has HTML."""
     path = tmp_path / f"report{suffix}"
     assert caltest("report", predictions_csv, *SEEDED, "-o", path) == (0, "", "")
     assert path.read_text(encoding="utf-8").startswith(start)
@@ -67,6 +67,7 @@ def test_command_has_its_seed(caltest, predictions_csv):
     ("arguments", "message"),
     [
         (("--format", "pdf"), "--format must be one of"),
+        (("-o", "report.docx"), "must name a format where no --format does; got 'report.docx'"),
         (("--recalibrate", "temprature"), "did you mean 'temperature'?"),
         (("--level", "2"), "level must lie strictly between 0 and 1"),
         (("--test", "skc"), "did you mean 'skce'?"),

@@ -1,0 +1,143 @@
+"""The file of a calibration map: what `to_json` gives, and what it was fitted on.
+
+`caltest.calibrators.Calibrator.from_json` reads it too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from caltest import __version__
+from caltest.cli.inputs import STREAM
+from caltest.errors import InvalidInput, invalid, shown
+from caltest.results.printable import plain
+from caltest.validation import check_json, check_schema, corrupt_map
+
+if TYPE_CHECKING:
+    from caltest.calibrators import Calibrator
+
+SCHEMA = "caltest/calibration-map/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """A fitted calibrator, and the columns that it was fitted on.
+
+    Attributes
+    ----------
+    calibrator : Calibrator
+        Fitted.
+    columns : list of str or None
+        Names of the columns of the probabilities; None where the file does not say.
+    """
+
+    calibrator: Calibrator
+    columns: list[str] | None
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the classes as text."""
+        return [str(name) for name in self.calibrator.classes_.tolist()]
+
+
+def to_json(calibrator: Calibrator, data: dict[str, Any]) -> str:
+    """Return the text of the file.
+
+    Parameters
+    ----------
+    calibrator : Calibrator
+        Fitted.
+    data : dict
+        What it was fitted on: source, n, label, columns, sha256.
+
+    Returns
+    -------
+    str
+        JSON that depends on the data, the options and the version only.
+    """
+    saved = calibrator.to_dict()
+    values = {
+        "schema": SCHEMA,
+        "caltest": __version__,
+        "title": calibrator.title,
+        "classes": plain(np.asarray(calibrator.classes_)),
+        "from_logits": bool(calibrator.from_logits),
+        "data": data,
+        **saved,
+    }
+    return json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read(path: Path) -> Map:
+    """Read the file of a map, or what `to_json` of a calibrator wrote.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    Map
+        The calibrator with the names of its columns.
+
+    Raises
+    ------
+    InvalidInput
+        If the file is none of these, was written by a later version, or is damaged.
+    """
+    from caltest.calibrators import Calibrator
+
+    name = path.name
+    if path == STREAM or not path.is_file():
+        got = f"{str(path)!r}"
+        raise invalid("MAP must name a file", got, "fit one with caltest calibrate fit")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise corrupt_map(name, error) from error
+    values = check_schema(check_json(text, f"MAP {name!r}"), SCHEMA, f"MAP {name!r}")
+    if "calibrator" not in values or not values.get("state"):
+        got = f"{name!r} without a fitted calibrator"
+        remedy = "fit one with caltest calibrate fit"
+        raise invalid("MAP must be a calibration map", got, remedy)
+    try:
+        calibrator = Calibrator.from_dict(values)
+        _check_whole(calibrator)
+        columns = _columns(values, calibrator)
+    except InvalidInput:
+        raise
+    except Exception as error:  # values of any type may stand where others belong
+        raise corrupt_map(name, error) from error
+    return Map(calibrator, columns)
+
+
+def _check_whole(calibrator: Calibrator) -> None:
+    """Apply the map once, so that values that do not fit together show before the data are read."""
+    from caltest.calibrators.inputs import Inputs
+
+    m = int(calibrator.n_features_in_)
+    if len(calibrator.classes_) != m:
+        raise ValueError(f"{len(calibrator.classes_)} classes for {m} columns")
+    row = np.zeros((1, m)) if calibrator.from_logits else np.full((1, m), 1 / m)
+    probs = calibrator.calibrate(Inputs(row, from_logits=calibrator.from_logits))
+    if probs.shape != (1, m) or not np.isfinite(probs).all():
+        raise ValueError("the map gives no probabilities")
+
+
+def _columns(values: dict[str, Any], calibrator: Calibrator) -> list[str] | None:
+    data = values.get("data")
+    columns: Sequence[str] | None = data.get("columns") if isinstance(data, dict) else None
+    if columns is None:
+        columns = getattr(calibrator, "feature_names_in_", None)
+    if columns is None:
+        return None
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+        raise TypeError(f"columns must be names, not {shown(columns)}")
+    return list(columns)

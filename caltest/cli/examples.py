@@ -1,0 +1,45 @@
+"""Examples of each command: what `--help` ends with, and what a test runs."""
+
+from __future__ import annotations
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "demo": ("caltest demo --seed 1",),
+    "test": (
+        "caltest test predictions.csv --label y --probs p_",
+        "caltest test predictions.csv --label y --lens confidence,classwise",
+        "caltest test predictions.csv --label y --test ece --set bins=10 -o ece.json",
+        "caltest test predictions.csv --label y --by ward --level 0.05 --fail",
+        "cat predictions.csv | caltest test - --label y --format markdown",
+    ),
+    "report": (
+        "caltest report predictions.csv --label y -o report.html",
+        "caltest report predictions.csv --label y --by ward --level 0.05 -o report.md",
+    ),
+    "compare": (
+        "caltest compare predictions.csv --label y --probs p_",
+        "caltest compare val.csv --label y --calibrators vector,dirichlet -o c.md",
+        "caltest compare models.csv --label y --models forest_,boosting_ --level 0.05",
+    ),
+    "power": (
+        "caltest power --beta 2,5 --temperature 1.5 --n 100,200,500",
+        "caltest power val.csv --temperature 2 --test spiegelhalter --power 0.8",
+        "caltest power --beta 2,5 --ratio-width 0.2 --slope-width 0.2",
+    ),
+    "calibrate fit": (
+        "caltest calibrate fit val.csv --label y --method temperature -o map.json",
+        "caltest calibrate fit val.csv --label y --method auto -o map.json",
+        "caltest calibrate fit val.csv --label y --method matrix --set lam=1 -q",
+    ),
+    "calibrate apply": (
+        "caltest calibrate apply map.json new.csv -o calibrated.csv",
+        "caltest calibrate apply map.json new.csv --prefix q_ -o calibrated.parquet",
+        "caltest test calibrated.csv --label y --probs calibrated_",
+    ),
+    "list": ("caltest list", "caltest list tests ece", "caltest list calibrators"),
+    "schema": ("caltest schema", "caltest schema htest -o htest.schema.json"),
+}
+
+
+def epilog(command: str) -> str:
+    """Return the examples as the last lines of a help page; Typer wants blank lines between."""
+    return "\n\n".join(["Examples:", *(f"$ {line}" for line in EXAMPLES[command])])

@@ -1,0 +1,91 @@
+"""Messages about Python arguments, in words of the command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+
+def _joined(names: re.Match[str]) -> str:
+    """Write a list of classes as the option takes it."""
+    return f"--classes {names[1].replace(', ', ',').replace(chr(39), '')}"
+
+
+def _numbered(ends: re.Match[str]) -> str:
+    """Write classes that are numbered as the option takes them, beyond ten by their ends."""
+    names = [str(k) for k in range(int(ends[1]), int(ends[2]))]
+    shown = names if len(names) <= 10 else [*names[:2], "...", names[-1]]
+    return f"--classes {','.join(shown)}"
+
+
+# What messages say of Python arguments, and the options that stand for them.
+OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
+    r"\brenormalize=True": "--renormalize",
+    r"\bfrom_logits=True": "--logits",
+    r"\bclasses=\[\.\.\.\]": "--classes NAMES",
+    r"\bclasses=\[(.*?)\]": _joined,
+    r"\bclasses=range\((\d+), (\d+)\)": _numbered,
+    r"\bclasses=$": "--classes",
+    r"\bat row (\d+)\b": r"at row \1 (counted from 0)",
+    r"^probs must come before labels; got (.*); swap the two arguments": (
+        r"--label must name the labels and --probs the probabilities; got \1; swap the two options"
+    ),
+    r"\bnull='([\w-]+)'": r"--null \1",
+    r"\blens='([\w-]+)'": r"--lens \1",
+    r"\btolerance=([\d.]+)": r"--tolerance \1",
+    r"; got tolerance=None;": "; got none;",
+    r"leave out null or tolerance$": "leave out --null or --tolerance",
+    r"\bestimator='unbiased'": "--test skce",
+    r"\bestimator='biased'": "--test kce",
+    r"\binternal=True": "--set internal=true",
+    r"\btest=('[\w-]+'(?:, '[\w-]+')*(?: or '[\w-]+')?)": r"--test \1",
+    r"^groups must": "--by must",
+    r"^(slopes|reference) (has no effect|must be one of the classes)": r"--set \1 \2",
+    r"\bwithout slopes='reference'": "without --set slopes=reference",
+    r"^sample_weight must": "--weight must",
+    r"\bfile_format='(\w+)'": r"--input-format \1",
+    r"^n_jobs must be None or": "--jobs must be",
+    r"^n_resamples must": "--n-resamples must",
+    r"^file_format must": "--input-format must",
+    r"^cv must be": "--cv must be",
+    r"^inner_cv must be": "--inner-cv must be",
+    r"^path must name": "FILE must name",
+    r"^path must (be|end)": r"FILE must \1",
+    r"^(label|null|lens|test|level|correction|recalibrate|tolerance|equivalence|classes|"
+    r"calibrators|score|reference) "
+    r"(must|has)": r"--\1 \2",
+    r"^(temperature|slope|intercept|ratio|noise|power|n) must": r"--\1 must",
+    r"^n_(min|max|datasets) must": r"--n-\1 must",
+    r"\b(ratio|slope|intercept)_width\b": r"--\1-width",
+    r"\bn_max\b": "--n-max",
+    r"^sample_size must": "--power must",
+    r"\b(temperature|slope|intercept|ratio|noise)=(?=[, ]|$)": r"--\1",
+    r"\btruth=(?=[, ]|$)": "--map",
+    r"^null '([\w-]+)' (has|takes)": r"--null \1 \2",
+    r"^k must be one of the classes": "--lens must name one of the classes",
+    r"; convert the file, or load it and use from_frame$": "; write commas, and points in numbers",
+    r"(^(?:column '.*'|--weight) must be numbers; .*); convert them to floats first": (
+        r"\1; mend that row, or choose another column"
+    ),
+    r"; got None for the columns": "; got no p_... and no prob_... among",
+    r"^probs must be (a column|one of)": r"--probs must be \1",
+    r"pass probs= with": "pass --probs with",
+    r"name its format by file_format=, or load it and use from_frame": (
+        "or name its format by --input-format"
+    ),
+    r", or load it and use from_frame": "",
+    r"^rng must be [^;]*; got ([^;]*); .*": r"--seed must be an integer of at least 0; got \1",
+}
+
+
+def in_words_of_the_command_line(message: str) -> str:
+    """Name the option where a message names the argument of the Python function.
+
+    Examples
+    --------
+    >>> in_words_of_the_command_line("pass renormalize=True")
+    'pass --renormalize'
+    """
+    for argument, option in OPTIONS.items():
+        message = re.sub(argument, option, message)
+    return message

@@ -1,0 +1,178 @@
+"""What holds for the JSON of every command: it has a schema, and follows it."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from contextlib import suppress
+
+import jsonschema
+import numpy as np
+import pytest
+
+import caltest as ct
+from caltest.calibrators import REGISTRY as CALIBRATORS
+from caltest.cli.app import run
+from caltest.cli.schema import bundled, kinds
+from caltest.errors import NotApplicable
+from caltest.htests import REGISTRY as TESTS
+from caltest.results import Result
+
+QUICK = ("--seed", "1", "--format", "json", "--quiet")
+
+
+def errors(values):
+    """Compare values with the schema that they name."""
+    kind = values["schema"].split("/")[1]
+    validator = jsonschema.Draft202012Validator(bundled(kind))
+    return [error.message for error in validator.iter_errors(values)]
+
+
+def predictions_of(m, n=60):
+    """Return predictions with groups that are calibrated or not."""
+    rng = np.random.default_rng(m)
+    probs = rng.dirichlet(np.ones(m), n)
+    groups = np.array(["x", "y"])[np.arange(n) % 2]
+    return ct.Predictions(probs, rng.integers(m, size=n), groups=groups)
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Write predictions of two models of three classes to a file."""
+    predictions = predictions_of(3)
+    columns = {"y": predictions.labels, "ward": predictions.groups}
+    columns |= {f"p_{k}": predictions.probs[:, k] for k in range(3)}
+    columns |= {f"q_{k}": (predictions.probs[:, k] + 1) / 4 for k in range(3)}
+    lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values()))]  # noqa: B905
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(lines))
+    return str(path)
+
+
+def printed(capsys, *words):
+    """Run a command and parse what it printed."""
+    assert run([str(word) for word in words]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+# ---- schemas ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_schema_is_one(kind):
+    """It follows draft 2020-12, has a title and a description, and names itself."""
+    schema = bundled(kind)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["title"]
+    assert schema["description"].endswith(".")
+    assert schema["$id"] == f"urn:caltest:{kind}:1"
+    assert f'"const": "caltest/{kind}/1"' in json.dumps(schema)
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_schema_needs_no_other_file(kind):
+    """Every reference is to a schema that the bundle has."""
+    schema = bundled(kind)
+    text = json.dumps(schema)
+    inside = {schema["$id"], *(part.get("$id") for part in schema["$defs"].values())}
+    found = {word.split("#")[0] for word in text.split('"') if word.startswith("urn:caltest:")}
+    assert found <= inside
+
+
+def test_every_result_has_a_schema():
+    """What has `to_json` names a schema that is there."""
+    waiting, found = [Result], []
+    while waiting:
+        waiting += (some := waiting.pop().__subclasses__())
+        found += some
+    named = [kind for kind in found if kind.schema]
+    assert len(named) >= 3
+    for kind in named:
+        assert kind.schema.split("/")[1] in kinds()
+    abstract = {"Comparison", "Frame"}
+    assert {kind.__name__ for kind in found} - {kind.__name__ for kind in named} <= abstract
+
+
+# ---- results ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", TESTS)
+@pytest.mark.parametrize("m", [2, 3])
+def test_json_of_every_test_follows_its_schema(key, m):
+    """Under each null, with the resampled statistics and without."""
+    for null in TESTS[key].nulls:
+        with warnings.catch_warnings(), suppress(NotApplicable):
+            warnings.simplefilter("ignore")
+            lens = "strong" if m == 2 else "confidence"
+            made = ct.test_calibration(
+                predictions_of(m), test=key, lens=lens, null=null, n_resamples=19, rng=1, level=0.1
+            )
+            assert not errors(json.loads(made.to_json()))
+            assert not errors(json.loads(made.to_json(include_null=True)))
+
+
+@pytest.mark.parametrize("key", [*CALIBRATORS])
+def test_json_of_every_map_follows_its_schema(capsys, table, key):
+    """Each calibrator with its own options, of three classes."""
+    words = ("--label", "y", "--probs", "p_", "--method", key, "--quiet")
+    assert not errors(printed(capsys, "calibrate", "fit", table, *words))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("test", "--test", "ece"),
+        ("test", "--test", "skce", "--tolerance", "0.01"),
+        ("test", "--test", "skce", "--tolerance", "0.01", "--equivalence"),
+        ("test", "--test", "skce,ece", "--lens", "classwise,confidence", "--level", "0.05"),
+        ("test", "--by", "ward", "--correction", "none"),
+        ("report", "--lens", "confidence", "--test", "ece", "--author", "A"),
+        ("report", "--by", "ward", "--recalibrate", "temperature", "--level", "0.05"),
+        ("compare", "--calibrators", "temperature", "--cv", "3"),
+    ],
+)
+def test_json_of_commands_follows_its_schema(capsys, table, words):
+    """The output says which schema it follows, and does."""
+    command, *more = words
+    more += ("--label", "y", "--probs", "p_", "--n-resamples", "19", *QUICK)
+    assert not errors(printed(capsys, command, table, *more))
+
+
+def test_json_of_compared_models_follows_its_schema(capsys, table):
+    """With --models."""
+    words = ("--label", "y", "--models", "p_,q_", "--n-resamples", "19", *QUICK)
+    assert not errors(printed(capsys, "compare", table, *words))
+
+
+@pytest.mark.parametrize("words", [("--n", "30,60"), ("--power", "0.5", "--n-max", "200")])
+def test_json_of_plans_follows_its_schema(capsys, words):
+    """Power, and the rows that a power needs."""
+    more = ("--test", "spiegelhalter", "--null", "asymptotic", "--n-datasets", "20", *QUICK)
+    values = printed(capsys, "power", "--beta", "2,5", "--slope", "0.3", *words, *more)
+    assert not errors(values)
+
+
+def test_json_of_widths_follows_its_schema(capsys):
+    """The rows that confidence intervals need."""
+    words = ("--beta", "2,5", "--ratio-width", "0.2", "--slope-width", "0.2", *QUICK)
+    assert not errors(printed(capsys, "power", *words))
+
+
+def test_json_of_an_interval_follows_its_schema():
+    """Python alone has it."""
+    result = ct.test_calibration(predictions_of(2), test="brier", n_resamples=19, rng=1)
+    assert not errors(json.loads(result.confidence_interval(n_resamples=99).to_json()))
+
+
+# ---- what a schema refuses ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["schema", "test", "pvalue", "parameters", "level"])
+def test_schema_refuses_json_without_a_key(key):
+    """Every key is needed, and no other is there."""
+    values = json.loads(ct.test_calibration(predictions_of(2), n_resamples=9, rng=1).to_json())
+    validator = jsonschema.Draft202012Validator(bundled("htest"))
+    assert validator.is_valid(values)
+    assert not validator.is_valid({name: value for name, value in values.items() if name != key})
+    assert not validator.is_valid(values | {"verdict": "calibrated"})
+    assert not validator.is_valid(values | {"pvalue": 1.5})

@@ -1,0 +1,154 @@
+"""`caltest calibrate fit`: what is saved, printed and said."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import caltest as ct
+from caltest import Predictions
+from caltest.calibrators import Calibrator, OneVsRest, TemperatureScaling, VectorScaling
+from caltest.cli import calibration_map
+
+pytestmark = pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
+
+
+def fit(*more):
+    """Words of the command but the file."""
+    return ("--label", "y", "--n-resamples", "19", *more)
+
+
+@pytest.fixture
+def logits_csv(tmp_path):
+    """Write sixty rows of logits of three classes, twice too large."""
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=(60, 3))
+    labels = [rng.choice(3, p=row / row.sum()) for row in np.exp(z)]
+    columns = {"y": np.array(["ant", "bee", "cat"])[labels]}
+    columns |= {f"z_{name}": 2 * z[:, k] for k, name in enumerate(("ant", "bee", "cat"))}
+    path = tmp_path / "logits.csv"
+    pl.DataFrame(columns).write_csv(path)
+    return path
+
+
+def test_map_is_that_of_python(caltest, predictions_csv, tmp_path):
+    """The saved map predicts as the calibrator that was fitted in Python."""
+    path = tmp_path / "map.json"
+    finished = caltest(
+        "calibrate", "fit", predictions_csv, *fit("--method", "temperature", "-o", path)
+    )
+    predictions = Predictions.read(predictions_csv, label="y")
+    expected = TemperatureScaling().fit(predictions)
+    read = Calibrator.from_json(path.read_text(encoding="utf-8"))
+    np.testing.assert_array_equal(
+        read.predict_proba(predictions), expected.predict_proba(predictions)
+    )
+    assert finished.status == 0
+    assert finished.out == str(expected.summary(n_resamples=19, rng=0))
+
+
+def test_map_says_what_it_was_fitted_on(caltest, predictions_csv):
+    """File, rows, columns, classes and version, and no time of day."""
+    finished = caltest("calibrate", "fit", predictions_csv, *fit("--method", "temperature", "-q"))
+    saved = json.loads(finished.out)
+    assert saved["schema"] == "caltest/calibration-map/1"
+    assert saved["classes"] == ["ant", "bee", "cat"]
+    data = saved["data"]
+    assert (data["source"], data["n"], data["label"]) == ("predictions.csv", 8, "y")
+    assert data["columns"] == ["p_ant", "p_bee", "p_cat"]
+    assert finished.err == ""
+
+
+def test_same_file_gives_the_same_map(caltest, logits_csv):
+    """Folds are drawn from the seed, whose default is fixed; threads leave no trace."""
+    words = ("calibrate", "fit", logits_csv, "--logits", "--probs", "z_")
+    words += fit("--method", "matrix", "--set", "lam=0.1,1", "-q")
+    first = caltest(*words)
+    assert first.status == 0
+    assert caltest(*words, "--jobs", "2") == first
+
+
+def test_logits_are_fitted_as_they_stand(caltest, logits_csv, tmp_path):
+    """Vector scaling sees more in logits than in their probabilities."""
+    path = tmp_path / "map.json"
+    words = ("--logits", "--probs", "z_", "--method", "vector", "-q", "-o", path)
+    assert caltest("calibrate", "fit", logits_csv, *fit(*words)) == (0, "", "")
+    frame = pl.read_csv(logits_csv)
+    z = frame.select(pl.col("^z_.*$")).to_numpy()
+    classes = ["ant", "bee", "cat"]
+    expected = VectorScaling(from_logits=True, classes=classes).fit(z, frame["y"].to_numpy())
+    read = calibration_map.read(path)
+    np.testing.assert_array_equal(read.calibrator.predict_proba(z), expected.predict_proba(z))
+
+
+def test_map_of_two_classes_is_fitted_for_each_of_more(caltest, predictions_csv, tmp_path):
+    """One-vs-rest with a note on stderr, which --quiet silences."""
+    path = tmp_path / "map.json"
+    words = ("calibrate", "fit", predictions_csv, *fit("--method", "isotonic", "-o", path))
+    note = "caltest: --method isotonic is for two classes: fitted for each class against"
+    assert note in caltest(*words).err
+    assert caltest(*words, "--quiet") == (0, "", "")
+    assert isinstance(calibration_map.read(path).calibrator, OneVsRest)
+
+
+def test_method_may_be_selected(caltest, logits_csv, tmp_path):
+    """The map with the least cross-validated log loss; a note has all of them."""
+    path = tmp_path / "map.json"
+    words = ("--logits", "--probs", "z_", "--method", "auto", "-o", path)
+    finished = caltest("calibrate", "fit", logits_csv, *fit(*words))
+    data = pl.read_csv(logits_csv)
+    z = data.select(pl.col("^z_.*$")).to_numpy()
+    classes = ["ant", "bee", "cat"]
+    compared = ct.compare_calibrators(
+        z, data["y"].to_numpy(), classes=classes, from_logits=True, n_resamples=1, rng=0
+    )
+    note = f"caltest: --method auto selected {compared.selected} by cross-validated log loss ("
+    assert finished.err.startswith(note)
+    again = calibration_map.read(path).calibrator.predict_proba(z)
+    np.testing.assert_allclose(again, compared.best.predict_proba(z), rtol=1e-12)
+
+
+def test_summary_leaves_standard_output_to_the_map(caltest, wrong_csv):
+    """Without --output the map is on stdout and the summary on stderr."""
+    finished = caltest("calibrate", "fit", wrong_csv, *fit("--method", "beta"))
+    assert json.loads(finished.out)["calibrator"] == "beta"
+    assert "Beta calibration" in finished.err
+    assert "log loss" in finished.err
+
+
+def test_weights_count(caltest, tmp_path):
+    """Rows of weight 0 are as good as absent."""
+    rows = ["a,0.7,0.3", "b,0.2,0.8", "a,0.4,0.6", "b,0.6,0.4", "a,0.9,0.1", "b,0.5,0.5"]
+    whole, part = tmp_path / "whole.csv", tmp_path / "part.csv"
+    whole.write_text("y,p_a,p_b,w\n" + "\n".join(f"{row},{k > 1:d}" for k, row in enumerate(rows)))
+    part.write_text("y,p_a,p_b\n" + "\n".join(rows[2:]))
+    maps = []
+    for path, more in ((whole, ("--weight", "w")), (part, ())):
+        finished = caltest("calibrate", "fit", path, *fit("--method", "temperature", "-q", *more))
+        maps.append(json.loads(finished.out)["state"]["temperature_"])
+    assert maps[0] == pytest.approx(maps[1], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ((), "Missing option '--method'"),
+        (("--method", "isotnic"), "did you mean 'isotonic'?"),
+        (("--method", "dirichlet", "--set", "lamb=1"), "did you mean 'lam'?"),
+        (("--method", "dirichlet", "--set", "lam=-1"), "lam must be"),
+        (("--method", "auto", "--set", "lam=1"), "no meaning for --method auto"),
+        (("--method", "beta", "--seed", "-1"), "--seed must be an integer of at least 0"),
+        (("--method", "beta", "-o", "no/map.json"), "--output must be a file in a folder"),
+        (("--method", "beta", "--jobs", "0"), "--jobs must be an integer other than 0"),
+        (("--method", "beta", "--probs", "q_"), "--probs must be a column"),
+    ],
+)
+def test_mistake_is_one_line(caltest, wrong_csv, more, message):
+    """Status 2, one line on stderr, nothing on stdout."""
+    finished = caltest("calibrate", "fit", wrong_csv, *fit(*more))
+    assert (finished.status, finished.out) == (2, "")
+    assert message in finished.err
+    assert finished.err.count("\n") == 1

@@ -1,0 +1,133 @@
+"""`caltest compare FILE`: calibrators, models, formats, what has no effect."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import caltest as package
+
+QUICK = ("--label", "y", "--n-resamples", "19", "--seed", "1")
+
+
+@pytest.fixture
+def models_csv(tmp_path):
+    """Write sixty predictions of two models, one of them too sharp."""
+    rng = np.random.default_rng(0)
+    z = 2 * rng.normal(size=60)
+    y = rng.random(60) < 1 / (1 + np.exp(-z))
+    columns = {"y": np.where(y, "yes", "no")}
+    for name, slope in (("good", 1.0), ("sharp", 3.0)):
+        event = 1 / (1 + np.exp(-slope * z))
+        columns |= {f"{name}_no": 1 - event, f"{name}_yes": event}
+    path = tmp_path / "models.csv"
+    pl.DataFrame(columns).write_csv(path)
+    return path
+
+
+def predictions(path, prefix):
+    """Read the columns of a model."""
+    return package.Predictions.read(path, label="y", probs=prefix)
+
+
+def test_calibrators_are_those_of_python(caltest, models_csv):
+    """The command line prints what `compare_calibrators` returns."""
+    arguments = ("--probs", "sharp_", "--calibrators", "temperature,platt", "--cv", "3")
+    expected = package.compare_calibrators(
+        predictions(models_csv, "sharp_"),
+        calibrators=["temperature", "platt"],
+        cv=3,
+        n_resamples=19,
+        rng=1,
+    )
+    assert caltest("compare", models_csv, *QUICK, *arguments) == (0, str(expected), "")
+
+
+def test_models_are_those_of_python(caltest, models_csv):
+    """The names are the prefixes without their last underscore."""
+    models = {name: predictions(models_csv, f"{name}_") for name in ("good", "sharp")}
+    expected = package.compare_models(models, n_resamples=19, rng=1, reference="sharp")
+    arguments = ("--models", "good_,sharp_", "--reference", "sharp_")
+    assert caltest("compare", models_csv, *QUICK, *arguments) == (0, str(expected), "")
+
+
+def test_models_may_come_from_standard_input(caltest, models_csv, monkeypatch):
+    """The stream is read once for all models."""
+    content = models_csv.read_bytes()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8"))
+    finished = caltest("compare", "-", *QUICK, "--models", "good_", "--models", "sharp_")
+    assert finished.status == 0
+    assert "good" in finished.out
+
+
+def test_options_reach_the_tests(caltest, models_csv):
+    """Score, tests with their options, lens, correction, level."""
+    arguments = ("--models", "good_,sharp_", "--score", "brier", "--test", "ece,ks", "--set")
+    more = ("bins=5", "--correction", "none", "--level", "0.1", "--format", "json")
+    values = json.loads(caltest("compare", models_csv, *QUICK, *arguments, *more).out)
+    assert values["score"] == "Brier score"
+    assert [row["test"] for row in values["tests"]["rows"]] == ["ece", "ks"] * 2
+    assert (values["correction"], values["level"]) == (None, 0.1)
+
+
+def test_logits_and_weights_reach_the_calibrators(caltest, tmp_path):
+    """As the array of logits beside weighted predictions does."""
+    rng = np.random.default_rng(0)
+    logits, weight = 3 * rng.normal(size=(60, 3)), rng.integers(1, 4, 60)
+    y = (logits / 3 + rng.gumbel(size=(60, 3))).argmax(axis=1)
+    columns = {"y": y, "w": weight, **{f"z_{k}": logits[:, k] for k in range(3)}}
+    path = tmp_path / "logits.csv"
+    pl.DataFrame(columns).write_csv(path)
+    weighted = package.Predictions(
+        logits, y, sample_weight=weight, from_logits=True, source="logits.csv"
+    )
+    expected = package.compare_calibrators(
+        logits, weighted, calibrators="vector", from_logits=True, n_resamples=19, rng=1
+    )
+    arguments = ("--probs", "z_", "--logits", "--weight", "w", "--calibrators", "vector")
+    assert caltest("compare", path, *QUICK, *arguments).out == str(expected)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start"),
+    [
+        (".json", '{\n  "schema": "caltest/calibrator-comparison/1"'),
+        (".md", "**Calibrators compared"),
+        (".csv", "name,calibrator,log loss"),
+        (".html", '<div class="caltest">'),
+        (".tex", "\\begin{table}"),
+        (".txt", "\n\tCalibrators compared"),
+    ],
+)
+def test_format_is_that_of_the_output(caltest, models_csv, tmp_path, suffix, start):
+    """Every format of the other commands."""
+    output = tmp_path / f"compared{suffix}"
+    arguments = ("--probs", "good_", "--calibrators", "platt", "--cv", "2", "-o", output)
+    assert caltest("compare", models_csv, *QUICK, *arguments).out == ""
+    assert output.read_text(encoding="utf-8").startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--probs", "good_", "--score", "ece"), "--score must be a proper score"),
+        (("--probs", "good_", "--calibrators", "plat"), "did you mean 'platt'"),
+        (("--probs", "good_", "--cv", "1"), "--cv must be an integer of at least 2"),
+        (("--probs", "good_", "--reference", "a"), "--reference has no effect without --models"),
+        (("--models", "good_"), "--models must name at least two; got good_"),
+        (("--models", "good_,good_"), "--models must name each model once"),
+        (("--models", "good_,sharp_", "--cv", "3"), "--cv has no effect with --models"),
+        (("--models", "good_,bad_"), "'bad_'"),
+        (("--models", "good_,sharp_", "--reference", "bad"), "--reference must be one of"),
+    ],
+)
+def test_mistake_is_one_line(caltest, models_csv, arguments, message):
+    """In the words of the command line, with status 2."""
+    finished = caltest("compare", models_csv, *QUICK, *arguments)
+    assert finished.status == 2
+    assert message in finished.err
+    assert finished.err.count("\n") == 1

@@ -1,0 +1,156 @@
+"""Mistakes of users: one line on stderr in words of the command line, and status 2."""
+
+from __future__ import annotations
+
+import pytest
+
+from caltest.cli.wording import in_words_of_the_command_line
+
+GOOD = "y,p_a,p_b,w\n" + "a,0.7,0.3,1\nb,0.2,0.8,2\na,0.6,0.4,1\nb,0.4,0.6,2\n" * 3
+
+
+def run_on(caltest, tmp_path, content, *words):
+    """Test a file with this content, and check all that every mistake has in common."""
+    path = tmp_path / "mistake.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    options = ("--label", "y", "--n-resamples", "9", "--seed", "1")
+    finished = caltest("test", path, *options, *words)
+    assert (finished.status, finished.out) == (2, "")
+    assert finished.err.startswith("caltest: ")
+    assert finished.err.count("\n") == 1
+    assert "Traceback" not in finished.err
+    return finished.err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "FILE must be a valid .csv file; got 'mistake.csv', of which the reader says: empty"),
+        ("\n\n", "empty CSV; mend the file"),
+        ("y,p_a,p_b\n", "probs must have at least one row"),
+        ("y,p_a,p_b\né,0.5,0.5\n".encode("latin1"), "invalid utf-8 sequence; mend the file"),
+        (b"\x00\x01\x02\n\xff\xfe", "FILE must be"),
+        (GOOD.replace(",", ";"), "must be separated by commas; got semicolons in"),
+        (GOOD.replace(",", ";"), "; write commas, and points in numbers\n"),
+        (
+            GOOD.replace(",", "\t"),
+            "got tabs in 'y\\tp_a\\tp_b\\tw'; name its format by --input-format",
+        ),
+        ("y,p_a,p_b\na,70%,30%\n", "got '70%' at row 0 (counted from 0); write 0.7 for 70%"),
+        (
+            'y,p_a,p_b\na,"0,7","0,3"\n',
+            "got '0,7' at row 0 (counted from 0); write decimal points, 0.7",
+        ),
+        ("y,p_a,p_b\na,0.5,0.5,7\n", "FILE must be a valid .csv file"),
+        ("y,p_a,p_a\na,0.5,0.5\n", "'p_a' names two columns; mend the file"),
+        ("y,a,b\na,0.5,0.5\n", "got no p_... and no prob_... among 'y', 'a', 'b'; pass --probs"),
+        ("x,p_a,p_b\na,0.5,0.5\n", "--label must be one of 'x', 'p_a', 'p_b'; got 'y'"),
+        (
+            "y,p_a,p_b\na,high,low\n",
+            "got 'high' at row 0 (counted from 0); mend that row, or choose another column",
+        ),
+        (
+            "y,p_a,p_b\na,0.5,0.5\nb,NaN,0.5\n",
+            "probs must not be missing; got nan at row 1 (counted from 0)",
+        ),
+        (
+            "y,p_a,p_b\na,0.5,0.6\n",
+            "sum to 1 in each row; got a sum of 1.1 at row 0 (counted from 0)",
+        ),
+        (
+            "y,p_a,p_b\na,2,-1\n",
+            "got 2 at row 0 (counted from 0), class 'a'; pass probabilities, or --logits",
+        ),
+        ("y,p_a,p_b\na,50,50\n", "divide by 100 if they are percentages"),
+        ("y,p_1\n0,20\n1,70.5\n", "divide by 100 if they are percentages, or pass --logits"),
+        ("y,p_a,p_b\na,0.5,0.5\nc,0.5,0.5\n", "pass --classes a,c if the columns stand in that"),
+        (
+            "y,p_a,p_b\n,0.5,0.5\nb,0.5,0.5\n",
+            "labels must not be missing; got None at row 0 (counted from 0)",
+        ),
+        ("y,p_a\na,1.0\na,1.0\n", "pass --classes NAMES, the names of the columns"),
+        ("p_1,y\n0,0.5\n1,0.6\n", "--label must name the labels and --probs the probabilities"),
+        (
+            "y,p_1,p_2,p_3\n1,0.5,0.3,0.2\n7,0.6,0.2,0.2\n",
+            "or pass --classes NAMES with one name per column",
+        ),
+        ("y,p_a,p_b\na,0.5,0.5\n", "and there is one; use --test kce"),
+    ],
+)
+def test_mistake_in_a_file_is_one_line(caltest, tmp_path, content, message):
+    """The message says what is wrong, where it stands and what to do."""
+    assert message in run_on(caltest, tmp_path, content)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--test hosmer", "did you mean 'hosmer-lemeshow'?"),
+        ("--test xyz", "--test must be one of 'skce'"),
+        ("--lens classwise[z]", "--lens must name one of the classes; got 'z'"),
+        ("--lens top", "did you mean 'top-R'?"),
+        ("--test ece --set bin=10", "--set for --test ece must be one of"),
+        ("--test ece --set bins=ten", "bins must be an integer of at least 1; got 'ten'"),
+        ("--test brier --set bins=3", "no meaning for --test brier, which takes no options"),
+        ("--set kernel=gauss", "--set kernel must be one of"),
+        ("--test cox --set reference=z", "--set reference has no effect without --set slopes=ref"),
+        ("--test cox --set slopes=reference", "--set slopes has no effect where the lens leaves"),
+        ("--test hosmer-lemeshow --set reference=z", "--set reference has no effect where the"),
+        ("--set bins", "--set must be KEY=VALUE; got 'bins'"),
+        ("--level 2", "--level must lie strictly between 0 and 1; got 2.0"),
+        ("--jobs 0", "--jobs must be an integer other than 0; got 0; pass -1 for all cores"),
+        ("--n-resamples 0", "--n-resamples must be an integer of at least 1"),
+        ("--seed -1", "--seed must be an integer of at least 0; got -1"),
+        ("--null asymptotic", "--null asymptotic has no meaning for"),
+        ("--test ece --tolerance 0.1", "use --test 'skce'"),
+        ("--tolerance -1", "--tolerance must be a positive number"),
+        ("--tolerance 0.1 --null exact", "--null must be left out where a tolerance is given"),
+        ("--equivalence", "--equivalence must come with a tolerance; got none; pass --tolerance"),
+        ("--by y", "--by must not be the label column"),
+        ("--by ward", "--by must be one of"),
+        ("--by w,ward", "--by must be one of 'y', 'p_a', 'p_b', 'w'; got 'ward'"),
+        ("--by w,y", "--by must not be the label column"),
+        ("--by ,", "--by must name at least one"),
+        ("--weight ward", "--weight must be one of"),
+        ("--weight y", "--weight must be numbers; got 'a' at row 0"),
+        ("--probs p_a,p_c", "--probs must be one of"),
+        ("--classes a,b,c", "--classes must name each column of probs"),
+        ("--input-format xls", "--input-format must be one of"),
+        ("--input-format parquet", "FILE must be a valid .parquet file"),
+        ("--format pdf", "--format must be one of"),
+        ("--correction x", "--correction must be one of"),
+        ("--output no/such/file", "--output must be a file in a folder that exists"),
+    ],
+)
+def test_mistake_in_an_option_is_one_line(caltest, tmp_path, words, message):
+    """The message names the option as it was typed, not an argument of Python."""
+    assert message in run_on(caltest, tmp_path, GOOD, *words.split())
+
+
+@pytest.mark.parametrize("place", ["folder", "missing.csv"])
+def test_file_that_is_none_is_one_line(caltest, tmp_path, place):
+    """A folder, and a file that is not there."""
+    (tmp_path / "folder").mkdir()
+    finished = caltest("test", tmp_path / place, "--label", "y")
+    assert (finished.status, finished.out) == (2, "")
+    assert "FILE must name a file" in finished.err
+    assert finished.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("python", "words"),
+    [
+        ("pass classes=['a', 'b'] now", "pass --classes a,b now"),
+        ("pass classes=[...], the names", "pass --classes NAMES, the names"),
+        ("pass classes=range(1, 4) if", "pass --classes 1,2,3 if"),
+        ("pass classes=range(1, 101) if", "pass --classes 1,2,...,100 if"),
+        ("sorted, or pass classes=", "sorted, or pass --classes"),
+        ("use null='exact'", "use --null exact"),
+        ("use test='skce' or 'ks'", "use --test 'skce' or 'ks'"),
+        ("pass internal=True", "pass --set internal=true"),
+        ("probs must lie in [0, 1]", "probs must lie in [0, 1]"),
+    ],
+)
+def test_arguments_are_named_as_options(python, words):
+    """What is no argument stays as it is."""
+    assert in_words_of_the_command_line(python) == words

@@ -1,0 +1,117 @@
+"""Files of tables: formats by name, open files, and writing what was read."""
+
+from __future__ import annotations
+
+import gzip
+import io
+
+import numpy as np
+import polars as pl
+import pytest
+
+from caltest import Predictions, files
+from caltest.errors import InvalidInput
+
+FRAME = pl.DataFrame({"y": ["a", "b", "a"], "p_a": [0.7, 0.2, 0.5], "p_b": [0.3, 0.8, 0.5]})
+
+
+@pytest.mark.parametrize("name", files.FORMATS)
+def test_open_file_is_read_in_the_format_that_is_named(name):
+    """What was written into a buffer comes back."""
+    buffer = io.BytesIO()
+    files.write_table(FRAME, buffer, file_format=name)
+    buffer.seek(0)
+    predictions = Predictions.read(buffer, label="y", file_format=name)
+    assert predictions.source == "standard input"
+    np.testing.assert_array_equal(predictions.probs, FRAME.select("p_a", "p_b").to_numpy())
+
+
+def test_open_file_needs_a_format():
+    """It has no suffix."""
+    message = r"file_format must be given for an open file; got None; pass one of csv"
+    with pytest.raises(InvalidInput, match=message):
+        files.table_of_file(io.BytesIO(b"y,p_a\n"))
+
+
+def test_raw_table_keeps_the_text_of_csv(tmp_path):
+    """Leading and trailing zeros stay, and gaps."""
+    path = tmp_path / "t.csv"
+    path.write_text("id,x,note\n007,0.10,\n8,NA,b\n")
+    raw = files.raw_table(path)
+    assert raw.rows() == [("007", "0.10", None), ("8", "NA", "b")]
+    typed = files.raw_table(path, as_text=False)
+    assert typed["id"].to_list() == ["007", "8"]
+    assert typed["x"].to_list() == ["0.10", "NA"]
+
+
+def test_raw_table_reads_numbers_that_are_no_codes(tmp_path):
+    """Zero itself, and numbers below 1, are written with a zero in front."""
+    path = tmp_path / "t.csv"
+    path.write_text("k,x,code\n0,0.10,00\n-10,01.5,-01\n")
+    raw = files.raw_table(path, as_text=False)
+    assert raw.rows() == [(0, 0.1, "00"), (-10, 1.5, "-01")]
+
+
+def test_text_is_compressed_where_the_name_says_so(tmp_path):
+    """The same table gives the same bytes."""
+    path = tmp_path / "t.tsv.gz"
+    files.write_table(FRAME, path, file_format="tsv")
+    first = path.read_bytes()
+    assert gzip.decompress(first).splitlines()[0] == b"y\tp_a\tp_b"
+    files.write_table(FRAME, path, file_format="tsv")
+    assert path.read_bytes() == first
+    assert files.raw_table(path, as_text=False).equals(FRAME)
+
+
+def test_text_takes_no_nested_columns(tmp_path):
+    """The message names the column and the formats that can."""
+    frame = FRAME.with_columns(tags=pl.lit([["a"]] * 3))
+    message = r"a CSV file must be plain values; got 'tags' of type List\(.*; write Parquet or JSON"
+    with pytest.raises(InvalidInput, match=message):
+        files.write_table(frame, tmp_path / "t.csv", file_format="csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("a.csv", "csv"),
+        ("A.TSV.GZ", "tsv"),
+        ("a.ipc", "feather"),
+        ("a.ndjson", "jsonl"),
+        ("a.parquet.gz", None),
+        ("a", None),
+    ],
+)
+def test_format_is_that_of_the_suffix(name, found):
+    """Capitals count as small letters; only text may be compressed."""
+    assert files.format_of(name) == found
+
+
+def test_arrays_of_several_dimensions_are_no_table():
+    """A matrix can stay in NPZ only."""
+    arrays = {"probs": np.ones((2, 2))}
+    with pytest.raises(InvalidInput, match=r"got 'probs' of shape \(2, 2\); write an NPZ file"):
+        files.write_table(arrays, io.BytesIO(), file_format="csv")
+
+
+def test_missing_text_does_not_go_into_npz():
+    """NumPy's text has no missing values; numbers and whole text go."""
+    frame = pl.DataFrame({"note": ["a", None]})
+    with pytest.raises(InvalidInput, match=r"got 'note' of type String, 1 missing; write Parquet"):
+        files.write_table(frame, io.BytesIO(), file_format="npz")
+
+
+def test_npz_takes_a_column_of_any_name(tmp_path):
+    """NumPy's own function has arguments that are called so."""
+    frame = pl.DataFrame({"file": [1, 2], "allow_pickle": [0.5, 1.0]})
+    files.write_table(frame, tmp_path / "t.npz", file_format="npz")
+    table = files.table_of_file(tmp_path / "t.npz")
+    assert {name: table.column(name).tolist() for name in table.names} == frame.to_dict(
+        as_series=False
+    )
+
+
+def test_folder_is_no_file(tmp_path):
+    """The message says that it is one."""
+    with pytest.raises(InvalidInput, match=r"path must name a file; got '.*', a folder; check"):
+        files.table_of_file(tmp_path)
