@@ -1,0 +1,193 @@
+"""The protocol of Wenger et al. 2020: classifiers, methods, Monte Carlo folds, measures."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.model_selection import ShuffleSplit, train_test_split
+from sklearn.neural_network import MLPClassifier
+
+import caltest as ct
+from caltest.calibrators import (
+    BBQ,
+    BetaCalibrator,
+    Calibrator,
+    GPCalibrator,
+    Identity,
+    IsotonicCalibrator,
+    OneVsRest,
+    PlattScaling,
+    TemperatureScaling,
+)
+from paper_checks.boosting import RealAdaBoost
+from paper_checks.check import Row
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+BINS = 100
+SEEDED = ("random_forest", "1layer_NN")  # a fit depends on the seed
+CALIBRATION_ROWS, FOLDS = 1000, 10
+
+
+# ---- data ---------------------------------------------------------------------------------------
+
+
+@cache
+def split(name: str, path: Path | None) -> tuple[Floats, Ints, Floats, Ints]:
+    """Training and test part of a data set."""
+    if name == "digits":
+        from sklearn.datasets import load_digits
+
+        X, y = load_digits(return_X_y=True)
+        X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=1200, random_state=42)
+        return X_train, y_train, X_test, y_test
+    stored = np.load(path)
+    if name == "KITTI":
+        labels = [(stored[f"y_{part}"] > 0).astype(int) for part in ("train", "test")]
+        return stored["X_train"], labels[0], stored["X_test"], labels[1]
+    # MNIST: the split of their program, of the 70,000 images in the order of OpenML.
+    X = np.concatenate([stored["X_train"], stored["X_test"]]).reshape(70_000, -1)
+    y = np.concatenate([stored["y_train"], stored["y_test"]]).astype(int)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=10_000, random_state=42)
+    return X_train / np.float32(255), y_train, X_test / np.float32(255), y_test
+
+
+def classifier(name: str, seed: int, m: int) -> BaseEstimator:
+    """Classifier with the settings of their program; XGBoost by its settings in scikit-learn.
+
+    XGBoost doubles the second derivatives of three classes or more, which halves its steps and
+    its penalty in the units of scikit-learn.
+    """
+    half = 0.5 if m > 2 else 1.0
+    return {
+        "AdaBoost": lambda: RealAdaBoost(100, random_state=seed),
+        "XGBoost": lambda: HistGradientBoostingClassifier(
+            max_iter=100,
+            learning_rate=0.1 * half,
+            max_depth=3,
+            l2_regularization=half,
+            early_stopping=False,
+            random_state=seed,
+        ),
+        "random_forest": lambda: RandomForestClassifier(100, random_state=seed),
+        "1layer_NN": lambda: MLPClassifier((100,), random_state=seed),
+    }[name]()
+
+
+# ---- methods ------------------------------------------------------------------------------------
+
+
+def calibrated(method: str, probs: Floats, labels: Ints, new: Floats) -> Floats:
+    """New predictions, calibrated by a method that is fitted to `probs` and `labels`.
+
+    Platt and temperature scaling of their program take probabilities for log odds and logits.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ct.DegenerateDataWarning)
+        warnings.filterwarnings("ignore", "the latent mean falls", UserWarning)
+        if method == "Platt":
+            return _platt_of_probabilities(probs, labels, new)
+        return _map(method, probs.shape[1]).fit(probs, labels).predict_proba(new)
+
+
+def _map(method: str, m: int) -> Calibrator:
+    classes = range(m)
+    single: dict[str, Any] = {
+        "Isotonic": IsotonicCalibrator,
+        "Beta": BetaCalibrator,
+        "BBQ": BBQ,
+    }
+    if method in single:
+        return OneVsRest(single[method](), classes=classes)
+    if method == "Temp":
+        return TemperatureScaling(from_logits=True, classes=classes)
+    if method == "Uncal":
+        return Identity(classes=classes)
+    inference = {"GPcalib": "monte-carlo", "GPcalib_approx": "mean"}[method]
+    return GPCalibrator(covariance="diagonal", inference=inference, classes=classes)
+
+
+def _platt_of_probabilities(probs: Floats, labels: Ints, new: Floats) -> Floats:
+    columns = range(1, 2) if probs.shape[1] == 2 else range(probs.shape[1])
+    found = []
+    for k in columns:
+        event = (labels == k).astype(int)
+        if event.min() == event.max():  # as their program: a class that was not seen
+            found.append(np.full(len(new), float(event[0])))
+            continue
+        fitted = PlattScaling(from_logits=True).fit(probs[:, k], event)
+        found.append(fitted.predict_proba(new[:, k])[:, 1])
+    if len(found) == 1:
+        return np.column_stack([1 - found[0], found[0]])
+    scores = np.column_stack(found)
+    return scores / scores.sum(axis=1, keepdims=True)
+
+
+# ---- measures -----------------------------------------------------------------------------------
+
+
+def program_ece(probs: Floats, labels: Ints) -> float:
+    """ECE of their program: 100 bins from 1/m to 1, and a grid near their centres for means."""
+    top, low = probs.max(axis=1), 1 / probs.shape[1]
+    right = probs.argmax(axis=1) == labels
+    edges = np.linspace(low, 1, BINS + 1)
+    cells = np.clip(np.searchsorted(edges, top, side="right") - 1, 0, BINS - 1)
+    counts = np.bincount(cells, minlength=BINS)
+    hits = np.bincount(cells, right, minlength=BINS)
+    centres = np.linspace(low + 0.5 / BINS, 1 - 0.5 / BINS, BINS)
+    return float(np.abs(hits - counts * centres).sum() / len(labels))
+
+
+def measured(probs: Floats, labels: Ints) -> dict[str, float]:
+    """Measures of the tables, and both sides of Theorem 1."""
+    data = ct.Predictions(probs, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ct.DegenerateDataWarning)
+        over, under = ct.measures.overconfidence(data), ct.measures.underconfidence(data)
+    ece = ct.measures.ece(data, lens="confidence", bins=BINS)
+    return {
+        "accuracy": float(np.mean(probs.argmax(axis=1) == labels)),
+        "ECE": program_ece(probs, labels),
+        "ECE, bin means": ece,
+        "log loss": ct.measures.log_loss(data, eps=np.finfo(float).eps),
+        "overconfidence": over,
+        "underconfidence": under,
+        "ECE less bound": ece - ct.measures.ece_lower_bound(data),
+    }
+
+
+def folds(probs: Floats, labels: Ints, methods: tuple[str, ...], n: int, rows: int) -> list[Row]:
+    """Measures by method over Monte Carlo folds: 1000 rows to calibrate, `rows` to test."""
+    cuts = ShuffleSplit(
+        n, test_size=rows, train_size=_calibration_rows(len(labels)), random_state=1
+    )
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in methods}
+    for fit, test in cuts.split(probs):
+        for name in methods:
+            new = calibrated(name, probs[fit], labels[fit], probs[test])
+            found[name].append(measured(new, labels[test]))
+    return [{"method": name, "folds": n, **_summary(found[name])} for name in methods]
+
+
+def _calibration_rows(n: int) -> int:
+    return min(CALIBRATION_ROWS, n // 2)
+
+
+def _summary(values: list[dict[str, float]]) -> Row:
+    row: Row = {}
+    for name in values[0]:
+        numbers = np.array([value[name] for value in values])
+        if name == "ECE less bound":
+            row[f"{name}, least"] = float(numbers.min())
+            continue
+        row[name] = float(numbers.mean())
+        row[f"{name}, sd"] = float(numbers.std())
+    return row

@@ -1,0 +1,199 @@
+"""Results as files: the claims and rows of a run in CSV, a page per run, and README.md."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from paper_checks.check import AGAIN, VERDICTS, Claim, Outcome, Part, Row
+from paper_checks.runner import CHECKS, load
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+COLUMNS = ("part", "where", "what", "paper", "ours", "tolerance", "reason", "verdict", "note")
+
+INTRODUCTION = """\
+# The papers, number by number
+
+This page is written by the runner, from the root of the repository:
+
+    python -m paper_checks [NAME ...] [--data DIR] [--reference DIR] [--full] [--jobs N]
+
+It recomputes what the papers behind caltest report, and puts beside each number of a paper the one
+that caltest gives, the tolerance and a verdict.
+
+- **reproduced**: the difference is within the tolerance, which is half a unit of the last printed
+  decimal, or the Monte Carlo error computed from the run: 3 standard errors or the level 0.1 %
+  (3.29 standard errors, or Student's quantile), so that of 1000 true numbers 1 to 3 differ by
+  chance.
+- **differs**: it is not. What is known of the reason stands under the table.
+- **data not available**: the files that the number needs are not in `--data` or `--reference`.
+- **not run: --full**: the quick run leaves it out.
+- **paper's value not at hand**: computed, but no source of the paper's number was at hand.
+- **not in the paper**: the same computation on data that the paper does not have.
+
+Of long tables only what differs is listed here; every number is in `results/*.csv`. Times, which
+depend on the machine, are only there. Seeds are fixed: a rerun writes the same page. A cell of a
+paper that is compared twice ("again") is counted once. Of each check the full run is shown where
+there is one, and else the quick one.
+"""
+
+
+def counts(claims: Iterable[str]) -> Counter[str]:
+    """Number of claims by verdict."""
+    return Counter(claims)
+
+
+def write(outcome: Outcome, results: Path = RESULTS) -> None:
+    """Write the CSV files, the figures and the page of a run."""
+    results.mkdir(parents=True, exist_ok=True)
+    stem = f"{outcome.name}_{outcome.setting.mode}"
+    _write_csv(results / f"{stem}.csv", COLUMNS, _claim_rows(outcome.parts))
+    module = load(outcome.name)
+    # Rows that hold whole samples are summed up by the check before they are written.
+    rows = outcome.rows
+    if hasattr(module, "summary"):
+        rows = module.summary(rows, outcome.setting)
+    names = list(dict.fromkeys(key for row in rows for key in row))
+    _write_csv(results / f"{stem}_rows.csv", names, rows)
+    pictures = _write_figures(module, outcome, results)
+    page = _page(outcome, pictures)
+    (results / f"{stem}.md").write_text(page, encoding="utf-8")
+
+
+def write_readme(path: Path = HERE / "README.md", results: Path = RESULTS) -> None:
+    """Write README.md from the kept results: of each check the full run if there is one."""
+    sections, table, total = [], [], Counter[str]()
+    for name in CHECKS:
+        kept = [m for m in ("full", "quick") if (results / f"{name}_{m}.csv").exists()]
+        if not kept:
+            continue
+        page = results / f"{name}_{kept[0]}.md"
+        found = _counted(results / f"{name}_{kept[0]}.csv")
+        total += found
+        table.append((f"[{name}](results/{name}_{kept[0]}.csv)", kept[0], *_numbers(found)))
+        sections.append(page.read_text(encoding="utf-8").rstrip())
+    header = ("check", "run", *VERDICTS)
+    table.append(("all", "", *_numbers(total)))
+    body = [INTRODUCTION, markdown_table(header, table), *sections]
+    path.write_text("\n\n".join(part.rstrip() for part in body) + "\n", encoding="utf-8")
+
+
+def _counted(path: Path) -> Counter[str]:
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if not row["where"].startswith(AGAIN)]
+    return counts(row["verdict"] for row in rows)
+
+
+def _numbers(found: Counter[str]) -> tuple[str, ...]:
+    return tuple(str(found[verdict]) for verdict in VERDICTS)
+
+
+# ------------------------------------------------------------------------------------------- CSV
+
+
+def _claim_rows(parts: Sequence[Part]) -> list[Row]:
+    return [
+        {
+            "part": part.title,
+            "where": claim.where,
+            "what": claim.what,
+            "paper": _plain(claim.value),
+            "ours": _plain(claim.ours),
+            "tolerance": _plain(claim.tolerance),
+            "reason": claim.reason,
+            "verdict": claim.verdict,
+            "note": claim.note,
+        }
+        for part in parts
+        for claim in part.claims
+    ]
+
+
+def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[Row]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({key: _plain(value) for key, value in row.items()} for row in rows)
+
+
+def _plain(value: Any) -> Any:
+    """Ten significant digits: what two machines agree on."""
+    if value is None:
+        return ""
+    return f"{value:.10g}" if isinstance(value, float) else value
+
+
+# --------------------------------------------------------------------------------------- figures
+
+
+def _write_figures(module: ModuleType, outcome: Outcome, results: Path) -> dict[str, str]:
+    """Write the figures of a check; return their captions by file name."""
+    if not hasattr(module, "figures"):
+        return {}
+    import matplotlib as mpl
+
+    captions = getattr(module, "CAPTIONS", {})
+    written = {}
+    # Fixed ids and no date: a rerun writes the same file.
+    with mpl.rc_context({"svg.hashsalt": "caltest", "svg.fonttype": "none"}):
+        for key, figure in module.figures(outcome.rows, outcome.setting).items():
+            name = f"{outcome.name}_{outcome.setting.mode}_{key}.svg"
+            figure.savefig(results / name, metadata={"Date": None}, bbox_inches="tight")
+            written[name] = captions.get(key, "")
+    return written
+
+
+# -------------------------------------------------------------------------------------- Markdown
+
+
+def _page(outcome: Outcome, pictures: Mapping[str, str]) -> str:
+    module = load(outcome.name)
+    lines = [f"## {outcome.name}, {outcome.setting.mode} run", f"{module.PAPER}."]
+    lines += [text for part in outcome.parts for text in _part(part)]
+    for name, caption in pictures.items():
+        lines += [f"![{caption or name}](results/{name})", *([caption] if caption else [])]
+    return "\n\n".join(lines) + "\n"
+
+
+def _part(part: Part) -> list[str]:
+    found = counts(claim.verdict for claim in part.claims)
+    summary = ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS if found[verdict])
+    texts = [f"### {part.title}", *([part.text] if part.text else [])]
+    texts += [f"{summary}."] if part.claims else []
+    shown = part.listed
+    if shown:
+        header = ("place", "what", "paper", "ours", "tolerance", "verdict")
+        texts.append(markdown_table(header, [_cells(claim) for claim in shown]))
+    notes = dict.fromkeys(claim.note for claim in shown if claim.note)
+    return texts + (["\n".join(f"- {note}" for note in notes)] if notes else [])
+
+
+def _cells(claim: Claim) -> tuple[str, ...]:
+    ours = "" if claim.timed else cell(claim.ours, claim.value)
+    tolerance = "" if claim.tolerance is None else f"{claim.tolerance:.2g}, {claim.reason}"
+    return (claim.where, claim.what, cell(claim.value), ours, tolerance, claim.verdict)
+
+
+def cell(value: Any, beside: Any = None) -> str:
+    """Value as the table shows it, with two more decimals than the paper's."""
+    if value is None:
+        return ""
+    if not isinstance(value, float):
+        return str(value)
+    if not isinstance(beside, int | float) or not math.isfinite(value) or abs(value) < 1e-4:
+        return f"{value:.6g}"
+    decimals = len(f"{beside:.8g}".partition(".")[2]) if abs(beside) > 1e-4 else 4
+    return f"{value:.{min(decimals + 2, 8)}f}"
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Table in Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    escaped = [[text.replace("|", "\\|") for text in line] for line in lines]
+    return "\n".join("| " + " | ".join(line) + " |" for line in escaped)

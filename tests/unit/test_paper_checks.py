@@ -1,0 +1,280 @@
+"""The runner of paper_checks, which is beside the package and not in the wheel."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "paper_checks"
+if not FOLDER.is_dir():
+    pytest.skip("paper_checks is not here", allow_module_level=True)
+
+
+def _load():
+    """Import the package by its file: its folder's parent also holds caltest's source tree."""
+    places = [str(FOLDER)]
+    spec = importlib.util.spec_from_file_location(
+        "paper_checks", FOLDER / "__init__.py", submodule_search_locations=places
+    )
+    package = importlib.util.module_from_spec(spec)
+    sys.modules["paper_checks"] = package
+    spec.loader.exec_module(package)
+
+
+_load()
+from paper_checks import check, report, runner  # noqa: E402
+from paper_checks.check import Claim, Part, Setting, Task  # noqa: E402
+
+CALLS = []
+
+
+def squares(numbers):
+    """Rows of a task of the check below."""
+    CALLS.append(numbers)
+    if 13 in numbers:
+        raise RuntimeError("thirteen")
+    return [{"number": number, "square": np.float64(number**2)} for number in numbers]
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    """A check of two tasks, by the name "toy"."""
+    module = ModuleType("paper_checks.toy")
+    module.PAPER = "A paper"
+    module.tasks = lambda _setting: [
+        Task("first", squares, ([1, 2],)),
+        Task("second", squares, ([3],)),
+    ]
+    module.claims = lambda rows, _setting: [
+        Part("Table 1", [Claim("row 1", "sum", 14.0, sum(r["square"] for r in rows), 0.0)])
+    ]
+    monkeypatch.setitem(sys.modules, "paper_checks.toy", module)
+    monkeypatch.setattr(sys.modules["paper_checks"], "toy", module, raising=False)
+    monkeypatch.setattr(report, "CHECKS", ("toy",))
+    CALLS.clear()
+    return module
+
+
+@pytest.mark.parametrize(
+    ("ours", "verdict"), [(0.9835, "reproduced"), (0.98251, "reproduced"), (0.9824, "differs")]
+)
+def test_claim_of_a_printed_number_allows_for_its_rounding(ours, verdict):
+    """0.983 in print is anything that rounds to it, the borders included."""
+    assert Claim("table 3", "log loss", 0.983, ours, **check.rounding(3)).verdict == verdict
+
+
+def test_claim_tells_why_it_has_no_verdict():
+    """Missing data, a value that is not at hand, and a statement that does not hold."""
+    assert Claim("t", "w", 1.0, missing=check.NO_DATA).verdict == "data not available"
+    assert Claim("t", "w", None, 1.0).verdict == "paper's value not at hand"
+    assert Claim("t", "w", "it grows", "it does not", holds=False).verdict == "differs"
+
+
+def test_claim_on_other_data_than_the_paper_has_no_verdict_of_its_own():
+    """What holds on scikit-learn's digits does not count as a number of the paper."""
+    assert Claim("not in the paper, digits", "w", "it falls", "it does", holds=True).verdict == (
+        check.NOT_IN_PAPER
+    )
+
+
+def test_readme_counts_a_cell_once(toy, tmp_path):
+    """A claim whose place starts with "again" is in the tables and not in the counts."""
+    one = Claim("row 1", "sum", 14.0, 14.0, 0.0)
+    twice = Claim(f"{check.AGAIN}row 1", "sum, more digits", 14.0, 15.0, 0.0)
+    toy.claims = lambda _rows, _setting: [Part("Table 1", [one, twice])]
+    report.write(runner.run("toy", Setting(), folder=tmp_path / "kept", quiet=True), tmp_path)
+    report.write_readme(tmp_path / "README.md", tmp_path)
+    text = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "| all |  | 1 | 0 |" in text
+    assert "| again: row 1 | sum, more digits |" in text
+
+
+def test_readme_shows_the_full_run_where_there_is_one(toy, tmp_path):
+    """Of a check with both runs the quick one is neither counted nor shown."""
+    for mode in ("quick", "full"):
+        outcome = runner.run("toy", Setting(mode), folder=tmp_path / "kept", quiet=True)
+        report.write(outcome, tmp_path)
+    report.write_readme(tmp_path / "README.md", tmp_path)
+    text = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "toy, full run" in text
+    assert "quick |" not in text
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"key": "first"}', "\xff"])
+def test_run_computes_again_what_is_damaged(toy, tmp_path, text):
+    """A kept file that is no whole record counts as none."""
+    runner.run("toy", Setting(), folder=tmp_path, quiet=True)
+    for path in tmp_path.rglob("*.json"):
+        path.write_bytes(text.encode("latin-1"))
+    assert runner.run("toy", Setting(), folder=tmp_path, quiet=True).parts[0].claims[0].ours == 14
+    assert CALLS == 2 * [[1, 2], [3]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nothing"], "NAME must be one of"),
+        (["--jobs", "-1"], "--jobs must be at least 1"),
+        (["--data", "nowhere"], "--data must be a folder; got 'nowhere'"),
+    ],
+)
+def test_command_refuses_what_it_cannot_run(arguments, said, capsys):
+    """Status 2 and one line that says what was expected."""
+    from paper_checks.__main__ import main
+
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_claim_of_a_number_asks_for_a_tolerance():
+    """A number without a tolerance has no verdict."""
+    with pytest.raises(ValueError, match="needs ours and a tolerance"):
+        _ = Claim("table 3", "log loss", 0.983, 0.983).verdict
+
+
+def test_run_keeps_the_rows_of_tasks_that_have_ended(toy, tmp_path):
+    """A run that stops at the second task starts with it the next time."""
+    good = toy.tasks
+    toy.tasks = lambda s: [good(s)[0], Task("second", squares, ([13],))]
+    with pytest.raises(RuntimeError, match="thirteen"):
+        runner.run("toy", Setting(), folder=tmp_path, quiet=True)
+    toy.tasks = good
+    outcome = runner.run("toy", Setting(), folder=tmp_path, quiet=True)
+    assert CALLS == [[1, 2], [13], [3]]
+    assert outcome.parts[0].claims[0].verdict == "reproduced"
+
+
+def test_run_computes_again_when_it_is_asked_to(toy, tmp_path):
+    """With fresh=True nothing is read from the kept rows, and modes do not share them."""
+    for setting, fresh in ((Setting(), False), (Setting(), True), (Setting("full"), False)):
+        runner.run("toy", setting, folder=tmp_path, quiet=True, fresh=fresh)
+    assert CALLS == 3 * [[1, 2], [3]]
+
+
+def test_run_refuses_two_tasks_of_one_key(toy, tmp_path):
+    """Rows are kept by key, so that a key names one task."""
+    toy.tasks = lambda _setting: 2 * [Task("first", squares, ([1],))]
+    with pytest.raises(ValueError, match="'first' names two tasks"):
+        runner.run("toy", Setting(), folder=tmp_path, quiet=True)
+
+
+def test_report_has_the_numbers_and_is_the_same_after_a_rerun(toy, tmp_path):
+    """Claims, rows and the README; times are not in them."""
+    texts = []
+    for fresh in (False, True):
+        outcome = runner.run("toy", Setting(), folder=tmp_path / "kept", quiet=True, fresh=fresh)
+        report.write(outcome, tmp_path)
+        report.write_readme(tmp_path / "README.md", tmp_path)
+        texts.append((tmp_path / "README.md").read_text(encoding="utf-8"))
+    assert texts[0] == texts[1]
+    assert "| [toy](results/toy_quick.csv) | quick | 1 | 0 | 0 | 0 | 0 |" in texts[0]
+    assert "| row 1 | sum | 14 | 14.00 |" in texts[0]
+    rows = (tmp_path / "toy_quick_rows.csv").read_text(encoding="utf-8")
+    assert rows.splitlines() == ["number,square", "1,1", "2,4", "3,9"]
+
+
+@pytest.mark.parametrize("m", [2, 10])
+@pytest.mark.parametrize("binning", ["uniform", "median-variance"])
+def test_compiled_consistency_resampling_is_the_plain_one(m, binning, monkeypatch):
+    """On the same rows and labels the ECE is that of caltest.measures.ece."""
+    from caltest.datasets import generative_model
+    from caltest.measures import ece
+    from paper_checks import consistency
+
+    # Compiling takes longer than all other tests here: the loops run as they are written.
+    for name in ("_draw", "_error", "_with_cells", "_with_splits"):
+        monkeypatch.setattr(consistency, name, getattr(consistency, name).py_func)
+    predictions = generative_model("M2", n=100, m=m, rng=0)
+    rng = np.random.default_rng(1)
+    rows, uniforms = rng.integers(0, 100, (5, 100)), rng.random((5, 100))
+    options = {"binning": binning, "bins": 10, "min_size": 5}
+    values, labels = consistency.resampled_eces(predictions, options, rows, uniforms)
+    plain = [ece(predictions.probs[r], y, **options) for r, y in zip(rows, labels, strict=True)]
+    assert values == pytest.approx(plain, rel=1e-12)
+
+
+def test_estimates_of_the_simulation_are_those_of_skce():
+    """The biased estimator is had from the unbiased one."""
+    from caltest.measures import skce
+    from paper_checks.skce_models import MODELS, seeds
+    from paper_checks.skce_simulation import ESTIMATORS, estimates, kernels
+
+    rows = {row["name"]: float(row["values"]) for row in estimates("M2", 10, 0, 1)}
+    predictions = MODELS["M2"].draw(10, seeds("M2", 10, 0, 1)[0])
+    for rule, kernel in kernels("M2", 10, predictions).items():
+        for name, estimator in ESTIMATORS.items():
+            plain = skce(predictions, estimator=estimator, kernel=kernel)
+            assert rows[f"SKCE{name}_{rule}"] == pytest.approx(plain, rel=1e-8)
+
+
+def test_median_of_the_paper_has_the_zeros_of_the_diagonal():
+    """Of three predictions it is the median of nine distances, three of them zero."""
+    from paper_checks.skce_simulation import median_distance
+
+    assert median_distance(np.array([[1.0, 0], [0.9, 0.1], [0, 1]])) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("label", ["M2", "M3", "alpha = 1, pi = 0.25, uniform"])
+def test_true_ece_of_the_models_is_the_mean_distance(label):
+    """The closed form is the mean of pi TV(g, beta) over drawn predictions g."""
+    from paper_checks.skce_models import ALL
+
+    m, model = 5, ALL[label]
+    probs = np.random.default_rng(0).dirichlet(np.full(m, model.alpha), 20_000)
+    beta = np.eye(m)[0] if model.name == "M2" else np.full(m, 1 / m)
+    distances = model.pi * np.abs(probs - beta).sum(axis=1) / 2
+    error = distances.std() / np.sqrt(len(distances))
+    assert abs(distances.mean() - model.true_ece(m)) < 5 * error
+
+
+def test_boosting_with_one_stump_is_the_stump():
+    """The softmax of the centred log probabilities of one stump is its probabilities."""
+    from paper_checks.sklearn_021 import AdaBoostSammeR
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), rng.integers(0, 3, 200)
+    boosted = AdaBoostSammeR(n_estimators=1, random_state=0).fit(X, y)
+    stump = boosted.estimators_[0].predict_proba(X)
+    assert boosted.predict_proba(X) == pytest.approx(stump, rel=1e-9)
+
+
+def test_boosting_with_many_stumps_learns_what_one_cannot():
+    """Three classes in three stripes of one feature need at least two cuts."""
+    from paper_checks.sklearn_021 import AdaBoostSammeR
+
+    X = np.random.default_rng(0).random((300, 2))
+    y = (3 * X[:, 0]).astype(int)
+    one, many = (AdaBoostSammeR(n_estimators=k, random_state=0).fit(X, y) for k in (1, 50))
+    assert np.mean(one.predict(X) == y) < 0.75
+    assert np.mean(many.predict(X) == y) > 0.95
+
+
+def test_binning_of_the_paper_smooths_frequencies():
+    """Of two bins of equal width the values are (events + 1) / (observations + 2)."""
+    from paper_checks.dirichlet_uci import _bin_table
+
+    score, event = np.array([0.1, 0.2, 0.3, 0.6, 0.9]), np.array([0, 0, 1, 1, 1], bool)
+    edges, values = _bin_table(score, event, 2, quantile=False)
+    assert edges.tolist() == [-np.inf, 0.5, np.inf]
+    assert values.tolist() == [2 / 5, 3 / 4]
+
+
+def test_quadratic_discriminant_analysis_is_that_of_normal_laws():
+    """Bayes' rule with the shrunk sample covariances; a class of few observations is no error."""
+    from scipy.stats import multivariate_normal
+
+    from paper_checks.sklearn_021 import RegularizedQDA
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(90, 4)), np.repeat([0, 1, 2], 30)
+    laws = [(X[y == k].mean(0), 0.9 * np.cov(X[y == k].T) + 0.1 * np.eye(4)) for k in range(3)]
+    densities = np.column_stack([multivariate_normal.pdf(X, *law) for law in laws])
+    expected = densities / densities.sum(axis=1, keepdims=True)
+    assert RegularizedQDA().fit(X, y).predict_proba(X) == pytest.approx(expected, rel=1e-9)
+    few = RegularizedQDA().fit(X[28:33], y[28:33]).predict_proba(X)
+    assert np.isfinite(few).all()
