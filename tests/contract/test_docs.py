@@ -1,0 +1,154 @@
+"""What is public has its page in docs/: names, keys of registries, plots, commands."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import caltest
+from caltest import calibrators, htests, lenses, measures, nulls, plots
+
+DOCS = Path(__file__).parents[2] / "docs"
+REGISTRIES = {
+    "calibrators": calibrators.REGISTRY,
+    "lenses": lenses.REGISTRY,
+    "measures": measures.REGISTRY,
+    "nulls": nulls.REGISTRY,
+    "tests": htests.REGISTRY,
+}
+KEYS = [(kind, key) for kind, registry in REGISTRIES.items() for key in registry]
+
+pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="the pages are in the repository only")
+
+
+def extension(name):
+    """Return a module of docs/_ext that needs no Sphinx."""
+    spec = importlib.util.spec_from_file_location(f"caltest_docs{name}", DOCS / f"_ext/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def public():
+    """The module that knows what is public."""
+    return extension("_public")
+
+
+@pytest.fixture(scope="module")
+def pages(public):
+    """Names of the API pages."""
+    return {entry.path for entry in public.entries()}
+
+
+@pytest.mark.parametrize("name", [name for name in caltest.__all__ if name != "__version__"])
+def test_public_name_has_a_page(name, pages):
+    """A name of caltest is documented, and each name of a module that it is."""
+    value = getattr(caltest, name)
+    inner = [one for one in getattr(value, "__all__", ()) if one != "REGISTRY"]
+    expected = [f"caltest.{name}.{one}" for one in inner] or [f"caltest.{name}"]
+    missing = {path for path in expected if path not in pages and not is_elsewhere(path, pages)}
+    assert not missing
+
+
+def test_groups_of_the_api_hold_public_names(pages):
+    """The groups of the API reference name nothing that is gone."""
+    groups = extension("_groups").GROUPS
+    grouped = {
+        f"{m}.{name}" for m, found in groups.items() for names in found.values() for name in names
+    }
+    assert grouped <= pages
+
+
+def is_elsewhere(path, pages):
+    """Tell whether the object has a page under a shorter name."""
+    module, _, name = path.rpartition(".")
+    value = getattr(importlib.import_module(module), name)
+    return f"caltest.{name}" in pages and getattr(caltest, name) is value
+
+
+@pytest.mark.parametrize(("kind", "key"), KEYS)
+def test_key_has_an_api_page(kind, key, public, pages):
+    """A key of a registry leads to the page of what it stands for."""
+    assert public.page_of_key(kind, key) in pages
+
+
+@pytest.mark.parametrize("key", htests.REGISTRY)
+def test_test_has_a_theory_page(key):
+    """Each test has its page, which the index of tests lists."""
+    assert (DOCS / "tests" / f"{key}.md").exists()
+    assert re.search(rf"\b{key}\b", (DOCS / "tests/index.md").read_text(encoding="utf-8"))
+
+
+def test_test_pages_are_of_tests():
+    """No page is left over from a test that is gone."""
+    pages = {path.stem for path in (DOCS / "tests").glob("*.md")}
+    assert pages - set(htests.REGISTRY) <= {"index", "nulls", "lenses"}
+
+
+@pytest.mark.parametrize("name", plots.__all__)
+def test_plot_is_in_the_gallery(name):
+    """Each plot is drawn and linked in the gallery."""
+    gallery = (DOCS / "gallery.md").read_text(encoding="utf-8")
+    assert f"ct.plots.{name}(" in gallery
+    assert f"`caltest.plots.{name}`" in gallery
+
+
+def test_command_has_a_section_with_examples_and_options():
+    """The page on the command line shows each command with its examples and all of its options."""
+    module = extension("_commands")
+    assert "```{commands}" in (DOCS / "command_line.md").read_text(encoding="utf-8")
+    names = {name for name, _ in module.commands()}
+    assert {"test", "report", "list", "demo"} <= names
+    for name, command in module.commands():
+        text = module.section(name, command)
+        options = [one.opts[0] for one in command.params if one.opts[0].startswith("--")]
+        assert f"caltest {name}" in text.split("```sh")[1]
+        assert all(f"`{option}`" in text for option in options)
+
+
+def test_every_page_is_in_a_toctree():
+    """Each folder's index or the first page leads to every page."""
+    folders = {path.parent for path in DOCS.rglob("*.md") if "_build" not in path.parts}
+    for folder in folders:
+        index = (folder / "index.md").read_text(encoding="utf-8")
+        tree = "".join(re.findall(r"```\{toctree\}\n(.*?)```", index, flags=re.DOTALL))
+        names = {path.stem for path in folder.glob("*.md")} - {"index"}
+        assert re.search(r"^\*$", tree, flags=re.MULTILINE) or all(
+            re.search(rf"(^|<){name}>?$", tree, flags=re.MULTILINE) for name in names
+        ), folder.name
+
+
+def test_no_code_block_is_indented():
+    """Blocks start at the margin, where they are found and run."""
+    for path in DOCS.rglob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"^ +```(python|console)", text, flags=re.MULTILINE), path.name
+
+
+@pytest.mark.slow
+def test_site_builds_with_every_page(tmp_path, pages):
+    """Sphinx builds the site without a warning, and it has the public names and the commands."""
+    for name in ("sphinx", "myst_parser", "numpydoc", "pydata_sphinx_theme", "sphinx_copybutton"):
+        pytest.importorskip(name)
+    from sphinx.util.inventory import InventoryFile
+
+    commands = extension("_commands").commands
+
+    options = ["-n", "-W", "--keep-going", "-q", "-b", "html", "-d", str(tmp_path / "doctrees")]
+    command = [sys.executable, "-m", "sphinx", *options, str(DOCS), str(tmp_path / "html")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    content = (tmp_path / "html/objects.inv").read_bytes()
+    inventory = InventoryFile.loads(content, uri="").data
+    names = {name for kind, found in inventory.items() if kind.startswith("py:") for name in found}
+    assert pages <= names
+    page = (tmp_path / "html/command_line.html").read_text(encoding="utf-8")
+    assert all(f'id="caltest-{name.replace(" ", "-")}"' in page for name, _ in commands())
