@@ -13,7 +13,9 @@ from caltest.errors import DegenerateDataWarning, InvalidInput, NotApplicable
 if TYPE_CHECKING:
     from caltest import calibrators, classifiers, htests, kernels, lenses, measures, nulls, plots
     from caltest import datasets as datasets
+    from caltest.comparison import compare_calibrators, compare_models
     from caltest.htests import test_calibration, test_master_scale
+    from caltest.planning import power, sample_size, sample_size_for_precision
     from caltest.predictions import Predictions
     from caltest.reporting import report
     from caltest.results import HTest, HTestTable
@@ -28,6 +30,8 @@ __all__ = [
     "__version__",
     "calibrators",
     "classifiers",
+    "compare_calibrators",
+    "compare_models",
     "datasets",
     "htests",
     "kernels",
@@ -35,7 +39,10 @@ __all__ = [
     "measures",
     "nulls",
     "plots",
+    "power",
     "report",
+    "sample_size",
+    "sample_size_for_precision",
     "test_calibration",
     "test_master_scale",
 ]
@@ -56,7 +63,12 @@ _NAMES = {
     "HTest": "caltest.results",
     "HTestTable": "caltest.results",
     "Predictions": "caltest.predictions",
+    "compare_calibrators": "caltest.comparison",
+    "compare_models": "caltest.comparison",
+    "power": "caltest.planning",
     "report": "caltest.reporting",
+    "sample_size": "caltest.planning",
+    "sample_size_for_precision": "caltest.planning",
     "test_calibration": "caltest.htests",
     "test_master_scale": "caltest.htests",
 }

@@ -77,7 +77,7 @@ def generative_model(
     References
     ----------
     Widmann, Lindsten, Zachariah (2019), Calibration tests in multi-class classification: A
-    unifying framework, section 8 and appendix J.
+    unifying framework, section 7 and appendix J.
 
     Examples
     --------

@@ -68,11 +68,25 @@ class CalibrationSet:
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """A fitted parameter, with its standard error where the likelihood gives one."""
+    """A fitted parameter, with its standard error where the likelihood gives one.
+
+    Attributes
+    ----------
+    name : str
+        As it prints.
+    value : float
+        The estimate.
+    stderr : float or None
+        None where the likelihood has no maximum, or the parameter is not fitted by it.
+    neutral : float or None
+        The value in the map that changes nothing, which z tests; None where the parameter has no
+        such value.
+    """
 
     name: str
     value: float
     stderr: float | None = None
+    neutral: float | None = None
 
 
 class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):

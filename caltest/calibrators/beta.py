@@ -241,4 +241,7 @@ class BetaCalibrator(BinaryCalibrator):
         values = {"a": self.a_, "b": self.b_}
         if self._has_intercept:
             values["c"] = self.c_
-        return [Coefficient(name, v, self.standard_errors_[name]) for name, v in values.items()]
+        return [
+            Coefficient(name, v, self.standard_errors_[name], neutral=0.0 if name == "c" else 1.0)
+            for name, v in values.items()
+        ]

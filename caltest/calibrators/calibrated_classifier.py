@@ -85,7 +85,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         The fitted maps.
     n_features_in_ : int
         Number of features, where the classifier knows it.
-    feature_names_in_ : (n_features_in_,) array
+    feature_names_in_ : (n_features,) array
         Names of the features, where the classifier knows them.
 
     Examples

@@ -291,10 +291,18 @@ class LinearMap(Calibrator):
         errors = np.full(values.shape, np.nan)
         if self.standard_errors_ is not None:
             errors = self.standard_errors_
+        # The columns of W sum to 1 where the likelihood leaves them free, as those of the identity;
+        # with a reference class its row is 0, and the identity is not among such (W, b).
+        neutral = np.eye(*values.shape)
         return [
-            Coefficient(label, float(value), None if np.isnan(error) else float(error))
-            for row in zip(labels, values, errors, strict=True)
-            for label, value, error in zip(*row, strict=True)
+            Coefficient(
+                label,
+                float(value),
+                None if np.isnan(error) else float(error),
+                None if self.reference_class else float(identity),
+            )
+            for row in zip(labels, values, errors, neutral, strict=True)
+            for label, value, error, identity in zip(*row, strict=True)
         ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -171,7 +172,7 @@ class OneVsRest(Calibrator):
             return own
         names = self.classes_.tolist()
         return tuple(
-            Coefficient(f"{name}: {each.name}", each.value, each.stderr)
+            replace(each, name=f"{name}: {each.name}")
             for name, calibrator in zip(names, self.calibrators_, strict=True)
             for each in (calibrator.coefficients() if calibrator else ())
         )

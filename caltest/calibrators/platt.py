@@ -138,7 +138,12 @@ class PlattScaling(BinaryCalibrator):
 
     def coefficients(self) -> Sequence[Coefficient]:
         values = {"slope": self.slope_, "intercept": self.intercept_}
-        return [Coefficient(name, v, self.standard_errors_[name]) for name, v in values.items()]
+        # On the scale of probabilities no slope and intercept are the identity.
+        neutral = {"slope": 1.0, "intercept": 0.0} if self.scale == "log-odds" else {}
+        return [
+            Coefficient(name, v, self.standard_errors_[name], neutral.get(name))
+            for name, v in values.items()
+        ]
 
 
 def _smoothed(event: NDArray[np.bool_], weight: Floats | None) -> Floats:

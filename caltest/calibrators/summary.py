@@ -97,19 +97,33 @@ def _tests(
 
 
 def _header(coefficients: Sequence[Coefficient]) -> tuple[str, ...]:
-    """The columns of statsmodels, where the likelihood gives standard errors."""
-    if all(coefficient.stderr is None for coefficient in coefficients):
+    """The columns of statsmodels, where the likelihood gives standard errors.
+
+    H0 is the value of the map that changes nothing: a temperature or slope of 1, not 0.
+    """
+    fitted = [coefficient for coefficient in coefficients if coefficient.stderr is not None]
+    if not fitted:
         return ("", "coef")
+    tested = any(coefficient.neutral is not None for coefficient in fitted)
     low, high = (1 - LEVEL) / 2, (1 + LEVEL) / 2
-    return ("", "coef", "std err", "z", "P>|z|", f"[{low:g}", f"{high:g}]")
+    test = ("H0", "z", "P>|z|") if tested else ()
+    return ("", "coef", "std err", *test, f"[{low:g}", f"{high:g}]")
 
 
 def _row(coefficient: Coefficient, coefficients: Sequence[Coefficient]) -> tuple[str, ...]:
     first = (coefficient.name, number(coefficient.value))
-    error = coefficient.stderr
+    error, header = coefficient.stderr, _header(coefficients)
     if error is None:
-        return first + ("",) * (len(_header(coefficients)) - 2)
-    z = coefficient.value / error
+        return first + ("",) * (len(header) - 2)
     half = float(ndtri((1 + LEVEL) / 2)) * error
     bounds = (number(coefficient.value - half), number(coefficient.value + half))
-    return (*first, number(error), number(z), pvalue(float(2 * ndtr(-abs(z)))), *bounds)
+    test = _z_test(coefficient, error) if "H0" in header else ()
+    return (*first, number(error), *test, *bounds)
+
+
+def _z_test(coefficient: Coefficient, error: float) -> tuple[str, ...]:
+    """The neutral value, z and its p-value; blank where the parameter has none."""
+    if coefficient.neutral is None:
+        return ("", "", "")
+    z = (coefficient.value - coefficient.neutral) / error
+    return (number(coefficient.neutral), number(z), pvalue(float(2 * ndtr(-abs(z)))))

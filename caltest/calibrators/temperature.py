@@ -107,4 +107,6 @@ class TemperatureScaling(Calibrator):
         return np.eye(m) / self.temperature_, np.zeros(m)
 
     def coefficients(self) -> Sequence[Coefficient]:
-        return (Coefficient("temperature", self.temperature_, self.temperature_stderr_),)
+        return (
+            Coefficient("temperature", self.temperature_, self.temperature_stderr_, neutral=1.0),
+        )

@@ -126,7 +126,8 @@ class VectorScaling(Calibrator):
         if self.weights_stderr_ is not None:
             stderr = np.concatenate([self.weights_stderr_, self.biases_stderr_])
             errors = [error if np.isfinite(error) else None for error in stderr.tolist()]
-        return tuple(map(Coefficient, names, values, errors))
+        neutral = [1.0] * len(self.weights_) + [0.0] * len(self.biases_)
+        return tuple(map(Coefficient, names, values, errors, neutral))
 
 
 def _start(rows: LogitRows) -> Floats:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, fields
 from caltest.errors import invalid
 from caltest.measures import Measure
 
+SEEDS = ("seed", "random_state")  # what other libraries call it
+
 
 @dataclass(frozen=True)
 class NamedTest:
@@ -58,5 +60,6 @@ def check_options(tests: Mapping[str, NamedTest], options: Mapping[str, object])
     for name in options:
         if name not in known:
             remedy = f"use {', '.join(known)}" if known else "give them to the measure itself"
+            remedy = "the seed is rng=" if name in SEEDS else remedy
             rule = f"options must be taken by a test named by its key ({', '.join(tests)})"
             raise invalid(rule, repr(name), remedy)

@@ -19,6 +19,7 @@ from caltest.nulls.base import positive
 from caltest.numerics.master_scale import grade_deviations, spiegelhalter_score
 from caltest.numerics.tails import normal_sf
 from caltest.results import HTest, HTestTable
+from caltest.results.evidence import GradeCounts
 
 Floats = NDArray[np.float64]
 
@@ -94,8 +95,9 @@ def test_master_scale(
     Returns
     -------
     HTestTable
-        A row for each grade and test; `traffic_lights` has the colours and `omnibus` the tests of
-        all grades together.
+        A row for each grade and test, with an interval for the default rate, its
+        `confidence_interval()`; `traffic_lights` has the colours and `omnibus` the tests of all
+        grades together.
 
     Raises
     ------
@@ -208,6 +210,7 @@ def _rows(scale: Scale, measures: dict[str, GradeMeasure], level: float | None) 
                 notes=(*judged.notes, *judged.degenerate),
                 level=level,
                 group=grade,
+                counts=GradeCounts(measure, d, n),
             )
 
 

@@ -181,7 +181,7 @@ def test_calibration(
         renormalize=renormalize,
         classes=classes,
     )
-    measures = _resolve_tests(test, options)
+    measures = resolve_tests(test, options)
     lenses = [resolve_lens(one) for one in _as_list(lens, "lens")]
     plans = list(_plans(measures, lenses, null, predictions, seed=seed, grouped=by is not None))
     if bound is not None:
@@ -207,8 +207,8 @@ def _as_list(value: Any, name: str) -> list[Any]:
     return validation.check_not_empty(values, name)
 
 
-def _resolve_tests(test: Any, options: dict[str, Any]) -> list[tuple[str, Measure]]:
-    """Return key and measure of every test."""
+def resolve_tests(test: Any, options: dict[str, Any]) -> list[tuple[str, Measure]]:
+    """Return key and measure of every test that was asked for."""
     tests = _as_list(test, "test")
     named = {
         t: REGISTRY[validation.check_choice(t, REGISTRY, "test")]
@@ -281,7 +281,7 @@ def _run_or_nearest(
     plan: Plan, *, n_resamples: int, n_jobs: int | None, level: float | None
 ) -> Part:
     """Run a plan; in a group that is too small for it, the nearest one that is defined."""
-    judge = partial(_judged, n_resamples=n_resamples, n_jobs=n_jobs)
+    judge = partial(judge_plan, n_resamples=n_resamples, n_jobs=n_jobs)
     try:
         seen, judged = judge(plan)
     except NotApplicable as error:
@@ -298,7 +298,10 @@ def _run_or_nearest(
     return Part(row, judged.replicates)
 
 
-def _judged(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predictions, Judgement]:
+def judge_plan(
+    plan: Plan, *, n_resamples: int, n_jobs: int | None
+) -> tuple[Predictions, Judgement]:
+    """Run a plan; return the predictions as the lens shows them, and their judgement."""
     seen = plan.lens(plan.predictions)
     settings = {"n_resamples": n_resamples, "seed": plan.seed, "n_jobs": n_jobs}
     if plan.tolerance is None:

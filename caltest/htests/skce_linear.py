@@ -3,4 +3,4 @@
 from caltest.htests.base import NamedTest
 from caltest.measures.skce import SKCE
 
-TEST = NamedTest("skce-linear", SKCE, {"estimator": "linear"})
+TEST = NamedTest("skce-linear", SKCE, {"estimator": "linear", "block_size": 2})

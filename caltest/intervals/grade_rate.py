@@ -47,6 +47,11 @@ def compute(
     if not isinstance(measure, GradeMeasure):
         raise TypeError(measure)
     d, n, _, _ = counted(measure, predictions)
+    return of_counts(measure, d, n, level=level)
+
+
+def of_counts(measure: GradeMeasure, d: int, n: int, *, level: float) -> Bounds:
+    """Bound the rate from d defaults of n obligors; no rows needed."""
     a = (1.0 - level) / 2.0
 
     def root(tail: int) -> float:

@@ -13,7 +13,16 @@ from caltest.kernels.scalar import (
     ScalarKernel,
 )
 
+REGISTRY: dict[str, type[ScalarKernel]] = {
+    "exponential": Exponential,
+    "gaussian": Gaussian,
+    "matern32": Matern32,
+    "matern52": Matern52,
+    "rational-quadratic": RationalQuadratic,
+}
+
 __all__ = [
+    "REGISTRY",
     "Diagonal",
     "Exponential",
     "FittedKernel",

@@ -81,7 +81,7 @@ def error_bound(kernel: Kernel, m: int) -> float:
     Returns
     -------
     float
-        B, as large as |h_ij| can be for predictions of m classes.
+        B, as large as :math:`|h_{ij}|` can be for predictions of m classes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Calibration errors and scores: f(probs, labels, *, lens="strong", ...) -> float."""
+"""Calibration errors and scores: `f(probs, labels, *, lens="strong", ...) -> float`."""
 
 from caltest.measures.base import BoundMeasure, Measure
 from caltest.measures.binomial import Binomial

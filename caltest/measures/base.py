@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
 from caltest.numerics.labels import cumulative_probs, draw_labels, label_dtype
-from caltest.predictions import Predictions, as_predictions
+from caltest.predictions import Predictions, as_measured
 
 if TYPE_CHECKING:
     from caltest.measures.tolerance import Tolerance
@@ -154,7 +154,7 @@ class Measure(ABC):
         n_jobs: int | None = None,
     ) -> float | Floats:
         """Return the value under a lens; an array, one value each, under a family of lenses."""
-        predictions = as_predictions(probs, labels)
+        predictions = as_measured(probs, labels)
         resolved = resolve_lens(lens)
         values = []
         for member in resolved.members(predictions):

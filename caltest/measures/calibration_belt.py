@@ -13,7 +13,7 @@ from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.log_odds_fit import LogOddsModel, Selection
-from caltest.predictions import Predictions, as_predictions
+from caltest.predictions import Predictions, as_measured
 
 Floats = NDArray[np.float64]
 Intervals = tuple[tuple[float, float], ...]
@@ -145,7 +145,7 @@ def calibration_belt(
     sorted_levels = validation.check_levels(levels)
     validation.check_integer(points, "points", 4)
     selection = Selection(2 if internal else 1, max_degree, threshold)
-    predictions = as_predictions(probs, labels)
+    predictions = as_measured(probs, labels)
     resolved = resolve_lens(lens)
     belts = [
         _belt(member(predictions), selection, sorted_levels, points)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.band_blocks import BandBlocks, BandOptions
-from caltest.predictions import Predictions, as_predictions
+from caltest.predictions import Predictions, as_measured
 
 Floats = NDArray[np.float64]
 Intervals = tuple[tuple[float, float], ...]
@@ -138,7 +138,7 @@ def confidence_band(
     validation.check_level(level)
     validation.check_flag(noncrossing, "noncrossing")
     options = BandOptions(method, digits)
-    predictions = as_predictions(probs, labels)
+    predictions = as_measured(probs, labels)
     resolved = resolve_lens(lens)
     bands = [
         _band(member(predictions), options, level, noncrossing=noncrossing)

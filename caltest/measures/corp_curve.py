@@ -15,7 +15,7 @@ from caltest.numerics.isotonic_band import fits_at
 from caltest.numerics.labels import draw_events
 from caltest.numerics.parallel import map_threads
 from caltest.numerics.sorted_scores import step_ends
-from caltest.predictions import Predictions, as_predictions
+from caltest.predictions import Predictions, as_measured
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -145,7 +145,7 @@ def corp_curve(
     >>> ct.measures.corp_curve([0.2, 0.4, 0.6, 0.8], [1, 0, 1, 1]).probability
     array([0.5, 1. ])
     """
-    predictions = as_predictions(probs, labels)
+    predictions = as_measured(probs, labels)
     resolved = resolve_lens(lens)
     curves = [_curve(member(predictions)) for member in resolved.members(predictions)]
     return curves if resolved.is_family else curves[0]
@@ -221,7 +221,7 @@ def corp_band(
     validation.check_integer(n_resamples, "n_resamples", SMALLEST)
     validation.check_jobs(n_jobs)
     seed = validation.check_seed(rng)
-    predictions = as_predictions(probs, labels)
+    predictions = as_measured(probs, labels)
     resolved = resolve_lens(lens)
     bands = [
         _band(member(predictions), level, n_resamples, seed, n_jobs)

@@ -35,6 +35,8 @@ class Cox(Measure):
     def __post_init__(self) -> None:
         validation.check_choice(self.tested, HYPOTHESES, "tested")
         validation.check_choice(self.slopes, SLOPES, "slopes")
+        if self.slopes != "reference":
+            validation.check_unused("without slopes='reference'", reference=self.reference)
 
     @property
     def symbol(self) -> str:
@@ -101,9 +103,9 @@ def cox(
         The hypothesis: a = 0 and b = 1, a = 0 for b = 1, b = 1 with a free; the latter two for two
         classes.
     slopes : {"common", "reference"}
-        Of more than two classes.
+        Of more than two classes; two have one slope.
     reference : class, optional
-        Its name or code; by default the first class.
+        Its name or code, with `slopes="reference"`; by default the first class.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
 

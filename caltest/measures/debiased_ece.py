@@ -153,10 +153,10 @@ def debiased_ece(
 
     References
     ----------
-    Broecker (2011), Estimating reliability and resolution of probability forecasts through
+    Broecker (2012), Estimating reliability and resolution of probability forecasts through
     decomposition of the empirical score, Climate Dynamics 39; Ferro, Fricker (2012), A
     bias-corrected decomposition of the Brier score, Q. J. R. Meteorol. Soc. 138; Kumar, Liang, Ma
-    (2019), Verified uncertainty calibration, NeurIPS 32, definition 5.3.
+    (2019), Verified uncertainty calibration, NeurIPS 32, section 5.
 
     Examples
     --------

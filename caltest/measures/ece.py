@@ -62,7 +62,7 @@ def ece(
 
     .. math:: ECE_p = \Big(\sum_b \frac{n_b}{n} d(\bar y_b, \bar p_b)^p\Big)^{1/p}.
 
-    The confidence-ECE of the machine-learning papers, the mean of |accuracy - confidence|, is
+    The confidence-ECE of the machine-learning papers, the mean of `|accuracy - confidence|`, is
     lens="confidence": the total variation distance of two binary distributions is the distance of
     their events. Class-j-ECE is lens=Classwise(j), and "classwise" gives all of them.
 

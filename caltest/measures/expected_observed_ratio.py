@@ -17,7 +17,7 @@ from caltest.measures.base import BoundMeasure, Labels, Measure
 from caltest.measures.label_scores import BinaryScore
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.label_scores import binary_event_sums
-from caltest.predictions import Predictions, as_predictions
+from caltest.predictions import Predictions, as_measured
 
 Floats = NDArray[np.float64]
 
@@ -207,7 +207,7 @@ def expected_observed_interval(
     """
     level = validation.check_level(level)
     validation.check_choice(method, METHODS, "method")
-    predictions = as_predictions(probs, labels)
+    predictions = as_measured(probs, labels)
     resolved = resolve_lens(lens)
     intervals = [
         _interval(one(predictions), level, method) for one in resolved.members(predictions)

@@ -43,6 +43,7 @@ class HosmerLemeshow(GroupedMeasure):
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> GroupedCounts:
         if predictions.m == 2:
+            validation.check_unused("where the lens leaves two classes", reference=self.reference)
             return EventGroups(predictions, self.groups, self.title, pooled=True)
         given, classes = self.reference, predictions.classes
         place = 0 if given is None else validation.check_class(given, classes, "reference")

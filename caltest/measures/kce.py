@@ -77,7 +77,7 @@ def kce(
     References
     ----------
     Widmann, Lindsten, Zachariah (2019), Calibration tests in multi-class classification: A unifying
-    framework, NeurIPS 32, definition 2 and table 1.
+    framework, NeurIPS 32, definition 3 and table 1.
 
     Examples
     --------

@@ -17,7 +17,7 @@ from caltest.measures.recalibration import (
 )
 from caltest.numerics.multinomial_recalibration import class_sums, fit, make_task
 from caltest.predictions import Predictions
-from caltest.validation import check_class
+from caltest.validation import check_class, check_unused
 
 Floats = NDArray[np.float64]
 
@@ -88,6 +88,9 @@ Ratio = BinaryRatio | MultinomialRatio
 
 def bind_ratio(predictions: Predictions, tested: str, slopes: str, reference: object) -> Ratio:
     """Bind the ratio of two classes, or that of several where both parameters are tested."""
+    if predictions.m == 2:
+        chosen = None if slopes == "common" else slopes
+        check_unused("where the lens leaves two classes", slopes=chosen, reference=reference)
     if predictions.m == 2 or tested != "both":
         return BinaryRatio(predictions, tested)
     column = 0 if reference is None else check_class(reference, predictions.classes, "reference")

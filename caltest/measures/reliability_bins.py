@@ -14,7 +14,7 @@ from caltest.measures.binning import quantile_cells, uniform_cells
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.bins import sort_by_cell
 from caltest.numerics.poisson_binomial import count_limits, sum_limits
-from caltest.predictions import Predictions, as_predictions
+from caltest.predictions import Predictions, as_measured
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -135,7 +135,7 @@ def reliability_bins(
     validation.check_choice(binning, BINNINGS, "binning")
     validation.check_integer(bins, "bins")
     validation.check_level(level)
-    predictions = as_predictions(probs, labels)
+    predictions = as_measured(probs, labels)
     resolved = resolve_lens(lens)
     found = [
         _bins(member(predictions), binning, bins, level) for member in resolved.members(predictions)

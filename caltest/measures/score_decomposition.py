@@ -19,7 +19,7 @@ from caltest.measures.sorted_rows import sorted_rows
 from caltest.numerics.isotonic import recalibrated_scores
 from caltest.numerics.label_scores import binary_entropy
 from caltest.numerics.sorted_scores import step_ends
-from caltest.predictions import Predictions, as_predictions
+from caltest.predictions import Predictions, as_measured
 
 Floats = NDArray[np.float64]
 
@@ -141,7 +141,7 @@ def score_decomposition(
     validation.check_integer(bins, "bins")
     if method != "corp" and score != "brier":
         raise NotApplicable(f"method={method!r} decomposes the Brier score only; use method='corp'")
-    predictions = as_predictions(probs, labels)
+    predictions = as_measured(probs, labels)
     resolved = resolve_lens(lens)
     parts = []
     for member in resolved.members(predictions):

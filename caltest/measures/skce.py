@@ -226,7 +226,7 @@ def skce(
     References
     ----------
     Widmann, Lindsten, Zachariah (2019), Calibration tests in multi-class classification: A unifying
-    framework, NeurIPS 32, equation 3 and table 1.
+    framework, NeurIPS 32, equation 4 and table 1.
 
     Examples
     --------

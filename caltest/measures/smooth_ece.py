@@ -240,8 +240,8 @@ def smooth_ece(
 
     References
     ----------
-    Blasiok, Nakkiran (2023), Smooth ECE: Principled reliability diagrams via kernel smoothing,
-    definitions 4 and 5 and section 3; their package `relplot` takes 200 points by default.
+    Blasiok, Nakkiran (2024), Smooth ECE: Principled reliability diagrams via kernel smoothing,
+    ICLR; their package `relplot` takes 200 points by default.
 
     Examples
     --------

@@ -18,7 +18,7 @@ def judge(
     """Judge a measure by the limit law that it knows; nothing is resampled.
 
     The linear and block SKCE have a normal limit with the sample standard deviation of their block
-    values (ddof = 1), Widmann et al. (2019), corollary 1.
+    values (ddof = 1), Widmann et al. (2019), lemma 3.
     """
     check_applicable(measure, "asymptotic")
     limit = measure.limit(predictions, n_jobs)

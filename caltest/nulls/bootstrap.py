@@ -44,7 +44,8 @@ def judge(
 
     References
     ----------
-    Arcones, Gine (1992), On the bootstrap of U and V statistics; Widmann et al. (2019), section 7.
+    Arcones, Gine (1992), On the bootstrap of U and V statistics; Widmann et al. (2019), section 6
+    and appendix G.
     """
     check_applicable(measure, "bootstrap")
     check_unweighted(predictions, "bootstrap")

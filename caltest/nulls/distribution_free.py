@@ -34,7 +34,7 @@ def judge(
 
     References
     ----------
-    Widmann et al. (2019), theorems 2 and 3.
+    Widmann et al. (2019), lemma 2.
     """
     check_applicable(measure, "distribution-free")
     bound = measure.bind(predictions, n_jobs)

@@ -44,7 +44,7 @@ def judge(
     References
     ----------
     Phipson, Smyth (2010), Permutation p-values should never be zero; Widmann et al. (2019),
-    section 7 has the consistency resampling that this conditions on the predictions.
+    section 6 has the consistency resampling that this conditions on the predictions.
     """
     check_applicable(measure, "exact")
     bound = measure.bind(predictions, n_jobs)

@@ -14,9 +14,11 @@ from caltest.plots.latent_function import latent_function
 from caltest.plots.master_scale import master_scale
 from caltest.plots.null_distribution import null_distribution
 from caltest.plots.parameter_heatmap import parameter_heatmap
+from caltest.plots.power_curve import power_curve
 from caltest.plots.pvalues import pvalues
 from caltest.plots.reliability import reliability_diagram
 from caltest.plots.reliability_grid import reliability_grid
+from caltest.plots.score_differences import score_differences
 from caltest.plots.simplex_map import simplex_map
 from caltest.plots.size_and_power import size_and_power
 from caltest.plots.witness import witness
@@ -31,9 +33,11 @@ __all__ = [
     "master_scale",
     "null_distribution",
     "parameter_heatmap",
+    "power_curve",
     "pvalues",
     "reliability_diagram",
     "reliability_grid",
+    "score_differences",
     "simplex_map",
     "size_and_power",
     "witness",

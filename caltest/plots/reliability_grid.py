@@ -15,7 +15,7 @@ from caltest.measures.ece import ece
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.plots import base
 from caltest.plots.reliability import Diagram
-from caltest.predictions import Predictions, as_predictions
+from caltest.predictions import Predictions, as_measured
 from caltest.results import HTest, HTestTable
 from caltest.results.evidence import required
 from caltest.validation import check_unused
@@ -131,7 +131,7 @@ def _predictions_of(source: object, labels: object) -> Predictions:
     if isinstance(source, HTest):
         check_unused("where the first argument is the result of a test", labels=labels)
         return required(source.evidence, NAME).predictions
-    return as_predictions(source, labels)
+    return as_measured(source, labels)
 
 
 def _panels_of_family(predictions: Predictions, lens: Lens, diagram: Diagram) -> list[Panel]:

@@ -8,7 +8,7 @@ from caltest.errors import invalid
 from caltest.lenses import Confidence, Lens, Strong, resolve_lens
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.plots.base import name_text, pvalue_text
-from caltest.predictions import Predictions, as_predictions
+from caltest.predictions import Predictions, as_measured
 from caltest.results import HTest
 from caltest.results.evidence import required
 from caltest.validation import check_unused
@@ -54,7 +54,7 @@ def seen(source: object, labels: object, lens: str | Lens | None, what: str) -> 
         evidence = required(source.evidence, what)
         predictions, given = evidence.predictions, evidence.lens
     else:
-        predictions, given = as_predictions(source, labels), Strong()
+        predictions, given = as_measured(source, labels), Strong()
     resolved = given if lens is None else resolve_lens(lens)
     if resolved.is_family:
         member = str(resolved.members(predictions)[0])

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
-from caltest import sources
+from caltest import files, sources
 from caltest.errors import invalid
 from caltest.validation import (
     as_array,
@@ -220,8 +221,10 @@ class Predictions:
             Column of the labels.
         probs : str or list of str, optional
             A column, P(class 1) of two; a prefix; or the columns in the order of the classes. By
-            default the columns that begin with "p_", else with "prob_".
-        groups, sample_weight : str or array_like, optional
+            default the columns that begin with `"p_"`, else with `"prob_"`.
+        groups : str, list of str or array_like, optional
+            A column, several that are crossed, or the values.
+        sample_weight : str or array_like, optional
             A column, or the values.
         classes : sequence, optional
             The names of the classes, in the order of the columns. By default what follows the
@@ -260,7 +263,7 @@ class Predictions:
     @classmethod
     def read(
         cls,
-        path: str | Path,
+        path: str | Path | BinaryIO,
         *,
         label: str | None,
         probs: str | Sequence[str] | None = None,
@@ -269,16 +272,19 @@ class Predictions:
         classes: object = None,
         from_logits: bool = False,
         renormalize: bool = False,
+        file_format: str | None = None,
     ) -> Predictions:
         """Read a file: CSV, TSV, Parquet, Feather or Arrow IPC, JSON lines or NPZ, by its suffix.
 
         Parameters
         ----------
-        path : str or Path
+        path : str, Path or binary file
             The file; CSV and TSV may be compressed, ".csv.gz".
         label, probs, groups, sample_weight, classes, from_logits, renormalize : optional
             As for `from_frame`. In an NPZ file the names are those of its arrays, and `probs` may
             be one array of shape (n, m), by default the one called "probs".
+        file_format : {"csv", "tsv", "parquet", "feather", "jsonl", "npz"}, optional
+            By default that of the suffix; an open file has none.
 
         Returns
         -------
@@ -297,14 +303,14 @@ class Predictions:
         Predictions(n=899, m=10, source='predictions.csv')
         """
         raw = sources.choose_columns(
-            sources.table_of_file(path),
+            files.table_of_file(path, file_format=file_format),
             label=label,
             probs=probs,
             classes=classes,
             sample_weight=sample_weight,
             groups=groups,
         )
-        name = Path(path).name
+        name = files.name_of(path)
         return cls(**raw, from_logits=from_logits, renormalize=renormalize, source=name)
 
     # ---- what they become -----------------------------------------------------------------------

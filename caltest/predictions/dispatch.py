@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from caltest import sources
-from caltest.errors import invalid, shown
+from caltest.errors import InvalidInput, invalid, shown
 from caltest.predictions.container import Predictions
 from caltest.validation import as_array, check_choice, check_not_label, check_pair, check_unused
-from caltest.validation.arrays import AnyArray
-from caltest.validation.labels import label_values
 
 Options = dict[str, Any]
+
+# "pass classes=[...]", in a remedy
+ARGUMENT = re.compile(
+    r"\b(pass|or) (classes=(?:\[.*?\]|range\(.*?\))|(?:from_logits|renormalize)=True)"
+)
 
 
 def as_predictions(
@@ -73,6 +75,33 @@ def as_predictions(
     return _with_groups(result, by)
 
 
+def as_measured(probs: object, labels: object = None) -> Predictions:
+    """Turn the (probs, labels) of a function that takes no classes= into predictions.
+
+    Parameters
+    ----------
+    probs : object
+        Probabilities, or a Predictions.
+    labels : object
+        Labels; None with a Predictions.
+
+    Returns
+    -------
+    Predictions
+        The predictions.
+
+    Raises
+    ------
+    InvalidInput
+        As `as_predictions`; a remedy that is an argument of `Predictions` says so.
+    """
+    try:
+        return as_predictions(probs, labels)
+    except InvalidInput as error:
+        message = ARGUMENT.sub(r"\1 Predictions(probs, labels, \2)", str(error))
+        raise InvalidInput(message) from None
+
+
 def _of_predictions(model: object, data: Predictions, options: Options) -> Predictions:
     check_unused("where data is a Predictions", classes=options["classes"])
     if model is None:
@@ -98,10 +127,10 @@ def _of_table(
     model: object, df: object, by: object, names: dict[str, Any], options: Options
 ) -> Predictions:
     label, features = names["label"], names["features"]
-    columns = _columns_named(sources.table_of_frame(df), by)
+    columns = sources.columns_named(sources.table_of_frame(df), by)
     for one in (by, *columns):
         check_not_label(one, label, "by")
-    by = _crossed(sources.table_of_frame(df), columns) if columns else by
+    by = sources.crossed(sources.table_of_frame(df), columns) if columns else by
     if model is None:
         check_unused("where model is None", features=features)
         return Predictions.from_frame(df, label=label, probs=names["probs"], groups=by, **options)
@@ -114,19 +143,6 @@ def _of_table(
     others = [v for v in (label, by, *columns) if isinstance(v, str)]
     X = sources.features_of_frame(df, features, others)
     return Predictions.from_model(model, X, y, groups=groups, **options)
-
-
-def _columns_named(table: sources.Table, values: object) -> list[str]:
-    """Return the columns that a list names, or nothing where it holds values."""
-    names = list(values) if isinstance(values, (list, tuple)) else []
-    are_columns = all(isinstance(name, str) and name in table.names for name in names)
-    return names if are_columns and len(set(names)) == len(names) else []
-
-
-def _crossed(table: sources.Table, columns: Sequence[str]) -> AnyArray:
-    """Name each row by its values in several columns, "north, 2020"."""
-    values = [label_values(table.column(name), name).tolist() for name in columns]
-    return np.array([", ".join(map(str, row)) for row in zip(*values, strict=True)])
 
 
 def _of_arrays(model: object, data: object, options: Options) -> Predictions:

@@ -2,7 +2,9 @@
 
 from caltest.render.answers import sheet_of_interval, sheet_of_witness
 from caltest.render.cells import LEGEND, Sheet, number, pvalue, stars
+from caltest.render.comparisons import sheet_of_calibrators, sheet_of_models
 from caltest.render.formats import csv, html, latex, markdown, text
+from caltest.render.planning import sheet_of_power, sheet_of_precision, sheet_of_sample_size
 from caltest.render.sheets import sheet_of_summary, sheet_of_table, sheet_of_test
 
 __all__ = [
@@ -14,7 +16,12 @@ __all__ = [
     "markdown",
     "number",
     "pvalue",
+    "sheet_of_calibrators",
     "sheet_of_interval",
+    "sheet_of_models",
+    "sheet_of_power",
+    "sheet_of_precision",
+    "sheet_of_sample_size",
     "sheet_of_summary",
     "sheet_of_table",
     "sheet_of_test",

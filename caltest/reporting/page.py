@@ -32,6 +32,7 @@ from caltest.reporting.scores import collect_scores
 from caltest.reporting.tested import Settings, answer
 from caltest.reporting.where import find_where
 
+SCHEMA = "caltest/report/1"
 SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
 
 
@@ -86,8 +87,9 @@ class Report:
         return {**as_dict(self.content), "figures": told, "left_out": list(self.left_out)}
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """Return `to_dict` as JSON."""
-        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
+        """Return `to_dict` as JSON, with the name of its schema (`caltest schema report`)."""
+        values = {"schema": SCHEMA} | self.to_dict()
+        return json.dumps(values, indent=indent, ensure_ascii=False)
 
     def save(self, path: str | Path) -> Path:
         """Write the report in the format of the suffix: .html, .md or .json.

@@ -5,6 +5,9 @@ A result holds what was computed and nothing else. Every printed form comes from
 computes nor draws anything.
 """
 
+from caltest.results.compared_calibrators import CalibratorComparison, ComparedCalibrator
+from caltest.results.compared_models import ComparedModel, ModelComparison
+from caltest.results.comparison import Comparison, JudgedPart, ScoreDifference
 from caltest.results.evidence import Evidence
 from caltest.results.htest import HTest
 from caltest.results.interval import Interval
@@ -13,14 +16,21 @@ from caltest.results.table import HTestTable
 from caltest.results.witness import Region, Witness
 
 __all__ = [
+    "CalibratorComparison",
+    "ComparedCalibrator",
+    "ComparedModel",
+    "Comparison",
     "Evidence",
     "HTest",
     "HTestTable",
     "Interval",
+    "JudgedPart",
+    "ModelComparison",
     "Parameters",
     "Printable",
     "Region",
     "Result",
+    "ScoreDifference",
     "Summary",
     "Witness",
 ]

@@ -11,6 +11,7 @@ from caltest.errors import NotApplicable
 if TYPE_CHECKING:
     from caltest.lenses import Lens
     from caltest.measures import Measure
+    from caltest.measures.grade import GradeMeasure
     from caltest.predictions import Predictions
 
 
@@ -50,6 +51,23 @@ class Evidence:
             # A lambda in a lens or a kernel: the numbers of the result travel without it.
             return _none, ()
         return Evidence, (self.measure, self.lens, self.predictions, self.seed)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GradeCounts:
+    """What `test_master_scale` knows of a grade, which has no rows.
+
+    Attributes
+    ----------
+    measure : GradeMeasure
+        The measure with its options.
+    defaults, n : int
+        Numbers of defaults and of obligors.
+    """
+
+    measure: GradeMeasure
+    defaults: int
+    n: int
 
 
 def _none() -> None:

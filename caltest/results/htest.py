@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from caltest import render
 from caltest.results.printable import Parameters, Result, Summary, given, plain, read_only
+from caltest.validation import check_schema
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     from caltest.render import Sheet
-    from caltest.results.evidence import Evidence
+    from caltest.results.evidence import Evidence, GradeCounts
     from caltest.results.interval import Interval
     from caltest.results.witness import Witness
 
@@ -83,6 +84,8 @@ class HTest(Result):
     evidence : Evidence or None
         The measure, the lens and the predictions, for `confidence_interval` and `witness`. Neither
         compared nor written to JSON.
+    counts : GradeCounts or None
+        The same of a grade that was tested without rows.
 
     Examples
     --------
@@ -94,6 +97,8 @@ class HTest(Result):
     >>> HTest.from_dict(result.to_dict()) == result
     True
     """
+
+    schema: ClassVar[str] = "caltest/htest/1"
 
     test: str
     method: str
@@ -118,6 +123,7 @@ class HTest(Result):
     level: float | None = None
     group: object = None
     evidence: Evidence | None = field(default=None, compare=False)
+    counts: GradeCounts | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("statistic", "pvalue", "estimate"):
@@ -166,7 +172,8 @@ class HTest(Result):
         -------
         Interval
             With `low`, `high`, `estimate`, and notes on what it does not cover. The lens and the
-            bandwidth or bins are those of the test. docs/interval_coverage.md has its coverage.
+            bandwidth or bins are those of the test. docs/studies/interval_coverage.md has its
+            coverage.
 
         Raises
         ------
@@ -271,14 +278,14 @@ class HTest(Result):
         include_null : bool
             Whether to include the null distribution, a list of `n_resamples` numbers.
         """
-        left_out = {"evidence"} if include_null else {"evidence", "null_distribution"}
+        left_out = {"evidence", "counts"} | (set() if include_null else {"null_distribution"})
         names = [f.name for f in fields(self) if f.name not in left_out]
         return {name: plain(getattr(self, name)) for name in names}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Rebuild the result from what `to_dict` or parsed JSON gave."""
-        return cls(**values)
+        return cls(**check_schema(values, cls.schema))
 
     def to_csv(self) -> str:
         """Return one line of values under one line of names, numbers at full precision."""

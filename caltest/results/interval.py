@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from caltest import render
+from caltest.errors import NotApplicable
 from caltest.results.evidence import Evidence, required
 from caltest.results.printable import Result, plain
-from caltest.validation import check_integer, check_jobs, check_level, check_seed
+from caltest.validation import check_integer, check_jobs, check_level, check_schema, check_seed
 
 if TYPE_CHECKING:
     from caltest.render import Sheet
+    from caltest.results.evidence import GradeCounts
     from caltest.results.htest import HTest
 
 
@@ -37,6 +39,8 @@ class Interval(Result):
     notes : tuple of str
         What a reader of the interval should see.
     """
+
+    schema: ClassVar[str] = "caltest/interval/1"
 
     low: float
     high: float
@@ -65,7 +69,7 @@ class Interval(Result):
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Rebuild the interval from what `to_dict` or parsed JSON gave."""
-        return cls(**values)
+        return cls(**check_schema(values, cls.schema))
 
     def _sheet(self) -> Sheet:
         return render.sheet_of_interval(self)
@@ -86,6 +90,8 @@ def interval_of(
     level = check_level(level)
     check_integer(n_resamples, "n_resamples", minimum=99)
     check_jobs(n_jobs)
+    if test.counts is not None:
+        return _of_grade(test, test.counts, level, method)
     evidence: Evidence = required(test.evidence, "a confidence interval")
     chosen = choose(evidence.measure, method)
     seed = evidence.seed if rng is None else check_seed(rng)
@@ -108,6 +114,30 @@ def interval_of(
         data=data_line(test),
         n_resamples=n_resamples if chosen.resamples else None,
         seed=seed if chosen.resamples else None,
+        notes=bounds.notes,
+    )
+
+
+def _of_grade(test: HTest, grade: GradeCounts, level: float, method: str | None) -> Interval:
+    """Compute the interval of a grade from its numbers of defaults and obligors."""
+    from caltest.intervals import choose, grade_rate
+
+    chosen = choose(grade.measure, method).key
+    if chosen != grade_rate.METHOD.key:
+        raise NotApplicable(
+            f"method {chosen!r} needs the rows of the grade, and test_master_scale has their "
+            f"numbers only; use {grade_rate.METHOD.key!r}"
+        )
+    bounds = grade_rate.of_counts(grade.measure, grade.defaults, grade.n, level=level)
+    return Interval(
+        low=bounds.low,
+        high=bounds.high,
+        estimate=bounds.estimate,
+        level=level,
+        method=bounds.law,
+        measure=grade.measure.title,
+        name=grade.measure.estimate_symbol,
+        data=data_line(test),
         notes=bounds.notes,
     )
 

@@ -7,7 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -81,17 +81,19 @@ class Printable(ABC):
 
 
 class Result(Printable):
-    """A print that is also data."""
+    """A print that is also data; `schema` names the format of its JSON, "caltest/htest/1"."""
 
     __slots__ = ()
+    schema: ClassVar[str] = ""
 
     @abstractmethod
     def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
         """Return plain Python values that JSON can hold."""
 
     def to_json(self, *, include_null: bool = False, indent: int | None = 2) -> str:
-        """Return `to_dict` as JSON."""
-        values = self.to_dict(include_null=include_null)
+        """Return `to_dict` as JSON, with the name of its schema (`caltest schema`)."""
+        named = {"schema": self.schema} if self.schema else {}
+        values = named | self.to_dict(include_null=include_null)
         return json.dumps(values, indent=indent, ensure_ascii=False)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from caltest import render
 from caltest.errors import invalid
 from caltest.results.htest import HTest, record
 from caltest.results.printable import Result, Summary, given, plain, read_only
-from caltest.validation import check_choice, check_light_bounds
+from caltest.validation import check_choice, check_light_bounds, check_schema
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,6 +59,8 @@ class HTestTable(Result):
     >>> table.adjusted.tolist()
     [0.02, 0.02]
     """
+
+    schema: ClassVar[str] = "caltest/htest-table/1"
 
     rows: tuple[HTest, ...]
     correction: str | None
@@ -202,6 +204,7 @@ class HTestTable(Result):
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Rebuild the table from what `to_dict` or parsed JSON gave."""
+        values = check_schema(values, cls.schema)
         rows, omnibus = (
             tuple(HTest.from_dict(test) for test in values.get(name, ()))
             for name in ("rows", "omnibus")

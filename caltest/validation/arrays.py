@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -60,7 +61,16 @@ def _not_numbers(items: AnyArray, strange: list[tuple[int, ...]], name: str) -> 
     got = f"{shown(items[place])} at row {place[0]}" if place else shown(items.item())
     if is_missing(items[place]):
         return missing(name, got)
-    return invalid(f"{name} must be numbers", got, "convert them to floats first")
+    return invalid(f"{name} must be numbers", got, _as_it_is_read(str(items[place])))
+
+
+def _as_it_is_read(text: str) -> str:
+    """Say how to write a number that is one to people: 70%, or 0,7."""
+    if re.fullmatch(r"[0-9.]+ ?%", text) and _is_numeral(text.rstrip(" %")):
+        return f"write {float(text.rstrip(' %')) / 100:.6g} for {text}"
+    if re.fullmatch(r"[0-9]+,[0-9]+", text):
+        return f"write decimal points, {text.replace(',', '.')}"
+    return "convert them to floats first"
 
 
 def _is_numeral(item: object) -> bool:

@@ -192,7 +192,7 @@ def _codes(values: AnyArray, classes: AnyArray, name: str) -> Codes:
 def _unknown_label(values: AnyArray, row: int, classes: AnyArray, name: str) -> InvalidInput:
     m = len(classes)
     distinct = np.unique(values).tolist()
-    remedy = "drop that row, or pass classes= with one name per column"
+    remedy = "drop that row, or pass classes=[...] with one name per column"
     if values.dtype.kind in "iu" and distinct[0] > 0 and distinct[-1] == m:
         remedy = f"pass classes=range(1, {m + 1}) if the columns are numbered from 1"
     elif len(distinct) == m <= 8:

@@ -23,6 +23,7 @@ from caltest.validation.labels import label_values, listing
 Item = TypeVar("Item")
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+FORMATS_OF = {",": "csv", "\t": "tsv"}
 WORD = 2**32  # seeds that stand for a generator are 32-bit words, short enough to print
 
 
@@ -46,11 +47,11 @@ def not_a_choice(value: object, choices: Collection[str], name: str) -> InvalidI
     return invalid(rule, shown(value), remedy)
 
 
-def check_level(level: object, name: str = "level") -> float:
-    """Check a significance or confidence level, a number strictly between 0 and 1."""
+def check_level(level: object, name: str = "level", *, percent: float = 5.0) -> float:
+    """Check a level, strictly between 0 and 1; `percent` is an example of one."""
     if 0 < _real(level) < 1:
         return _real(level)
-    percent = _real(level) if 1 < _real(level) < 100 else 5.0
+    percent = _real(level) if 1 < _real(level) < 100 else percent
     remedy = f"pass {percent / 100:g} for {percent:g} %"
     raise invalid(f"{name} must lie strictly between 0 and 1", shown(level), remedy)
 
@@ -60,6 +61,20 @@ def check_positive(value: object, name: str) -> float:
     if 0 < _real(value) < math.inf:
         return _real(value)
     raise invalid(f"{name} must be a positive number", shown(value), "pass a finite number above 0")
+
+
+def check_finite(value: object, name: str) -> float:
+    """Check a finite number."""
+    if math.isfinite(_real(value)):
+        return _real(value)
+    raise invalid(f"{name} must be a finite number", shown(value), "pass a number such as 0.8")
+
+
+def check_share(value: object, name: str) -> float:
+    """Check a share, a number from 0 to 1."""
+    if 0 <= _real(value) <= 1:
+        return _real(value)
+    raise invalid(f"{name} must lie in [0, 1]", shown(value), "pass 0.1 for 10 %")
 
 
 def check_integer(value: object, name: str, minimum: int = 1) -> int:
@@ -91,6 +106,13 @@ def check_not_empty(values: list[Item], name: str) -> list[Item]:
         remedy = "leave it out for the default"
         raise invalid(f"{name} must name at least one", "an empty list", remedy)
     return values
+
+
+def check_not_family(is_family: bool, lens: object) -> None:  # noqa: FBT001
+    """Refuse a family of lenses where each test stands for one aspect of the predictions."""
+    if is_family:
+        remedy = f"name a member, as in '{lens}[0]', or pass 'confidence'"
+        raise invalid("lens must not be a family of lenses here", str(lens), remedy)
 
 
 def _is_integer(value: object) -> bool:
@@ -132,6 +154,8 @@ def check_separator(names: Sequence[str], separator: str) -> None:
     if found:
         rule = f"the columns of the file must be separated by {SEPARATORS[separator]}"
         remedy = "convert the file, or load it and use from_frame"
+        if found[0] in FORMATS_OF:
+            remedy = f"name its format by file_format={FORMATS_OF[found[0]]!r}"
         raise invalid(rule, f"{SEPARATORS[found[0]]} in {shown(names[0])}", remedy)
 
 

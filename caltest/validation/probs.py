@@ -147,11 +147,19 @@ def _outside_unit_interval(
     if np.isnan(value):
         return missing(name, got)
     remedy = "pass probabilities, or from_logits=True"
-    with np.errstate(invalid="ignore"):  # inf - inf
-        per_cent = values.ndim == 2 and np.all(np.abs(values.sum(axis=1) - 100) <= 1)
-    if per_cent:
-        remedy = "divide by 100 if they are per cent"
+    if _seem_percentages(values):
+        others = ", or pass from_logits=True" * (values.ndim == 1)
+        remedy = f"divide by 100 if they are percentages{others}"
     return invalid(f"{name} must lie in [0, 1]", got, remedy)
+
+
+def _seem_percentages(values: AnyArray) -> bool:
+    """Whether all lie in [0, 100], and most are above 1 or most rows of a matrix sum to 100."""
+    if not (values.min() >= 0 and values.max() <= 100):  # this way round, NaN fails too
+        return False
+    if values.ndim == 1:
+        return bool(np.median(values) > 1)
+    return bool(np.median(np.abs(values.sum(axis=1) - 100)) <= 1)
 
 
 def _place(place: AnyArray, classes: object) -> str:

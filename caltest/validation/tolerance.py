@@ -18,4 +18,9 @@ def check_tolerance(tolerance: object, *, equivalence: object, null: object) -> 
     if null is not None:
         rule = "null must be left out where a tolerance is given, which has laws of its own"
         raise invalid(rule, shown(null), "leave out null or tolerance")
-    return check_positive(tolerance, "tolerance")
+    bound = check_positive(tolerance, "tolerance")
+    if bound < 1:
+        return bound
+    percent = bound if 1 < bound < 100 else 5.0
+    remedy = f"pass {percent / 100:g} for {percent:g} %"
+    raise invalid("tolerance must be below 1, as errors are", shown(tolerance), remedy)

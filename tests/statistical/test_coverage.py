@@ -1,4 +1,4 @@
-"""Confidence intervals hold the true value as often as they say; docs/interval_coverage.md."""
+"""Confidence intervals hold the true value as often as they say; docs/studies has the rates."""
 
 from __future__ import annotations
 

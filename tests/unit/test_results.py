@@ -70,7 +70,7 @@ def test_json_round_trip_of_a_test(make_test):
     """What JSON holds rebuilds an equal test."""
     result = make_test(group="A", notes=("a note",), level=0.05, tail_pvalue=1e-9)
     values = json.loads(result.to_json())
-    assert values == result.to_dict()
+    assert values == {"schema": "caltest/htest/1"} | result.to_dict()
     assert HTest.from_dict(values) == result
 
 

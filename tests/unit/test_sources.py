@@ -118,7 +118,8 @@ def test_read_refuses_two_columns_of_one_name(tmp_path):
         ("t.csv", "y;p_0;p_1\n0;0.5;0.5\n", "commas; got semicolons in 'y;p_0;p_1'"),
         ("t.csv", "y;p_0;p_1\n0;0,5;0,5\n", "commas; got semicolons in 'y;p_0;p_1'"),
         ("t.csv", "y\tp_0\n0\t0.5\n", r"commas; got tabs in 'y\\tp_0'"),
-        ("t.tsv", "y,p_0\n0,0.5\n", "tabs; got commas in 'y,p_0'"),
+        ("t.csv", "y\tp_0\n0\t0.5\n", "commas; .*; name its format by file_format='tsv'"),
+        ("t.tsv", "y,p_0\n0,0.5\n", "tabs; got commas in 'y,p_0'; name .* file_format='csv'"),
     ],
 )
 def test_read_recognises_another_separator(name, text, seen, tmp_path):
@@ -196,6 +197,16 @@ def test_from_frame_leaves_label_and_groups_out_of_the_prefix():
     table = TABLE.rename({"y": "p_true", "site": "p_site"})
     made = Predictions.from_frame(table, label="p_true", groups="p_site")
     np.testing.assert_array_equal(made.probs, ROWS)
+
+
+def test_from_frame_crosses_several_columns_of_groups():
+    """None of them is a probability, and none may be the label."""
+    table = TABLE.with_columns(p_year=pl.Series([1, 1, 2]))
+    made = Predictions.from_frame(table, label="y", groups=["site", "p_year"])
+    assert made.groups.tolist() == ["u, 1", "v, 1", "u, 2"]
+    np.testing.assert_array_equal(made.probs, ROWS)
+    with pytest.raises(InvalidInput, match="groups must not be the label column; got 'y'"):
+        Predictions.from_frame(table, label="y", groups=["site", "y"])
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from caltest.calibrators import Identity, PlattScaling
+from caltest import datasets
+from caltest.calibrators import (
+    BetaCalibrator,
+    DirichletCalibrator,
+    Identity,
+    MatrixScaling,
+    OneVsRest,
+    PlattScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")
+
+DATA = datasets.generative_model("M2", n=300, m=2, alpha=1.0, rng=1)
 
 
 @pytest.mark.parametrize("kind", [Identity, PlattScaling])
@@ -24,3 +36,51 @@ def test_summary_of_the_calibration_set_says_that_it_flatters():
     calibrator = Identity().fit([[0.3, 0.7], [0.6, 0.4], [0.5, 0.5]], [1, 0, 1])
     text = " ".join(str(calibrator.summary(n_resamples=19, rng=0)).split())
     assert "errors on its own data are too small and p-values too large" in text
+
+
+def row_of(name, calibrator):
+    """Return the cells of a parameter by the column under which they print."""
+    sheet = calibrator.summary()._sheet()
+    cells = next(row for row in sheet.rows if row[0] == name)
+    return dict(zip(sheet.header, cells, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("calibrator", "name", "neutral"),
+    [
+        (TemperatureScaling(), "temperature", "1"),
+        (VectorScaling(), "w[0]", "1"),
+        (VectorScaling(), "b[0]", "0"),
+        (PlattScaling(), "slope", "1"),
+        (PlattScaling(), "intercept", "0"),
+        (BetaCalibrator(), "a", "1"),
+        (BetaCalibrator(), "c", "0"),
+        (OneVsRest(PlattScaling()), "slope", "1"),
+        (MatrixScaling(lam=0, mu=0), "W[0, 0]", "1"),
+        (MatrixScaling(lam=0, mu=0), "W[0, 1]", "0"),
+        (DirichletCalibrator(lam=0, mu=0), "b[1]", "0"),
+    ],
+)
+def test_summary_tests_that_the_map_changes_nothing(calibrator, name, neutral):
+    """Z is the distance from the neutral value, which prints; a temperature is never 0."""
+    calibrator.fit(DATA.probs, DATA.labels)
+    row = row_of(name, calibrator)
+    assert row["H0"] == neutral
+    z = (float(row["coef"]) - float(neutral)) / float(row["std err"])
+    assert float(row["z"]) == pytest.approx(z, rel=0.01, abs=0.01)
+    covered = float(row["[0.025"]) <= float(neutral) <= float(row["0.975]"])
+    assert covered == (abs(z) < 1.96)
+
+
+@pytest.mark.parametrize(
+    ("calibrator", "name"),
+    [
+        (PlattScaling(scale="probability"), "slope"),
+        (MatrixScaling(lam=0, mu=0, reference_class=True), "W[0, 0]"),
+    ],
+)
+def test_parameter_without_a_neutral_value_is_not_tested(calibrator, name):
+    """Its interval stays."""
+    row = row_of(name, calibrator.fit(DATA.probs, DATA.labels))
+    assert "z" not in row
+    assert float(row["[0.025"]) < float(row["coef"]) < float(row["0.975]"])

@@ -171,3 +171,26 @@ def test_bad_tables_are_refused(options, message):
     """The error names the argument, the rule, the value and its grade."""
     with pytest.raises(InvalidInput, match=re.escape(message)):
         run(**options)
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_interval_of_a_grade_is_that_of_its_rows(test):
+    """The default rate has an interval from defaults and obligors alone."""
+    for row, rate, events, n in zip(run(test=test), PD, DEFAULTS, N, strict=True):
+        rows = Predictions(np.full(n, rate), (np.arange(n) < events).astype(int))
+        alone = calibration_test(rows, test=test, null=row.null).confidence_interval(0.9)
+        interval = row.confidence_interval(0.9)
+        assert (interval.low, interval.high) == (alone.low, alone.high)
+        assert interval.estimate == events / n in interval
+
+
+def test_interval_of_a_grade_is_that_of_clopper_and_pearson():
+    """As scipy has it; the portfolio and other methods have none."""
+    table = run(test="binomial", grades=list("ABCDE"))
+    interval = table[3].confidence_interval()
+    exact = stats.binomtest(55, 1000).proportion_ci(method="exact")
+    assert (interval.low, interval.high) == pytest.approx((exact.low, exact.high), rel=1e-9)
+    assert "group: D" in str(interval)
+    assert "counts" not in table[3].to_dict()
+    with pytest.raises(NotApplicable, match=r"method 'bca' needs the rows .* use 'grade-rate'"):
+        table[3].confidence_interval(method="bca")

@@ -55,6 +55,24 @@ def test_reference_is_a_class_and_matters(three_classes):
         cox(three_classes, slopes="reference", reference="x")
 
 
+@pytest.mark.parametrize(
+    "given", [{"slopes": "reference"}, {"slopes": "reference", "reference": 1}]
+)
+def test_options_of_several_classes_are_refused_for_two(given):
+    """Two classes have one slope and no reference; so have those that a lens leaves."""
+    data = generative_model("M2", n=20, m=2, alpha=1.0, rng=0)
+    with pytest.raises(InvalidInput, match="slopes has no effect where the lens leaves two"):
+        cox(data, **given)
+
+
+def test_reference_needs_slopes_that_it_is_for(three_classes):
+    """A common slope has no reference, whatever the classes."""
+    with pytest.raises(InvalidInput, match="reference has no effect without slopes='reference'"):
+        cox(three_classes, reference=0)
+    with pytest.raises(InvalidInput, match="where the lens leaves two classes"):
+        cox(three_classes, lens="classwise[0]", slopes="reference")
+
+
 def test_third_class_that_never_occurs_changes_nothing():
     """Neither the statistic nor the degrees of freedom."""
     data = generative_model("M2", n=50, m=2, alpha=1.0, rng=0)

@@ -49,6 +49,12 @@ def test_unknown_reference_is_refused():
         hosmer_lemeshow(probs, [0, 1, 2, 0], reference="x")
 
 
+def test_reference_is_refused_for_two_classes():
+    """Their order does not depend on it, even if it is one of them."""
+    with pytest.raises(InvalidInput, match="reference has no effect where the lens leaves two"):
+        hosmer_lemeshow([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1], reference=1)
+
+
 def test_ties_leave_fewer_groups():
     """Two distinct predictions are two groups, and a note says so."""
     data = Predictions([0.2] * 50 + [0.6] * 50, np.arange(100) % 2)

@@ -13,10 +13,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from caltest import InvalidInput, Predictions
+from caltest.measures import skce
 from caltest.predictions import as_predictions
 
 X = np.array([[0.0, 1.0], [2.0, 0.5], [1.0, 1.5], [1.5, 1.0]])
 Y = np.array(["no", "yes", "yes", "no"])
+PROBS_OF_THREE = [[0.2, 0.3, 0.5], [0.1, 0.8, 0.1], [0.6, 0.2, 0.2]]
 MODEL = GaussianNB(var_smoothing=1.0).fit(X, Y)
 PROBS = MODEL.predict_proba(X)
 TABLE = pl.DataFrame({"age": X[:, 0], "dose": X[:, 1], "y": Y, "site": ["u", "v", "u", "v"]})
@@ -162,3 +164,24 @@ def test_as_predictions_takes_probabilities_from_a_method_called_predict():
 
     assert as_predictions(Network().predict, (PROBS, Y)).n == 4
     assert as_predictions(Network().predict, (PROBS[:, 1], Y)).n == 4
+
+
+@pytest.mark.parametrize(
+    ("probs", "labels", "remedy"),
+    [
+        (PROBS_OF_THREE, [1, 2, 3], r"pass Predictions\(probs, labels, classes=range\(1, 4\)\)"),
+        (PROBS_OF_THREE, [1, 5, 7], r"pass Predictions\(probs, labels, classes=\[1, 5, 7\]\)"),
+        (PROBS_OF_THREE, [0, 0, 9], r"or pass Predictions\(probs, labels, classes=\[\.\.\.\]\)"),
+        ([5.0, 60.0, 20.0], [0, 1, 1], r"or pass Predictions\(probs, labels, from_logits=True\)"),
+    ],
+)
+def test_remedy_for_a_measure_is_one_that_it_takes(probs, labels, remedy):
+    """A measure has no classes= and no from_logits=; a Predictions, which it takes, has them."""
+    with pytest.raises(InvalidInput, match=remedy):
+        skce(probs, labels)
+
+
+def test_remedy_of_a_measure_works():
+    """Labels that count from 1 give the value of those that count from 0."""
+    renamed = Predictions(PROBS_OF_THREE, [1, 2, 3], classes=range(1, 4))
+    assert skce(renamed) == skce(PROBS_OF_THREE, [0, 1, 2])

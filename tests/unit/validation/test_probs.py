@@ -92,3 +92,20 @@ def test_check_probs_names_the_argument_it_is_told():
     """The name in the message is the name of the caller's argument."""
     with pytest.raises(InvalidInput, match=r"^scores must lie in \[0, 1\]"):
         check_probs([2.0], name="scores")
+
+
+@pytest.mark.parametrize(
+    ("values", "remedy"),
+    [
+        ([[20.0, 80.0], [55.0, 45.0]], "divide by 100 if they are percentages$"),
+        ([[20, 80], [55, 45], [50, 40]], "divide by 100 if they are percentages$"),
+        ([20.0, 80.0, 0.5], "divide by 100 if they are percentages, or pass from_logits=True$"),
+        ([0.2, 1.2, 0.5], "; pass probabilities, or from_logits=True$"),
+        ([[2.0, 1.5], [0.3, 0.1]], "; pass probabilities, or from_logits=True$"),
+        ([[120.0, -20.0]], "; pass probabilities, or from_logits=True$"),
+    ],
+)
+def test_percentages_are_told_from_logits(values, remedy):
+    """Rows that sum to 100 are to be divided, whatever one mistyped row sums to."""
+    with pytest.raises(InvalidInput, match=remedy):
+        check_probs(values)

@@ -1,0 +1,58 @@
+"""The picture of power against the number of rows."""
+
+from __future__ import annotations
+
+import pytest
+from matplotlib.figure import Figure
+from scipy.stats import beta
+
+import caltest as ct
+from caltest import InvalidInput
+from caltest.plots import power_curve
+
+CURVE = ct.power(beta(2, 5), n=[20, 40, 400], slope=0.3, test=["skce", "ece"], n_datasets=10, rng=1)
+PLANNED = ct.sample_size(
+    beta(2, 5), slope=0.5, test="spiegelhalter", null="asymptotic", n_datasets=200, rng=1
+)
+
+
+def legend(ax):
+    """Return the texts of the legend."""
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_curve_has_a_line_for_each_test():
+    """The points are the powers; many sizes have a logarithmic axis."""
+    ax = CURVE.plot()
+    assert legend(ax) == ["level 0.05", "skce", "ece"]
+    line = ax.containers[0].lines[0]
+    assert line.get_xdata().tolist() == [20, 40, 400]
+    assert line.get_ydata().tolist() == CURVE.power[:3].tolist()
+    assert ax.get_xscale() == "log"
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("rows (n)", "power")
+
+
+def test_size_is_called_size():
+    """Of calibrated predictions rejections are errors."""
+    ax = ct.power(beta(2, 5), n=20, n_datasets=10, rng=1).plot()
+    assert ax.get_ylabel() == "size"
+
+
+def test_search_shows_the_answer():
+    """The power that was asked for, the number of rows and its interval."""
+    ax = PLANNED.plot()
+    assert f"power 0.8: n = {PLANNED.n}" in legend(ax)
+    assert f"95 % interval, {PLANNED.low} to {PLANNED.high}" in legend(ax)
+    assert ax.containers[0].lines[0].get_linestyle() == "None"
+
+
+def test_axes_that_are_given_are_returned():
+    """As by all plots."""
+    ax = Figure().add_subplot()
+    assert power_curve(CURVE, ax=ax) is ax
+
+
+def test_other_results_are_refused():
+    """The message says what to pass."""
+    with pytest.raises(InvalidInput, match=r"pass what ct\.power or ct\.sample_size gave"):
+        power_curve([0.1, 0.2])
