@@ -95,6 +95,8 @@ def test_interrupted_program_says_so():
     code = (
         "import os, signal, sys; from caltest.cli import app, progress; "
         "import caltest.cli.demo as demo; "
+        # What a shell starts in the background ignores Control-C.
+        "signal.signal(signal.SIGINT, signal.default_int_handler); "
         "stop = lambda *_, **__: os.kill(os.getpid(), signal.SIGINT); "
         "demo.progress_bar = stop; sys.exit(app.run(['demo']))"
     )
