@@ -110,7 +110,7 @@ def test_option_is_explained(command):
 def test_help_ends_with_examples(command, capsys):
     """`--help` shows each example of the command."""
     assert run([*command.split(), "--help"]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
+    shown = " ".join(typer.unstyle(capsys.readouterr().out).split())
     examples = " ".join(f"$ {line}" for line in EXAMPLES[command])
     assert shown.endswith(f"Examples: {examples}")
     assert "[[" not in shown
