@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from caltest import render
 from caltest.results import Result
-from caltest.validation import check_choice
+from caltest.results.frames import data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,13 +35,8 @@ class Frame(Result):
         backend : {"polars", "pandas"}
             Which data frame to build. pandas has to be installed for the second.
         """
-        if check_choice(backend, ("polars", "pandas"), "backend") == "pandas":
-            import pandas as pd
-
-            return pd.DataFrame(self.records())
-        import polars as pl
-
-        return pl.DataFrame(self.records(), infer_schema_length=None, strict=False)
+        frame: pl.DataFrame | pd.DataFrame = data_frame(self.records(), backend)
+        return frame
 
     def to_csv(self) -> str:
         """Return one line of values per record under one line of names."""

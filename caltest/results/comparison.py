@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from caltest import render
+from caltest.results.frames import data_frame
 from caltest.results.printable import Parameters, Result, plain
 from caltest.validation import check_choice
 
@@ -147,13 +148,8 @@ class Comparison(Result):
         backend : {"polars", "pandas"}
             Which data frame to build. pandas has to be installed for the second.
         """
-        if check_choice(backend, ("polars", "pandas"), "backend") == "pandas":
-            import pandas as pd
-
-            return pd.DataFrame(self.records())
-        import polars as pl
-
-        return pl.DataFrame(self.records(), infer_schema_length=None)
+        frame: pl.DataFrame | pd.DataFrame = data_frame(self.records(), backend)
+        return frame
 
     def to_csv(self) -> str:
         """Return one line of values per row under one line of names."""

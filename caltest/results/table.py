@@ -10,6 +10,7 @@ import numpy as np
 
 from caltest import render
 from caltest.errors import invalid
+from caltest.results.frames import data_frame
 from caltest.results.htest import HTest, record
 from caltest.results.printable import Result, Summary, given, plain, read_only
 from caltest.validation import check_choice, check_light_bounds, check_schema
@@ -179,14 +180,8 @@ class HTestTable(Result):
         backend : {"polars", "pandas"}
             Which data frame to build. pandas has to be installed for the second.
         """
-        if check_choice(backend, ("polars", "pandas"), "backend") == "pandas":
-            import pandas as pd
-
-            return pd.DataFrame(self.records())
-        import polars as pl
-
-        # strict=False: groups of several types become one column of text.
-        return pl.DataFrame(self.records(), infer_schema_length=None, strict=False)
+        frame: pl.DataFrame | pd.DataFrame = data_frame(self.records(), backend)
+        return frame
 
     def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
         """Return plain Python values that JSON can hold; see `HTest.to_dict`."""

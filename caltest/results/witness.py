@@ -11,9 +11,10 @@ import numpy as np
 from caltest import render
 from caltest.errors import NotApplicable
 from caltest.results.evidence import required
+from caltest.results.frames import data_frame
 from caltest.results.interval import data_line
 from caltest.results.printable import Printable, plain
-from caltest.validation import check_choice, check_integer, check_jobs, check_prediction_points
+from caltest.validation import check_integer, check_jobs, check_prediction_points
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -220,13 +221,8 @@ class Witness(Printable):
             Which data frame to build. pandas has to be installed for the second.
         """
         records = [_record(region) for region in self.regions(bins)]
-        if check_choice(backend, ("polars", "pandas"), "backend") == "pandas":
-            import pandas as pd
-
-            return pd.DataFrame(records)
-        import polars as pl
-
-        return pl.DataFrame(records, infer_schema_length=None, strict=False)
+        frame: pl.DataFrame | pd.DataFrame = data_frame(records, backend)
+        return frame
 
     def _sheet(self) -> Sheet:
         return self._print
