@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
+from itertools import groupby, product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,8 +18,7 @@ from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.inputs import Floats, Inputs
 from caltest.calibrators.logit_rows import logit_rows
 from caltest.calibrators.selection import choose
-from caltest.numerics import newton_cg
-from caltest.numerics.newton_cg import DENSE, minimise
+from caltest.numerics.newton_cg import DENSE, Minimum, minimise
 from caltest.numerics.parallel import map_threads
 from caltest.numerics.softmax import softmax
 from caltest.numerics.softmax_regression import hessian, value_and_gradient
@@ -143,13 +142,17 @@ class LinearMap(Calibrator):
         pairs = [_pairs(model.lam, model.mu) for model in models]
         if any(len(p) > 1 for p in pairs) or any(set(s) - {"lam", "mu"} for s in grid):
             return [model.fit_set(data, np.arange(data.inputs.m)) for model in models]
-        start = None
         strength = [tuple(-1.0 if value == "auto" else value for value in p) for (p,) in pairs]
-        for i in sorted(range(len(models)), key=strength.__getitem__, reverse=True):
-            # By the model itself, which notes what the data leave undefined.
-            solution = models[i]._minimise(data, *pairs[i][0], start=start)  # noqa: SLF001
-            solution.give(models[i])
-            start = solution.theta
+        order = sorted(range(len(models)), key=strength.__getitem__, reverse=True)
+        first = None
+        for _, row in groupby(order, lambda i: strength[i][0]):
+            start, first = first, None
+            for i in row:
+                # By the model itself, which notes what the data leave undefined.
+                solution = models[i]._minimise(data, *pairs[i][0], start=start)  # noqa: SLF001
+                solution.give(models[i])
+                start = solution.theta
+                first = start if first is None else first
         return list(models)
 
     def _minimise(
@@ -161,16 +164,19 @@ class LinearMap(Calibrator):
         free, tied, theta = self._constraints(m)
         lam, mu = self._penalties(m, total, lam, mu)
         penalty = np.where(free, self._penalty(m, lam, mu), 0.0)
-        scale = start is None and self.diagonal != "fixed"
-        theta = theta if start is None else np.where(free, start, theta)
         X[:, :m] /= unit[0]
+
         task = X, codes, weight, penalty / unit**2, theta * unit, free
-        solve = partial(minimise, tied=tied, scale=scale)
-        if theta.size <= DENSE:  # products so small are fastest in one thread of BLAS
-            ((theta, norm, separated, steps),) = map_threads(solve, [task], None)
-        else:
-            theta, norm, separated, steps = solve(*task)
-        if steps == newton_cg.STEPS:
+        options: dict[str, Any] = {"tied": tied, "scale": self.diagonal != "fixed"}
+        found = None
+        if start is not None:
+            # It can lie where the loss is flat: steps overflow, and the line search refuses them.
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = _solve(*task, warm=np.where(free, start, theta) * unit, **options)
+        if found is None or not found.converged:
+            found = _solve(*task, **options)
+        theta, norm, separated, steps, converged = found
+        if not converged:
             self._say(f"no minimum after {steps} Newton steps, gradient {norm:.1e}")
         elif separated:
             self._warn_of_separation(codes, m)
@@ -312,6 +318,15 @@ def _pairs(lam: object, mu: object) -> list[tuple[Penalty, Penalty]]:
     if mu is None:
         return [(value, value) for value in lams]
     return list(product(lams, check_penalties(mu, "mu")))
+
+
+def _solve(X: Floats, codes: Codes, *args: Any, **options: Any) -> Minimum:
+    """Minimise: where products are small, in one thread of BLAS, which is then the fastest."""
+    task = X, codes, *args
+    if args[1].size > DENSE:
+        return minimise(*task, **options)
+    (found,) = map_threads(partial(minimise, **options), [task], None)
+    return found
 
 
 def _unit(X: Floats) -> Floats:

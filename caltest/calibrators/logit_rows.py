@@ -13,10 +13,12 @@ from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.inputs import Floats, Inputs
 from caltest.numerics.weights import shares
 
+SAMPLE = 1000  # rows that tell whether many are equal
+
 
 @dataclass(frozen=True, slots=True)
 class LogitRows:
-    """Rows of positive weight.
+    """Rows of positive weight; where many are equal, as of trees, each stands for all of them.
 
     Attributes
     ----------
@@ -44,4 +46,18 @@ def logit_rows(
     if weight is not None and not (weight > 0).all():
         kept = weight > 0
         inputs, codes, weight = inputs.rows(kept), codes[kept], weight[kept]
-    return LogitRows(scores(inputs), codes, *shares(weight, inputs.n))
+    logits, (weight, total) = scores(inputs), shares(weight, inputs.n)
+    return LogitRows(*_merged(logits, codes, weight), total)
+
+
+def _merged(
+    logits: Floats, codes: NDArray[np.int64], weight: Floats
+) -> tuple[Floats, NDArray[np.int64], Floats]:
+    """Add up the weights of equal rows of one label, if a sample has at least half of them."""
+    rows = np.column_stack([logits, codes])
+    sample = rows[:: -(-len(rows) // SAMPLE)]
+    if 2 * len(np.unique(sample, axis=0)) > len(sample):
+        return logits, codes, weight
+    distinct, place = np.unique(rows, axis=0, return_inverse=True)
+    merged = np.bincount(place.ravel(), weight).astype(float)
+    return distinct[:, :-1], distinct[:, -1].astype(np.int64), merged

@@ -8,6 +8,7 @@ second moments of x.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -29,6 +30,7 @@ Solver = Callable[[Floats], Floats]
 
 TOLERANCE = 1e-9  # of the gradient, relative to that at the start, or to 1 where that is more
 ROUNDING = 1e-14  # of the gradient, relative to the size of x
+VANISHED = 1e-6  # of the gradient, relative to the size of x: what rounding may leave of it
 DENSE = 600  # parameters
 ROWS = 2000  # of many, that the dense preconditioner sums over at first
 SLOW = 10  # products per step, after which it sums over more of them
@@ -38,6 +40,30 @@ PRODUCTS = 300  # with the Hessian, per step
 DAMPING = 1e-10
 LARGE = 0.1  # change of a score by a step
 FAST = 20  # fall of the gradient by a step
+
+
+class Minimum(NamedTuple):
+    """Where the iteration ended.
+
+    Attributes
+    ----------
+    theta : (m, d) array
+        The parameters.
+    norm : float
+        Norm of the gradient.
+    escaping : bool
+        Whether the minimum is at infinity.
+    steps : int
+        Newton steps.
+    converged : bool
+        Whether the gradient vanishes.
+    """
+
+    theta: Floats
+    norm: float
+    escaping: bool
+    steps: int
+    converged: bool
 
 
 def minimise(
@@ -50,20 +76,25 @@ def minimise(
     *,
     tied: bool,
     scale: bool,
-) -> tuple[Floats, float, bool, int]:
-    """Return theta, the norm of the gradient, whether the minimum is at infinity, and the steps.
+    warm: Floats | None = None,
+) -> Minimum:
+    """Go from the start to the minimum.
 
     `free` marks the entries of theta that are fitted, `tied` gives the diagonal one value, `scale`
-    looks for the best multiple of the start first. On the way to infinity each step of Newton's
-    method changes some scores by about 1 and divides the gradient by about e, until it vanishes.
+    looks for the best multiple of the start first. `warm`, where it is given, is a better start;
+    the gradient to end at is still measured by that at `start`. On the way to infinity each step
+    of Newton's method changes some scores by about 1 and divides the gradient by about e, until it
+    vanishes.
     """
     theta = start
     value, gradient, probs = value_and_gradient(theta, X, codes, weight, penalty)
     gradient = project(gradient, free, tied=tied)
     size = np.sqrt(weight @ np.einsum("ij,ij->i", X, X))
     enough = max(TOLERANCE * min(float(np.linalg.norm(gradient)), 1.0), ROUNDING * size)
-    if scale and np.linalg.norm(gradient) > enough:
-        theta = scaled_start(start, X, codes, weight, penalty)
+    if warm is None and scale and np.linalg.norm(gradient) > enough:
+        warm = scaled_start(start, X, codes, weight, penalty)
+    if warm is not None:
+        theta = warm
         value, gradient, probs = value_and_gradient(theta, X, codes, weight, penalty)
         gradient = project(gradient, free, tied=tied)
     first = norm = float(np.linalg.norm(gradient))
@@ -83,7 +114,7 @@ def minimise(
         forcing = min(0.1, np.sqrt(norm / max(first, norm)))
         step, used = _conjugate_gradients(product, solve, gradient, forcing)
         if norm <= enough:  # at the start: only to tell a minimum from one at infinity
-            return theta, norm, _change(X, step) > LARGE, count
+            return Minimum(theta, norm, _change(X, step) > LARGE, count, converged=True)
         found = _line_search(theta, step, value, gradient, X, codes, weight, penalty, free, tied)
         count += 1
         if found is None:
@@ -94,7 +125,7 @@ def minimise(
         escaping = _change(X, length * step) > LARGE and norm > before / FAST
         if norm <= enough:
             break
-    return theta, norm, escaping, count
+    return Minimum(theta, norm, escaping, count, norm <= VANISHED * max(float(size), 1.0))
 
 
 def _conjugate_gradients(
@@ -155,7 +186,7 @@ def _line_search(
 def _change(X: Floats, step: Floats) -> float:
     """Return the largest change of a score relative to the others of its row."""
     blocks = row_blocks(len(X), len(step))
-    return max(float(np.ptp(X[rows] @ step.T, axis=1).max()) for rows in blocks)
+    return max(float(np.ptp(step @ X[rows].T, axis=0).max()) for rows in blocks)
 
 
 def _preconditioner(
@@ -174,7 +205,7 @@ def _dense(
     """Factor the Hessian, of all rows or of some that are drawn."""
     if len(X) > 2 * rows:
         some, weight = drawn_rows(weight, rows)
-        probs, X = probs[some], X[some]
+        probs, X = probs[:, some], X[some]
     H = hessian(probs, X, weight)
     diagonal = np.arange(len(H))
     H[diagonal, diagonal] += penalty.ravel()
@@ -216,7 +247,7 @@ def _blocks(probs: Floats, X: Floats, weight: Floats, penalty: Floats) -> Solver
     squared = weight * np.einsum("ij,ij->i", X, X)
     diagonal = np.arange(d)
     for k in range(m):
-        variance = probs[:, k] * (1 - probs[:, k])
+        variance = probs[k] * (1 - probs[k])
         share = variance * squared
         rows = np.flatnonzero(share > 0.5 * share.mean())
         x = X[rows] * np.sqrt(variance[rows] * weight[rows])[:, None]
@@ -242,7 +273,7 @@ def _common(probs: Floats, X: Floats, weight: Floats, penalty: Floats) -> Solver
     m, d = penalty.shape
     moments = (X * weight[:, None]).T @ X
     values, vectors = np.linalg.eigh(moments)
-    variance = np.maximum(weight @ (probs * (1 - probs)), 1e-290)
+    variance = np.maximum((probs * (1 - probs)) @ weight, 1e-290)
     ridge = np.median(penalty, axis=1)[:, None]
     kept = values > 1e-12 * values[-1]  # at most n of d
     vectors, divisor = vectors[:, kept], variance[:, None] * values[kept] + ridge

@@ -3,6 +3,8 @@
 The objective is sum_i w_i l(theta; x_i, y_i) + 1/2 sum_kj penalty_kj theta_kj^2, with weights that
 sum to 1 and theta of shape (m, d). It is convex. Products with its Hessian cost as much as the
 gradient; the Hessian itself, of (m d)^2 entries, is only formed to precondition small problems.
+
+Probabilities lie class by class, (m, n): sums over few classes are then sums of long rows.
 """
 
 import numpy as np
@@ -12,12 +14,12 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-BLOCK = 2**18  # entries of a block of rows: it stays in the cache
+BLOCK = 2**16  # entries of a block of rows: it stays in the cache
 SAMPLE = 20_000  # rows that tell a good multiple of the start
 
 
 def row_blocks(n: int, m: int) -> list[slice]:
-    """Split n rows of m entries into blocks of a few megabytes."""
+    """Split n rows of m entries into blocks of half a megabyte."""
     size = max(256, BLOCK // m)
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
@@ -25,27 +27,27 @@ def row_blocks(n: int, m: int) -> list[slice]:
 def value_and_gradient(
     theta: Floats, X: Floats, codes: Codes, weight: Floats, penalty: Floats
 ) -> tuple[float, Floats, Floats]:
-    """Return the objective, its gradient and the probabilities, (n, m)."""
-    probs = np.empty((len(X), len(theta)))
+    """Return the objective, its gradient and the probabilities, (m, n)."""
+    probs = np.empty((len(theta), len(X)))
     value = 0.5 * float(np.vdot(penalty * theta, theta))
     gradient = penalty * theta
-    for rows in row_blocks(*probs.shape):
-        z = np.matmul(X[rows], theta.T, out=probs[rows])
+    for rows in row_blocks(len(X), len(theta)):
+        z = np.matmul(theta, X[rows].T, out=probs[:, rows])
         loss, residual = _residual(z, codes[rows], weight[rows])
         value += loss
-        gradient += residual.T @ X[rows]
+        gradient += residual @ X[rows]
     return value, gradient, probs
 
 
 def _residual(z: Floats, codes: Codes, weight: Floats) -> tuple[float, Floats]:
     """Turn scores into probabilities in place; return the log loss and w (p - e_y)."""
-    observed = np.arange(len(z)), codes
-    z -= z.max(axis=1, keepdims=True)
+    observed = codes, np.arange(len(codes))
+    z -= z.max(axis=0)
     score = z[observed]
     np.exp(z, out=z)
-    total = z.sum(axis=1)
-    z /= total[:, None]
-    residual = z * weight[:, None]
+    total = z.sum(axis=0)
+    z /= total
+    residual = z * weight
     residual[observed] -= weight
     return float(weight @ (np.log(total) - score)), residual
 
@@ -53,29 +55,28 @@ def _residual(z: Floats, codes: Codes, weight: Floats) -> tuple[float, Floats]:
 def hessian_product(V: Floats, probs: Floats, X: Floats, weight: Floats, penalty: Floats) -> Floats:
     """Return the product of the Hessian with V, (m, d)."""
     product = penalty * V
-    for rows in row_blocks(*probs.shape):
-        p = probs[rows]
-        u = X[rows] @ V.T
-        u -= np.einsum("ij,ij->i", p, u)[:, None]
+    for rows in row_blocks(len(X), len(V)):
+        p = probs[:, rows]
+        u = V @ X[rows].T
+        u -= np.einsum("ij,ij->j", p, u)
         u *= p
-        u *= weight[rows, None]
-        product += u.T @ X[rows]
+        u *= weight[rows]
+        product += u @ X[rows]
     return product
 
 
 def hessian(probs: Floats, X: Floats, weight: Floats) -> Floats:
     """Return the Hessian of the log loss, (m d, m d), without the penalty."""
-    (n, m), d = probs.shape, X.shape[1]
+    (m, n), d = probs.shape, X.shape[1]
     H = np.zeros((m * d, m * d))
     for rows in row_blocks(n, m * d):
-        p, x, w = probs[rows], X[rows], weight[rows, None]
-        z = (p[:, :, None] * (np.sqrt(w) * x)[:, None, :]).reshape(len(p), m * d)
-        product = z.T @ z
-        for k in range(m):
+        p, x, w = probs[:, rows], X[rows].T, weight[rows]
+        z = (p[:, None, :] * (np.sqrt(w) * x)).reshape(m * d, -1)
+        product = z @ z.T
+        for k, q in enumerate(p):
             # As p (1 - p): a difference of sums would lose all digits where p is near 1.
             block = slice(k * d, (k + 1) * d)
-            q = p[:, [k]]
-            product[block, block] = -(x * (w * q * (1 - q))).T @ x
+            product[block, block] = -(x * (w * q * (1 - q))) @ x.T
         H -= product
     return H
 
@@ -85,18 +86,18 @@ def scaled_start(start: Floats, X: Floats, codes: Codes, weight: Floats, penalty
     if len(X) > SAMPLE:
         rows, weight = drawn_rows(weight, SAMPLE)
         X, codes = X[rows], codes[rows]
-    z = X @ start.T
-    z -= z.max(axis=1, keepdims=True)
-    observed = z[np.arange(len(z)), codes]
+    z = start @ X.T
+    z -= z.max(axis=0)
+    observed = z[codes, np.arange(len(codes))]
     curvature = float(np.vdot(penalty * start, start))
     t = 1.0
     for _ in range(150):
         p = np.exp(t * z)
-        p /= p.sum(axis=1, keepdims=True)
-        mean = np.einsum("ij,ij->i", p, z)
+        p /= p.sum(axis=0)
+        mean = np.einsum("ij,ij->j", p, z)
         slope = float(weight @ (mean - observed)) + t * curvature
         p *= z
-        second = float(weight @ (np.einsum("ij,ij->i", p, z) - mean**2)) + curvature
+        second = float(weight @ (np.einsum("ij,ij->j", p, z) - mean**2)) + curvature
         # Of separated labels every multiple is better than the one before: 10 is enough.
         moved = t - slope / max(second, 1e-290)
         before, t = t, min(float(np.clip(moved, t / 10, 10 * t)), 10.0)

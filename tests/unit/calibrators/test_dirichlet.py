@@ -259,3 +259,31 @@ def test_ensemble_passes_on_what_the_maps_of_a_path_say():
     ensemble = EnsembleCalibrator(DirichletCalibrator(), param_grid={"lam": [0.0]})
     with pytest.warns(DegenerateDataWarning, match="5 of 5 folds: the labels are separated"):
         ensemble.fit(probs, probs.argmax(axis=1))
+
+
+@pytest.mark.parametrize("start", [1e9, -1e3])
+def test_start_where_the_loss_is_flat_is_left(start):
+    """A path of penalties can lead there; the fit then starts at the identity after all."""
+    probs, y = sample()
+    calibrator = DirichletCalibrator(lam=1e-3).fit(probs, y)
+    expected = np.column_stack(calibrator.linear_)
+    bad = start * np.random.default_rng(0).normal(size=expected.shape)
+    found = calibrator._minimise(calibrator._calibration_set, 1e-3, 1e-3, start=bad)
+    assert found.theta == pytest.approx(expected, abs=1e-6)
+    assert calibrator.notes() == []
+
+
+def test_path_ends_where_single_fits_do():
+    """Two penalties; labels that are separated but for the off-diagonal penalty."""
+    probs, _ = sample(n=200)
+    y = probs.argmax(axis=1)
+    y[:3] = 0
+    grid = [{"lam": lam, "mu": mu} for lam in (1e-4, 10.0, 1e3) for mu in (1e3, 1e-7)]
+    alone = [DirichletCalibrator(**setting).fit(probs, y) for setting in grid]
+    path = DirichletCalibrator()._fit_path(alone[0]._calibration_set, grid)
+    for fitted, expected in zip(path, alone, strict=True):
+        assert fitted.lam_ == expected.lam_
+        assert fitted.mu_ == expected.mu_
+        assert np.column_stack(fitted.linear_) == pytest.approx(
+            np.column_stack(expected.linear_), rel=1e-4, abs=1e-6
+        )

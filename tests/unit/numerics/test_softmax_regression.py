@@ -78,7 +78,7 @@ def test_blocks_of_rows_add_up(problem, monkeypatch):
 
 def test_hessian_keeps_its_digits_where_a_class_is_almost_certain():
     """1e-12 is left of a sum of ones."""
-    probs = np.array([[1e-12, 1 - 1e-12]])
+    probs = np.array([[1e-12], [1 - 1e-12]])
     found = hessian(probs, np.ones((1, 1)), np.ones(1))
     assert found == pytest.approx(1e-12 * np.array([[1, -1], [-1, 1]]), rel=1e-3)
 
