@@ -49,7 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             continue
         outcomes.append(outcome)
         _print_outcome(outcome)
-        if mode != "smoke" and not _written(outcome):
+        if mode == "smoke":
+            continue
+        if report.poorer(outcome):
+            print(f"{name}: the kept results had more data, and stay; pass --data and --reference")
+        elif not _written(outcome):
             return 1
     _print_summary(outcomes, failed)
     return 1 if failed else 0

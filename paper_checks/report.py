@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from paper_checks.check import AGAIN, VERDICTS, Claim, Outcome, Part, Row
+from paper_checks.check import AGAIN, NO_DATA, VERDICTS, Claim, Outcome, Part, Row
 from paper_checks.runner import CHECKS, load
 
 HERE = Path(__file__).parent
@@ -47,6 +47,13 @@ there is one, and else the quick one.
 def counts(claims: Iterable[str]) -> Counter[str]:
     """Number of claims by verdict."""
     return Counter(claims)
+
+
+def poorer(outcome: Outcome, results: Path = RESULTS) -> bool:
+    """Whether the kept results of such a run had data for more claims."""
+    path = results / f"{outcome.name}_{outcome.setting.mode}.csv"
+    verdicts = [claim.verdict for part in outcome.parts for claim in part.claims]
+    return path.exists() and counts(verdicts)[NO_DATA] > _counted(path)[NO_DATA]
 
 
 def write(outcome: Outcome, results: Path = RESULTS) -> None:

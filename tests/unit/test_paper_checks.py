@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -25,6 +26,7 @@ def _load():
 
 
 _load()
+from paper_checks import __main__ as command  # noqa: E402
 from paper_checks import check, report, runner  # noqa: E402
 from paper_checks.check import Claim, Part, Setting, Task  # noqa: E402
 
@@ -147,6 +149,24 @@ def test_run_keeps_the_rows_of_tasks_that_have_ended(toy, tmp_path):
     outcome = runner.run("toy", Setting(), folder=tmp_path, quiet=True)
     assert CALLS == [[1, 2], [13], [3]]
     assert outcome.parts[0].claims[0].verdict == "reproduced"
+
+
+def test_run_with_fewer_data_leaves_the_kept_results(toy, tmp_path, monkeypatch, capsys):
+    """As of a user who does not pass --data."""
+    monkeypatch.setattr(command, "CHECKS", ("toy",))
+    written = []
+    monkeypatch.setattr(command, "_written", lambda outcome: written.append(outcome) or True)
+    monkeypatch.setattr(command, "run", partial(runner.run, folder=tmp_path / "kept"))
+    outcome = runner.run("toy", Setting(), folder=tmp_path / "kept", quiet=True)
+    report.write(outcome, tmp_path)
+    monkeypatch.setattr(command.report, "poorer", partial(report.poorer, results=tmp_path))
+    assert command.main(["toy", "--quiet"]) == 0
+    assert len(written) == 1
+    missing = [Claim("row 1", "sum", 14.0, missing=check.NO_DATA)]
+    toy.claims = lambda _rows, _setting: [Part("Table 1", missing)]
+    assert command.main(["toy", "--quiet"]) == 0
+    assert len(written) == 1
+    assert "toy: the kept results had more data" in capsys.readouterr().out
 
 
 def test_run_computes_again_when_it_is_asked_to(toy, tmp_path):
