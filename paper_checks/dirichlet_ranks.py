@@ -8,19 +8,21 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 from scipy.stats import t as student
 
 from caltest.comparison import Ranking, rank_methods
 from paper_checks.check import DIFFERS, FULL_ONLY, Claim, Part, Row
 from paper_checks.dirichlet_uci import CALIBRATORS, CLASSIFIERS, HIGHER_IS_BETTER
 from paper_checks.kull_uci_tables import AVERAGE, COLUMNS, FRIEDMAN, RANKS
+from paper_checks.report import markdown_table
 
 CONTROL = "DirL2"
 LEVEL = 0.001  # of a difference, two-sided
 PAPER_REPETITIONS = 5
 
-# Average ranks of seven calibrators, last row of tables 1 and 2 of the paper. The tables were not
-# at hand: these are the entries that a review of the literature on GitHub quotes.
+# Average ranks of seven calibrators, last row of tables 1 and 2 of the paper, as a survey of the
+# literature quotes them whose author is not known: they are shown, and not compared.
 QUOTED = {
     ("table 1", "p-cw-ECE"): {
         "DirL2": 2.34,
@@ -31,12 +33,6 @@ QUOTED = {
     },
     ("table 2", "log-loss"): {"DirL2": 2.25, "TempS": 4.61},
 }
-SOURCE = (
-    "The paper's tables 1 and 2 were not at hand; of their average ranks those are compared that a "
-    "public review of the literature quotes. The supplement, which was, has them for nine "
-    "calibrators. The paper's ranks are over all pairs of data set and classifier (229 in the "
-    "supplement), those of a quick run over 16: these get no verdict."
-)
 SHUTTLE = (
     "One set is not the same: the paper's shuttle has 101500 rows (supplement, table 3), that of "
     "`--data` 58000."
@@ -124,52 +120,80 @@ def difference_claim(
 
 
 def _rank_claims(
-    rows: Sequence[Row], measure: str, values: Mapping[str, float], place: str, *, missing: str
+    rows: Sequence[Row], measure: str, values: Mapping[str, float], place: str
 ) -> list[Claim]:
-    """Compare average ranks; `values` has those of all calibrators, nan where there is none."""
+    """Compare the average ranks of calibrators."""
     names = tuple(values)
     ranks = ranking(rows, measure, names=names).ranks
     digits = max(len(f"{value:.8g}".partition(".")[2]) for value in values.values())
     widths, reason = _rank_widths(rows, measure, names)
-    found = []
-    for name, rank, width in zip(names, ranks.tolist(), widths.tolist(), strict=True):
-        if math.isnan(values[name]):
-            continue
-        compared = {} if missing else {"tolerance": width + 0.5 * 10.0**-digits, "reason": reason}
-        where, what = f"{place}, {name}", f"average rank, {measure}"
-        found.append(Claim(where, what, values[name], rank, **compared, missing=missing))
-    return found
+    return [
+        Claim(
+            f"{place}, {name}",
+            f"average rank, {measure}",
+            values[name],
+            rank,
+            tolerance=width + 0.5 * 10.0**-digits,
+            reason=reason,
+        )
+        for name, rank, width in zip(names, ranks.tolist(), widths.tolist(), strict=True)
+    ]
 
 
 def _rank_widths(
     rows: Sequence[Row], measure: str, names: Sequence[str]
 ) -> tuple[NDArray[np.float64], str]:
-    """Largest difference of the ranks of two runs, by the jackknife over the repetitions."""
-    numbers = sorted({row["repetition"] for row in rows})
-    k = len(numbers)
-    if k < 2:
-        return np.full(len(names), np.nan), ""
-    without = [
-        ranking([row for row in rows if row["repetition"] != number], measure, names=names).ranks
-        for number in numbers
-    ]
-    errors = np.sqrt((k - 1) * np.var(without, axis=0))
-    quantile = float(student.isf(LEVEL / 2, k - 1))
-    reason = f"t of {k} repetitions at {LEVEL:.1%}, jackknife, and rounding"
-    return quantile * errors * math.sqrt(1 + k / PAPER_REPETITIONS), reason
+    """Largest difference of the average ranks of two runs, by the jackknife.
+
+    The folds of a data set are the same for all classifiers, those of two data sets have nothing
+    to do with each other: a repetition is left out of one data set at a time, and the variances
+    that the data sets give add up. The degrees of freedom are Satterthwaite's.
+    """
+    sign = -1.0 if measure in HIGHER_IS_BETTER else 1.0
+    by_set: dict[str, dict[int, list[list[float]]]] = {}
+    found: dict[tuple[str, str, int], dict[str, float]] = {}
+    for row in rows:
+        key = (row["set"], row["classifier"], row["repetition"])
+        found.setdefault(key, {})[row["calibrator"]] = sign * row[measure]
+    for (name, _, number), values in sorted(found.items()):
+        repetitions = by_set.setdefault(name, {})
+        repetitions.setdefault(number, []).append([values[method] for method in names])
+    count = pairs(rows)
+    own, paper, squares = (np.zeros(len(names)) for _ in range(3))
+    for repetitions in by_set.values():
+        values = np.array(list(repetitions.values()))  # repetitions, classifiers, calibrators
+        k = len(values)
+        if k < 2:
+            return np.full(len(names), np.nan), ""
+        without = (values.sum(axis=0) - values) / (k - 1)
+        ranks = rankdata(without, axis=2).sum(axis=1) / count
+        variance = (k - 1) * ranks.var(axis=0)
+        own += variance
+        paper += variance * k / PAPER_REPETITIONS
+        squares += variance**2 / (k - 1)
+    df = own**2 / np.maximum(squares, np.finfo(float).tiny)
+    widths = student.isf(LEVEL / 2, np.maximum(df, 1.0)) * np.sqrt(own + paper)
+    return widths, f"t at {LEVEL:.1%}, jackknife over the repetitions of each set, and rounding"
 
 
 # ----------------------------------------------------------------------------------------- parts
 
 
-def quoted(rows: Sequence[Row], missing: str) -> Part:
-    """Compare with the average ranks of tables 1 and 2 that are quoted."""
-    found = []
+def quoted(rows: Sequence[Row]) -> str:
+    """Average ranks that a secondary source quotes of tables 1 and 2, beside ours."""
+    lines = []
     for (number, measure), values in QUOTED.items():
-        all_values = {name: values.get(name, math.nan) for name in CALIBRATORS}
-        place = f"{number}, average rank"
-        found += _rank_claims(rows, measure, all_values, place, missing=missing)
-    return Part("Tables 1 and 2: average ranks of seven calibrators", found, SOURCE)
+        ranks = dict(zip(CALIBRATORS, ranking(rows, measure).ranks.tolist(), strict=True))
+        for name, value in values.items():
+            lines.append([number, measure, name, f"{value:.2f}", f"{ranks[name]:.2f}"])
+    text = (
+        "The paper's tables 1 and 2 were not at hand. A survey of the literature on GitHub, whose "
+        "author is not known here, quotes seven of their average ranks: they are shown beside ours "
+        f"over {pairs(rows)} pairs of data set and classifier, and not counted. The supplement, "
+        "which was at hand, has the ranks among nine calibrators.\n\n"
+    )
+    header = ["table", "measure", "calibrator", "quoted", "ours"]
+    return text + markdown_table(header, lines)
 
 
 def best(rows: Sequence[Row], missing: str) -> Part:
@@ -211,7 +235,7 @@ def supplement(rows: Sequence[Row], missing: str) -> Part:
             own = [row for row in rows if key in {AVERAGE, row["classifier"]}]
             by_name = dict(zip(COLUMNS, values, strict=True))
             place = f"supplement, {number}, {key}"
-            found += _rank_claims(own, measure, by_name, place, missing="")
+            found += _rank_claims(own, measure, by_name, place)
         pvalue = ranking(rows, measure, names=COLUMNS).pvalue
         found.append(
             Claim(

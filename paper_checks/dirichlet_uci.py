@@ -18,6 +18,7 @@ from caltest import Predictions, test_calibration
 from caltest.calibrators import (
     BetaCalibrator,
     DirichletCalibrator,
+    EnsembleCalibrator,
     Identity,
     IsotonicCalibrator,
     OneVsRest,
@@ -73,8 +74,10 @@ CALIBRATORS = ("DirL2", "Beta", "FreqB", "Isot", "WidB", "TempS", "Uncal")  # ta
 ALL_CALIBRATORS = (*CALIBRATORS, "DirODIR", "VecS")  # the supplement
 MEASURES = ("accuracy", "log-loss", "Brier", "MCE", "conf-ECE", "cw-ECE", "p-conf-ECE", "p-cw-ECE")
 HIGHER_IS_BETTER = ("accuracy", "p-conf-ECE", "p-cw-ECE")
-PENALTIES = [10.0**k for k in range(3, -8, -1)]
-ODIR_PENALTIES = [10.0**k for k in range(3, -8, -2)]
+PENALTIES = {
+    "DirL2": {"lam": [10.0**k for k in range(3, -8, -1)]},
+    "DirODIR": {key: [10.0**k for k in range(3, -8, -2)] for key in ("lam", "mu")},
+}
 BINS = (5, 10, 15, 20, 25, 30)
 OUTER, INNER = 5, 3  # folds
 CLIP = 1e-15  # of scikit-learn's log loss then
@@ -153,20 +156,21 @@ def fit_map(name: str, probs: Floats, labels: Ints, other: Floats, other_labels:
         return _plain(name, probs.shape[1]).fit(probs, labels).predict_proba
     if name in {"FreqB", "WidB"}:
         maps = [_binned(probs, labels, bins, quantile=name == "FreqB") for bins in BINS]
+        losses = [_log_loss(found(other), other_labels) for found in maps]
+        return maps[int(np.argmin(losses))]
+    if name in PENALTIES:
+        # One fold: fitted to the first rows, compared on the others.
+        rows = np.arange(len(labels)), len(labels) + np.arange(len(other_labels))
+        calibrator = _penalised(name, probs.shape[1], rows)
+        probs, labels = np.vstack([probs, other]), np.concatenate([labels, other_labels])
     else:
-        maps = [_of_logs(made, probs, labels) for made in _linear(name, probs.shape[1])]
-    if len(maps) == 1:
-        return maps[0]
-    losses = [_log_loss(found(other), other_labels) for found in maps]
-    return maps[int(np.argmin(losses))]
+        calibrator = _linear(name, probs.shape[1])
+    fitted = calibrator.fit(_logs(probs), labels)
+    return lambda values: fitted.predict_proba(_logs(values))
 
 
-def _of_logs(calibrator: Any, probs: Floats, labels: Ints) -> Map:
-    def logs(values: Floats) -> Floats:
-        return np.log(np.maximum(values, SMALLEST))
-
-    fitted = calibrator.fit(logs(probs), labels)
-    return lambda values: fitted.predict_proba(logs(values))
+def _logs(probs: Floats) -> Floats:
+    return np.log(np.maximum(probs, SMALLEST))
 
 
 def _plain(name: str, m: int) -> Any:
@@ -178,27 +182,21 @@ def _plain(name: str, m: int) -> Any:
     )
 
 
-def _linear(name: str, m: int) -> list[Any]:
-    """Calibrators of log probabilities: one, or one for each penalty to choose from."""
+def _linear(name: str, m: int) -> Any:
+    """Calibrator of log probabilities."""
     common: dict[str, Any] = {"from_logits": True, "classes": list(range(m))}
     if name == "Beta":
-        return [OneVsRest(BetaCalibrator(constrained=False), **common)]
+        return OneVsRest(BetaCalibrator(constrained=False), **common)
     if name == "TempS":
-        return [TemperatureScaling(**common)]
-    if name == "VecS":
-        return [DirichletCalibrator(reg="l2", lam=0.0, off_diagonal="zero", **common)]
-    return [
-        DirichletCalibrator(**options, reference_class=True, **common)
-        for options in _penalties(name)
-    ]
+        return TemperatureScaling(**common)
+    return DirichletCalibrator(reg="l2", lam=0.0, off_diagonal="zero", **common)  # VecS
 
 
-def _penalties(name: str) -> list[dict[str, Any]]:
-    if name == "DirL2":
-        return [{"reg": "l2", "lam": lam} for lam in PENALTIES]
-    return [
-        {"reg": "odir", "lam": lam, "mu": mu} for lam in ODIR_PENALTIES for mu in ODIR_PENALTIES
-    ]
+def _penalised(name: str, m: int, rows: tuple[Ints, Ints]) -> EnsembleCalibrator:
+    """Dirichlet calibration with the penalties that have the least log loss on the second rows."""
+    reg = "l2" if name == "DirL2" else "odir"
+    dirichlet = DirichletCalibrator(reg=reg, reference_class=True, classes=list(range(m)))
+    return EnsembleCalibrator(dirichlet, param_grid=PENALTIES[name], cv=[rows], from_logits=True)
 
 
 def _binned(probs: Floats, labels: Ints, bins: int, *, quantile: bool) -> Map:
