@@ -72,6 +72,8 @@ CLASSIFIERS = (
 )
 CALIBRATORS = ("DirL2", "Beta", "FreqB", "Isot", "WidB", "TempS", "Uncal")  # tables 1 and 2
 ALL_CALIBRATORS = (*CALIBRATORS, "DirODIR", "VecS")  # the supplement
+# The same by the loss of the paper's code, see `_fit_clipped`.
+CLIPPED = {f"{name}, clipped": name for name in ("TempS", "VecS", "DirL2", "DirODIR")}
 MEASURES = ("accuracy", "log-loss", "Brier", "MCE", "conf-ECE", "cw-ECE", "p-conf-ECE", "p-cw-ECE")
 HIGHER_IS_BETTER = ("accuracy", "p-conf-ECE", "p-cw-ECE")
 PENALTIES = {
@@ -80,6 +82,7 @@ PENALTIES = {
 }
 BINS = (5, 10, 15, 20, 25, 30)
 OUTER, INNER = 5, 3  # folds
+ROUNDS = 6  # of choosing the rows that have a gradient
 CLIP = 1e-15  # of scikit-learn's log loss then
 # Below which the paper's code clips a probability before its logarithm; caltest's own is 2e-16.
 SMALLEST = float(np.finfo(float).tiny)
@@ -152,6 +155,8 @@ def fit_map(name: str, probs: Floats, labels: Ints, other: Floats, other_labels:
     callable
         Takes predictions (n'', m), returns calibrated ones.
     """
+    if name in CLIPPED:
+        return _fit_clipped(CLIPPED[name], probs, labels, other, other_labels)
     if name in {"Uncal", "Isot"}:
         return _plain(name, probs.shape[1]).fit(probs, labels).predict_proba
     if name in {"FreqB", "WidB"}:
@@ -167,6 +172,26 @@ def fit_map(name: str, probs: Floats, labels: Ints, other: Floats, other_labels:
         calibrator = _linear(name, probs.shape[1])
     fitted = calibrator.fit(_logs(probs), labels)
     return lambda values: fitted.predict_proba(_logs(values))
+
+
+def _fit_clipped(name: str, probs: Floats, labels: Ints, other: Floats, other_labels: Ints) -> Map:
+    """Calibration map by a loss that clips probabilities at machine epsilon.
+
+    A label that has less has no gradient. Rows of such labels are left out, by the predictions at
+    first and then by the map, until they stay the same.
+    """
+    counted = _possible(probs, labels)
+    for _ in range(ROUNDS):
+        found = fit_map(name, probs[counted], labels[counted], other, other_labels)
+        before, counted = counted, _possible(found(probs), labels)
+        if np.array_equal(before, counted):
+            break
+    return found
+
+
+def _possible(probs: Floats, labels: Ints) -> NDArray[np.bool_]:
+    possible: NDArray[np.bool_] = probs[np.arange(labels.size), labels] > np.finfo(float).eps
+    return possible
 
 
 def _logs(probs: Floats) -> Floats:
