@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paper_checks.skce_errors import rejection
 from paper_checks.skce_models import MODELS
 from paper_checks.skce_simulation import LEVELS
 
@@ -56,11 +57,10 @@ def errors_figure(
     figure = Figure(figsize=(9, 11), layout="constrained")
     axes = figure.subplots(len(tests), len(MODELS), sharex=True, sharey=True)
     for row, (test, name) in zip(axes, tests.items(), strict=True):
-        beside = exact["ECE, uniform bins" if test == "C" else "SKCE_uq, median bandwidth"]
+        beside = exact["ECE, uniform bins" if test == "C" else "SKCE_uq, median heuristic"]
         for ax, model in zip(row, MODELS, strict=True):
             for key, style in ((name, "-"), (beside, ":")):
-                sample = np.sort(tested[model, 10, key])
-                rates = np.searchsorted(sample, LEVELS + 1e-12, side="right") / sample.size
+                rates = rejection(tested[model, 10, key])
                 ax.plot(LEVELS, rates if model == "M1" else 1 - rates, f"C0{style}")
             if model == "M1":
                 ax.plot([0, 1], [0, 1], "k--", linewidth=0.8)

@@ -1,4 +1,4 @@
-"""The generative models of Widmann et al. (2019), section 8 and appendix J.2."""
+"""The generative models of Widmann et al. (2019), section 7 and appendix J.2."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Model:
         return (self.alpha, self.pi, self.name == "M2") == (alpha, pi, only_first)
 
 
-# Section 8.
+# Section 7.
 MODELS = {
     "M1": Model("M1", 0.1, 0.0),
     "M2": Model("M2", 0.1, 0.5),

@@ -239,6 +239,60 @@ def test_median_of_the_paper_has_the_zeros_of_the_diagonal():
     assert median_distance(np.array([[1.0, 0], [0.9, 0.1], [0, 1]])) == pytest.approx(0.1)
 
 
+def test_formulas_of_the_networks_are_those_of_caltest_where_rows_sum_to_one():
+    """Without the division by the sums nothing changes then; the paper's variance divides by n."""
+    from caltest import test_calibration as judge
+    from caltest.datasets import generative_model
+    from caltest.kernels import Exponential
+    from caltest.measures import ece
+    from caltest.numerics.tails import normal_sf
+    from paper_checks.skce_networks import BINNINGS, _undivided
+
+    predictions = generative_model("M2", n=600, m=3, rng=0)
+    found = _undivided(predictions.probs, predictions.labels, 0.5)
+    for key, options in BINNINGS.items():
+        assert found[f"undivided, {key}"] == pytest.approx(ece(predictions, **options), rel=1e-12)
+    options = {"estimator": "linear", "kernel": Exponential(0.5)}
+    z = judge(None, predictions, test="skce", null="asymptotic", **options)
+    assert found["undivided, SKCE_ul"] == pytest.approx(z.estimate, rel=1e-12)
+    pvalue = normal_sf(z.statistic * np.sqrt(300 / 299))
+    assert found["undivided, A_l"] == pytest.approx(pvalue, rel=1e-9)
+
+
+@pytest.mark.parametrize(("model", "seed"), [("M2", 0), ("M1", 2)])
+def test_bound_with_the_square_is_caltests_where_the_estimate_is_positive(model, seed):
+    """It is written for 250 observations and depends on n t^2; for a negative one it is below 1."""
+    from caltest import test_calibration as judge
+    from caltest.datasets import generative_model
+    from caltest.kernels import Exponential
+    from paper_checks.skce_models import N
+    from paper_checks.skce_simulation import squared_bound
+
+    predictions = generative_model(model, n=600, m=10, rng=seed)
+    options = {"estimator": "linear", "kernel": Exponential(0.8)}
+    bound = judge(None, predictions, test="skce", null="distribution-free", **options)
+    squared = squared_bound("ul", np.sqrt(600 / N) * bound.estimate)
+    if model == "M2":
+        assert squared == pytest.approx(bound.pvalue, rel=1e-12)
+    else:
+        assert bound.estimate < 0
+        assert squared < bound.pvalue == 1
+
+
+def test_curve_of_test_errors_is_one_claim_at_the_level_of_the_largest_difference():
+    """Of an uncalibrated model it compares shares of p-values above the level."""
+    from paper_checks.skce_errors import _curve
+    from paper_checks.skce_simulation import LEVELS
+
+    paper = np.clip(LEVELS, 0, 0.4)
+    paper[0] = 0.9  # level 0 is left out
+    pvalues = (np.arange(1000) + 0.5) / 1000
+    claim = _curve("figure 2", "D_b", ("M2", 10, "any"), pvalues, paper)
+    assert claim.what == "error of D_b at the level 1.00"
+    assert (claim.value, claim.ours) == pytest.approx((0.6, 0))
+    assert claim.tolerance == pytest.approx(1.95 * np.sqrt(1 / 1000 + 1 / 10_000))
+
+
 @pytest.mark.parametrize("label", ["M2", "M3", "alpha = 1, pi = 0.25, uniform"])
 def test_true_ece_of_the_models_is_the_mean_distance(label):
     """The closed form is the mean of pi TV(g, beta) over drawn predictions g."""
