@@ -1,10 +1,13 @@
 """Every calibrator on the logits of networks: fits, and writes the page beside this file.
 
-    python docs/studies/calibrators_on_networks.py --data DIR [--reference DIR] [--jobs 2]
+    python -m docs.studies.calibrators_on_networks --data DIR [--reference DIR] [--jobs 2]
+
+It is run from the root of the repository: fits and measures of Kull et al. (2019) are those of
+paper_checks/networks.py.
 
 DIR/logits has files with logits_val, y_val, logits_test and y_test. Calibrators are fitted to the
 validation part, the errors are those of the test part. `--reference` is a folder with the stored
-results of Kull et al. (2019), which are put beside ours.
+results of Kull et al., which are put beside ours.
 """
 
 from __future__ import annotations
@@ -12,32 +15,26 @@ from __future__ import annotations
 import argparse
 import csv
 import re
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+import joblib
 import numpy as np
-from scipy.special import softmax
-from sklearn.model_selection import KFold
 
 import caltest as ct
 from caltest.calibrators import (
     BBQ,
     BetaCalibrator,
     Calibrator,
-    DirichletCalibrator,
-    EnsembleCalibrator,
     HistogramBinning,
-    Identity,
     IsotonicCalibrator,
-    MatrixScaling,
     OneVsRest,
     PlattScaling,
     SplineCalibrator,
-    TemperatureScaling,
-    VectorScaling,
 )
+from paper_checks import networks
+from paper_checks.networks import Network
 
 PAGE = Path(__file__).with_suffix(".md")
 NETWORKS = (
@@ -49,76 +46,51 @@ NETWORKS = (
     "mukhoti_focal_cifar10_wide_resnet",
     "mukhoti_brier_cifar100_resnet50",
 )
-CLIP = 1e-15  # scikit-learn's, when the papers were written
-FOLDS = KFold(5, shuffle=True, random_state=15)  # those of Kull et al.
-
-
-class Network(NamedTuple):
-    """Logits and labels of a network."""
-
-    name: str
-    val: np.ndarray
-    y_val: np.ndarray
-    test: np.ndarray
-    y_test: np.ndarray
-
-    @property
-    def m(self) -> int:
-        """Number of classes."""
-        return self.val.shape[1]
-
-
-def load(folder: Path, name: str) -> Network:
-    """Read the logits as float64: all fits start from the same numbers."""
-    stored = np.load(folder / "logits" / f"{name}.npz")
-    val, test = (stored[f"logits_{part}"].astype(float) for part in ("val", "test"))
-    return Network(name, val, stored["y_val"], test, stored["y_test"])
 
 
 # ---- the methods --------------------------------------------------------------------------------
 
 
-def cross_validated(calibrator: Calibrator, m: int, jobs: int) -> Calibrator:
-    """Choose penalties by the log loss of five folds, and average the five maps.
+class Outcome(NamedTuple):
+    """The errors of a method on the test part of a network, and the chosen lambda and mu."""
 
-    For 10 classes these are the grids of Kull et al.; for 100, where a fit takes longer, the powers
-    of ten among their lambdas, and three of their nine mus. Their ODIR sums squared weights, where
-    `lam` and `mu` multiply means.
-    """
-    powers = 10.0 ** np.arange(-5 if m <= 10 else -2, 7)
-    lams = np.sort(np.outer([0.25, 0.5, 1], powers).ravel()) if m <= 10 else powers
-    mus = powers if m <= 10 else powers[::4]
-    grid = {"lam": lams}
-    if calibrator.reg == "odir":
-        grid = {"lam": lams * m * (m - 1), "mu": mus * m}
-    lists = {name: values.tolist() for name, values in grid.items()}
-    return EnsembleCalibrator(calibrator, param_grid=lists, cv=FOLDS, n_jobs=jobs)
+    errors: dict[str, float]
+    chosen: tuple[float, float] | None = None
 
 
-def linear_maps() -> dict[str, Calibrator]:
-    """List the maps whose penalties have to be chosen."""
-    return {
-        "matrix, ODIR": MatrixScaling(reg="odir"),
-        "Dirichlet, ODIR": DirichletCalibrator(reg="odir"),
-        "Dirichlet, L2": DirichletCalibrator(reg="l2"),
-    }
+KULL = {
+    "uncalibrated": "Uncal",
+    "temperature": "TempS",
+    "vector": "VecS",
+    "matrix, ODIR": "MS-ODIR",
+    "Dirichlet, ODIR": "Dir-ODIR",
+    "Dirichlet, L2": "Dir-L2",
+}
+THEIRS = ", their penalties"
 
 
-def with_their_penalties(folder: Path, network: Network, jobs: int) -> dict[str, Calibrator]:
-    """List the maps with the penalties that Kull et al. chose, where these are stored."""
-    file, m = folder / "kull2019_dnn_best_hyperparams_5nets.csv", network.m
+def outcomes_of(name: str, network: Network) -> dict[str, Outcome]:
+    """Fit every method to the validation part, and measure it on the test part."""
     found = {}
-    for method, map_ in linear_maps().items():
-        for row in _rows(file, Name=network.name.removeprefix("kull_"), Method=KULL[method]):
-            odir = map_.reg == "odir"
-            lam = float(row["L2"]) * (m * (m - 1) if odir else 1)
-            map_.set_params(lam=lam, mu=float(row["mu"]) * (m if odir else 1))
-            found[method + THEIRS] = EnsembleCalibrator(map_, cv=FOLDS, n_jobs=jobs)
+    for method, key in KULL.items():
+        if key in {"Uncal", "TempS", "VecS"}:
+            probs, chosen = networks.calibrated(network, key), None
+        else:
+            probs, chosen = networks.selected(network, key)
+        found[method] = Outcome(errors_of(probs, network.y_test), chosen)
+    for method, calibrator in calibrators().items():
+        probs = networks.predicted(network, calibrator, from_probs=True)
+        found[method] = Outcome(errors_of(probs, network.y_test))
+    for method, key in KULL.items():
+        penalty = networks.STORED.get((name.removeprefix("kull_"), key))
+        if penalty is not None:
+            probs = networks.calibrated(network, key, penalty)
+            found[method + THEIRS] = Outcome(errors_of(probs, network.y_test))
     return found
 
 
-def methods(m: int, jobs: int) -> dict[str, Calibrator]:
-    """List the calibrators by the names that the tables give them."""
+def calibrators() -> dict[str, Calibrator]:
+    """List the calibrators that Kull et al. do not have by the names that the tables give them."""
     binary = {
         "histogram": HistogramBinning(bins=15, empty="zero"),
         "isotonic": IsotonicCalibrator(),
@@ -127,69 +99,27 @@ def methods(m: int, jobs: int) -> dict[str, Calibrator]:
         "BBQ": BBQ(),
     }
     return {
-        "uncalibrated": Identity(),
-        "temperature": TemperatureScaling(),
-        "vector": VectorScaling(),
-        **{name: cross_validated(map_, m, jobs) for name, map_ in linear_maps().items()},
         "spline": SplineCalibrator(),
-        **{f"one-vs-rest {name}": OneVsRest(map_, n_jobs=jobs) for name, map_ in binary.items()},
+        **{f"one-vs-rest {name}": OneVsRest(map_) for name, map_ in binary.items()},
     }
-
-
-OF_PROBS = ("Dirichlet", "spline", "one-vs-rest")  # the others take logits, as in the papers
-
-
-class Outcome(NamedTuple):
-    """The errors of a method on the test part of a network."""
-
-    errors: dict[str, float]
-    chosen: dict[str, float]
-
-
-def outcome(network: Network, name: str, calibrator: Calibrator) -> Outcome:
-    """Fit to the validation part, and measure on the test part."""
-    parts = network.val, network.test
-    if name.startswith(OF_PROBS):
-        parts = tuple(softmax(part, axis=1) for part in parts)
-    else:
-        calibrator.set_params(from_logits=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ct.DegenerateDataWarning)
-        calibrator.fit(parts[0], network.y_val)
-    probs = calibrator.predict_proba(parts[1])
-    chosen = getattr(calibrator, "best_params_", {})
-    return Outcome(errors_of(probs, network.y_test), chosen)
 
 
 # ---- the errors ---------------------------------------------------------------------------------
 
 
 def errors_of(probs: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """Return all columns of a table."""
-    data = ct.Predictions(probs, labels)
-    return {name: float(measure(data)) for name, measure in MEASURES.items()}
+    """Return all columns of a table; the error is in percent."""
+    found = networks.measures(probs, labels)
+    return {
+        "log loss": found["log loss"],
+        "error": found["error"],
+        "confidence-ECE": found["confidence-ECE"],
+        "class-wise ECE": ct.measures.classwise_ece(probs, labels),
+        "class-wise ECE, Kull": found["classwise ECE"],
+        "KS error": found["KS top-1"] / 100,
+    }
 
 
-def kull_classwise_ece(data: ct.Predictions) -> float:
-    """Return the class-wise ECE of the program of Kull et al.: a sum over classes of 15 bins.
-
-    14 bins, closed on the left, and one for the probability 1.
-    """
-    total = 0.0
-    for k, p in enumerate(data.probs.T):
-        cells = np.digitize(p, np.linspace(0, 1, 15))
-        total += np.abs(np.bincount(cells, (data.labels == k) - p)).sum() / data.n
-    return total
-
-
-MEASURES: dict[str, Callable[[ct.Predictions], float]] = {
-    "log loss": lambda data: ct.measures.log_loss(data, eps=CLIP),
-    "error": lambda data: 100 * float(np.mean(data.probs.argmax(axis=1) != data.labels)),
-    "confidence-ECE": lambda data: ct.measures.ece(data, lens="confidence"),
-    "class-wise ECE": ct.measures.classwise_ece,
-    "class-wise ECE, Kull": kull_classwise_ece,
-    "KS error": lambda data: ct.measures.ks_error(data, lens="confidence"),
-}
 IN_PERCENT = ("confidence-ECE", "class-wise ECE", "class-wise ECE, Kull", "KS error")
 COMPARED = {
     "log loss": "Loss",
@@ -201,15 +131,6 @@ COMPARED = {
 
 # ---- the papers ---------------------------------------------------------------------------------
 
-KULL = {
-    "uncalibrated": "Uncal",
-    "temperature": "TempS",
-    "vector": "VecS",
-    "matrix, ODIR": "MS-ODIR",
-    "Dirichlet, ODIR": "Dir-ODIR",
-    "Dirichlet, L2": "Dir-L2",
-}
-THEIRS = ", their penalties"
 ONE_VS_REST = {
     "one-vs-rest histogram": "Histogram Binning",
     "one-vs-rest isotonic": "Isotonic Regression",
@@ -261,7 +182,7 @@ def _printed(path: Path, name: str, method: str) -> list[float]:
 
 def table(outcomes: Mapping[str, Outcome]) -> list[str]:
     """Lay out our errors; all but the log loss in percent."""
-    heads = ["log loss", *(f"{name} %" for name in MEASURES if name != "log loss")]
+    heads = ["log loss", "error %", *(f"{name} %" for name in IN_PERCENT)]
     lines = ["| method | " + " | ".join(heads) + " |", "|---|" + "---:|" * len(heads)]
     for method, (errors, _) in outcomes.items():
         shown = {name: 100 * errors[name] for name in IN_PERCENT}
@@ -294,16 +215,14 @@ def beside(value: float, stored: tuple[float, int] | None) -> str:
     return f"{known:.{decimals}f} ({difference:+.{decimals}f}){star}"
 
 
-NAMES = {"lam": "lambda", "mu": "mu"}
-
-
-def choices(outcomes: Mapping[str, Outcome], m: int) -> list[str]:
-    """Say which penalties were chosen, in the units of Kull et al."""
+def choices(outcomes: Mapping[str, Outcome]) -> list[str]:
+    """Say which penalties were chosen, in the units of Kull et al.; L2 has one for both."""
     said = []
     for method, (_, chosen) in outcomes.items():
-        unit = {"lam": m * (m - 1), "mu": m} if "ODIR" in method else {"lam": 1}
-        values = [f"{NAMES[key]} = {value / unit[key]:.3g}" for key, value in chosen.items()]
-        said += [f"{method}: " + ", ".join(values)] if values else []
+        if chosen is not None:
+            lam, mu = chosen
+            also = f", mu = {mu:.3g}" if "ODIR" in method else ""
+            said.append(f"{method}: lambda = {lam:.3g}{also}")
     return ["Chosen, in the units of Kull et al.: " + "; ".join(said) + ".", ""]
 
 
@@ -322,7 +241,8 @@ of their program. The spline changes the largest probability only and keeps the 
 point estimates: a calibrated network too has errors above 0, and the tests of caltest say which
 are more than chance.
 
-Made by `python docs/studies/calibrators_on_networks.py --data DIR --reference DIR`.
+Made by `python -m docs.studies.calibrators_on_networks --data DIR --reference DIR`. What the papers
+print of these networks is compared number by number in `paper_checks/README.md`.
 
 ## What differs from the papers, and why
 
@@ -355,16 +275,16 @@ A star marks a difference of more than rounding from what the papers' programs s
 
 def page(
     results: Mapping[str, dict[str, Outcome]],
-    networks: Mapping[str, Network],
+    loaded: Mapping[str, Network],
     reference: Path | None,
 ) -> str:
     """Write the whole page."""
     lines = [HEADER]
     for name, outcomes in results.items():
-        network = networks[name]
+        network = loaded[name]
         shape = f"{len(network.y_val)} predictions to fit, {len(network.y_test)} to test"
         lines += [f"## {name}", "", f"{network.m} classes, {shape}.", "", *table(outcomes)]
-        lines += choices(outcomes, network.m)
+        lines += choices(outcomes)
         if reference is not None:
             lines += comparison(outcomes, published(reference, name))
     return "\n".join(lines)
@@ -377,14 +297,11 @@ def main() -> None:
     parser.add_argument("--reference", type=Path)
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
-    networks = {name: load(arguments.data, name) for name in NETWORKS}
-    results: dict[str, dict[str, Outcome]] = {}
-    for name, network in networks.items():
-        fits = methods(network.m, arguments.jobs)
-        if arguments.reference is not None:
-            fits.update(with_their_penalties(arguments.reference, network, arguments.jobs))
-        results[name] = {method: outcome(network, method, fit) for method, fit in fits.items()}
-    PAGE.write_text(page(results, networks, arguments.reference))
+    folder = arguments.data / "logits"
+    loaded = {name: networks.load(folder / f"{name}.npz") for name in NETWORKS}
+    with joblib.parallel_config(n_jobs=arguments.jobs):
+        results = {name: outcomes_of(name, network) for name, network in loaded.items()}
+    PAGE.write_text(page(results, loaded, arguments.reference))
 
 
 if __name__ == "__main__":
