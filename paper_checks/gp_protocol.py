@@ -26,8 +26,8 @@ from caltest.calibrators import (
     PlattScaling,
     TemperatureScaling,
 )
-from paper_checks.boosting import RealAdaBoost
 from paper_checks.check import Row
+from paper_checks.sklearn_021 import AdaBoostSammeR
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -68,7 +68,7 @@ def classifier(name: str, seed: int, m: int) -> BaseEstimator:
     """
     half = 0.5 if m > 2 else 1.0
     return {
-        "AdaBoost": lambda: RealAdaBoost(100, random_state=seed),
+        "AdaBoost": lambda: AdaBoostSammeR(n_estimators=100, random_state=seed),
         "XGBoost": lambda: HistGradientBoostingClassifier(
             max_iter=100,
             learning_rate=0.1 * half,

@@ -1,7 +1,8 @@
-"""Two classifiers as scikit-learn 0.21 had them, the version of Kull et al. (2019).
+"""Two classifiers as scikit-learn 0.21 had them, which the papers of 2019 and 2020 used.
 
-AdaBoost was SAMME.R by default, and later versions have only SAMME. Quadratic discriminant analysis
-went on where a class has fewer observations than there are features, and later versions do not.
+AdaBoost was SAMME.R by default (Kull et al. 2019, Wenger et al. 2020), and later versions have only
+SAMME. Quadratic discriminant analysis (Kull et al. 2019) went on where a class has fewer
+observations than there are features, and later versions do not.
 """
 
 from __future__ import annotations

@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.special import softmax
-from scipy.stats import binomtest
+from scipy.stats import binomtest, ttest_1samp
+from scipy.stats import t as student
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 FOLDER = Path(__file__).parents[2] / "paper_checks"
@@ -21,9 +23,9 @@ if "paper_checks" not in sys.modules:
     sys.modules["paper_checks"] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(sys.modules["paper_checks"])
 
-from paper_checks import active_learning, cubed_confidence, gp_protocol, networks, splines  # noqa: E402
+from paper_checks import active_learning, cubed_confidence, gp_protocol, networks  # noqa: E402
 from paper_checks.adam import Adam  # noqa: E402
-from paper_checks.boosting import RealAdaBoost  # noqa: E402
+from paper_checks.check import Setting  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +68,9 @@ def test_adam_comes_near_the_minimum(logits):
 
 
 def test_real_adaboost_is_algorithm_4_of_zhu_et_al():
-    """Three steps, written out."""
+    """Three steps, written out. No two splits are equal, so that seeds do not matter."""
+    from paper_checks.sklearn_021 import AdaBoostSammeR
+
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 3)), rng.integers(3, size=200)
     w, h = np.full(200, 1 / 200), np.zeros((200, 3))
@@ -79,7 +83,7 @@ def test_real_adaboost_is_algorithm_4_of_zhu_et_al():
         w *= np.exp(-2 / 3 * (coding * logs).sum(axis=1))
         w /= w.sum()
     expected = softmax(h / 3 / 2, axis=1)
-    found = RealAdaBoost(3).fit(X, y).predict_proba(X)
+    found = AdaBoostSammeR(n_estimators=3, random_state=0).fit(X, y).predict_proba(X)
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
@@ -135,17 +139,131 @@ def test_synthetic_set_is_right_with_the_cube_of_the_confidence():
         assert binomtest(int(right[some].sum()), int(some.sum()), expected).pvalue > 1e-3
 
 
+def test_forest_that_is_grown_again_is_a_forest_of_all_rows():
+    """After two batches it is that of both, and a class that has not occurred has probability 0."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.choice([0, 2], size=60)
+    forest = active_learning.GrownForest(seed=1)
+    for part in (slice(0, 40), slice(40, 60)):
+        forest.partial_fit(X[part], y[part], classes=np.arange(4))
+    whole = RandomForestClassifier(10, random_state=1).fit(X, y)
+    found = forest.predict_proba(X)
+    np.testing.assert_array_equal(found[:, [0, 2]], whole.predict_proba(X))
+    np.testing.assert_array_equal(found[:, [1, 3]], 0)
+
+
+@pytest.mark.parametrize(("gain", "verdict"), [(-0.02, "reproduced"), (0.02, "differs")])
+def test_claim_on_active_learning_compares_runs_in_pairs(gain, verdict):
+    """The ECE of each run differs by about `gain`, much less than from run to run."""
+    rows = [
+        {"classifier": "random forest", "seed": seed, "calibrated": calibrated, "seen": seen}
+        | {"ECE": 0.1 * seed + calibrated * (gain + 0.001 * seed) + (seen < 10_000), "bought": 9}
+        | dict.fromkeys(("overconfidence", "underconfidence", "accuracy"), 0.5)
+        for seed in range(3)
+        for calibrated in (False, True)
+        for seen in (500, 11_000, 15_000)
+    ]
+    first = active_learning.claims(rows)[0]
+    assert (first.what, first.verdict) == ("ECE", verdict)
+    assert f"difference {gain + 0.001:+.4f}" in first.ours
+
+
 def test_entropy_is_relative_to_equal_probabilities():
     """Between 0 and 1, also where a probability is 0."""
     found = active_learning.entropy(np.array([[0.25] * 4, [1.0, 0, 0, 0], [0.5, 0.5, 0, 0]]))
     np.testing.assert_allclose(found, [1, 0, 0.5], atol=1e-15)
 
 
-def test_script_error_without_ties_is_near_the_spline_of_caltest(logits):
-    """The spline through every row and that through every step differ by about 1 / n."""
+def _gp_rows(distance):
+    """Fits of GPC, GPD and GPR in four splits; GPD is `distance` away from GPC, GPR 0.1."""
+    apart = {"GPC": 0.0, "GPD": distance, "GPR": -0.1}
+    keys = ("error", "MNLL", "ECE", "seconds")
+    return [
+        {"experiment": "figure 4", "set": "EEG", "split": split, "model": model}
+        | dict.fromkeys(keys, 0.5 + split / 100 + far * (1 + split / 50))
+        for split in range(1, 5)
+        for model, far in apart.items()
+    ]
+
+
+@pytest.mark.parametrize(("distance", "verdict"), [(0.02, "reproduced"), (0.11, "differs")])
+def test_claim_of_the_nearer_model_is_judged_by_a_paired_test(distance, verdict):
+    """GPD at 0.02 from GPC is nearer than GPR at 0.1, split by split; at 0.11 it is not."""
+    from paper_checks import dirichlet_gp
+
+    [part, _] = dirichlet_gp.claims(_gp_rows(distance), Setting())
+    found = {claim.what.split(",")[0]: claim for claim in part.claims if "EEG" in claim.where}
+    assert found["MNLL"].verdict == found["ECE"].verdict == verdict
+    assert found["error"].verdict == "paper's value not at hand"
+
+
+def test_paired_test_over_splits_is_student_s_with_a_larger_variance():
+    """Of ten splits with a quarter of the rows for the test: by 1 + 10 / 3 (Nadeau and Bengio)."""
+    from paper_checks import dirichlet_gp
+
+    differences = np.random.default_rng(0).normal(0.5, 1, 10)
+    plain = ttest_1samp(differences, 0).statistic
+    expected = student.sf(plain / np.sqrt(1 + 10 / 3), 9)
+    assert dirichlet_gp._pvalue(differences, "letter") == pytest.approx(expected, rel=1e-12)
+
+
+def test_picture_of_time_has_a_curve_a_model():
+    """Beside the ratios a panel a set, with the time on a logarithmic axis."""
+    from paper_checks.gp_pictures import time_picture
+
+    fits = _gp_rows(0.02)
+    sizes = [row | {"M": 25 * row["split"], "experiment": "figure 5"} for row in fits]
+    ratios, panel = time_picture(fits, sizes).axes
+    assert len(ratios.patches) == 1
+    assert [line.get_label() for line in panel.lines] == ["GPC", "GPD", "GPR"]
+    assert panel.get_xscale() == "log"
+
+
+# ------------------------------------------------------------------------------ Kull et al., UCI
+
+
+@pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")
+@pytest.mark.parametrize("name", ["TempS", "VecS", "DirL2", "DirODIR"])
+def test_clipped_loss_has_no_gradient_at_impossible_labels(logits, name):
+    """The map is that of the other rows."""
+    from paper_checks.dirichlet_uci import fit_map
+
     Z, labels = logits
     probs = softmax(Z, axis=1)
-    events = (probs.argmax(axis=1) == labels).astype(float)
-    theirs = splines._script_error(*[np.array([probs.max(axis=1), events])] * 2)
-    data = networks.Network(Z, labels, Z, labels)
-    assert theirs == pytest.approx(splines._spline_error(data, "top-1"), abs=100 * 2 / 400)
+    probs[:5, :] = np.eye(4)[(labels[:5] + 1) % 4]
+    rest = probs[5:], labels[5:]
+    found = fit_map(f"{name}, clipped", probs, labels, *rest)(probs)
+    assert found == pytest.approx(fit_map(name, *rest, *rest)(probs), abs=1e-12)
+    assert np.abs(found - fit_map(name, probs, labels, *rest)(probs)).max() > 0.01
+
+
+def _ranked_rows(ranks):
+    """Rows whose losses are the ranks, by set and repetition: (sets, repetitions, methods)."""
+    return [
+        {"set": s, "classifier": "tree", "repetition": i, "calibrator": str(k), "log-loss": loss}
+        for s, of_set in enumerate(ranks)
+        for i, losses in enumerate(of_set)
+        for k, loss in enumerate(losses)
+    ]
+
+
+def test_width_of_average_ranks_is_that_of_independent_data_sets():
+    """By hand: one set varies, and leaving out a repetition changes its ranks by turns."""
+    from paper_checks.dirichlet_ranks import _rank_widths
+
+    steady = [[1.0, 2.0, 3.0]] * 3
+    varied = [[1.0, 2.0, 4.0], [1.0, 2.0, 4.0], [9.0, 2.0, 4.0]]  # without the last: 1, 2, 3
+    widths, _ = _rank_widths(_ranked_rows([steady, varied]), "log-loss", ("0", "1", "2"))
+    ranks = np.array([[3, 1, 2], [3, 1, 2], [1, 2, 3]]) / 2  # means 5, 2, 4 twice; of two sets
+    variance = 2 * ranks.var(axis=0)
+    expected = student.isf(0.0005, 2) * np.sqrt(variance * (1 + 3 / 5))
+    assert widths == pytest.approx(expected)
+
+
+def test_width_is_unknown_from_one_repetition():
+    """Nothing tells how ranks vary."""
+    from paper_checks.dirichlet_ranks import _rank_widths
+
+    widths, reason = _rank_widths(_ranked_rows([[[1.0, 2.0]]]), "log-loss", ("0", "1"))
+    assert np.isnan(widths).all()
+    assert not reason
