@@ -81,9 +81,9 @@ class SplineCalibrator(Calibrator):
         change. Of two classes, "class-wise" fits one spline, to the second. A row whose class-wise
         probabilities are all zero stays uncalibrated.
     knots : int, optional
-        Number of knots, at least 3, or 4 with cubic run-out. By default 6, and 14 for
-        "within-top-2", as in the paper. "class-wise" needs more, 30 say, where classes are many:
-        the scores that are not near 0 lie in the last 1/m of the fractiles, between few knots.
+        Number of knots, at least 3, or 4 with cubic run-out. By default 6, as in the paper, and 14
+        for "within-top-2". "class-wise" needs more, 30 say, where classes are many: the scores
+        that are not near 0 lie in the last 1/m of the fractiles, between few knots.
     runout : {"natural", "parabolic", "cubic"}
         What the second derivative does at both ends: it is zero, it is constant in the outermost
         interval (quadratic run-out), or it is linear across the outermost two.
