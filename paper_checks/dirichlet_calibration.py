@@ -121,6 +121,12 @@ SEPARATED = (
     "the optimiser stops. Newton's method stopped after 2 steps gives a log loss of 0.44, after 5 "
     "steps 0.28."
 )
+BETA = (
+    "Beta calibration as the package betacal has it (logistic regression by liblinear with C = "
+    "1e11, probabilities clipped at 2e-16, no negative slopes), transcribed, gives a log loss of "
+    "1.08 for cleveland, 1.06 for glass, 0.76 for mfeat-morphological and 0.41 for segment (two "
+    "repetitions), near ours: the optimiser is not what makes the paper's losses larger."
+)
 
 
 def _naive_bayes(rows: list[Row]) -> Part:
@@ -129,7 +135,7 @@ def _naive_bayes(rows: list[Row]) -> Part:
         for column, value in zip(COLUMNS, values, strict=True):
             key = (name, "nbayes", column)
             place = f"supplement, table 4, {name}, {column}"
-            note = SEPARATED if key == ("dermatology", "nbayes", "Beta") else ""
+            note = (SEPARATED if name == "dermatology" else BETA) if column == "Beta" else ""
             found.append(difference_claim(rows, key, "log-loss", value, place, 2, note=note))
     title = "Supplement, table 4: log loss of naive Bayes"
     return Part(title, found, f"{LOGARITHMS} {WIDE}", fold=True)
