@@ -19,8 +19,8 @@ SAMPLE = 20_000  # rows that tell a good multiple of the start
 
 
 def row_blocks(n: int, m: int) -> list[slice]:
-    """Split n rows of m entries into blocks of half a megabyte."""
-    size = max(256, BLOCK // m)
+    """Split n rows of m entries into blocks of half a megabyte, or of 1024 rows."""
+    size = max(1024, BLOCK // m)
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 

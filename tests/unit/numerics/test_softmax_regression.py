@@ -68,7 +68,7 @@ def test_hessian_product_multiplies_with_the_hessian(problem):
 def test_blocks_of_rows_add_up(problem, monkeypatch):
     """The size of the blocks changes rounding errors alone."""
     theta, X, codes, weight, penalty = problem
-    rows = np.arange(900) % 30
+    rows = np.arange(3000) % 30
     whole = value_and_gradient(theta, X[rows], codes[rows], weight[rows], penalty)
     monkeypatch.setattr(softmax_regression, "BLOCK", 4)
     parts = value_and_gradient(theta, X[rows], codes[rows], weight[rows], penalty)
