@@ -6,7 +6,7 @@ from typing import Any
 
 from paper_checks import dirichlet_ranks
 from paper_checks.check import FULL_ONLY, NO_DATA, Part, Row, Setting, Task
-from paper_checks.dirichlet_ranks import CONTROL, difference_claim, ranking
+from paper_checks.dirichlet_ranks import CONTROL, WITH_ZEROS, difference_claim, ranking
 from paper_checks.dirichlet_uci import (
     ALL_CALIBRATORS,
     BUNDLED,
@@ -22,13 +22,20 @@ from paper_checks.kull_uci_tables import COLUMNS, EXAMPLE_COLUMNS, EXAMPLES, NAI
 from paper_checks.report import markdown_table
 
 PAPER = "Kull et al. (2019), Beyond temperature scaling, NeurIPS"
+CAPTIONS = {
+    f"{measure}_{procedure}": f"Average ranks by {measure}, of pairs of set and classifier; {what}."
+    for measure in ("p-cw-ECE", "log-loss")
+    for procedure, what in (
+        ("nemenyi", "methods under one bar do not differ at 5 % (Nemenyi)"),
+        ("bonferroni-dunn", "methods under the bar do not differ from DirL2 at 5 %"),
+    )
+}
 NEEDS = tuple(f"uci/{name}.npz" for name in SETS)
 
 QUICK_SETS = ("glass", "vehicle", "balance-scale", "dermatology")
 QUICK_CLASSIFIERS = ("nbayes", "logistic", "forest", "svc-rbf")
 # Repetitions of the sets that come last; the others have five, as the paper.
 SLOW = {"page-blocks": 5, "landsat-satellite": 5, "optdigits": 5, "pendigits": 5, "shuttle": 2}
-WITH_ZEROS = ("tree", "knn", "forest")  # classifiers that predict probabilities of 0
 # What a quick run repeats, since the supplement has numbers to compare with.
 REPEATED = [(name, "nbayes", 8) for name in QUICK_SETS]
 REPEATED += [("balance-scale", "mlp", 4), ("car", "adas", 4)]
