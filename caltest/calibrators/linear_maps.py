@@ -38,6 +38,7 @@ LARGEST = 1e4  # of the scores that are taken as they are
 SMALLEST_TOTAL = 1e-200  # of weights, whose inverse is a penalty
 
 Penalty = float | str
+Task = tuple[Floats, Codes, Floats, Floats, Floats, Mask]  # X, codes, weight, penalty, start, free
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,16 +166,15 @@ class LinearMap(Calibrator):
         lam, mu = self._penalties(m, total, lam, mu)
         penalty = np.where(free, self._penalty(m, lam, mu), 0.0)
         X[:, :m] /= unit[0]
-
         task = X, codes, weight, penalty / unit**2, theta * unit, free
         options: dict[str, Any] = {"tied": tied, "scale": self.diagonal != "fixed"}
         found = None
         if start is not None:
             # It can lie where the loss is flat: steps overflow, and the line search refuses them.
             with np.errstate(over="ignore", invalid="ignore"):
-                found = _solve(*task, warm=np.where(free, start, theta) * unit, **options)
+                found = _solve(task, warm=np.where(free, start, theta) * unit, **options)
         if found is None or not found.converged:
-            found = _solve(*task, **options)
+            found = _solve(task, **options)
         theta, norm, separated, steps, converged = found
         if not converged:
             self._say(f"no minimum after {steps} Newton steps, gradient {norm:.1e}")
@@ -320,10 +320,10 @@ def _pairs(lam: object, mu: object) -> list[tuple[Penalty, Penalty]]:
     return list(product(lams, check_penalties(mu, "mu")))
 
 
-def _solve(X: Floats, codes: Codes, *args: Any, **options: Any) -> Minimum:
+def _solve(task: Task, **options: Any) -> Minimum:
     """Minimise: where products are small, in one thread of BLAS, which is then the fastest."""
-    task = X, codes, *args
-    if args[1].size > DENSE:
+    *_, start, _ = task
+    if start.size > DENSE:
         return minimise(*task, **options)
     (found,) = map_threads(partial(minimise, **options), [task], None)
     return found

@@ -54,10 +54,11 @@ def _merged(
     logits: Floats, codes: NDArray[np.int64], weight: Floats
 ) -> tuple[Floats, NDArray[np.int64], Floats]:
     """Add up the weights of equal rows of one label, if a sample has at least half of them."""
-    rows = np.column_stack([logits, codes])
-    sample = rows[:: -(-len(rows) // SAMPLE)]
+    step = -(-len(codes) // SAMPLE)
+    sample = np.column_stack([logits[::step], codes[::step]])
     if 2 * len(np.unique(sample, axis=0)) > len(sample):
         return logits, codes, weight
+    rows = np.column_stack([logits, codes])
     distinct, place = np.unique(rows, axis=0, return_inverse=True)
     merged = np.bincount(place.ravel(), weight).astype(float)
     return distinct[:, :-1], distinct[:, -1].astype(np.int64), merged

@@ -30,7 +30,7 @@ Solver = Callable[[Floats], Floats]
 
 TOLERANCE = 1e-9  # of the gradient, relative to that at the start, or to 1 where that is more
 ROUNDING = 1e-14  # of the gradient, relative to the size of x
-VANISHED = 1e-6  # of the gradient, relative to the size of x: what rounding may leave of it
+VANISHED = 1e-9  # of the gradient, relative to the size of x: what rounding may leave of it
 DENSE = 600  # parameters
 ROWS = 2000  # of many, that the dense preconditioner sums over at first
 SLOW = 10  # products per step, after which it sums over more of them

@@ -68,8 +68,7 @@ class Predictions:
     groups : ndarray, shape (n,), or None
         Groups of the rows.
     source : str
-        Where the predictions come from. Where one column meets labels of text, and no classes are
-        given, it names the class whose probability the column is taken for: "arrays, P(yes)".
+        Where they come from, and what one column means if labels are text: "arrays, P(yes)".
 
     Raises
     ------
@@ -115,7 +114,6 @@ class Predictions:
         n, m = matrix.shape
         codes, names = check_labels(labels, n, m, classes)
         if probs.ndim == 1 and classes is None and names.dtype.kind == "U":
-            # The classes are sorted: a print shows which of them the one column stands for.
             source = f"{source}, P({names[1]})"
         weights = None if sample_weight is None else check_weights(sample_weight, n)
         values = None if groups is None else check_groups(groups, n)
