@@ -5,6 +5,6 @@ larger than the number of test locations.
 """
 
 from caltest.htests.base import NamedTest
-from caltest.measures.cme import CME
+from caltest.measures.kernel.cme import CME
 
 TEST = NamedTest("cme", CME)

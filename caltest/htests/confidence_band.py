@@ -5,6 +5,6 @@ level 95 %. The exact null has more power.
 """
 
 from caltest.htests.base import NamedTest
-from caltest.measures.confidence_band_statistic import ConfidenceBandStatistic
+from caltest.measures.isotonic.confidence_band import ConfidenceBandStatistic
 
 TEST = NamedTest("confidence-band", ConfidenceBandStatistic)

@@ -4,6 +4,6 @@ For several classes it is that of Fagerland, Hosmer and Bofin (2008).
 """
 
 from caltest.htests.base import NamedTest
-from caltest.measures.hosmer_lemeshow import HosmerLemeshow
+from caltest.measures.grades.hosmer_lemeshow import HosmerLemeshow
 
 TEST = NamedTest("hosmer-lemeshow", HosmerLemeshow)

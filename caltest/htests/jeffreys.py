@@ -1,6 +1,6 @@
 """Jeffreys test of a rating grade, that of the European Central Bank."""
 
 from caltest.htests.base import NamedTest
-from caltest.measures.jeffreys import Jeffreys
+from caltest.measures.grades.jeffreys import Jeffreys
 
 TEST = NamedTest("jeffreys", Jeffreys)

@@ -1,6 +1,6 @@
 """The MCE test: the largest error of a bin against its exact null law."""
 
 from caltest.htests.base import NamedTest
-from caltest.measures.mce import MCE
+from caltest.measures.bins.mce import MCE
 
 TEST = NamedTest("mce", MCE)

@@ -1,6 +1,6 @@
 """Test of a rating grade with correlated defaults, one-factor model."""
 
 from caltest.htests.base import NamedTest
-from caltest.measures.vasicek import Vasicek
+from caltest.measures.grades.vasicek import Vasicek
 
 TEST = NamedTest("vasicek", Vasicek)

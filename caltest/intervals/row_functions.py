@@ -7,11 +7,11 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.intervals.resampling import total_of
 from caltest.measures import Measure
-from caltest.measures.brier_score import BrierScore
-from caltest.measures.calibration_in_the_large import CalibrationInTheLarge
 from caltest.measures.label_scores import TabledScore, row_weights
-from caltest.numerics.resampled_sums import total_of
+from caltest.measures.recalibration.mean_calibration import CalibrationInTheLarge
+from caltest.measures.scores.brier import BrierScore
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]

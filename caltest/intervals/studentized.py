@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.intervals.base import Bounds, Method
-from caltest.intervals.resampling import check_rows, resample
+from caltest.intervals.resampling import check_rows, resample, total_of
 from caltest.intervals.row_functions import row_mean
 from caltest.measures import Measure
-from caltest.measures.brier_score import BrierScore
-from caltest.measures.calibration_in_the_large import CalibrationInTheLarge
-from caltest.measures.log_loss import LogLoss
-from caltest.measures.spherical_score import SphericalScore
-from caltest.numerics.resampled_sums import total_of
+from caltest.measures.recalibration.mean_calibration import CalibrationInTheLarge
+from caltest.measures.scores.brier import BrierScore
+from caltest.measures.scores.log_loss import LogLoss
+from caltest.measures.scores.spherical import SphericalScore
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]

@@ -1,68 +1,70 @@
 """Calibration errors and scores: `f(probs, labels, *, lens="strong", ...) -> float`."""
 
 from caltest.measures.base import BoundMeasure, Measure
-from caltest.measures.binomial import Binomial
-from caltest.measures.brier_score import BrierScore, brier_score
-from caltest.measures.calibration_belt import CalibrationBelt, calibration_belt
-from caltest.measures.calibration_belt_statistic import (
-    CalibrationBeltStatistic,
-    calibration_belt_statistic,
-)
-from caltest.measures.calibration_in_the_large import (
-    CalibrationInTheLarge,
-    calibration_in_the_large,
-)
-from caltest.measures.calibration_intercept import CalibrationIntercept, calibration_intercept
-from caltest.measures.calibration_slope import CalibrationSlope, calibration_slope
-from caltest.measures.classwise_ece import ClasswiseECE, classwise_ece
-from caltest.measures.cme import CME, cme
-from caltest.measures.confidence_band import ConfidenceBand, confidence_band
-from caltest.measures.confidence_band_statistic import (
+from caltest.measures.bins.classwise_ece import ClasswiseECE, classwise_ece
+from caltest.measures.bins.debiased_ece import DebiasedECE, debiased_ece
+from caltest.measures.bins.ece import ECE, ece
+from caltest.measures.bins.mce import MCE, mce
+from caltest.measures.bins.reliability_bins import ReliabilityBins, reliability_bins
+from caltest.measures.bins.t_cal import TCal, t_cal
+from caltest.measures.cumulative.ks import KSError, ks_error
+from caltest.measures.cumulative.kuiper import KuiperError, kuiper_error
+from caltest.measures.grades.binomial import Binomial
+from caltest.measures.grades.hosmer_lemeshow import HosmerLemeshow, hosmer_lemeshow
+from caltest.measures.grades.jeffreys import Jeffreys
+from caltest.measures.grades.normal import Normal
+from caltest.measures.grades.pigeon_heyse import PigeonHeyse, pigeon_heyse
+from caltest.measures.grades.vasicek import Vasicek
+from caltest.measures.isotonic.confidence_band import (
     ConfidenceBandStatistic,
     confidence_band_statistic,
 )
-from caltest.measures.corp_curve import CorpBand, CorpCurve, corp_band, corp_curve
-from caltest.measures.corp_miscalibration import CorpMiscalibration, corp_miscalibration
-from caltest.measures.cox import Cox, cox
-from caltest.measures.debiased_ece import DebiasedECE, debiased_ece
-from caltest.measures.e50 import E50, e50
-from caltest.measures.e90 import E90, e90
-from caltest.measures.ece import ECE, ece
-from caltest.measures.ece_lower_bound import ECELowerBound, ece_lower_bound
-from caltest.measures.emax import Emax, emax
-from caltest.measures.expected_observed_ratio import (
+from caltest.measures.isotonic.confidence_band_curve import ConfidenceBand, confidence_band
+from caltest.measures.isotonic.corp import CorpMiscalibration, corp_miscalibration
+from caltest.measures.isotonic.corp_curve import CorpBand, CorpCurve, corp_band, corp_curve
+from caltest.measures.kernel.cme import CME, cme
+from caltest.measures.kernel.kce import KCE, kce
+from caltest.measures.kernel.mmce import MMCE, mmce
+from caltest.measures.kernel.skce import SKCE, skce
+from caltest.measures.kernel.ucme import UCME, ucme
+from caltest.measures.recalibration.belt import CalibrationBeltStatistic, calibration_belt_statistic
+from caltest.measures.recalibration.belt_curve import CalibrationBelt, calibration_belt
+from caltest.measures.recalibration.calibration_intercept import (
+    CalibrationIntercept,
+    calibration_intercept,
+)
+from caltest.measures.recalibration.calibration_slope import CalibrationSlope, calibration_slope
+from caltest.measures.recalibration.cox import Cox, cox
+from caltest.measures.recalibration.expected_observed_ratio import (
     ExpectedObserved,
     ExpectedObservedRatio,
     expected_observed_interval,
     expected_observed_ratio,
 )
-from caltest.measures.hosmer_lemeshow import HosmerLemeshow, hosmer_lemeshow
-from caltest.measures.ici import ICI, ici
-from caltest.measures.jeffreys import Jeffreys
-from caltest.measures.kce import KCE, kce
-from caltest.measures.ks_error import KSError, ks_error
-from caltest.measures.kuiper_error import KuiperError, kuiper_error
-from caltest.measures.le_cessie_van_houwelingen import (
+from caltest.measures.recalibration.mean_calibration import (
+    CalibrationInTheLarge,
+    calibration_in_the_large,
+)
+from caltest.measures.recalibration.unreliability import Unreliability, unreliability
+from caltest.measures.scores.brier import BrierScore, brier_score
+from caltest.measures.scores.confidence import (
+    ECELowerBound,
+    Overconfidence,
+    Underconfidence,
+    ece_lower_bound,
+    overconfidence,
+    underconfidence,
+)
+from caltest.measures.scores.decomposition import ScoreDecomposition, score_decomposition
+from caltest.measures.scores.log_loss import LogLoss, log_loss
+from caltest.measures.scores.spherical import SphericalScore, spherical_score
+from caltest.measures.scores.spiegelhalter import SpiegelhalterZ, spiegelhalter_z
+from caltest.measures.smooth.ici import E50, E90, ICI, Emax, e50, e90, emax, ici
+from caltest.measures.smooth.le_cessie_van_houwelingen import (
     LeCessieVanHouwelingen,
     le_cessie_van_houwelingen,
 )
-from caltest.measures.log_loss import LogLoss, log_loss
-from caltest.measures.mce import MCE, mce
-from caltest.measures.mmce import MMCE, mmce
-from caltest.measures.normal import Normal
-from caltest.measures.overconfidence import Overconfidence, overconfidence
-from caltest.measures.pigeon_heyse import PigeonHeyse, pigeon_heyse
-from caltest.measures.reliability_bins import ReliabilityBins, reliability_bins
-from caltest.measures.score_decomposition import ScoreDecomposition, score_decomposition
-from caltest.measures.skce import SKCE, skce
-from caltest.measures.smooth_ece import SmoothECE, smooth_ece
-from caltest.measures.spherical_score import SphericalScore, spherical_score
-from caltest.measures.spiegelhalter_z import SpiegelhalterZ, spiegelhalter_z
-from caltest.measures.t_cal import TCal, t_cal
-from caltest.measures.ucme import UCME, ucme
-from caltest.measures.underconfidence import Underconfidence, underconfidence
-from caltest.measures.unreliability import Unreliability, unreliability
-from caltest.measures.vasicek import Vasicek
+from caltest.measures.smooth.smooth_ece import SmoothECE, smooth_ece
 
 REGISTRY: dict[str, type[Measure]] = {
     measure.key: measure

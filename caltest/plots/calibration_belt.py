@@ -9,9 +9,9 @@ import numpy as np
 
 from caltest import validation
 from caltest.errors import NotApplicable
-from caltest.measures.calibration_belt import CalibrationBelt
-from caltest.measures.calibration_belt import calibration_belt as belt_of
-from caltest.measures.calibration_belt_statistic import CalibrationBeltStatistic
+from caltest.measures.recalibration.belt import CalibrationBeltStatistic
+from caltest.measures.recalibration.belt_curve import CalibrationBelt
+from caltest.measures.recalibration.belt_curve import calibration_belt as belt_of
 from caltest.plots import base
 from caltest.results import HTest
 from caltest.results.evidence import required
@@ -19,7 +19,7 @@ from caltest.results.evidence import required
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from caltest.measures.calibration_belt import Intervals
+    from caltest.measures.recalibration.belt_curve import Intervals
 
 SHADES = (0.55, 0.82)  # grey of the narrowest belt and of the widest
 WIDE = (6.6, 4.2)  # inches, with room for a legend at the right

@@ -11,10 +11,10 @@ import numpy as np
 from caltest import validation
 from caltest.errors import invalid, shown
 from caltest.lenses import Lens
-from caltest.measures.confidence_band import ConfidenceBand, confidence_band
-from caltest.measures.corp_curve import CorpBand, corp_curve
-from caltest.measures.reliability_bins import BINNINGS, ReliabilityBins, reliability_bins
-from caltest.measures.score_decomposition import ScoreDecomposition, score_decomposition
+from caltest.measures.bins.reliability_bins import BINNINGS, ReliabilityBins, reliability_bins
+from caltest.measures.isotonic.confidence_band_curve import ConfidenceBand, confidence_band
+from caltest.measures.isotonic.corp_curve import CorpBand, corp_curve
+from caltest.measures.scores.decomposition import ScoreDecomposition, score_decomposition
 from caltest.plots import base
 from caltest.plots.seen import Seen, seen
 from caltest.predictions import Predictions

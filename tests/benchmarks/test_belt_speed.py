@@ -19,7 +19,7 @@ from scipy.special import betaincinv
 from caltest import Predictions
 from caltest import test_calibration as calibration_test
 from caltest.measures import calibration_belt, confidence_band, corp_miscalibration
-from caltest.measures.calibration_belt_statistic import CalibrationBeltStatistic
+from caltest.measures.recalibration.belt import CalibrationBeltStatistic
 
 pytest.importorskip("pytest_benchmark", reason='pip install ".[bench]"')
 pytestmark = [

@@ -11,7 +11,7 @@ import pytest
 from caltest import Predictions
 from caltest import test_calibration as calibration_test
 from caltest.measures import calibration_belt, confidence_band, corp_miscalibration
-from caltest.measures.calibration_belt_statistic import CalibrationBeltStatistic
+from caltest.measures.recalibration.belt import CalibrationBeltStatistic
 
 ICU = "icu_saps2 (../data/forecasts/icu_saps2.csv.gz)"
 NIAMEY = "niamey_precip_2016 (../data/forecasts)"

@@ -14,8 +14,8 @@ from caltest import Predictions
 from caltest.datasets import generative_model
 from caltest.htests import REGISTRY
 from caltest.measures import confidence_band
-from caltest.measures.calibration_belt_statistic import CalibrationBeltStatistic
-from caltest.numerics.belt import maximise
+from caltest.measures.recalibration.belt import CalibrationBeltStatistic
+from caltest.measures.recalibration.belt_loops import maximise
 
 LEVEL, BAND = 0.05, 0.999
 

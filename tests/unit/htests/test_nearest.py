@@ -11,8 +11,8 @@ from caltest.htests import REGISTRY as TESTS
 from caltest.htests.nearest import nearest_variant
 from caltest.kernels import Gaussian
 from caltest.measures import REGISTRY
-from caltest.measures.cme import CME
-from caltest.measures.skce import SKCE
+from caltest.measures.kernel.cme import CME
+from caltest.measures.kernel.skce import SKCE
 
 SIZES = [40, 30, 2, 1]
 

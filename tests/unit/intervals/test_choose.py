@@ -11,8 +11,8 @@ from caltest.htests import REGISTRY as TESTS
 from caltest.intervals import REGISTRY, choose
 from caltest.intervals.statistics import REMEDIES
 from caltest.measures import REGISTRY as MEASURES
-from caltest.measures.ks_error import KSError
-from caltest.measures.skce import SKCE
+from caltest.measures.cumulative.ks import KSError
+from caltest.measures.kernel.skce import SKCE
 
 DEFAULTS = {
     "skce": "u-statistic",

@@ -9,9 +9,9 @@ from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.intervals import studentized
 from caltest.intervals.resampling import resample
-from caltest.measures.brier_score import BrierScore
-from caltest.measures.calibration_in_the_large import CalibrationInTheLarge
-from caltest.measures.log_loss import LogLoss
+from caltest.measures.recalibration.mean_calibration import CalibrationInTheLarge
+from caltest.measures.scores.brier import BrierScore
+from caltest.measures.scores.log_loss import LogLoss
 
 OPTIONS = {"level": 0.9, "n_resamples": 299, "seed": 5, "n_jobs": None}
 DATA = generative_model("M2", n=40, m=2, alpha=1.0, rng=3)

@@ -1,0 +1,213 @@
+"""How predictions are put into bins: the options that binned measures share."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest import validation
+from caltest.errors import NotApplicable, invalid
+from caltest.measures.base import BoundMeasure, Measure
+from caltest.measures.one_dimension import check_one_dimension
+from caltest.numerics.bins import cell_numbers, quantile_cuts, uniform_bins
+from caltest.numerics.labels import label_dtype
+from caltest.validation.options import check_positive
+
+if TYPE_CHECKING:
+    from caltest.predictions import Predictions
+
+
+Cells = tuple[NDArray[np.int64], int]
+UNLIMITED = np.iinfo(np.int64).max
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+NEARLY = 1 - 1e-10  # variances that differ by rounding alone are ties
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinnedMeasure(Measure):
+    """A measure over bins; see `ece` for the options."""
+
+    binning: str = "uniform"
+    bins: int = 15
+    min_size: int = 10
+    max_bins: int | None = None
+
+    binnings: ClassVar[tuple[str, ...]] = ("uniform", "quantile", "median-variance")
+
+    def __post_init__(self) -> None:
+        validation.check_choice(self.binning, self.binnings, "binning")
+        validation.check_integer(self.bins, "bins")
+        validation.check_integer(self.min_size, "min_size")
+        validation.check_optional_integer(self.max_bins, "max_bins")
+
+    @property
+    def binning_parameters(self) -> Mapping[str, object]:
+        """The options of the binning that is used."""
+        if self.binning == "median-variance":
+            limits = {"min_size": self.min_size, "max_bins": self.max_bins}
+            given = {name: limit for name, limit in limits.items() if limit is not None}
+            return {"binning": self.binning, **given}
+        if self.binning == "sweep":
+            return {"binning": self.binning}
+        return {"binning": self.binning, "bins": self.bins}
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
+        # A row of weight 0 takes no part, in the choice of the bins neither.
+        weight = predictions.sample_weight
+        if weight is not None and not weight.all():
+            predictions = predictions.subset(weight > 0)
+        return self.bind_weighted(predictions)
+
+    @abstractmethod
+    def bind_weighted(self, predictions: Predictions) -> BoundMeasure:
+        """Bind to predictions whose weights are positive."""
+
+    def cells(self, predictions: Predictions) -> Cells:
+        """Return the number of the bin of each row, and how many bins are occupied."""
+        if self.binning == "uniform":
+            return uniform_cells(predictions, self.bins)
+        if self.binning == "quantile":
+            return quantile_cells(predictions, self.bins)
+        limit = UNLIMITED if self.max_bins is None else self.max_bins
+        return median_variance_cells(predictions, self.min_size, limit)
+
+
+def uniform_cells(predictions: Predictions, bins: int) -> Cells:
+    """Number the cells of a grid of `bins` for each class; for two classes, of P(class 1) alone."""
+    probs = predictions.probs[:, 1:] if predictions.m == 2 else predictions.probs
+    codes = np.empty(probs.shape, label_dtype(bins))
+    uniform_bins(probs, bins, codes)
+    if predictions.m == 2:
+        occupied = np.bincount(codes[:, 0]) > 0
+        return (np.cumsum(occupied) - 1)[codes[:, 0]], int(occupied.sum())
+    cells: Cells = cell_numbers(codes)
+    return cells
+
+
+def quantile_cells(predictions: Predictions, bins: int) -> Cells:
+    """Number the bins of equal mass along P(class 1)."""
+    check_one_dimension(predictions, "binning='quantile'")
+    event, weight = predictions.probs[:, 1], predictions.sample_weight
+    cuts = event_cuts(event, weight, bins)
+    return np.searchsorted(cuts, event), int(cuts.size) + 1
+
+
+def event_cuts(
+    event: NDArray[np.float64], weight: NDArray[np.float64] | None, bins: int
+) -> NDArray[np.float64]:
+    """Return the cuts between bins of equal mass."""
+    if weight is None:
+        return quantile_cuts(np.sort(event), None, bins)
+    order = np.argsort(event)
+    return quantile_cuts(event[order], weight[order], bins)
+
+
+def median_variance_cells(predictions: Predictions, min_size: int, max_bins: int) -> Cells:
+    """Number the bins of repeated splits at the median of the component that varies most."""
+    probs, weight = predictions.probs, predictions.sample_weight
+    points = np.ascontiguousarray(probs[:, 1:] if predictions.m == 2 else probs)
+    counts = np.ones(predictions.n) if weight is None else weight
+    if counts.sum() < min_size:
+        raise NotApplicable(
+            f"median-variance bins of at least {min_size} observations need as many, and there "
+            f"are {counts.sum():g}; use a smaller min_size"
+        )
+    cells: Cells = median_variance_bins(points, counts, float(min_size), max_bins)
+    return cells
+
+
+@numba.njit(nogil=True, cache=True)
+def median_variance_bins(
+    points: Floats, weight: Floats, min_size: float, max_bins: int
+) -> tuple[Ints, int]:
+    """Return the number of the bin of each of the `points` (n, d), and how many bins there are.
+
+    The size of a bin is the sum of its weights. A bin whose halves would be smaller than `min_size`
+    stays as it is; a half smaller than 2 `min_size` is not split again.
+    """
+    n = points.shape[0]
+    rows = np.arange(n)
+    cells = np.zeros(n, np.int64)
+    start, stop = [0], [n]
+    queue = [(0.0, 0, 0)]
+    queue.pop()  # the list has a type now
+    if weight.sum() >= 2 * min_size:
+        variance, d = _largest_variance(points, weight, rows)
+        heapq.heappush(queue, (-variance, 0, d))
+    while len(queue) > 0 and len(start) < max_bins:
+        _, c, d = heapq.heappop(queue)
+        part = rows[start[c] : stop[c]]
+        part = part[np.argsort(points[part, d], kind="mergesort")]
+        below = _median_cut(points[part, d], weight[part])
+        size_below, size_above = weight[part[:below]].sum(), weight[part[below:]].sum()
+        if min(size_below, size_above) < min_size:
+            continue
+        rows[start[c] : stop[c]] = part
+        start.append(start[c] + below)
+        stop.append(stop[c])
+        stop[c] = start[c] + below
+        for half, size in ((c, size_below), (len(start) - 1, size_above)):
+            if size >= 2 * min_size:
+                inside = rows[start[half] : stop[half]]
+                variance, d = _largest_variance(points, weight, inside)
+                heapq.heappush(queue, (-variance, half, d))
+    for c in range(len(start)):
+        cells[rows[start[c] : stop[c]]] = c
+    return cells, len(start)
+
+
+@numba.njit(nogil=True, cache=True)
+def _largest_variance(points: Floats, weight: Floats, rows: Ints) -> tuple[float, int]:
+    """Return the largest sample variance (ddof = 1) of a component, and the first that has it."""
+    d = points.shape[1]
+    mean, square, total = np.zeros(d), np.zeros(d), 0.0
+    for i in rows:
+        total += weight[i]
+        for k in range(d):
+            step = points[i, k] - mean[k]
+            mean[k] += step * weight[i] / total
+            square[k] += weight[i] * step * (points[i, k] - mean[k])
+    largest = square.max()
+    for k in range(d):
+        if square[k] >= NEARLY * largest:
+            return largest / max(total - 1.0, 1e-300), k
+    return 0.0, 0
+
+
+@numba.njit(nogil=True, cache=True)
+def _median_cut(values: Floats, weight: Floats) -> int:
+    """Return how many of the sorted values lie below the median.
+
+    Where the two middle values differ the median is between them.
+    """
+    half = 0.5 * weight.sum()
+    below, middle = 0.0, 0
+    while below + weight[middle] < half * (1 - 1e-12):
+        below += weight[middle]
+        middle += 1
+    # Where half of the weight ends with this value, the median is between it and the next one.
+    ends_here = below + weight[middle] <= half * (1 + 1e-12)
+    if ends_here and (middle + 1 == values.size or values[middle] < values[middle + 1]):
+        return middle + 1
+    return int(np.searchsorted(values, values[middle]))
+
+
+def check_power(p: object, name: str = "p") -> float:
+    """Check the power of a mean, a number of at least 1; infinity stands for the maximum."""
+    if isinstance(p, float) and p == math.inf:
+        return p
+    value = check_positive(p, name)
+    if value < 1:
+        raise invalid(
+            f"{name} must be at least 1", repr(p), "pass 1 for the mean, 2 for its square"
+        )
+    return value

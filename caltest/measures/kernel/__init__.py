@@ -1,0 +1,1 @@
+"""Kernel calibration errors: SKCE, KCE, MMCE, and those at test locations."""

@@ -1,0 +1,1 @@
+"""Scores, their decompositions, and tests of them."""

@@ -1,0 +1,1 @@
+"""Smooth calibration errors: kernel smoothing and loess."""
