@@ -73,7 +73,7 @@ COLUMNS = {"ECE", "KS", "class-wise ECE", *(score.title for score in SCORES.valu
 
 def check_score(score: object) -> ProperScore:
     """Return the proper score of a key; calibration errors are refused with the reason."""
-    names = {name.replace("_", "-") for name in (*measures.REGISTRY, *htests.REGISTRY)}
+    names = {*measures.REGISTRY, *htests.REGISTRY}
     return SCORES[check_proper_score(score, SCORES, names | {"accuracy"})]
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from caltest.intervals.resampling import total_of
 from caltest.measures import Measure
 from caltest.measures.label_scores import TabledScore, row_weights
-from caltest.measures.recalibration.mean_calibration import CalibrationInTheLarge
+from caltest.measures.recalibration.mean_calibration import MeanCalibration
 from caltest.measures.scores.brier import BrierScore
 from caltest.predictions import Predictions
 
@@ -67,7 +67,7 @@ def row_function(measure: Measure, predictions: Predictions) -> RowFunction:
     """Return the measure as a function of rows, by their scores where it is a mean of these."""
     bound = measure.bind(predictions)
     weight = row_weights(predictions)
-    if predictions.m == 2 and isinstance(measure, BrierScore | CalibrationInTheLarge):
+    if predictions.m == 2 and isinstance(measure, BrierScore | MeanCalibration):
         gap = predictions.labels - predictions.probs[:, 1]
         squared = isinstance(measure, BrierScore)
         return RowMean(weight * (np.square(gap) if squared else gap), weight)

@@ -8,9 +8,9 @@ from caltest.measures.cumulative.ks import KSError
 from caltest.measures.cumulative.kuiper import KuiperError
 from caltest.measures.grades.hosmer_lemeshow import HosmerLemeshow
 from caltest.measures.grades.pigeon_heyse import PigeonHeyse
-from caltest.measures.isotonic.confidence_band import ConfidenceBandStatistic
+from caltest.measures.isotonic.confidence_band import ConfidenceBand
 from caltest.measures.kernel.cme import CME
-from caltest.measures.recalibration.belt import CalibrationBeltStatistic
+from caltest.measures.recalibration.belt import CalibrationBelt
 from caltest.measures.recalibration.cox import Cox
 from caltest.measures.scores.spiegelhalter import SpiegelhalterZ
 from caltest.measures.smooth.le_cessie_van_houwelingen import LeCessieVanHouwelingen
@@ -23,8 +23,8 @@ REMEDIES: dict[type[Measure], str] = {
     Cox: "test='calibration-slope' and 'calibration-in-the-large'",
     SpiegelhalterZ: "test='brier'",
     LeCessieVanHouwelingen: "test='brier'",
-    CalibrationBeltStatistic: "test='ks', or the belt itself, measures.calibration_belt",
-    ConfidenceBandStatistic: "test='ks', or the band itself, measures.confidence_band",
+    CalibrationBelt: "test='ks', or the belt itself, measures.calibration_belt_curve",
+    ConfidenceBand: "test='ks', or the band itself, measures.confidence_band_curve",
 }
 
 

@@ -1,1 +1,1 @@
-"""Calibration errors in bins."""
+"""Binned calibration errors."""

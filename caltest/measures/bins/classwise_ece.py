@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from caltest.lenses import Lens
     from caltest.predictions import Predictions
 
+__all__ = ["ClasswiseECE", "classwise_ece"]
+
 
 Floats = NDArray[np.float64]
 
@@ -41,7 +43,7 @@ class ClasswiseECE(Measure):
     bins: int = 15
     p: float = 1
 
-    key: ClassVar[str] = "classwise_ece"
+    key: ClassVar[str] = "classwise-ece"
     title: ClassVar[str] = "classwise expected calibration error"
 
     def __post_init__(self) -> None:

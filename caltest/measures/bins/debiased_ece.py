@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from caltest.lenses import Lens
     from caltest.predictions import Predictions
 
+__all__ = ["DebiasedECE", "debiased_ece"]
+
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
@@ -76,7 +78,7 @@ class DebiasedECE(BinnedMeasure):
 
     root: bool = False
 
-    key: ClassVar[str] = "debiased_ece"
+    key: ClassVar[str] = "debiased-ece"
     title: ClassVar[str] = "debiased squared calibration error"
 
     @property

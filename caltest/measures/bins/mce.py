@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from caltest.lenses import Lens
     from caltest.predictions import Predictions
 
+__all__ = ["MCE", "mce"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class MCE(BinnedMeasure):

@@ -17,6 +17,8 @@ from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.bins import sort_by_cell
 from caltest.predictions import Predictions, as_measured
 
+__all__ = ["ReliabilityBins", "reliability_bins"]
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 BINNINGS = ("uniform", "quantile")

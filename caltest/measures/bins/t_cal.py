@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from caltest.lenses import Lens
     from caltest.predictions import Predictions
 
+__all__ = ["TCal", "t_cal"]
+
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
@@ -35,7 +37,7 @@ class TCal(Measure):
 
     scales: int | None = None
 
-    key: ClassVar[str] = "t_cal"
+    key: ClassVar[str] = "t-cal"
     title: ClassVar[str] = "T-Cal, adaptive debiased plug-in"
 
     def __post_init__(self) -> None:

@@ -12,6 +12,8 @@ from caltest.lenses import Lens
 from caltest.measures.cumulative.brownian import modulus_sf
 from caltest.measures.cumulative.partial_sums import PartialSumMeasure
 
+__all__ = ["KSError", "ks_error"]
+
 Floats = NDArray[np.float64]
 
 
@@ -19,7 +21,8 @@ Floats = NDArray[np.float64]
 class KSError(PartialSumMeasure):
     """The KS error, scaled or not; see `ks_error`."""
 
-    key: ClassVar[str] = "ks_error"
+    key: ClassVar[str] = "ks"
+    function: ClassVar[str] = "ks_error"
     title: ClassVar[str] = "Kolmogorov-Smirnov calibration error"
 
     @property

@@ -12,6 +12,8 @@ from caltest.lenses import Lens
 from caltest.measures.cumulative.brownian import range_sf
 from caltest.measures.cumulative.partial_sums import PartialSumMeasure
 
+__all__ = ["KuiperError", "kuiper_error"]
+
 Floats = NDArray[np.float64]
 
 
@@ -19,7 +21,8 @@ Floats = NDArray[np.float64]
 class KuiperError(PartialSumMeasure):
     """The Kuiper error, scaled or not; see `kuiper_error`."""
 
-    key: ClassVar[str] = "kuiper_error"
+    key: ClassVar[str] = "kuiper"
+    function: ClassVar[str] = "kuiper_error"
     title: ClassVar[str] = "Kuiper calibration error"
 
     @property

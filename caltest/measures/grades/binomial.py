@@ -7,6 +7,8 @@ from typing import ClassVar
 
 from caltest.measures.grades.grade import GradeMeasure, Tails, binomial_tails
 
+__all__ = ["Binomial"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Binomial(GradeMeasure):

@@ -22,6 +22,8 @@ from caltest.measures.grades.risk_groups import (
 from caltest.numerics.labels import cumulative_probs, draw_labels
 from caltest.predictions import Predictions
 
+__all__ = ["HosmerLemeshow", "hosmer_lemeshow"]
+
 Floats = NDArray[np.float64]
 
 
@@ -31,7 +33,7 @@ class HosmerLemeshow(GroupedMeasure):
 
     reference: object = None
 
-    key: ClassVar[str] = "hosmer_lemeshow"
+    key: ClassVar[str] = "hosmer-lemeshow"
     title: ClassVar[str] = "Hosmer-Lemeshow statistic"
 
     @property

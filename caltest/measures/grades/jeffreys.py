@@ -7,6 +7,8 @@ from typing import ClassVar
 
 from caltest.measures.grades.grade import GradeMeasure, Tails, jeffreys_tails
 
+__all__ = ["Jeffreys"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Jeffreys(GradeMeasure):

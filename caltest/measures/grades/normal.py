@@ -11,6 +11,8 @@ from caltest.measures.grades.grade import GradeMeasure, Tails, counted, normal_s
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 
+__all__ = ["Normal"]
+
 FEW = 10.0
 
 

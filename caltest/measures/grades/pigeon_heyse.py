@@ -12,6 +12,8 @@ from caltest.lenses import Lens
 from caltest.measures.grades.risk_groups import EventGroups, GroupedMeasure
 from caltest.predictions import Predictions
 
+__all__ = ["PigeonHeyse", "pigeon_heyse"]
+
 Floats = NDArray[np.float64]
 
 
@@ -19,7 +21,7 @@ Floats = NDArray[np.float64]
 class PigeonHeyse(GroupedMeasure):
     """J^2 with its groups; see `pigeon_heyse`."""
 
-    key: ClassVar[str] = "pigeon_heyse"
+    key: ClassVar[str] = "pigeon-heyse"
     title: ClassVar[str] = "Pigeon-Heyse statistic"
 
     @property

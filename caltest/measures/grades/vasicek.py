@@ -23,6 +23,8 @@ from caltest.measures.grades.grade import (
 from caltest.predictions import Predictions
 from caltest.validation.labels import listing
 
+__all__ = ["Vasicek"]
+
 # Asset class: correlation at PD = 1, correlation at PD = 0, decay. Basel II, paragraphs 272
 # (corporates, sovereigns, banks), 328 (residential mortgages), 329 (qualifying revolving retail),
 # 330 (other retail).

@@ -1,1 +1,1 @@
-"""Isotonic regression: CORP, and the confidence band for the calibration curve."""
+"""Isotonic regression: CORP and the confidence band."""

@@ -15,6 +15,8 @@ from caltest.measures.isotonic.confidence_band_curve import BandBlocks, BandOpti
 from caltest.numerics.labels import draw_events, event_table
 from caltest.predictions import Predictions
 
+__all__ = ["ConfidenceBand", "confidence_band"]
+
 Floats = NDArray[np.float64]
 
 
@@ -26,13 +28,13 @@ LAWS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConfidenceBandStatistic(Measure):
-    """How far the diagonal is outside of the band; see `confidence_band_statistic`."""
+class ConfidenceBand(Measure):
+    """How far the diagonal is outside of the band; see `confidence_band`."""
 
     method: str | None = None
     digits: int | None = None
 
-    key: ClassVar[str] = "confidence_band_statistic"
+    key: ClassVar[str] = "confidence-band"
     title: ClassVar[str] = "honest confidence band"
 
     def __post_init__(self) -> None:
@@ -89,7 +91,7 @@ class BoundBand(BoundMeasure):
         return self.blocks.log_pvalues(labels) / -math.log(10.0)
 
 
-def confidence_band_statistic(
+def confidence_band(
     probs: object,
     labels: object = None,
     *,
@@ -101,8 +103,8 @@ def confidence_band_statistic(
     r"""Compute -log10 of the smallest level at which the diagonal leaves the confidence band.
 
     With the distinct predictions :math:`x_1 < ... < x_M`, and for each block of neighbours j to k
-    the number n of its observations and y of its events, the band of `confidence_band` leaves out
-    the diagonal at level :math:`\alpha` if and only if :math:`p \le \alpha`, where
+    the number n of its observations and y of its events, the band of `confidence_band_curve` leaves
+    out the diagonal at level :math:`\alpha` if and only if :math:`p \le \alpha`, where
 
     .. math:: p = (M^2 + M) \min_{j \le k} \min \{P(Bin(n, x_k) \ge y), P(Bin(n, x_j) \le y)\}.
 
@@ -115,9 +117,9 @@ def confidence_band_statistic(
     lens : str or Lens, default "strong"
         A lens that leaves two classes. A family of lenses gives an array.
     method : {"standard", "round", "yang-barber"}, optional
-        As in `confidence_band`.
+        As in `confidence_band_curve`.
     digits : int, optional
-        As in `confidence_band`.
+        As in `confidence_band_curve`.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
 
@@ -143,8 +145,8 @@ def confidence_band_statistic(
     Examples
     --------
     >>> import caltest as ct
-    >>> ct.measures.confidence_band_statistic([0.5] * 10, [1] * 10)  # p = 2 / 2^10
+    >>> ct.measures.confidence_band([0.5] * 10, [1] * 10)  # p = 2 / 2^10
     2.70926...
     """
-    measure = ConfidenceBandStatistic(method=method, digits=digits)
+    measure = ConfidenceBand(method=method, digits=digits)
     return measure.evaluate(probs, labels, lens, n_jobs)

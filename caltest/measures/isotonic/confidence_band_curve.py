@@ -24,6 +24,8 @@ from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions, as_measured
 from caltest.validation.options import check_integer
 
+__all__ = ["ConfidenceBandCurve", "confidence_band_curve"]
+
 Floats = NDArray[np.float64]
 Intervals = tuple[tuple[float, float], ...]
 Labels = NDArray[np.unsignedinteger]
@@ -35,7 +37,7 @@ MOST_DIGITS = 15
 
 
 @dataclass(frozen=True, eq=False)
-class ConfidenceBand:
+class ConfidenceBandCurve:
     """Simultaneous bounds of P(Y = 1 | p) at every prediction p, valid at every n.
 
     Attributes
@@ -60,7 +62,7 @@ class ConfidenceBand:
     Examples
     --------
     >>> import caltest as ct
-    >>> band = ct.measures.confidence_band([0.5] * 10, [1] * 10)
+    >>> band = ct.measures.confidence_band_curve([0.5] * 10, [1] * 10)
     >>> band.lower.round(4), band.above
     (array([0.6915]), ((0.5, 0.6915028921812393),))
     """
@@ -88,7 +90,7 @@ class ConfidenceBand:
         return np.append(0.0, self.lower)[left], np.append(self.upper, 1.0)[right]
 
 
-def confidence_band(
+def confidence_band_curve(
     probs: object,
     labels: object = None,
     *,
@@ -97,7 +99,7 @@ def confidence_band(
     method: str | None = None,
     digits: int | None = None,
     noncrossing: bool = False,
-) -> ConfidenceBand | list[ConfidenceBand]:
+) -> ConfidenceBandCurve | list[ConfidenceBandCurve]:
     r"""Compute simultaneous confidence bounds of P(Y = 1 | p), assumed non-decreasing in p.
 
     The probability of a block of neighbouring predictions :math:`x_j, ..., x_k` is at most that at
@@ -128,7 +130,7 @@ def confidence_band(
 
     Returns
     -------
-    ConfidenceBand
+    ConfidenceBandCurve
         With the p-value that inverts the band.
 
     Raises
@@ -149,7 +151,7 @@ def confidence_band(
     --------
     >>> import caltest as ct
     >>> data = ct.datasets.generative_model("M2", n=500, m=2, pi=0.5, rng=1)
-    >>> band = ct.measures.confidence_band(data)
+    >>> band = ct.measures.confidence_band_curve(data)
     >>> band.method, band.pvalue < 0.05 or band.above == band.below == ()
     ('standard', True)
     """
@@ -167,7 +169,7 @@ def confidence_band(
 
 def _band(
     predictions: Predictions, options: BandOptions, level: float, *, noncrossing: bool
-) -> ConfidenceBand:
+) -> ConfidenceBandCurve:
     blocks = BandBlocks(predictions, options)
     x, lower, upper = _merged(blocks, *blocks.bounds(level))
     if noncrossing:
@@ -175,7 +177,7 @@ def _band(
         fitted = blocks.isotonic(blocks.labels)[0][np.searchsorted(distinct, x)]
         lower, upper = np.minimum(lower, fitted), np.maximum(upper, fitted)
     log_pvalue = float(blocks.log_pvalues(blocks.labels[None])[0])
-    return ConfidenceBand(
+    return ConfidenceBandCurve(
         x=x,
         lower=lower,
         upper=upper,

@@ -19,6 +19,8 @@ from caltest.numerics.labels import draw_events, event_table
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
 
+__all__ = ["CorpMiscalibration", "corp_miscalibration"]
+
 Floats = NDArray[np.float64]
 
 
@@ -31,7 +33,8 @@ class CorpMiscalibration(Measure):
 
     score: str = "brier"
 
-    key: ClassVar[str] = "corp_miscalibration"
+    key: ClassVar[str] = "corp"
+    function: ClassVar[str] = "corp_miscalibration"
     title: ClassVar[str] = "CORP miscalibration"
 
     def __post_init__(self) -> None:

@@ -17,6 +17,8 @@ from caltest.numerics.parallel import map_threads
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions, as_measured
 
+__all__ = ["CorpBand", "CorpCurve", "corp_band", "corp_curve"]
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 NAME = "the CORP curve"

@@ -1,1 +1,1 @@
-"""Kernel calibration errors: SKCE, KCE, MMCE, and those at test locations."""
+"""Kernel calibration errors: SKCE, KCE, MMCE, and errors at test locations."""

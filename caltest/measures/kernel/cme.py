@@ -25,6 +25,8 @@ from caltest.measures.kernel.locations import (
 )
 from caltest.predictions import Predictions
 
+__all__ = ["CME", "cme"]
+
 Floats = NDArray[np.float64]
 
 

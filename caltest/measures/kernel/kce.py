@@ -16,6 +16,8 @@ from caltest.measures.base import BoundMeasure, Measure
 from caltest.measures.kernel.all_pairs import AllPairs, all_pairs
 from caltest.predictions import Predictions
 
+__all__ = ["KCE", "kce"]
+
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
 

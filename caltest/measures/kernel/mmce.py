@@ -16,6 +16,8 @@ from caltest.measures.kernel.kce import RootSKCE
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.predictions import Predictions
 
+__all__ = ["MMCE", "mmce"]
+
 WIDTH = 0.4
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -27,6 +28,8 @@ from caltest.measures.tolerance import (
 from caltest.numerics.tails import normal_sf, student_sf
 from caltest.predictions import Predictions
 
+__all__ = ["SKCE", "skce"]
+
 MANY_BLOCKS = 30
 FEW_BLOCKS = (
     f"with fewer than {MANY_BLOCKS} blocks the normal limit can reject calibrated models too "
@@ -47,6 +50,11 @@ class SKCE(Measure):
     kernel: Kernel | None = None
 
     key: ClassVar[str] = "skce"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {
+        "skce": {},
+        "skce-linear": {"estimator": "linear", "block_size": 2},
+        "skce-block": {"estimator": "block"},
+    }
     title: ClassVar[str] = "squared kernel calibration error"
 
     def __post_init__(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,6 +20,8 @@ from caltest.measures.kernel.locations import (
     find_locations,
 )
 from caltest.predictions import Predictions
+
+__all__ = ["UCME", "ucme"]
 
 Floats = NDArray[np.float64]
 
@@ -54,6 +57,7 @@ class UCME(Measure):
     locations: Choice = None
 
     key: ClassVar[str] = "ucme"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "unnormalised calibration mean embedding"
 
     def __post_init__(self) -> None:

@@ -15,6 +15,8 @@ from caltest.measures.recalibration.belt_fit import LogOddsModel, Selection, che
 from caltest.numerics.labels import draw_events
 from caltest.predictions import Predictions
 
+__all__ = ["CalibrationBelt", "calibration_belt"]
+
 Floats = NDArray[np.float64]
 
 
@@ -25,14 +27,14 @@ FITTED_HERE = 1e-4  # the difference of observed and expected events that giviti
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrationBeltStatistic(Measure):
-    """The statistic of the belt with its selection; see `calibration_belt_statistic`."""
+class CalibrationBelt(Measure):
+    """The statistic of the belt with its selection; see `calibration_belt`."""
 
     internal: bool = False
     threshold: float = 0.95
     max_degree: int = 4
 
-    key: ClassVar[str] = "calibration_belt_statistic"
+    key: ClassVar[str] = "calibration-belt"
     title: ClassVar[str] = "GiViTI calibration belt"
 
     def __post_init__(self) -> None:
@@ -80,7 +82,7 @@ class CalibrationBeltStatistic(Measure):
 class BoundBelt(BoundMeasure):
     """The likelihood ratio of a polynomial in the log odds, its degree selected for the labels."""
 
-    def __init__(self, predictions: Predictions, measure: CalibrationBeltStatistic) -> None:
+    def __init__(self, predictions: Predictions, measure: CalibrationBelt) -> None:
         super().__init__(predictions)
         self.model = LogOddsModel(predictions, measure.selection, NAME)
         self.degenerate = self.model.degenerate
@@ -101,7 +103,7 @@ class BoundBelt(BoundMeasure):
         return self.model.fit(labels).statistic
 
 
-def calibration_belt_statistic(
+def calibration_belt(
     probs: object,
     labels: object = None,
     *,
@@ -165,10 +167,8 @@ def calibration_belt_statistic(
     --------
     >>> import caltest as ct
     >>> p = [0.5, 0.2, 0.8, 0.2, 0.5, 0.8]
-    >>> ct.measures.calibration_belt_statistic(p, [1, 1, 0, 0, 0, 1])  # half of each
+    >>> ct.measures.calibration_belt(p, [1, 1, 0, 0, 0, 1])  # half of each
     1.78514...
     """
-    measure = CalibrationBeltStatistic(
-        internal=internal, threshold=threshold, max_degree=max_degree
-    )
+    measure = CalibrationBelt(internal=internal, threshold=threshold, max_degree=max_degree)
     return measure.evaluate(probs, labels, lens, n_jobs)

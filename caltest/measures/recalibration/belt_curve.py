@@ -17,13 +17,15 @@ from caltest.measures.recalibration.belt_fit import LogOddsModel, Selection, che
 from caltest.predictions import Predictions, as_measured
 from caltest.validation.options import check_level
 
+__all__ = ["CalibrationBeltCurve", "calibration_belt_curve"]
+
 Floats = NDArray[np.float64]
 Intervals = tuple[tuple[float, float], ...]
 NAME = "the calibration belt"
 
 
 @dataclass(frozen=True, eq=False)
-class CalibrationBelt:
+class CalibrationBeltCurve:
     """Confidence regions of the curve of calibration, P(Y = 1) against the prediction p.
 
     Attributes
@@ -50,7 +52,7 @@ class CalibrationBelt:
     --------
     >>> import caltest as ct
     >>> data = ct.datasets.generative_model("M1", n=500, m=2, alpha=1.0, rng=2)
-    >>> belt = ct.measures.calibration_belt(data)
+    >>> belt = ct.measures.calibration_belt_curve(data)
     >>> belt.degree, belt.levels
     (1, (0.8, 0.95))
     """
@@ -73,7 +75,7 @@ class CalibrationBelt:
             object.__setattr__(self, name, validation.read_only(getattr(self, name)))
 
 
-def calibration_belt(
+def calibration_belt_curve(
     probs: object,
     labels: object = None,
     *,
@@ -83,7 +85,7 @@ def calibration_belt(
     threshold: float = 0.95,
     max_degree: int = 4,
     points: int = 200,
-) -> CalibrationBelt | list[CalibrationBelt]:
+) -> CalibrationBeltCurve | list[CalibrationBeltCurve]:
     r"""Compute the GiViTI calibration belt, a confidence region of the curve of calibration.
 
     At a prediction p and a confidence level c the belt holds the values at p of all polynomials of
@@ -93,7 +95,7 @@ def calibration_belt(
         2 (\ell(\hat\beta) - \ell(\beta)) \le F_m^{-1}(c)\},
 
     with :math:`F_m` the law of the statistic given m. So the diagonal leaves the belt somewhere, up
-    to the range of the predictions, only if `calibration_belt_statistic` rejects at level 1 - c.
+    to the range of the predictions, only if `calibration_belt` rejects at level 1 - c.
 
     Parameters
     ----------
@@ -116,7 +118,7 @@ def calibration_belt(
 
     Returns
     -------
-    CalibrationBelt
+    CalibrationBeltCurve
         Over the range of the predictions that are not 0 or 1; if some are, with a
         DegenerateDataWarning.
 
@@ -138,7 +140,7 @@ def calibration_belt(
     --------
     >>> import caltest as ct
     >>> data = ct.datasets.generative_model("M1", n=500, m=2, alpha=1.0, rng=2)
-    >>> belt = ct.measures.calibration_belt(data)
+    >>> belt = ct.measures.calibration_belt_curve(data)
     >>> belt.above, belt.below  # nowhere, at 80 % and at 95 %
     (((), ()), ((), ()))
     """
@@ -157,7 +159,7 @@ def calibration_belt(
 
 def _belt(
     predictions: Predictions, selection: Selection, levels: tuple[float, ...], points: int
-) -> CalibrationBelt:
+) -> CalibrationBeltCurve:
     if predictions.sample_weight is not None:
         raise NotApplicable(
             "the law of the calibration belt takes no sample weights; "
@@ -176,7 +178,7 @@ def _belt(
         [model.bounds(labels, fit, at, selection.quantile(level, degree)) for level in levels]
     )
     lower, upper = edges[:, :, 0], edges[:, :, 1]
-    return CalibrationBelt(
+    return CalibrationBeltCurve(
         grid=grid,
         levels=levels,
         lower=lower,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,6 +14,8 @@ from caltest.lenses import Lens
 from caltest.measures.base import Labels, Measure
 from caltest.measures.recalibration.fits import BoundRecalibration
 from caltest.predictions import Predictions
+
+__all__ = ["CalibrationIntercept", "calibration_intercept"]
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +29,8 @@ class CalibrationIntercept(Measure):
 
     slope: str = "fixed"
 
-    key: ClassVar[str] = "calibration_intercept"
+    key: ClassVar[str] = "calibration-intercept"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "calibration intercept"
     alternative: ClassVar[str] = "two-sided"
 

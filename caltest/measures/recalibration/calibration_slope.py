@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,6 +14,8 @@ from caltest.measures.base import Labels, Measure
 from caltest.measures.recalibration.fits import BoundRecalibration
 from caltest.predictions import Predictions
 
+__all__ = ["CalibrationSlope", "calibration_slope"]
+
 Floats = NDArray[np.float64]
 
 
@@ -20,7 +23,8 @@ Floats = NDArray[np.float64]
 class CalibrationSlope(Measure):
     """The calibration slope; see `calibration_slope`."""
 
-    key: ClassVar[str] = "calibration_slope"
+    key: ClassVar[str] = "calibration-slope"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "calibration slope"
     alternative: ClassVar[str] = "two-sided"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,6 +15,10 @@ from caltest.measures.base import Limit, Measure
 from caltest.measures.recalibration.fits import HYPOTHESES, SLOPES, Ratio, bind_ratio, chi2_limit
 from caltest.predictions import Predictions
 
+__all__ = ["Cox", "cox"]
+
+BINARY = {"slopes": "common", "reference": None}  # the options of several classes do not apply
+
 
 @dataclass(frozen=True, kw_only=True)
 class Cox(Measure):
@@ -24,6 +29,11 @@ class Cox(Measure):
     reference: object = None
 
     key: ClassVar[str] = "cox"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {
+        "cox": {"tested": "both"},
+        "calibration-in-the-large": {"tested": "intercept", **BINARY},
+        "calibration-slope": {"tested": "slope", **BINARY},
+    }
     title: ClassVar[str] = "logistic recalibration (Cox)"
 
     def __post_init__(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,6 +20,13 @@ from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.label_scores import binary_event_sums
 from caltest.predictions import Predictions, as_measured
 
+__all__ = [
+    "ExpectedObserved",
+    "ExpectedObservedRatio",
+    "expected_observed_interval",
+    "expected_observed_ratio",
+]
+
 Floats = NDArray[np.float64]
 
 
@@ -32,7 +40,8 @@ ALTERNATIVES = "use method='poisson' or 'clopper-pearson'"
 class ExpectedObservedRatio(Measure):
     """The ratio E/O; see `expected_observed_ratio`."""
 
-    key: ClassVar[str] = "expected_observed_ratio"
+    key: ClassVar[str] = "expected-observed-ratio"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "ratio of expected to observed events"
     alternative: ClassVar[str] = "two-sided"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,12 +20,15 @@ from caltest.numerics.sorted_scores import sum_variance
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 
+__all__ = ["MeanCalibration", "mean_calibration"]
+
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrationInTheLarge(Measure):
-    """The difference of means; see `calibration_in_the_large`."""
+class MeanCalibration(Measure):
+    """The difference of means; see `mean_calibration`."""
 
-    key: ClassVar[str] = "calibration_in_the_large"
+    key: ClassVar[str] = "mean-calibration"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "calibration in the large"
     alternative: ClassVar[str] = "two-sided"
 
@@ -54,7 +58,7 @@ class CalibrationInTheLarge(Measure):
         return Limit("z", z, pvalue, value, "normal limit, two-sided", {"standard deviation": sd})
 
 
-def calibration_in_the_large(
+def mean_calibration(
     probs: object,
     labels: object = None,
     *,
@@ -101,7 +105,7 @@ def calibration_in_the_large(
     Examples
     --------
     >>> import caltest as ct
-    >>> ct.measures.calibration_in_the_large([0.25, 0.5, 0.75], [1, 0, 1])  # 2/3 - 1/2
+    >>> ct.measures.mean_calibration([0.25, 0.5, 0.75], [1, 0, 1])  # 2/3 - 1/2
     0.16666...
     """
-    return CalibrationInTheLarge().evaluate(probs, labels, lens, n_jobs)
+    return MeanCalibration().evaluate(probs, labels, lens, n_jobs)

@@ -13,6 +13,8 @@ from caltest.measures.base import BoundMeasure, Labels, Limit, Measure
 from caltest.measures.recalibration.fits import bind_ratio, chi2_limit
 from caltest.predictions import Predictions
 
+__all__ = ["Unreliability", "unreliability"]
+
 Floats = NDArray[np.float64]
 
 

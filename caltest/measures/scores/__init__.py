@@ -1,1 +1,1 @@
-"""Scores, their decompositions, and tests of them."""
+"""Scores and their decompositions."""

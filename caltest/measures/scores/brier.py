@@ -14,12 +14,15 @@ from caltest.measures.label_scores import BinaryScore, TabledScore
 from caltest.numerics.label_scores import binary_brier_sums, brier_table
 from caltest.predictions import Predictions
 
+__all__ = ["BrierScore", "brier_score"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class BrierScore(Measure):
     """The Brier score; see `brier_score`."""
 
-    key: ClassVar[str] = "brier_score"
+    key: ClassVar[str] = "brier"
+    function: ClassVar[str] = "brier_score"
     title: ClassVar[str] = "Brier score"
     alternative: ClassVar[str] = "two-sided"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,6 +15,15 @@ from caltest.measures.label_scores import row_weights
 from caltest.numerics.label_scores import wrong_and_right_sums
 from caltest.numerics.labels import draw_events, event_table
 from caltest.predictions import Predictions
+
+__all__ = [
+    "ECELowerBound",
+    "Overconfidence",
+    "Underconfidence",
+    "ece_lower_bound",
+    "overconfidence",
+    "underconfidence",
+]
 
 Floats = NDArray[np.float64]
 
@@ -79,6 +88,7 @@ class Overconfidence(Measure):
     """The overconfidence; see `overconfidence`."""
 
     key: ClassVar[str] = "overconfidence"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "overconfidence"
     alternative: ClassVar[str] = "two-sided"
 
@@ -149,6 +159,7 @@ class Underconfidence(Measure):
     """The underconfidence; see `underconfidence`."""
 
     key: ClassVar[str] = "underconfidence"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "underconfidence"
     alternative: ClassVar[str] = "two-sided"
 
@@ -218,7 +229,8 @@ def underconfidence(
 class ECELowerBound(Measure):
     """The lower bound; see `ece_lower_bound`."""
 
-    key: ClassVar[str] = "ece_lower_bound"
+    key: ClassVar[str] = "ece-lower-bound"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "lower bound of the confidence ECE"
 
     @property

@@ -20,6 +20,8 @@ from caltest.numerics.label_scores import binary_entropy
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions, as_measured
 
+__all__ = ["ScoreDecomposition", "score_decomposition"]
+
 Floats = NDArray[np.float64]
 
 

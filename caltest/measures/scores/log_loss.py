@@ -14,6 +14,8 @@ from caltest.measures.base import BoundMeasure, Measure
 from caltest.measures.label_scores import TabledScore, row_weights
 from caltest.predictions import Predictions
 
+__all__ = ["LogLoss", "log_loss"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class LogLoss(Measure):
@@ -21,7 +23,7 @@ class LogLoss(Measure):
 
     eps: float | None = None
 
-    key: ClassVar[str] = "log_loss"
+    key: ClassVar[str] = "log-loss"
     title: ClassVar[str] = "log loss"
     alternative: ClassVar[str] = "two-sided"
 

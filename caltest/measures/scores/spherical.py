@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,12 +14,16 @@ from caltest.measures.base import BoundMeasure, Measure
 from caltest.measures.label_scores import TabledScore
 from caltest.predictions import Predictions
 
+__all__ = ["SphericalScore", "spherical_score"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class SphericalScore(Measure):
     """The spherical score; see `spherical_score`."""
 
-    key: ClassVar[str] = "spherical_score"
+    key: ClassVar[str] = "spherical"
+    function: ClassVar[str] = "spherical_score"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "spherical score"
     alternative: ClassVar[str] = "two-sided"
 

@@ -21,6 +21,8 @@ from caltest.numerics.label_scores import (
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 
+__all__ = ["SpiegelhalterZ", "spiegelhalter_z"]
+
 Floats = NDArray[np.float64]
 
 
@@ -34,7 +36,8 @@ CONSTANT = (
 class SpiegelhalterZ(Measure):
     """Spiegelhalter's z; see `spiegelhalter_z`."""
 
-    key: ClassVar[str] = "spiegelhalter_z"
+    key: ClassVar[str] = "spiegelhalter"
+    function: ClassVar[str] = "spiegelhalter_z"
     title: ClassVar[str] = "Spiegelhalter's z"
     alternative: ClassVar[str] = "two-sided"
 

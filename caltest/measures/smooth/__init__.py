@@ -1,1 +1,1 @@
-"""Smooth calibration errors: kernel smoothing and loess."""
+"""Smoothed calibration curves: smooth ECE, loess, le Cessie-van Houwelingen."""

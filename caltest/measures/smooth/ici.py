@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 
 from caltest.lenses import Lens
 from caltest.measures.smooth.loess import SPAN, LoessErrors, LoessMeasure
+
+__all__ = ["E50", "E90", "ICI", "Emax", "e50", "e90", "emax", "ici"]
 
 Floats = NDArray[np.float64]
 
@@ -97,6 +100,7 @@ class E50(LoessMeasure):
     """The median loess error with its span; see `e50`."""
 
     key: ClassVar[str] = "e50"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "median error of a loess, E50"
 
     @property
@@ -163,6 +167,7 @@ class E90(LoessMeasure):
     """The 90 % quantile of the loess errors with its span; see `e90`."""
 
     key: ClassVar[str] = "e90"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "90 % quantile of the errors of a loess, E90"
 
     @property
@@ -231,6 +236,7 @@ class Emax(LoessMeasure):
     """The largest loess error with its span; see `emax`."""
 
     key: ClassVar[str] = "emax"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "largest error of a loess, Emax"
 
     @property

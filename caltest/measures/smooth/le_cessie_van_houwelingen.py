@@ -20,6 +20,8 @@ from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 from caltest.validation.arrays import as_numbers, read_only
 
+__all__ = ["LeCessieVanHouwelingen", "le_cessie_van_houwelingen"]
+
 Floats = NDArray[np.float64]
 CONSTANT = "the sum of squares has no variance under the model"
 ROUNDING = 1e-12  # a share of the variance below it is what rounding left of a zero
@@ -32,7 +34,7 @@ class LeCessieVanHouwelingen(Measure):
     internal: bool = False
     design: object = None
 
-    key: ClassVar[str] = "le_cessie_van_houwelingen"
+    key: ClassVar[str] = "le-cessie-van-houwelingen"
     title: ClassVar[str] = "unweighted sum of squares, le Cessie-van Houwelingen"
     alternative: ClassVar[str] = "two-sided"
 

@@ -32,6 +32,8 @@ from caltest.numerics.labels import draw_events, event_table
 from caltest.numerics.sorted_scores import sum_variance
 from caltest.predictions import Predictions
 
+__all__ = ["SmoothECE", "smooth_ece"]
+
 Floats = NDArray[np.float64]
 
 
@@ -57,7 +59,7 @@ class SmoothECE(Measure):
     bandwidth: float | None = None
     method: str = "grid"
 
-    key: ClassVar[str] = "smooth_ece"
+    key: ClassVar[str] = "smooth-ece"
     title: ClassVar[str] = "smooth ECE"
 
     def __post_init__(self) -> None:

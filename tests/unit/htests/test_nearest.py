@@ -138,4 +138,4 @@ def test_variant_keeps_the_options():
 def test_measures_that_are_always_defined_have_no_variant():
     """The biased SKCE is one."""
     assert nearest_variant(SKCE(estimator="biased")) is None
-    assert nearest_variant(REGISTRY["brier_score"]()) is None
+    assert nearest_variant(REGISTRY["brier"]()) is None

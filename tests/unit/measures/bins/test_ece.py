@@ -176,7 +176,7 @@ def test_events_of_a_bin_have_the_variance_of_unequal_bernoulli_variables():
     assert counts.var() < 0.1 * 1000 * 0.5 * 0.5
 
 
-@pytest.mark.parametrize("key", ["ece", "mce", "debiased_ece", "classwise_ece"])
+@pytest.mark.parametrize("key", ["ece", "mce", "debiased-ece", "classwise-ece"])
 def test_rows_of_weight_zero_take_no_part(key):
     """Neither in the value nor in the redrawn labels."""
     rng = np.random.default_rng(0)

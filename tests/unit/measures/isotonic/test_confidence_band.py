@@ -10,8 +10,8 @@ from scipy.stats import binom
 
 from caltest import InvalidInput, NotApplicable, Predictions
 from caltest.datasets import generative_model
-from caltest.measures import confidence_band_statistic
-from caltest.measures.isotonic.confidence_band import ConfidenceBandStatistic
+from caltest.measures import confidence_band
+from caltest.measures.isotonic.confidence_band import ConfidenceBand
 
 
 def all_blocks(x, labels):
@@ -35,7 +35,7 @@ def test_statistic_is_that_of_all_blocks(seed):
     rng = np.random.default_rng(seed)
     x = rng.choice(np.linspace(0.05, 0.95, 25), 120)
     labels = (rng.random(120) < x**2).astype(int)
-    assert confidence_band_statistic(x, labels) == pytest.approx(all_blocks(x, labels), rel=1e-9)
+    assert confidence_band(x, labels) == pytest.approx(all_blocks(x, labels), rel=1e-9)
 
 
 def test_rounded_statistic_uses_the_largest_and_smallest_prediction_of_a_group():
@@ -56,7 +56,7 @@ def test_rounded_statistic_uses_the_largest_and_smallest_prediction_of_a_group()
                 block = np.concatenate(parts[j : k + 1])
                 p = x[parts[k][-1]] if end else x[parts[j][0]]
                 logs.append(tail(labels[block].sum(), block.size, p) + math.log(size * (size + 1)))
-    value = confidence_band_statistic(x, labels, method="round", digits=1)
+    value = confidence_band(x, labels, method="round", digits=1)
     assert value == pytest.approx(-min(logs) / math.log(10), rel=1e-9)
 
 
@@ -65,9 +65,9 @@ def test_method_follows_the_number_of_distinct_predictions():
     rng = np.random.default_rng(0)
     for n, expected in ((2000, {"method": "standard"}), (2001, {"method": "round", "digits": 3})):
         data = Predictions(rng.random(n), rng.integers(2, size=n))
-        assert ConfidenceBandStatistic().bind(data).parameters == expected
+        assert ConfidenceBand().bind(data).parameters == expected
     few = Predictions([0.21, 0.78], [0, 1])
-    assert ConfidenceBandStatistic(digits=1).bind(few).parameters["method"] == "round"
+    assert ConfidenceBand(digits=1).bind(few).parameters["method"] == "round"
 
 
 def test_yang_barber_is_below_the_others():
@@ -75,18 +75,18 @@ def test_yang_barber_is_below_the_others():
     rng = np.random.default_rng(0)
     x = rng.random(500)
     labels = (rng.random(500) < x**3).astype(int)
-    hoeffding = confidence_band_statistic(x, labels, method="yang-barber")
-    assert 0 < hoeffding < confidence_band_statistic(x, labels)
+    hoeffding = confidence_band(x, labels, method="yang-barber")
+    assert 0 < hoeffding < confidence_band(x, labels)
 
 
 def test_impossible_labels_are_infinite():
     """An event at prediction 0."""
-    assert confidence_band_statistic([0.0, 0.5], [1, 0]) == math.inf
+    assert confidence_band([0.0, 0.5], [1, 0]) == math.inf
 
 
 def test_one_prediction_gives_the_two_sided_binomial_test():
     """Twice the smaller tail."""
-    value = confidence_band_statistic([0.3] * 20, [1] * 12 + [0] * 8)
+    value = confidence_band([0.3] * 20, [1] * 12 + [0] * 8)
     assert 10**-value == pytest.approx(2 * binom.sf(11, 20, 0.3), rel=1e-12)
 
 
@@ -100,16 +100,16 @@ def test_one_prediction_gives_the_two_sided_binomial_test():
 def test_band_is_not_applicable(data, options, message):
     """The reason and the alternative."""
     with pytest.raises(NotApplicable, match=message):
-        confidence_band_statistic(data, **options)
+        confidence_band(data, **options)
 
 
 def test_too_many_distinct_predictions_are_not_applicable():
     """Unless they are rounded."""
     x = np.linspace(0, 1, 50_001)
     with pytest.raises(NotApplicable, match=r"50001 groups .* use method='round'"):
-        confidence_band_statistic(x, x > 0.5, method="standard")
+        confidence_band(x, x > 0.5, method="standard")
     with pytest.raises(NotApplicable, match=r"50001 groups .* use fewer digits"):
-        confidence_band_statistic(x, x > 0.5, digits=8)
+        confidence_band(x, x > 0.5, digits=8)
 
 
 @pytest.mark.parametrize(
@@ -123,4 +123,4 @@ def test_too_many_distinct_predictions_are_not_applicable():
 def test_options_are_checked(options, message):
     """A message of three parts."""
     with pytest.raises(InvalidInput, match=message):
-        confidence_band_statistic([0.5], [1], **options)
+        confidence_band([0.5], [1], **options)
