@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.measures import ece
-from caltest.measures.bins.binning import UNLIMITED, median_variance_bins, uniform_cells
+from caltest.measures.binning import UNLIMITED, median_variance_bins, uniform_cells
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]

@@ -32,6 +32,8 @@ from caltest.validation import (
 from caltest.validation.arrays import AnyArray, missing
 from caltest.validation.labels import label_values
 
+__all__ = ["Calibrator"]
+
 Codes = NDArray[np.int64]
 
 

@@ -37,6 +37,8 @@ from caltest.validation import (
 )
 from caltest.validation.arrays import AnyArray
 
+__all__ = ["CalibratedClassifier"]
+
 PREFIT = "prefit"
 
 

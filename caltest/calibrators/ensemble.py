@@ -20,6 +20,8 @@ from caltest.validation.options import (
     check_choice,
 )
 
+__all__ = ["EnsembleCalibrator"]
+
 
 def check_param_grid(grid: object, options: Collection[str]) -> list[dict[str, list[Any]]]:
     """Check a grid of options: a dict of values to compare, or a list of dicts; None is one."""

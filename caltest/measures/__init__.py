@@ -51,13 +51,13 @@ from caltest.measures.isotonic.confidence_band_curve import *
 
 from caltest.measures.base import Measure
 
+_PUBLIC = {name: value for name, value in globals().items() if callable(value)}
+
 REGISTRY: dict[str, type[Measure]] = {
     measure.key: measure
-    for measure in tuple(globals().values())
+    for measure in _PUBLIC.values()
     if isinstance(measure, type) and issubclass(measure, Measure) and measure is not Measure
 }
 
-_CLASSES = set(REGISTRY.values())
-__all__ = ["REGISTRY"] + [
-    name for name, value in tuple(globals().items()) if callable(value) and value not in _CLASSES
-]
+_CLASSES = set(REGISTRY.values())  # asked for by key or by their function
+__all__ = ["REGISTRY", *(name for name, value in _PUBLIC.items() if value not in _CLASSES)]

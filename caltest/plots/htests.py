@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from caltest.errors import NotApplicable
-from caltest.measures.bins.binning import BinnedMeasure
+from caltest.measures.binning import BinnedMeasure
 from caltest.measures.bins.classwise_ece import ClasswiseECE
 from caltest.measures.bins.t_cal import TCal
 from caltest.measures.kernel.kce import RootSKCE

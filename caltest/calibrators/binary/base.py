@@ -12,6 +12,8 @@ from caltest.calibrators.base import CalibrationSet, Calibrator
 from caltest.calibrators.inputs import Floats, Inputs
 from caltest.errors import invalid
 
+__all__ = ["BinaryCalibrator"]
+
 
 class BinaryCalibrator(Calibrator):
     """A calibration map for two classes; `OneVsRest` makes one for more of it.

@@ -15,6 +15,8 @@ from caltest.calibrators.binary.base import BinaryCalibrator
 from caltest.calibrators.inputs import Inputs
 from caltest.validation import check_flag, check_optional_integer, check_positive
 
+__all__ = ["BBQ"]
+
 MOST_BINS = 5000  # of a model by default: that of 10^8 observations
 NEGLIGIBLE = 2.0**-60  # share of a model that no double notices
 Floats = NDArray[np.float64]

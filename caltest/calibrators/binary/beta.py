@@ -25,6 +25,8 @@ from caltest.calibrators.binary.log_odds import (
 from caltest.calibrators.inputs import Floats, Inputs
 from caltest.validation import check_choice, check_flag
 
+__all__ = ["BetaCalibrator"]
+
 Events = NDArray[np.bool_]
 
 

@@ -14,6 +14,8 @@ from caltest.calibrators.binary.base import BinaryCalibrator
 from caltest.calibrators.inputs import Inputs
 from caltest.validation import check_flag
 
+__all__ = ["ENIR"]
+
 NEGLIGIBLE = 2.0**-60  # share of a model that no double notices
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

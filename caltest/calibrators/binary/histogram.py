@@ -14,6 +14,8 @@ from caltest.calibrators.binary.base import BinaryCalibrator
 from caltest.calibrators.inputs import Floats, Inputs
 from caltest.validation import check_choice, check_integer
 
+__all__ = ["HistogramBinning"]
+
 BINNINGS = ("uniform", "quantile")
 
 

@@ -16,6 +16,8 @@ from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.sorted_scores import step_ends
 from caltest.validation import check_choice
 
+__all__ = ["IsotonicCalibrator"]
+
 INTERPOLATIONS = ("linear", "step")
 
 

@@ -22,6 +22,8 @@ from caltest.calibrators.binary.log_odds import (
 from caltest.calibrators.inputs import SMALLEST, Floats, Inputs
 from caltest.validation import check_choice, check_flag
 
+__all__ = ["PlattScaling"]
+
 SCALES = ("log-odds", "probability")
 
 

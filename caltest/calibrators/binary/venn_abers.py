@@ -14,6 +14,8 @@ from caltest.calibrators.binary.base import BinaryCalibrator
 from caltest.calibrators.inputs import Inputs
 from caltest.validation import check_choice
 
+__all__ = ["VennAbers"]
+
 LOSSES = ("log", "brier")
 Floats = NDArray[np.float64]
 

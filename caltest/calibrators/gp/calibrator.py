@@ -43,6 +43,8 @@ from caltest.validation.arrays import as_numbers, read_only
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+__all__ = ["GPCalibrator"]
+
 
 MATERIAL_FALL = 1e-3  # of the latent mean, in log odds
 

@@ -7,6 +7,8 @@ from typing import ClassVar
 from caltest.calibrators.inputs import Floats, Inputs
 from caltest.calibrators.linear.linear_maps import LinearMap
 
+__all__ = ["DirichletCalibrator"]
+
 
 class DirichletCalibrator(LinearMap):
     r"""Dirichlet calibration: a linear map of log probabilities before the softmax.

@@ -7,6 +7,8 @@ from typing import ClassVar
 from caltest.calibrators.inputs import Floats, Inputs
 from caltest.calibrators.linear.linear_maps import LinearMap
 
+__all__ = ["MatrixScaling"]
+
 
 class MatrixScaling(LinearMap):
     r"""Matrix scaling: a linear map of the logits before the softmax.

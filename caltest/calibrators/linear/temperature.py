@@ -14,6 +14,8 @@ from caltest.calibrators.linear.logit_rows import logit_rows
 from caltest.calibrators.linear.temperature_loops import inverse_temperature
 from caltest.numerics.softmax import softmax
 
+__all__ = ["TemperatureScaling"]
+
 SMALLEST_TEMPERATURE = 1e-6
 
 

@@ -15,6 +15,8 @@ from caltest.calibrators.linear.vector_loops import Optimum, minimize, variances
 from caltest.numerics.softmax import softmax
 from caltest.validation import listing
 
+__all__ = ["VectorScaling"]
+
 RIDGE = 1e-6
 
 

@@ -31,6 +31,8 @@ from caltest.validation import check_choice, check_flag, check_integer, listing
 from caltest.validation.arrays import AnyArray, as_numbers
 from caltest.validation.labels import check_class
 
+__all__ = ["SplineCalibrator"]
+
 DEFAULT_KNOTS = 6
 KNOTS_OF_MODE = {"within-top-2": 14}
 CURVE_POINTS = 201

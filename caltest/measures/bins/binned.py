@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable, invalid
 from caltest.measures.base import BoundMeasure
-from caltest.measures.bins.binning import BinnedMeasure, Cells
+from caltest.measures.binning import BinnedMeasure, Cells
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics import bin_errors
 from caltest.numerics.bin_errors import add_power, event_distance, power_root

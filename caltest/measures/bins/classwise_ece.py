@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.measures.base import BoundMeasure, Measure
+from caltest.measures.binning import check_power, event_cuts
 from caltest.measures.bins import class_bins
-from caltest.measures.bins.binning import check_power, event_cuts
 from caltest.numerics.bins import uniform_bins
 from caltest.numerics.labels import label_dtype
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import BoundMeasure, Limit
+from caltest.measures.binning import BinnedMeasure
 from caltest.measures.bins.binned import DEBIASED, BinnedError, bind_bins
-from caltest.measures.bins.binning import BinnedMeasure
 from caltest.measures.tolerance import Deviation, Tolerance, deviation_limit, unseen_chance
 
 if TYPE_CHECKING:

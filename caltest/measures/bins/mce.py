@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.measures.base import BoundMeasure
+from caltest.measures.binning import BinnedMeasure
 from caltest.measures.bins.binned import Distance, bind_error, check_distance
-from caltest.measures.bins.binning import BinnedMeasure
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from caltest import validation
 from caltest.lenses import Lens, resolve_lens
-from caltest.measures.bins.binning import quantile_cells, uniform_cells
+from caltest.measures.binning import quantile_cells, uniform_cells
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.bins import sort_by_cell
 from caltest.predictions import Predictions, as_measured

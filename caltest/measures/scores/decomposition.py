@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
-from caltest.measures.bins.binning import Cells, quantile_cells, uniform_cells
+from caltest.measures.binning import Cells, quantile_cells, uniform_cells
 from caltest.measures.label_scores import row_weights
 from caltest.measures.one_dimension import check_one_dimension, sorted_rows
 from caltest.numerics.isotonic import recalibrated_scores

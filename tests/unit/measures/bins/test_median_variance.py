@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from caltest.measures.bins.binning import median_variance_bins
+from caltest.measures.binning import median_variance_bins
 
 UNLIMITED = 10**9
 
