@@ -5,7 +5,7 @@ line here. Lists, tables and pages follow the order of the lines.
 """
 
 # A file says in its __all__ what is public, and the order of the lines has a meaning.
-# ruff: noqa: F403, I001
+# ruff: noqa: F403, I001, PLE0604
 
 from caltest.measures.base import *
 from caltest.measures.kernel.skce import *
