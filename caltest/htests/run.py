@@ -20,7 +20,7 @@ from caltest.htests.omnibus import Part, omnibus
 from caltest.htests.registry import REGISTRY
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
-from caltest.measures.tolerance import FEW, Tolerance, check_tolerance
+from caltest.measures.tolerance import FEW, Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls import Judgement
 from caltest.nulls.tolerance import at_least_exact, tolerance_null
@@ -168,7 +168,7 @@ def test_calibration(
     level = None if level is None else validation.check_level(level)
     validation.check_choice(correction or "none", METHODS, "correction")
     validation.check_jobs(n_jobs)
-    bound = check_tolerance(tolerance, equivalence=equivalence, null=null)
+    bound = validation.check_tolerance(tolerance, equivalence=equivalence, null=null)
     seed = validation.check_seed(rng)
     predictions = as_predictions(
         model,

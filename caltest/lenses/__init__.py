@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Mapping
 
 from caltest.errors import InvalidInput, invalid, shown
-from caltest.lenses.base import Lens
-from caltest.lenses.classes import Classwise, Confidence, Custom, Grouped, Strong, TopLabel
+from caltest.lenses.base import Lens, Strong
+from caltest.lenses.classes import Classwise, Confidence, Custom, Grouped, TopLabel
 from caltest.lenses.ranks import Largest, TopRank, WithinTop
 from caltest.validation.options import not_a_choice
 

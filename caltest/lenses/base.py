@@ -1,8 +1,9 @@
-"""What a lens is."""
+"""What a lens is, and the one that shows the predictions as they are."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -48,6 +49,25 @@ class Lens(ABC):
     def members(self, predictions: Predictions) -> list[Lens]:
         """List the lenses of a family; of a single lens, itself."""
         return [self]
+
+
+@dataclass(frozen=True)
+class Strong(Lens):
+    """All the probabilities as they are: P(Y = k | p) = p_k for every class k.
+
+    Examples
+    --------
+    >>> print(Strong().claim)
+    P(Y = k | p) = p_k for every class k
+    """
+
+    title = "all the probabilities as they are"
+    key = "strong"
+    null = "P(Y = k | p) = p_k for every class k"
+
+    def __call__(self, predictions: Predictions) -> Predictions:
+        """Return the predictions themselves."""
+        return predictions
 
 
 def event_of(predictions: Predictions, value: Floats, happens: AnyArray, name: str) -> Predictions:

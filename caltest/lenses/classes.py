@@ -15,25 +15,6 @@ from caltest.validation.arrays import AnyArray, Codes, Floats, as_array
 
 
 @dataclass(frozen=True)
-class Strong(Lens):
-    """All the probabilities as they are: P(Y = k | p) = p_k for every class k.
-
-    Examples
-    --------
-    >>> print(Strong().claim)
-    P(Y = k | p) = p_k for every class k
-    """
-
-    title = "all the probabilities as they are"
-    key = "strong"
-    null = "P(Y = k | p) = p_k for every class k"
-
-    def __call__(self, predictions: Predictions) -> Predictions:
-        """Return the predictions themselves."""
-        return predictions
-
-
-@dataclass(frozen=True)
 class Confidence(Lens):
     """The largest probability, as that of the event that the predicted class is right.
 

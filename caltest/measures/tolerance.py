@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from caltest.errors import NotApplicable, invalid, shown
+from caltest.errors import NotApplicable
 from caltest.measures.base import BoundMeasure, Limit
 from caltest.numerics.tails import normal_sf
-from caltest.validation.options import check_flag, check_positive
 
 FEW = 100
 BOUNDARY = "below the tolerance with the standard error at the tolerance"
@@ -114,22 +113,3 @@ def deviation_limit(
     notes = bound.notes if bound.predictions.n >= FEW else (*bound.notes, FEW_ROWS)
     pvalue = tolerance.at_least_unseen(normal_sf(tolerance.signed(z)), unseen)
     return Limit("z", z, pvalue, estimate, law, bound.parameters, notes, bound.degenerate)
-
-
-def check_tolerance(tolerance: object, *, equivalence: object, null: object) -> float | None:
-    """Check a tolerance, that equivalence has one, and that no null is named beside it."""
-    wants_equivalence = check_flag(equivalence, "equivalence")
-    if tolerance is None:
-        if wants_equivalence:
-            rule = "equivalence must come with a tolerance"
-            raise invalid(rule, "tolerance=None", "pass tolerance=0.02, say")
-        return None
-    if null is not None:
-        rule = "null must be left out where a tolerance is given, which has laws of its own"
-        raise invalid(rule, shown(null), "leave out null or tolerance")
-    bound = check_positive(tolerance, "tolerance")
-    if bound < 1:
-        return bound
-    percent = bound if 1 < bound < 100 else 5.0
-    remedy = f"pass {percent / 100:g} for {percent:g} %"
-    raise invalid("tolerance must be below 1, as errors are", shown(tolerance), remedy)

@@ -11,7 +11,7 @@ from caltest.htests.run import resolve_tests
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.measures.cumulative.ks import KSError
-from caltest.measures.tolerance import Tolerance, check_tolerance
+from caltest.measures.tolerance import Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.base import check_applicable
 from caltest.planning.effect import effect_of
@@ -174,7 +174,7 @@ def plan_study(given: dict[str, Any], options: dict[str, Any]) -> tuple[Study, S
     validation.check_integer(given["n_datasets"], "n_datasets")
     validation.check_jobs(given["n_jobs"])
     null, equivalence = given["null"], given["equivalence"]
-    bound = check_tolerance(given["tolerance"], equivalence=equivalence, null=null)
+    bound = validation.check_tolerance(given["tolerance"], equivalence=equivalence, null=null)
     tolerance = None if bound is None else Tolerance(bound, equivalence)
     lens = resolve_lens(given["lens"])
     validation.check_not_family(lens.is_family, lens)

@@ -43,6 +43,7 @@ from caltest.validation.options import (
     check_seed,
     check_separator,
     check_share,
+    check_tolerance,
     check_unused,
     check_weights,
 )
@@ -140,6 +141,7 @@ __all__ = [
     "check_share",
     "check_sizes",
     "check_target",
+    "check_tolerance",
     "check_true_probs",
     "check_truth",
     "check_two_classes",
