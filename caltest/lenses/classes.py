@@ -42,6 +42,10 @@ class PerClass(Lens):
 
     k: object = None
 
+    @classmethod
+    def read(cls, rank: str | None, classes: str | None) -> Lens | None:
+        return None if rank else cls(classes)
+
     @property
     def is_family(self) -> bool:
         """Whether `k` is left open."""
@@ -160,6 +164,12 @@ class Grouped(Lens):
     title = "sums over groups of classes, grouped[A+B|C+D]"
     key = "grouped"
     null = "P(Y in G | sums of p over the groups) = sum of p over G, for every group G"
+
+    @classmethod
+    def read(cls, rank: str | None, classes: str | None) -> Lens | None:
+        if rank or classes is None:
+            return None
+        return cls([group.split("+") for group in classes.split("|")])
 
     def __init__(self, groups: Iterable[object]) -> None:
         object.__setattr__(self, "groups", check_classes_of_groups(groups))

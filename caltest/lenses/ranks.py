@@ -19,6 +19,10 @@ class Ranked(Lens):
 
     r: int
 
+    @classmethod
+    def read(cls, rank: str | None, classes: str | None) -> Lens | None:
+        return cls(int(rank)) if rank and not classes else None
+
     def __post_init__(self) -> None:
         check_integer(self.r, "r")
 
