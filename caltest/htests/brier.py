@@ -1,4 +1,4 @@
-"""The Brier score judged by its law when labels are redrawn; two-sided."""
+"""The Brier score against its distribution when labels are redrawn; two-sided."""
 
 from caltest.htests.base import NamedTest
 from caltest.measures.scores.brier import BrierScore

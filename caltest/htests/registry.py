@@ -35,6 +35,7 @@ from caltest.htests import (
     vasicek,
 )
 from caltest.htests.base import NamedTest
+from caltest.measures.base import NAMED
 
 REGISTRY: dict[str, NamedTest] = {
     module.TEST.key: module.TEST
@@ -73,3 +74,4 @@ REGISTRY: dict[str, NamedTest] = {
         confidence_band,
     )
 }
+NAMED.update({key: test.measure for key, test in REGISTRY.items()})

@@ -1,6 +1,6 @@
 """Calibration errors and scores: `f(probs, labels, *, lens="strong", ...) -> float`."""
 
-from caltest.measures.base import BoundMeasure, Measure
+from caltest.measures.base import BoundMeasure, Measure, Outcome
 from caltest.measures.bins.classwise_ece import ClasswiseECE, classwise_ece
 from caltest.measures.bins.debiased_ece import DebiasedECE, debiased_ece
 from caltest.measures.bins.ece import ECE, ece
@@ -121,6 +121,7 @@ __all__ = [
     "CorpCurve",
     "ExpectedObserved",
     "Measure",
+    "Outcome",
     "ReliabilityBins",
     "ScoreDecomposition",
     "brier_score",

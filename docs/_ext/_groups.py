@@ -82,7 +82,7 @@ GROUPS = {
             "confidence_band_statistic",
         ],
         "Numbers of defaults": ["Binomial", "Jeffreys", "Normal", "Vasicek"],
-        "For those who add a measure": ["Measure", "BoundMeasure"],
+        "For those who add a measure": ["Measure", "BoundMeasure", "Outcome"],
     },
     "caltest.lenses": {
         "Lenses": [
@@ -107,7 +107,7 @@ GROUPS = {
             "RationalQuadratic",
         ],
         "Matrix-valued kernels": ["Scaled", "Diagonal", "Sum", "Product"],
-        "Bounds": ["kernel_norm", "error_bound"],
+        "Norms and upper bounds": ["kernel_norm", "error_bound"],
         "For those who add a kernel": [
             "Kernel",
             "ScalarKernel",
@@ -125,7 +125,7 @@ GROUPS = {
             "closed_form",
             "distribution_free",
         ],
-        "For those who add a null": ["Null", "Judgement"],
+        "For those who add a null": ["Null"],
     },
     "caltest.results": {
         "Of a test": ["Summary", "Interval", "Witness", "Region"],

@@ -164,6 +164,7 @@ class E90(LoessMeasure):
 
     key: ClassVar[str] = "e90"
     title: ClassVar[str] = "90 % quantile of the errors of a loess, E90"
+    is_extreme: ClassVar[bool] = True
 
     @property
     def symbol(self) -> str:
@@ -232,6 +233,7 @@ class Emax(LoessMeasure):
 
     key: ClassVar[str] = "emax"
     title: ClassVar[str] = "largest error of a loess, Emax"
+    is_extreme: ClassVar[bool] = True
 
     @property
     def symbol(self) -> str:
