@@ -4,11 +4,59 @@ WIDTH = 60
 
 
 class InvalidInput(ValueError):
-    """An argument breaks a rule; the message names the rule, the value and the remedy."""
+    """An argument breaks a rule; the message names the rule, the value and the remedy.
+
+    Parameters
+    ----------
+    rule : str
+        The argument and the rule that it breaks, "probs must lie in [0, 1]".
+    got : str, optional
+        The offending value and where it stands, "1.2 at row 7, class 'cat'".
+    remedy : str, optional
+        What to do, "pass probabilities, or from_logits=True".
+
+    Examples
+    --------
+    >>> error = InvalidInput("bins must be at least 1", "0", "pass a positive integer")
+    >>> str(error)
+    'bins must be at least 1; got 0; pass a positive integer'
+    >>> error.remedy
+    'pass a positive integer'
+    """
+
+    def __init__(self, rule: str, got: str = "", remedy: str = "") -> None:
+        super().__init__(rule, got, remedy)
+        self.rule, self.got, self.remedy = rule, got, remedy
+
+    def __str__(self) -> str:
+        return _joined(self.rule, self.got and f"got {self.got}", self.remedy)
 
 
 class NotApplicable(ValueError):
-    """A combination of lens, measure and null has no meaning; the message lists alternatives."""
+    """A combination of lens, measure and null has no meaning; the message lists alternatives.
+
+    Parameters
+    ----------
+    reason : str
+        What has no meaning and why, "the unbiased SKCE needs at least two observations".
+    remedy : str, optional
+        What to use instead, "use estimator='biased'".
+
+    Examples
+    --------
+    >>> error = NotApplicable("T-Cal takes no sample weights", "use the test 'debiased-ece'")
+    >>> str(error)
+    "T-Cal takes no sample weights; use the test 'debiased-ece'"
+    >>> error.reason
+    'T-Cal takes no sample weights'
+    """
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason, remedy)
+        self.reason, self.remedy = reason, remedy
+
+    def __str__(self) -> str:
+        return _joined(self.reason, self.remedy)
 
 
 class DegenerateDataWarning(UserWarning):
@@ -37,7 +85,7 @@ def invalid(rule: str, got: str, remedy: str) -> InvalidInput:
     >>> str(invalid("bins must be at least 1", "0", "pass a positive integer"))
     'bins must be at least 1; got 0; pass a positive integer'
     """
-    return InvalidInput(f"{rule}; got {got}; {remedy}")
+    return InvalidInput(rule, got, remedy)
 
 
 def shown(value: object) -> str:
@@ -50,3 +98,7 @@ def shown(value: object) -> str:
     """
     text = " ".join(repr(value).split())
     return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)

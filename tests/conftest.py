@@ -1,23 +1,29 @@
-"""Options, markers and fixtures that all tests share. tests/README.md says where a test goes."""
+"""Options, tiers and fixtures that all tests share. tests/README.md says where a test goes."""
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
+
+# Workers share the cores, and BLAS would start as many threads in each; NumPy reads these once.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
 
 import pytest
 from hypothesis import settings
 
-# No deadline: the first call of a compiled function takes as long as its compilation.
-settings.register_profile("caltest", deadline=None)
-settings.register_profile("caltest-ci", deadline=None, derandomize=True, print_blob=True)
-settings.load_profile("caltest-ci" if os.environ.get("CI") else "caltest")
+TESTS = Path(__file__).parent
+
+# ---- tiers --------------------------------------------------------------------------------------
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --slow, --data and --reference."""
+    """Add --full, --slow, --data and --reference."""
     group = parser.getgroup("caltest")
-    group.addoption("--slow", action="store_true", help="run the tests marked slow too")
+    group.addoption("--full", action="store_true", help="run every test but those marked slow")
+    group.addoption("--slow", action="store_true", help="run all tests, those marked slow too")
     group.addoption(
         "--data",
         metavar="DIR",
@@ -32,14 +38,107 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Set how many examples Hypothesis draws, before a test file asks for a profile."""
+    register_profiles(full=runs_in_full(config))
+
+
+def register_profiles(*, full: bool) -> None:
+    """Register the profiles: `caltest` for all, `some`, `few` and `fewest` for costly examples.
+
+    A test takes one of these by its decorator, `@settings.get_profile("few")`. With the environment
+    variable CI set, the examples are the same in every run.
+    """
+    # No deadline: the first call of a compiled function takes as long as its compilation.
+    plain = settings(deadline=None, max_examples=100 if full else 15)
+    if os.environ.get("CI"):
+        plain = settings(plain, derandomize=True, print_blob=True)
+    settings.register_profile("caltest", plain)
+    for name, examples in {"some": (60, 10), "few": (30, 6), "fewest": (8, 3)}.items():
+        settings.register_profile(name, plain, max_examples=examples[0 if full else 1])
+    settings.load_profile("caltest")
+
+
+def names_a_file(config: pytest.Config) -> bool:
+    """Tell whether the command line names a file, or benchmarks."""
+    paths = [Path(argument.split("::")[0]) for argument in config.args]
+    return any(path.suffix == ".py" or "benchmarks" in path.parts for path in paths)
+
+
+def runs_in_full(config: pytest.Config) -> bool:
+    """Tell whether all tests run: with --full, and of a file that is named."""
+    return config.getoption("--full") or config.getoption("--slow") or names_a_file(config)
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Give each core a worker, eight at most; run a file that is named in this process."""
+    if names_a_file(config):
+        return 0
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(cores or 1, 8)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the folder of rates to the full tier."""
+    rates = collection_path.parent == TESTS / "statistical"
+    return True if rates and not runs_in_full(config) else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip the tests marked slow unless --slow is given."""
+    """Leave out the tests marked full without --full, and skip those marked slow without --slow."""
+    if not runs_in_full(config):
+        left_out = [item for item in items if belongs_to_full(item)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not belongs_to_full(item)]
     if config.getoption("--slow"):
         return
     skip = pytest.mark.skip(reason="slow: runs with --slow")
     for item in items:
         if "slow" in item.keywords:
             item.add_marker(skip)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from what was collected and imported.
+
+    statsmodels calls it at each adjustment of p-values, which takes half a second with all tests.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+def belongs_to_full(item: pytest.Item) -> bool:
+    """Tell whether the test is marked full or slow."""
+    return any(item.get_closest_marker(tier) for tier in ("full", "slow"))
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say which tier runs."""
+    return "tier: full" if runs_in_full(config) else "tier: quick; pytest --full runs every test"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> object:
+    """Run the loops that a test marked so is about as Python, in the quick tier.
+
+    Their compilation takes longer than all else, and coverage sees no line of what is compiled.
+    """
+    if runs_in_full(item.config) or not item.get_closest_marker("loops"):
+        return (yield)
+    import numpy as np
+    from numba.core.registry import CPUDispatcher
+
+    CPUDispatcher.__call__ = lambda self, *args, **options: self.py_func(*args, **options)
+    try:
+        with np.errstate(all="ignore"):  # compiled code warns of nothing
+            return (yield)
+    finally:
+        del CPUDispatcher.__call__
+
+
+# ---- fixtures -----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="session")

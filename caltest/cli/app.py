@@ -10,8 +10,8 @@ import contextlib
 import os
 import sys
 import warnings
-from collections.abc import Sequence
-from typing import Annotated, cast
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -23,7 +23,7 @@ from caltest.cli.demo import demo
 from caltest.cli.examples import epilog
 from caltest.cli.list_ import list_
 from caltest.cli.output import OutputClosed
-from caltest.cli.power import power
+from caltest.cli.planning import power, precision, sample_size
 from caltest.cli.report import report
 from caltest.cli.schema import schema
 from caltest.cli.test import test
@@ -47,6 +47,8 @@ app.command(epilog=epilog("test"))(test)
 app.command(epilog=epilog("report"))(report)
 app.command(epilog=epilog("compare"))(compare)
 app.command(epilog=epilog("power"))(power)
+app.command("sample-size", epilog=epilog("sample-size"))(sample_size)
+app.command(epilog=epilog("precision"))(precision)
 
 calibrate = typer.Typer()
 calibrate.command(epilog=epilog("calibrate fit"))(fit)
@@ -128,14 +130,37 @@ def run(arguments: Sequence[str] | None = None) -> int:
         except (OSError, MemoryError) as error:
             return _say(_words_of_the_system(error), BAD_INPUT)
         except _UsageError as error:
-            said = error.format_message().rstrip(".")
-            return _say(f"{said}{'' if said.endswith('?') else '.'} Try --help.", BAD_INPUT)
+            return _say(_words_on_usage(error), BAD_INPUT)
         except (KeyboardInterrupt, typer.Abort, SystemError) as error:
             # Numba wraps a Control-C that comes while it converts arguments.
             wrapped = isinstance(error.__cause__, KeyboardInterrupt)
             if isinstance(error, SystemError) and not wrapped:
                 raise
             return _say("interrupted", INTERRUPTED)
+
+
+def _words_on_usage(error: typer.BadParameter) -> str:
+    """Word a mistake; of an option of other commands, name these where they are one or two."""
+    unknown = type(error).__name__ == "NoSuchOption"
+    option = getattr(error, "option_name", None) if unknown else None
+    having = [name for name, known in _options(typer.main.get_command(app)) if option in known]
+    this = "caltest" if error.ctx is None else error.ctx.command_path
+    if having:
+        where = f"{this} has no option {option}"
+        if len(having) > 2:
+            return f"{where}. Try {this} --help."
+        return f"{where}; it belongs to {' and '.join(having)}. Try {having[0]} --help."
+    words = error.format_message().rstrip(".")
+    return f"{words}{'' if words.endswith('?') else '.'} Try --help."
+
+
+def _options(group: Any, name: str = "caltest") -> Iterator[tuple[str, list[str]]]:
+    """Yield the whole name of each command with its options."""
+    for part, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _options(command, f"{name} {part}")
+        else:
+            yield f"{name} {part}", [one for given in command.params for one in given.opts]
 
 
 def _words_of_the_system(error: OSError | MemoryError) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-import warnings
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,17 +14,10 @@ from caltest import files
 from caltest.cli import calibration_map, completion, inputs, options
 from caltest.cli.calibration_map import Map
 from caltest.cli.formats import TABLES
-from caltest.cli.output import echo, to_file
+from caltest.cli.output import check_output_file, echo, to_file
 from caltest.cli.progress import progress_bar
 from caltest.errors import InvalidInput, invalid
-from caltest.validation import (
-    check_choice,
-    check_classes_of_columns,
-    check_columns_of_map,
-    check_no_collision,
-    check_output_file,
-    check_width_of_map,
-)
+from caltest.validation import check_choice, listing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,8 +79,6 @@ def apply(
     path = to_file(output)
     if path is not None:
         check_output_file(path, (file, map_))
-    if quiet:
-        warnings.simplefilter("ignore")
     with progress_bar("calibrating", quiet=quiet):
         fitted = calibration_map.read(map_)
         opened, read_as = inputs.source(file, input_format)
@@ -119,14 +110,14 @@ def _columns(fitted: Map, table: Table, probs: str | None) -> list[str]:
 
     if probs is None and fitted.columns is not None:
         missing = [name for name in fitted.columns if name not in table.names]
-        check_columns_of_map(missing, table.names)
+        _check_columns(missing, table.names)
         return fitted.columns
     chosen = options.parse_probs(probs)
     found = sources.prob_columns(table.names, chosen)
     if isinstance(chosen, list) or len(found) == 1:
         return found
     named = dict(zip(sources.stems(found, chosen), found, strict=True))
-    check_classes_of_columns(list(named), fitted.classes)
+    _check_classes(list(named), fitted.classes)
     return [named[name] for name in fitted.classes]
 
 
@@ -140,7 +131,7 @@ def _values(
 
     calibrator = fitted.calibrator
     raw = sources.numbers_of_columns(table, columns)
-    check_width_of_map(raw.shape, len(fitted.classes))
+    _check_width(raw.shape, len(fitted.classes))
     logits = bool(calibrator.from_logits)
     try:
         checked = (
@@ -149,7 +140,8 @@ def _values(
             else check_probs(raw, renormalize=renormalize, classes=calibrator.classes_)
         )
     except InvalidInput as error:  # the map says what its columns hold
-        raise InvalidInput(str(error).replace("or from_logits=True", "as in the fit")) from error
+        remedy = error.remedy.replace("or from_logits=True", "as in the fit")
+        raise InvalidInput(error.rule, error.got, remedy) from error
     return calibrator.calibrate(Inputs(checked, from_logits=logits))
 
 
@@ -163,7 +155,7 @@ def _added(
     else:
         shown = range(values.shape[1]) if len(columns) > 1 else [1]
         added = {f"{prefix}{fitted.classes[k]}": values[:, k] for k in shown}
-    check_no_collision(list(added), table.names)
+    _check_new(list(added), table.names)
     return added
 
 
@@ -186,3 +178,40 @@ def _write(table: Any, path: Path | None, file_format: str) -> None:
         rule = f"--output must be a file for {file_format}, which is no text"
         raise invalid(rule, "a terminal", "add -o FILE")
     echo(content.getvalue())
+
+
+# ---- checks -------------------------------------------------------------------------------------
+
+
+def _check_columns(missing: Sequence[str], names: Sequence[str]) -> None:
+    """Check that the columns that a map was fitted on are there."""
+    if missing:
+        rule = f"NEW must have the columns of the fit, {listing(list(missing), limit=10)}"
+        got = f"the columns {listing(list(names), limit=30)}"
+        raise invalid(rule, got, "name its columns by --probs, in the order of the classes")
+
+
+def _check_classes(found: Sequence[str], classes: Sequence[str]) -> None:
+    """Check that the columns under a prefix are named after the classes of the fit."""
+    if sorted(found) != sorted(classes):
+        rule = f"columns of --probs must be those of the classes {listing(list(classes), limit=10)}"
+        remedy = "join the names of the columns by commas, in the order of the classes"
+        raise invalid(rule, listing(list(found), limit=10), remedy)
+
+
+def _check_width(shape: tuple[int, ...], m: int) -> None:
+    """Check that there is a column for each class of the fit, or one of two classes."""
+    width = shape[1] if len(shape) == 2 else 1
+    if width != m and not (width == 1 and m == 2):
+        rule = f"NEW must have a column for each of the {m} classes of the fit"
+        remedy = "name the columns by --probs, in the order of the classes"
+        raise invalid(rule, f"{width}", remedy)
+
+
+def _check_new(names: Sequence[str], taken: Collection[str]) -> None:
+    """Check that new columns do not replace old ones."""
+    twice = [name for name in names if name in taken]
+    if twice or len(set(names)) < len(names):
+        found = twice or [name for name in names if names.count(name) > 1]
+        rule = "columns that are added must have new names"
+        raise invalid(rule, listing(found[:3]), "choose another --prefix")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caltest.cli import calibration_map, completion, inputs, options, settings
+from caltest.cli import calibration_map, completion, options, settings
+from caltest.cli.inputs import PredictionFile
 from caltest.cli.output import choose_format, echo, to_file, write_text
 from caltest.cli.progress import progress_bar
 from caltest.errors import invalid
@@ -66,17 +66,11 @@ Quiet = Annotated[
 ]
 
 
+@options.grouped
 def fit(
-    file: options.File,
+    file: PredictionFile,
     *,
-    label: options.Label,
     method: Method,
-    probs: options.Probs = None,
-    classes: options.Classes = None,
-    weight: options.Weight = None,
-    logits: options.Logits = False,
-    renormalize: options.Renormalize = False,
-    input_format: options.InputFormat = None,
     set_: Set = None,
     n_resamples: Resamples = 999,
     seed: Seed = 0,
@@ -88,63 +82,29 @@ def fit(
 
     The map goes to --output, or else to standard output; a summary of it is printed.
     """
-    choose_format(None, output, file=file)
-    if quiet:
-        warnings.simplefilter("ignore")
+    choose_format(None, output, file=file.file)
     with progress_bar("fitting", quiet=quiet):
-        from caltest.validation import check_jobs, check_known_settings, check_seed
+        from caltest.validation import check_jobs, check_seed
 
         seed, jobs = check_seed(seed), check_jobs(jobs)
         parsed = settings.parse(set_)
         if method == AUTO:
-            check_known_settings(parsed, (), f"--method {AUTO}")
+            settings.check_known_settings(parsed, (), f"--method {AUTO}")
         else:
             chosen = settings.calibrator(method, parsed, seed=seed, n_jobs=jobs)
-        predictions, values, columns = _read(
-            file,
-            label=label,
-            probs=probs,
-            classes=classes,
-            weight=weight,
-            logits=logits,
-            renormalize=renormalize,
-            input_format=input_format,
-        )
+        predictions, values = file.read(file.probs)
         if method == AUTO:
-            chosen, note = _selected(predictions, values, logits=logits, seed=seed, jobs=jobs)
+            chosen, note = _selected(predictions, values, logits=file.logits, seed=seed, jobs=jobs)
         else:
             chosen, note = _for_classes(chosen, predictions.m, jobs)
-        fitted = _fitted(chosen, predictions, values, logits)
+        fitted = _fitted(chosen, predictions, values, file.logits)
         summary = None if quiet else fitted.summary(n_resamples=n_resamples, rng=seed, n_jobs=jobs)
-    data = _data(predictions, label, columns)
+    data = _data(predictions, file)
     write_text(calibration_map.to_json(_without_jobs(fitted), data), output=output)
     if note and not quiet:
         echo(f"caltest: {note}\n", err=True)
     if summary is not None:
         echo(str(summary), err=to_file(output) is None)
-
-
-def _read(
-    file: Path, *, label: str, probs: str | None, weight: str | None, logits: bool, **others: Any
-) -> tuple[Predictions, object, list[str]]:
-    """Return the predictions, what the columns hold, and their names."""
-    from caltest import sources
-    from caltest.predictions import Predictions
-
-    table, name = inputs.table(file, others["input_format"])
-    chosen = options.parse_probs(probs)
-    raw = sources.choose_columns(
-        table,
-        label=label,
-        probs=chosen,
-        sample_weight=weight,
-        classes=options.parse_classes(others["classes"]),
-    )
-    predictions = Predictions(
-        **raw, from_logits=logits, renormalize=others["renormalize"], source=name
-    )
-    taken = [label] if weight is None else [label, weight]
-    return predictions, raw["probs"], sources.prob_columns(table.names, chosen, taken)
 
 
 def _selected(
@@ -202,14 +162,14 @@ def _without_jobs(calibrator: Calibrator) -> Calibrator:
     return calibrator
 
 
-def _data(predictions: Predictions, label: str, columns: list[str]) -> dict[str, Any]:
+def _data(predictions: Predictions, file: PredictionFile) -> dict[str, Any]:
     """Describe what the map was fitted on, so that it can be told again."""
     from caltest.reporting.reproduction import data_hash
 
     return {
         "source": predictions.source,
         "n": predictions.n,
-        "label": label,
-        "columns": columns,
+        "label": file.label,
+        "columns": file.columns,
         "sha256": data_hash(predictions),
     }

@@ -17,7 +17,7 @@ from caltest import __version__
 from caltest.cli.inputs import STREAM
 from caltest.errors import InvalidInput, invalid, shown
 from caltest.results.printable import plain
-from caltest.validation import check_json, check_schema, corrupt_map
+from caltest.validation import check_schema
 
 if TYPE_CHECKING:
     from caltest.calibrators import Calibrator
@@ -101,8 +101,8 @@ def read(path: Path) -> Map:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise corrupt_map(name, error) from error
-    values = check_schema(check_json(text, f"MAP {name!r}"), SCHEMA, f"MAP {name!r}")
+        raise _corrupt(name, error) from error
+    values = check_schema(_object(text, f"MAP {name!r}"), SCHEMA, f"MAP {name!r}")
     if "calibrator" not in values or not values.get("state"):
         got = f"{name!r} without a fitted calibrator"
         remedy = "fit one with caltest calibrate fit"
@@ -114,7 +114,7 @@ def read(path: Path) -> Map:
     except InvalidInput:
         raise
     except Exception as error:  # values of any type may stand where others belong
-        raise corrupt_map(name, error) from error
+        raise _corrupt(name, error) from error
     return Map(calibrator, columns)
 
 
@@ -141,3 +141,22 @@ def _columns(values: dict[str, Any], calibrator: Calibrator) -> list[str] | None
     if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
         raise TypeError(f"columns must be names, not {shown(columns)}")
     return list(columns)
+
+
+def _object(text: str, name: str) -> dict[str, Any]:
+    """Parse the text of a JSON file that holds one object."""
+    try:
+        values = json.loads(text)
+    except ValueError as error:
+        raise invalid(f"{name} must be JSON", f"{error}", "pass what caltest wrote") from error
+    if not isinstance(values, dict):
+        got = f"a {type(values).__name__}"
+        raise invalid(f"{name} must be a JSON object", got, "pass what caltest wrote")
+    return values
+
+
+def _corrupt(name: str, error: Exception) -> InvalidInput:
+    """Word the error for a calibration map whose values do not fit together."""
+    got = f"{name!r}, in which {type(error).__name__}: {error}"
+    remedy = "fit it again with caltest calibrate fit"
+    return invalid("MAP must be a calibration map that is whole", got, remedy)

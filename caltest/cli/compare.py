@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caltest.cli import completion, inputs, options, settings
-from caltest.cli.output import choose_format, write
+from caltest.cli import completion, options
+from caltest.cli.inputs import PredictionFile
+from caltest.cli.output import Output
 from caltest.cli.progress import progress_bar
+from caltest.cli.settings import ChosenTests
 from caltest.errors import invalid
 
 if TYPE_CHECKING:
-    from caltest.predictions import Predictions
     from caltest.results import CalibratorComparison, ModelComparison
 
 SCORES = ("log-loss", "brier", "spherical")
@@ -60,80 +58,52 @@ Reference = Annotated[
 ]
 
 
+@options.grouped
 def compare(
-    file: options.File,
+    file: PredictionFile,
     *,
-    label: options.Label,
-    probs: options.Probs = None,
     models: Models = None,
     calibrators: options.Calibrators = None,
     score: Score = "log-loss",
     cv: Folds = None,
     inner_cv: InnerFolds = None,
     reference: Reference = None,
-    classes: options.Classes = None,
-    weight: options.Weight = None,
-    logits: options.Logits = False,
-    renormalize: options.Renormalize = False,
-    input_format: options.InputFormat = None,
     lens: options.Lenses = None,
-    test: options.Tests = None,
-    null: options.Null = None,
-    set_: options.Set = None,
+    tests: ChosenTests,
     level: options.Level = None,
     n_resamples: options.Resamples = 999,
     seed: options.Seed = None,
     jobs: options.Jobs = None,
     correction: options.Correction = "holm",
-    form: options.Format = None,
-    output: options.Output = None,
-    quiet: options.Quiet = False,
+    out: Output,
 ) -> None:
     """Compare calibrators by nested cross-validation, or, with --models, models on the same rows.
 
     Scores, their differences with standard errors, and a test of calibration of each.
     """
-    form = choose_format(form, output, file=file)
-    tests = options.split_keys(test, "skce")
-    if quiet:
-        warnings.simplefilter("ignore")
-    with progress_bar("comparing", quiet=quiet) as progress:
+    write = out.writer(file.file)
+    with progress_bar("comparing", quiet=out.quiet) as progress:
         common = {
             "score": score,
-            "test": tests,
             "lens": options.split_keys(lens, "strong"),
-            "null": null,
             "correction": correction,
             "level": level,
             "n_resamples": n_resamples,
             "rng": seed,
             "n_jobs": jobs,
             "progress": progress,
-            **settings.test_options(settings.parse(set_), tests),
-        }
-        reading = {
-            "label": label,
-            "classes": classes,
-            "weight": weight,
-            "logits": logits,
-            "renormalize": renormalize,
-            "input_format": input_format,
+            **tests.asked(),
         }
         result: CalibratorComparison | ModelComparison
         if models:
-            _check_left_out(
-                "with --models", probs=probs, calibrators=calibrators, cv=cv, inner_cv=inner_cv
-            )
-            prefixes = options.split_keys(models, "")
-            if len(prefixes) < 2:
-                raise invalid("--models must name at least two", prefixes[0], "add another")
-            common["reference"] = None if reference is None else _name(reference)
-            result = _of_models(file, prefixes, reading, **common)
+            unused = {"probs": file.probs, "calibrators": calibrators, "cv": cv}
+            _check_left_out("with --models", **unused, inner_cv=inner_cv)
+            result = _of_models(file, options.split_keys(models, ""), reference, **common)
         else:
             _check_left_out("without --models", reference=reference)
             common |= {"cv": 5 if cv is None else cv, "inner_cv": inner_cv}
-            result = _of_calibrators(file, probs, calibrators, reading, **common)
-    write(result, form=form, output=output)
+            result = _of_calibrators(file, calibrators, **common)
+    write(result)
 
 
 def _check_left_out(where: str, **given: object) -> None:
@@ -144,68 +114,32 @@ def _check_left_out(where: str, **given: object) -> None:
 
 
 def _of_calibrators(
-    file: Path,
-    probs: str | None,
-    calibrators: list[str] | None,
-    reading: dict[str, Any],
-    **common: Any,
+    file: PredictionFile, calibrators: list[str] | None, **common: Any
 ) -> CalibratorComparison:
     from caltest.comparison import compare_calibrators
 
-    predictions, values = _reader(file, **reading)(options.parse_probs(probs))
-    logits = reading["logits"]
+    predictions, values = file.read(file.probs)
     return compare_calibrators(
-        values if logits else predictions,
-        predictions if logits else None,
-        from_logits=logits,
+        values if file.logits else predictions,
+        predictions if file.logits else None,
+        from_logits=file.logits,
         calibrators=options.split_keys(calibrators, "") if calibrators else None,
         **common,
     )
 
 
 def _of_models(
-    file: Path,
-    prefixes: list[str],
-    reading: dict[str, Any],
-    **common: Any,
+    file: PredictionFile, prefixes: list[str], reference: str | None, **common: Any
 ) -> ModelComparison:
     from caltest.comparison import compare_models
 
-    read = _reader(file, **reading)
-    seen = {_name(prefix): read(prefix)[0] for prefix in prefixes}
+    if len(prefixes) < 2:
+        raise invalid("--models must name at least two", prefixes[0], "add another")
+    seen = {_name(prefix): file.read(prefix)[0] for prefix in prefixes}
     if len(seen) < len(prefixes):
         raise invalid("--models must name each model once", ", ".join(prefixes), "leave one out")
+    common["reference"] = None if reference is None else _name(reference)
     return compare_models(seen, **common)
-
-
-def _reader(
-    file: Path,
-    *,
-    label: str,
-    classes: str | None,
-    weight: str | None,
-    logits: bool,
-    renormalize: bool,
-    input_format: str | None,
-) -> Callable[[str | list[str] | None], tuple[Predictions, object]]:
-    """Read the file once; return what gives predictions of columns, and what these hold."""
-    from caltest import sources
-    from caltest.predictions import Predictions
-
-    table, name = inputs.table(file, input_format)
-
-    def predictions(probs: str | list[str] | None) -> tuple[Predictions, object]:
-        raw = sources.choose_columns(
-            table,
-            label=label,
-            probs=probs,
-            sample_weight=weight,
-            classes=options.parse_classes(classes),
-        )
-        made = Predictions(**raw, from_logits=logits, renormalize=renormalize, source=name)
-        return made, raw["probs"]
-
-    return predictions
 
 
 def _name(prefix: str) -> str:

@@ -22,8 +22,16 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "power": (
         "caltest power --beta 2,5 --temperature 1.5 --n 100,200,500",
-        "caltest power val.csv --temperature 2 --test spiegelhalter --power 0.8",
-        "caltest power --beta 2,5 --ratio-width 0.2 --slope-width 0.2",
+        "caltest power val.csv --noise 0.2 --test skce,ece --n 200",
+        "caltest power --dirichlet 1,1,1 --test brier --n 50 -o size.json",
+    ),
+    "sample-size": (
+        "caltest sample-size --beta 2,5 --slope 0.7 --test cox --null asymptotic",
+        "caltest sample-size val.csv --temperature 2 --test brier --power 0.9",
+    ),
+    "precision": (
+        "caltest precision --beta 2,5",
+        "caltest precision risks.csv --ratio-width 0.1 --intercept-width 0.4",
     ),
     "calibrate fit": (
         "caltest calibrate fit val.csv --label y --method temperature -o map.json",

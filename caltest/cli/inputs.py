@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,68 @@ if TYPE_CHECKING:
     from caltest.sources import Table
 
 STREAM = Path("-")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionFile:
+    """The file of predictions, and what its columns hold, as the common options say."""
+
+    file: options.File
+    label: options.Label
+    probs: options.Probs = None
+    classes: options.Classes = None
+    weight: options.Weight = None
+    logits: options.Logits = False
+    renormalize: options.Renormalize = False
+    input_format: options.InputFormat = None
+
+    @cached_property
+    def _opened(self) -> tuple[Table, str]:
+        return table(self.file, self.input_format)
+
+    def predictions(self, *, by: str | None = None) -> Predictions:
+        """Return the predictions, with the groups that `--by` gives."""
+        return self.read(self.probs, by=by)[0]
+
+    def read(self, probs: str | None, *, by: str | None = None) -> tuple[Predictions, object]:
+        """Return the predictions of some columns, and what these hold, such as logits.
+
+        Parameters
+        ----------
+        probs : str or None
+            As `--probs`. The file is read once, however often columns are asked for.
+        by : str, optional
+            What `--by` gave.
+
+        Returns
+        -------
+        predictions : Predictions
+            With their groups and weights.
+        values : array_like, shape (n, m) or (n,)
+            Not checked.
+        """
+        from caltest import sources
+        from caltest.predictions import Predictions
+
+        opened, name = self._opened
+        raw = sources.choose_columns(
+            opened,
+            label=self.label,
+            probs=options.parse_probs(probs),
+            groups=_groups(by, opened.names),
+            sample_weight=self.weight,
+            classes=options.parse_classes(self.classes),
+        )
+        reading = {"from_logits": self.logits, "renormalize": self.renormalize}
+        return Predictions(**raw, **reading, source=name), raw["probs"]
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns of the probabilities."""
+        from caltest import sources
+
+        taken = [self.label] if self.weight is None else [self.label, self.weight]
+        return sources.prob_columns(self._opened[0].names, options.parse_probs(self.probs), taken)
 
 
 def source(file: Path, input_format: str | None) -> tuple[Path | io.BytesIO, str | None]:
@@ -49,47 +113,6 @@ def table(file: Path, input_format: str | None) -> tuple[Table, str]:
     """Return the columns of a file, or of standard input, and its name for print."""
     path, file_format = source(file, input_format)
     return files.table_of_file(path, file_format=file_format), files.name_of(path)
-
-
-def read(
-    file: Path,
-    *,
-    label: str,
-    probs: str | None = None,
-    classes: str | None = None,
-    by: str | None = None,
-    weight: str | None = None,
-    logits: bool = False,
-    renormalize: bool = False,
-    input_format: str | None = None,
-) -> Predictions:
-    """Read predictions as the common options say.
-
-    Parameters
-    ----------
-    file : Path
-        A file, or `-`.
-    label, probs, classes, by, weight, logits, renormalize, input_format : optional
-        The options of the same names.
-
-    Returns
-    -------
-    Predictions
-        The predictions, with their groups and weights.
-    """
-    from caltest import sources
-    from caltest.predictions import Predictions
-
-    opened, name = table(file, input_format)
-    raw = sources.choose_columns(
-        opened,
-        label=label,
-        probs=options.parse_probs(probs),
-        groups=_groups(by, opened.names),
-        sample_weight=weight,
-        classes=options.parse_classes(classes),
-    )
-    return Predictions(**raw, from_logits=logits, renormalize=renormalize, source=name)
 
 
 def _groups(by: str | None, names: Sequence[str]) -> str | list[str] | None:

@@ -1,10 +1,13 @@
-"""Options that commands share, each declared once."""
+"""Options that commands share, each declared once, and the groups that they come in."""
 
 from __future__ import annotations
 
+import inspect
 import re
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -99,7 +102,7 @@ Null = Annotated[
     typer.Option(
         "--null",
         metavar="KEY",
-        help="How to judge the statistic: exact (the default of most tests).",
+        help="Null distribution of the statistic: exact (the default of most tests), ...",
         autocompletion=completion.of_registry("nulls"),
     ),
 ]
@@ -198,6 +201,65 @@ Output = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no warnings.")]
 
+# ---- groups of options --------------------------------------------------------------------------
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Make an option of each field of the dataclasses that a command takes.
+
+    Typer knows no groups: it sees the fields as parameters, and the command gets the dataclasses.
+
+    Parameters
+    ----------
+    command : callable
+        Its parameters are annotated with dataclasses, whose fields are annotated as options, or
+        with options.
+
+    Returns
+    -------
+    callable
+        What Typer makes a command of.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    own = inspect.signature(command).parameters
+    groups = {name: hints[name] for name in own if is_dataclass(hints[name])}
+
+    def call(**given: Any) -> None:
+        made = {
+            name: group(**{field.name: given.pop(field.name) for field in fields(group)})
+            for name, group in groups.items()
+        }
+        command(**made, **given)
+
+    parameters = [
+        one
+        for name, parameter in own.items()
+        for one in (
+            _options_of(groups[name])
+            if name in groups
+            else [_option(name, hints[name], parameter.default)]
+        )
+    ]
+    call.__name__, call.__doc__ = command.__name__, command.__doc__
+    call.__annotations__ = {one.name: one.annotation for one in parameters}
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return call
+
+
+def _options_of(group: Any) -> Iterator[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    for field in fields(group):
+        default = inspect.Parameter.empty if field.default is MISSING else field.default
+        yield _option(field.name, hints[field.name], default)
+
+
+def _option(name: str, hint: Any, default: Any) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=hint)
+
+
+# ---- values -------------------------------------------------------------------------------------
+
 # A comma between brackets is part of a key: classwise[a,b].
 _COMMA = re.compile(r",(?![^\[]*\])")
 
@@ -212,6 +274,11 @@ def split(value: str | None) -> list[str] | None:
 def split_keys(values: list[str] | None, default: str) -> list[str]:
     """The keys of a repeatable option; each value may join several by commas."""
     return [key for value in values or [default] for key in split(value) or []]
+
+
+def one_or_many(keys: list[str]) -> str | list[str]:
+    """One key by itself, so that one test gives a test and not a table of one row."""
+    return keys[0] if len(keys) == 1 else keys
 
 
 def parse_probs(value: str | None) -> str | list[str] | None:

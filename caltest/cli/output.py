@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+from caltest.cli import options
 from caltest.errors import invalid
-from caltest.validation import check_choice, check_output_file
+from caltest.validation import check_choice
 
 if TYPE_CHECKING:
     from caltest.planning import Power, PrecisionSize, SampleSize
@@ -28,6 +30,26 @@ FORMATS: dict[str, Callable[[Written], str]] = {
 
 _SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html", ".tex": "latex"}
 _STREAM = Path("-")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """Where a result goes and in which format, as the common options say."""
+
+    form: options.Format = None
+    output: options.Output = None
+    quiet: options.Quiet = False
+
+    def writer(self, file: Path | None) -> Callable[[Written], None]:
+        """Return what writes a result; that it can be written is checked before any work.
+
+        Parameters
+        ----------
+        file : Path or None
+            What is read, and must not be written over.
+        """
+        form = choose_format(self.form, self.output, file=file)
+        return lambda result: write_text(FORMATS[form](result), output=self.output)
 
 
 class OutputClosed(Exception):  # noqa: N818, no error: `| head` has read enough
@@ -81,14 +103,20 @@ def choose_format(
     return found
 
 
+def check_output_file(output: Path, inputs: Sequence[Path] = ()) -> None:
+    """Check that a file can be written and is none of those that are read."""
+    if output.is_dir() or not output.parent.is_dir():
+        rule = "--output must be a file in a folder that exists"
+        raise invalid(rule, repr(str(output)), "make the folder, or write elsewhere")
+    for path in inputs:
+        if output.exists() and path.exists() and output.samefile(path):
+            rule = "--output must not be a file that is read"
+            raise invalid(rule, repr(str(output)), "write elsewhere")
+
+
 def to_file(output: Path | None) -> Path | None:
     """Return the file to write, or None where that is standard output."""
     return None if output == _STREAM else output
-
-
-def write(result: Written, *, form: str, output: Path | None) -> None:
-    """Write the result, and nothing else, to the file or to standard output."""
-    write_text(FORMATS[form](result), output=output)
 
 
 def write_text(content: str, *, output: Path | None) -> None:

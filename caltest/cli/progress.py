@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Timer
@@ -19,16 +20,25 @@ def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[int, i
     what : str
         A word before the bar.
     quiet : bool
-        Whether to show nothing in any case.
+        Whether to show nothing in any case, and no warnings either.
 
     Yields
     ------
     callable
         Takes the numbers of steps done and in all; the bar pulses until its first call.
     """
-    if quiet or not sys.stderr.isatty():
-        yield lambda _done, _total: None
-        return
+    with warnings.catch_warnings():
+        if quiet:
+            warnings.simplefilter("ignore")
+        if quiet or not sys.stderr.isatty():
+            yield lambda _done, _total: None
+        else:
+            with _bar(what) as update:
+                yield update
+
+
+@contextmanager
+def _bar(what: str) -> Iterator[Callable[[int, int], None]]:
     from rich.console import Console
     from rich.progress import Progress
 

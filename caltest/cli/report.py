@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from caltest.cli import completion, inputs, options
+from caltest.cli import completion, options
 from caltest.cli.formats import REPORTS
+from caltest.cli.inputs import PredictionFile
 from caltest.cli.output import choose_format, write_text
 from caltest.cli.progress import progress_bar
 
@@ -53,16 +53,10 @@ Format = Annotated[
 ]
 
 
+@options.grouped
 def report(
-    file: options.File,
+    file: PredictionFile,
     *,
-    label: options.Label,
-    probs: options.Probs = None,
-    classes: options.Classes = None,
-    weight: options.Weight = None,
-    logits: options.Logits = False,
-    renormalize: options.Renormalize = False,
-    input_format: options.InputFormat = None,
     lens: options.Lenses = None,
     test: Tests = None,
     by: options.By = None,
@@ -80,27 +74,14 @@ def report(
     context: typer.Context,
 ) -> None:
     """Write a report on the predictions in a file: one page that needs no network."""
-    form = FORMATS[choose_format(form, output, file=file, formats=FORMATS, default="html")]
-    if quiet:
-        warnings.simplefilter("ignore")
+    form = FORMATS[choose_format(form, output, file=file.file, formats=FORMATS, default="html")]
     with progress_bar("report", quiet=quiet):
         from caltest import report as make
         from caltest.validation import check_seed
 
         seed = check_seed(seed)
-        predictions = inputs.read(
-            file,
-            label=label,
-            probs=probs,
-            classes=classes,
-            by=by,
-            weight=weight,
-            logits=logits,
-            renormalize=renormalize,
-            input_format=input_format,
-        )
         made: Report = make(
-            predictions,
+            file.predictions(by=by),
             test=_keys(test),
             lens=_keys(lens),
             by=True if by else None,

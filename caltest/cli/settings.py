@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from caltest.validation import (
-    check_choice,
-    check_known_settings,
-    check_no_parts,
-    check_setting,
-    check_setting_once,
-)
+from caltest.cli import options
+from caltest.errors import invalid, shown
+from caltest.validation import check_choice
+from caltest.validation.options import not_a_choice
 
 if TYPE_CHECKING:
     from caltest.calibrators import Calibrator
@@ -35,6 +32,21 @@ WORDS: Mapping[str, object] = {
 OF_THE_COMMAND = ("from_logits", "classes", "random_state", "n_jobs")
 
 
+@dataclass(frozen=True, kw_only=True)
+class ChosenTests:
+    """The tests, their null and their options."""
+
+    test: options.Tests = None
+    null: options.Null = None
+    set_: options.Set = None
+
+    def asked(self) -> dict[str, Any]:
+        """Return the arguments of `test_calibration` that they stand for."""
+        keys = options.split_keys(self.test, "skce")
+        chosen = test_options(parse(self.set_), keys)
+        return {"test": options.one_or_many(keys), "null": self.null, **chosen}
+
+
 def parse(values: Sequence[str] | None) -> Settings:
     """Read `--set` values; options of an object stand beside it under their own names.
 
@@ -45,10 +57,21 @@ def parse(values: Sequence[str] | None) -> Settings:
     """
     flat: dict[str, object] = {}
     for text in values or ():
-        key, value = check_setting(text)
-        check_setting_once(key, flat)
+        key, value = _key_and_value(text)
+        if key in flat:
+            raise invalid("--set must give an option one value", f"{key} twice", "leave one out")
         flat[key] = parse_value(value)
     return _nested(flat)
+
+
+def _key_and_value(text: str) -> tuple[str, str]:
+    """Split KEY=VALUE; a key may have dots, and hyphens stand for underscores."""
+    key, sign, value = text.partition("=")
+    key = key.strip().replace("-", "_")
+    if not sign or not all(part.isidentifier() for part in key.split(".")):
+        rule = "--set must be KEY=VALUE"
+        raise invalid(rule, shown(text), "write it as in --set bins=10")
+    return key, value.strip()
 
 
 def _nested(flat: Mapping[str, object]) -> Settings:
@@ -96,7 +119,7 @@ def test_options(settings: Settings, tests: Collection[str]) -> dict[str, Any]:
 def _value(name: str, parts: Mapping[str, object]) -> object:
     if name == "kernel":
         return _kernel(parts)
-    check_no_parts(name, parts)
+    _check_no_parts(name, parts)
     return parts[""]
 
 
@@ -105,7 +128,7 @@ def _kernel(parts: Mapping[str, object]) -> object:
 
     key = parts.get("", "exponential")
     if key is None:
-        check_no_parts("kernel", parts)
+        _check_no_parts("kernel", parts)
         return None
     kernel = REGISTRY[check_choice(key, REGISTRY, "--set kernel")]
     own = {part: value for part, value in parts.items() if part}
@@ -151,12 +174,12 @@ def calibrator(
     known = [name for name in names if name not in OF_THE_COMMAND]
     chosen = f"--method {method}" if option == "--method" else f"calibrator={method}"
     check_known_settings(settings, known, chosen)
-    options: dict[str, Any] = {name: _option(name, parts) for name, parts in settings.items()}
-    if "calibrator" in known and "calibrator" not in options:
-        options["calibrator"] = _inner({"": "temperature" if "cv" in known else "isotonic"})
+    values: dict[str, Any] = {n: _option(n, parts) for n, parts in settings.items()}
+    if "calibrator" in known and "calibrator" not in values:
+        values["calibrator"] = _inner({"": "temperature" if "cv" in known else "isotonic"})
     given = {"random_state": seed, "n_jobs": n_jobs}
-    options |= {name: value for name, value in given.items() if name in names}
-    return kind(**options)
+    values |= {name: value for name, value in given.items() if name in names}
+    return kind(**values)
 
 
 def _option(name: str, parts: Mapping[str, object]) -> Any:
@@ -164,7 +187,7 @@ def _option(name: str, parts: Mapping[str, object]) -> Any:
         return _inner(parts)
     if name == "param_grid" and "" not in parts:
         return {part: _as_list(value) for part, value in parts.items()}
-    check_no_parts(name, parts)
+    _check_no_parts(name, parts)
     return parts[""]
 
 
@@ -175,3 +198,24 @@ def _inner(parts: Mapping[str, object]) -> object:
 
 def _as_list(value: object) -> list[object]:
     return list(value) if isinstance(value, list) else [value]
+
+
+# ---- checks -------------------------------------------------------------------------------------
+
+
+def check_known_settings(names: Collection[str], known: Collection[str], chosen: str) -> None:
+    """Check that each option is one that what was chosen takes."""
+    for name in names:
+        if not known:
+            rule = f"--set has no meaning for {chosen}, which takes no options"
+            raise invalid(rule, shown(name), "leave it out")
+        if name not in known:
+            raise not_a_choice(name, known, f"--set for {chosen}")
+
+
+def _check_no_parts(name: str, parts: Mapping[str, object]) -> None:
+    """Check that an option that is a plain value has no options of its own."""
+    for part in parts:
+        if part:
+            rule = f"{name} has no options of its own"
+            raise invalid(rule, shown(f"--set {name}.{part}"), f"write --set {name}=VALUE")

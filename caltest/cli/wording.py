@@ -18,6 +18,12 @@ def _numbered(ends: re.Match[str]) -> str:
     return f"--classes {','.join(shown)}"
 
 
+def _truths(words: re.Match[str]) -> str:
+    """Name the options that state a truth."""
+    named = re.sub(r"\b(temperature|slope|intercept|ratio|noise)\b", r"--\1", words[2])
+    return words[1] + re.sub(r"\btruth\b", "--map", named)
+
+
 # What messages say of Python arguments, and the options that stand for them.
 OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"\brenormalize=True": "--renormalize",
@@ -55,10 +61,14 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"calibrators|score|reference) "
     r"(must|has)": r"--\1 \2",
     r"^(temperature|slope|intercept|ratio|noise|power|n) must": r"--\1 must",
-    r"^n_(min|max|datasets) must": r"--n-\1 must",
+    r"^n_datasets must": "--n-datasets must",
     r"\b(ratio|slope|intercept)_width\b": r"--\1-width",
-    r"\bn_max\b": "--n-max",
-    r"^sample_size must": "--power must",
+    r"\bn_(min|max)\b": r"--n-\1",
+    r"^sample_size must": "caltest sample-size must",
+    r"; call sample_size once for each$": "; run it once for each",
+    r"^(the truth must be stated once: )(.*)": _truths,
+    r"^ratio is about": "--ratio is about",
+    r"; pass the probabilities of one class, \(n,\)$": "; name the column of one class by --probs",
     r"\b(temperature|slope|intercept|ratio|noise)=(?=[, ]|$)": r"--\1",
     r"\btruth=(?=[, ]|$)": "--map",
     r"^null '([\w-]+)' (has|takes)": r"--null \1 \2",

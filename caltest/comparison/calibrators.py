@@ -19,7 +19,7 @@ from caltest.comparison.inputs import check_functions, read_inputs
 from caltest.comparison.judge import Judge, make_judge
 from caltest.comparison.maps import resolve_calibrators, split
 from caltest.comparison.outcomes import (
-    Outcome,
+    CrossValidated,
     Setup,
     evaluate,
     inner_scores,
@@ -31,7 +31,7 @@ from caltest.comparison.scores import COLUMNS, ProperScore, check_score, lens_of
 from caltest.errors import DegenerateDataWarning, invalid, shown
 from caltest.lenses import Lens
 from caltest.measures import Measure
-from caltest.predictions import Predictions
+from caltest.predictions import ModelData, Predictions
 from caltest.results import CalibratorComparison
 from caltest.validation.arrays import AnyArray
 from caltest.validation.options import check_integer
@@ -196,14 +196,7 @@ def compare_calibrators(
     )
     seed = validation.check_seed(rng)
     predictions, calibration_set = read_inputs(
-        model,
-        data,
-        label=label,
-        features=features,
-        probs=probs,
-        from_logits=from_logits,
-        renormalize=renormalize,
-        classes=classes,
+        ModelData(model, data, label, features, probs, classes, from_logits, renormalize)
     )
     maps = resolve_calibrators(calibrators, predictions.m, from_logits=from_logits)
     functions = check_functions(measures, COLUMNS, "measures")
@@ -279,7 +272,7 @@ def _setup(
 
 def _cross_validated(
     maps: Mapping[str, Calibrator], setup: Setup, progress: Callable[[int, int], None] | None
-) -> tuple[dict[str, Outcome], tuple[str, ...]]:
+) -> tuple[dict[str, CrossValidated], tuple[str, ...]]:
     """Return the outcome of each calibrator, and what the training rows of each fold select."""
     done = 0
 
@@ -312,7 +305,7 @@ def _fold_seeds(seed: int, count: int) -> tuple[int, ...]:
     return tuple(int(child.generate_state(1)[0]) for child in children)
 
 
-def _loss(outcome: Outcome) -> float:
+def _loss(outcome: CrossValidated) -> float:
     """Return what is minimised; a calibrator that was not fitted comes last."""
     return math.inf if outcome.loss is None or math.isnan(outcome.loss) else outcome.loss
 
@@ -333,7 +326,7 @@ def _fitted(
     return best, [str(one.message) for one in caught]
 
 
-def _method(outcomes: Mapping[str, Outcome]) -> str:
+def _method(outcomes: Mapping[str, CrossValidated]) -> str:
     tests = (
         test
         for outcome in outcomes.values()
@@ -350,7 +343,7 @@ def _note_of_folds(cv: object) -> list[str]:
     return []
 
 
-def _notes(outcomes: Mapping[str, Outcome], n_folds: int) -> list[str]:
+def _notes(outcomes: Mapping[str, CrossValidated], n_folds: int) -> list[str]:
     """Say once, with the number of folds, what maps and tests left undefined."""
     lines = []
     for name, outcome in outcomes.items():

@@ -2,50 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from caltest import sources, validation
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.inputs import Inputs
 from caltest.errors import invalid, shown
-from caltest.predictions import Predictions, as_predictions
+from caltest.predictions import ModelData, Predictions
 from caltest.validation.arrays import AnyArray
 
 
-def read_inputs(
-    model: object,
-    data: object,
-    *,
-    label: str | None,
-    features: Sequence[str] | None,
-    probs: str | Sequence[str] | None,
-    classes: object,
-    from_logits: bool,
-    renormalize: bool,
-) -> tuple[Predictions, CalibrationSet]:
-    """Turn the (model, data) of a comparison into predictions and a calibration set.
+def read_inputs(given: ModelData) -> tuple[Predictions, CalibrationSet]:
+    """Read the (model, data) of a comparison into predictions and a calibration set.
 
     Maps such as vector scaling see more in logits than in their softmax, so that logits are kept.
     """
-    columns: dict[str, Any] = {"label": label, "features": features, "probs": probs}
-    options: dict[str, Any] = {"from_logits": from_logits, "renormalize": renormalize}
-    beside = from_logits and model is not None and not sources.is_model(model)
+    model, data = given.model, given.data
+    beside = given.from_logits and model is not None and not sources.is_model(model)
     if isinstance(data, Predictions) and beside:
-        validation.check_unused("where data is a Predictions", classes=classes, **columns)
+        unused = {"classes": given.classes, **given.columns}
+        validation.check_unused("where data is a Predictions", **unused)
         predictions = data
     else:
-        predictions = as_predictions(model, data, classes=classes, **columns, **options)
+        predictions = given.predictions()
     inputs = Inputs(predictions.probs, from_logits=False)
-    if from_logits:
-        values = validation.check_logits(_logits(model, data, classes, columns))
+    if given.from_logits:
+        values = validation.check_logits(_logits(given))
         check_shape_of_logits(values, predictions.probs)
         inputs = Inputs(values, from_logits=True)
     return predictions, CalibrationSet(inputs, predictions.labels, predictions.sample_weight)
 
 
-def _logits(model: object, data: object, classes: object, columns: dict[str, Any]) -> object:
+def _logits(given: ModelData) -> object:
     """Return what the predictions were made of."""
+    model, data = given.model, given.data
     if isinstance(data, Predictions):
         return sources.predict(model, data.probs)[0] if sources.is_model(model) else model
     table = model if data is None else data
@@ -54,11 +45,14 @@ def _logits(model: object, data: object, classes: object, columns: dict[str, Any
             return model
         return sources.predict(model, validation.check_pair(data)[0])[0]
     if model is None or data is None:
-        named = {"label": columns["label"], "probs": columns["probs"], "classes": classes}
-        return sources.choose_columns(sources.table_of_frame(table), **named)["probs"]
+        columns = sources.table_of_frame(table)
+        named = sources.choose_columns(
+            columns, label=given.label, probs=given.probs, classes=given.classes
+        )
+        return named["probs"]
     if not sources.is_model(model):
         return model
-    X = sources.features_of_frame(table, columns["features"], [columns["label"]])
+    X = sources.features_of_frame(table, given.features, [given.label])
     return sources.predict(model, X)[0]
 
 

@@ -32,13 +32,12 @@ from caltest.errors import DegenerateDataWarning, invalid
 from caltest.htests.adjust import adjusted_pvalues
 from caltest.lenses import Lens
 from caltest.measures import Measure, ScoreDecomposition
-from caltest.predictions import Predictions, as_predictions
+from caltest.predictions import ModelData, Predictions
 from caltest.results import ComparedModel, HTestTable, ModelComparison, ScoreDifference
 from caltest.validation.arrays import AnyArray
 from caltest.validation.labels import listing
 
 CONFIDENCE = 0.95
-MOST_CLASSES = 50  # of a decomposition, an isotonic fit each
 
 
 def compare_models(
@@ -170,15 +169,13 @@ def compare_models(
         options=options,
     )
     seed = validation.check_seed(rng)
-    common = {"classes": classes, "from_logits": from_logits, "renormalize": renormalize}
+    given = ModelData(None, data, label, features, None, classes, from_logits, renormalize)
     named = check_models(models)
     if all(isinstance(one, Predictions) for one in named.values()):
         validation.check_unused("where all models are Predictions", data=data)
     if reference is not None:
         check_control(reference, list(named), "reference")
-    seen = _same_rows(
-        {n: _predictions(one, data, label, features, common) for n, one in named.items()}
-    )
+    seen = _same_rows({name: _predictions(one, given) for name, one in named.items()})
     functions = check_functions(measures, COLUMNS, "measures")
     return ModelComparison(
         **_compared(seen, chosen, reference=reference, functions=functions, judge=judge, seed=seed),
@@ -189,24 +186,19 @@ def compare_models(
     )
 
 
-def _predictions(
-    model: object,
-    data: object,
-    label: str | None,
-    features: Sequence[str] | None,
-    common: Mapping[str, Any],
-) -> Predictions:
+def _predictions(model: Any, given: ModelData) -> Predictions:
     """Turn one model and the data of all into predictions."""
     if isinstance(model, Predictions):
         return model
+    data = given.data
     if sources.is_table(data) and _names_columns(model):
-        return as_predictions(None, data, label=label, probs=model, **common)  # type: ignore[arg-type]  # names
+        return replace(given, probs=model, features=None).predictions()
     if sources.is_table(data):
-        asked = features if sources.is_model(model) else None
-        return as_predictions(model, data, label=label, features=asked, **common)
+        features = given.features if sources.is_model(model) else None
+        return replace(given, model=model, features=features).predictions()
     if not sources.is_model(model) and isinstance(data, tuple) and len(data) == 2:
         data = data[1]
-    return as_predictions(model, data, label=label, features=features, **common)
+    return replace(given, model=model, data=data).predictions()
 
 
 def _compared(
@@ -313,9 +305,8 @@ def _difference(
 
 def _decomposed(predictions: Predictions, score: ProperScore) -> ProperScore | None:
     """Return the score whose parts are defined for so many classes."""
-    if predictions.m == 2 and score.key == "log-loss":
-        return score
-    return SCORES["brier"] if predictions.m <= MOST_CLASSES else None
+    both = score, SCORES["brier"]
+    return next((one for one in both if predictions.m <= one.parts_up_to), None)
 
 
 def _parts(predictions: Predictions, score: ProperScore | None) -> dict[str, float]:

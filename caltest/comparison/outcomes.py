@@ -61,7 +61,7 @@ class Setup:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CrossValidated:
     """What cross-validation found of one calibrator.
 
     Attributes
@@ -113,7 +113,7 @@ def selection(scores: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
     return tuple(names[place] for place in places.tolist())
 
 
-def evaluate(calibrator: Calibrator, setup: Setup, keep: Collection[int]) -> Outcome:
+def evaluate(calibrator: Calibrator, setup: Setup, keep: Collection[int]) -> CrossValidated:
     """Fit a calibrator to every training set and judge what it predicts.
 
     The predictions of the folds in `keep` stay in the outcome; all would take much memory.
@@ -130,7 +130,9 @@ def evaluate(calibrator: Calibrator, setup: Setup, keep: Collection[int]) -> Out
     return replace(outcome, parts=kept)
 
 
-def of_selected(outcomes: Mapping[str, Outcome], chosen: Sequence[str], setup: Setup) -> Outcome:
+def of_selected(
+    outcomes: Mapping[str, CrossValidated], chosen: Sequence[str], setup: Setup
+) -> CrossValidated:
     """Judge what was selected in each fold; nothing is fitted or tested again."""
     parts = [outcomes[name].parts[k] for k, name in enumerate(chosen)]
     known = [outcomes[name].tests[k : k + 1] for k, name in enumerate(chosen)]
@@ -142,20 +144,20 @@ def _judged(
     parts: Sequence[Fitted],
     setup: Setup,
     tests: tuple[tuple[HTest, ...], ...] | None = None,
-) -> Outcome:
+) -> CrossValidated:
     notes = tuple(note for part in parts for note in dict.fromkeys(part.notes))
     failed = [part.reason for part in parts if part.probs is None]
     probs = [part.probs for part in parts if part.probs is not None]
     if failed:
         why = f"not fitted in {len(failed)} of {len(parts)} folds: {failed[0]}"
-        return Outcome(tuple(parts), (), {}, {}, None, reason=why, notes=notes)
+        return CrossValidated(tuple(parts), (), {}, {}, None, reason=why, notes=notes)
     pooled = held_out(setup.predictions, setup.rows, np.concatenate(probs))
     scores = row_scores(pooled, setup.score)
     remarks = _impossible(pooled)
     if tests is None:
         tests, why = _tested(probs, setup)
         remarks += [why] if why else []
-    return Outcome(
+    return CrossValidated(
         parts=tuple(parts),
         tests=tests,
         scores=scores,
@@ -190,8 +192,8 @@ def _tested(probs: Sequence[Floats], setup: Setup) -> tuple[tuple[tuple[HTest, .
 
 def rows_of(
     maps: Mapping[str, Calibrator],
-    outcomes: Mapping[str, Outcome],
-    selected: Outcome,
+    outcomes: Mapping[str, CrossValidated],
+    selected: CrossValidated,
     chosen: tuple[str, ...],
     setup: Setup,
 ) -> tuple[ComparedCalibrator, ...]:
@@ -217,7 +219,7 @@ def rows_of(
 
 def _row(
     name: str,
-    outcome: Outcome,
+    outcome: CrossValidated,
     setup: Setup,
     reference: Floats,
     **facts: Any,
@@ -239,7 +241,9 @@ def _row(
     )
 
 
-def _combined(outcomes: Mapping[str, Outcome], setup: Setup) -> dict[str, tuple[JudgedPart, ...]]:
+def _combined(
+    outcomes: Mapping[str, CrossValidated], setup: Setup
+) -> dict[str, tuple[JudgedPart, ...]]:
     """Combine the p-values of the folds, then adjust over calibrators and tests."""
     weight = weights_of(setup.predictions)
     sizes = np.array([weight[test].sum() for _, test in setup.pairs])

@@ -17,6 +17,7 @@ from caltest.validation.labels import listing
 from caltest.validation.options import check_choice
 
 Floats = NDArray[np.float64]
+MOST_CLASSES = 50  # of a decomposition, an isotonic fit each
 SHOWN = ("log-loss", "brier")  # beside the score that is optimised
 
 
@@ -32,11 +33,14 @@ class ProperScore:
         As it prints.
     of_rows : callable
         Predictions -> (n,) array; less is better.
+    parts_up_to : int
+        The most classes for which it is decomposed; 0 where it is not.
     """
 
     key: str
     title: str
     of_rows: Callable[[Predictions], Floats]
+    parts_up_to: int = 0
 
 
 def _observed(predictions: Predictions) -> Floats:
@@ -61,8 +65,8 @@ def _spherical(predictions: Predictions) -> Floats:
 SCORES: Mapping[str, ProperScore] = {
     score.key: score
     for score in (
-        ProperScore("log-loss", "log loss", _log_loss),
-        ProperScore("brier", "Brier score", _brier),
+        ProperScore("log-loss", "log loss", _log_loss, parts_up_to=2),
+        ProperScore("brier", "Brier score", _brier, parts_up_to=MOST_CLASSES),
         ProperScore("spherical", "1 - spherical score", _spherical),
     )
 }

@@ -2,313 +2,27 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest import sources, validation
-from caltest.errors import DegenerateDataWarning, invalid, shown
+from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.htests.adjust import METHODS, adjusted_pvalues
 from caltest.htests.registry import REGISTRY
-from caltest.measures.grades.grade import GradeMeasure
-from caltest.nulls.base import positive
-from caltest.numerics.tails import normal_sf
+from caltest.measures import Measure
+from caltest.measures.base import Outcome, keys_offering
 from caltest.results import HTest, HTestTable
 from caltest.results.evidence import GradeCounts
 from caltest.validation.arrays import AnyArray, Codes, as_array, as_numbers, read_only
 
 Floats = NDArray[np.float64]
-TESTS = ("binomial", "jeffreys", "normal", "vasicek")
-PORTFOLIO = ("hosmer-lemeshow", "spiegelhalter")
-SPARSE = (
-    "expected defaults or survivors are below five in {count} of {size} grades, where the chi^2 "
-    "law is rough"
-)
+TESTS = keys_offering("outcome_of_counts")
+PORTFOLIO = tuple(sorted(keys_offering("outcome_of_grades")))
 INDEPENDENT = "the tests of all groups take defaults to be independent"
-Counts = NDArray[np.int64]
-LEAST_EXPECTED = 5.0
-
-
-@dataclass(frozen=True)
-class Scale:
-    """A checked table of grades."""
-
-    grades: list[object]
-    pd: Floats
-    defaults: NDArray[np.int64]
-    n: NDArray[np.int64]
-    name: str
-
-
-def test_master_scale(
-    pd: object,
-    defaults: object,
-    n: object,
-    *,
-    grades: object = None,
-    data: object = None,
-    test: str | Sequence[str] = "jeffreys",
-    alternative: str = "greater",
-    correlation: float | str = "corporate",
-    correction: str | None = "holm",
-    level: float | None = None,
-    lights: Sequence[float] | None = (0.5, 0.2, 0.05),
-    portfolio: str | Sequence[str] = PORTFOLIO,
-) -> HTestTable:
-    r"""Test the calibration of a master scale, grade by grade and as a whole.
-
-    H0 of a grade: each of its n obligors defaults with probability PD. Nothing is drawn, and
-    neither rows nor memory grow with n.
-
-    Parameters
-    ----------
-    pd, defaults, n : (G,) array, or column name
-        For each grade its probability of default in [0, 1], the number of defaults and that of
-        obligors.
-    grades : (G,) array or column name, optional
-        Names of the grades; by default 1, 2, ...
-    data : data frame, optional
-        The table that has the columns, where they are given by name.
-    test : {"jeffreys", "binomial", "normal", "vasicek"} or list
-        The law of the number of defaults: a beta posterior, binomial, its normal limit, or with
-        correlated defaults. The classes of `caltest.htests.REGISTRY` have the formulas.
-    alternative : {"greater", "two-sided"}
-        More defaults than predicted, or too few also.
-    correlation : float or {"corporate", "mortgage", "revolving", "retail"}
-        Of "vasicek" only: a number in [0, 1), or Basel's for an asset class and the PD.
-    correction : str or None, default "holm"
-        Multiple testing over the rows: a method of statsmodels' `multipletests`.
-    level : float, optional
-        Significance level in (0, 1). The print holds a verdict only where it is given.
-    lights : (3,) sequence of float or None, default (0.5, 0.2, 0.05)
-        P-values at or below which the traffic light of a row is yellow, orange, red; before
-        adjustment. For a grade as predicted, 50 %, 30 %, 15 % and 5 % are green, yellow, orange and
-        red, were the number of defaults continuous. None leaves them out.
-    portfolio : {"hosmer-lemeshow", "spiegelhalter"} or list
-        Tests of all grades together, with independent defaults: the chi^2 law of
-        :math:`\sum_g (d_g - n_g PD_g)^2 / (n_g PD_g (1 - PD_g))` with one degree of freedom a
-        grade, and Spiegelhalter's z. An empty list for none.
-
-    Returns
-    -------
-    HTestTable
-        A row for each grade and test, with an interval for the default rate, its
-        `confidence_interval()`; `traffic_lights` has the colours and `omnibus` the tests of all
-        grades together.
-
-    Raises
-    ------
-    InvalidInput
-        If an argument breaks its rule; the message names it, its value and the remedy.
-    NotApplicable
-        If PD is 0 or 1 in a grade that the normal test is asked for.
-
-    References
-    ----------
-    Basel Committee on Banking Supervision (2005), Studies on the validation of internal rating
-    systems, working paper 14, section III; European Central Bank (2019), Instructions for reporting
-    the validation results of internal models, section 2.5.3; Tasche (2003), A traffic lights
-    approach to PD validation; Blochwitz, Hohl, Wehn (2005), Reconsidering ratings, Wilmott (the
-    shares of the four colours).
-
-    Examples
-    --------
-    >>> import caltest as ct
-    >>> table = ct.test_master_scale(
-    ...     [0.001, 0.01, 0.05], [1, 30, 55], [1000, 2000, 1000], grades=["A", "B", "C"]
-    ... )
-    >>> table.traffic_lights
-    ('yellow', 'red', 'yellow')
-    >>> [round(row.pvalue, 4) for row in table]
-    [0.4277, 0.0167, 0.2309]
-    """
-    tests = validation.check_not_empty(_strings(test), "test")
-    names = [validation.check_choice(one, TESTS, "test") for one in tests]
-    together = [validation.check_choice(t, PORTFOLIO, "portfolio") for t in _strings(portfolio)]
-    validation.check_choice(correction or "none", METHODS, "correction")
-    level = None if level is None else validation.check_level(level)
-    bounds = None if lights is None else validation.check_light_bounds(lights)
-    options = {"alternative": alternative, "correlation": correlation}
-    measures = {name: _measure(name, options) for name in names}
-    scale = _scale(pd, defaults, n, grades, data)
-    rows = list(_rows(scale, measures, level))
-    adjusted, name = adjusted_pvalues([row.pvalue for row in rows], correction)
-    omnibus, notes = _portfolio(scale, together, level)
-    return HTestTable(
-        tuple(rows),
-        name,
-        adjusted,
-        level=level,
-        notes=notes,
-        omnibus=omnibus,
-        light_bounds=bounds,
-        columns=("PD",),
-    )
-
-
-# Or pytest would collect it in a user's test module.
-test_master_scale.__test__ = False  # type: ignore[attr-defined]
-
-
-def _strings(value: str | Sequence[str]) -> list[str]:
-    return [value] if isinstance(value, str) else list(value)
-
-
-def _measure(name: str, options: dict[str, Any]) -> GradeMeasure:
-    measure = REGISTRY[name].with_options(options)
-    assert isinstance(measure, GradeMeasure)  # noqa: S101 - TESTS names only such
-    return measure
-
-
-def _scale(pd: object, defaults: object, n: object, grades: object, data: object) -> Scale:
-    name = "master scale"
-    given = {"pd": pd, "defaults": defaults, "n": n, "grades": grades}
-    if data is None:
-        check_no_column_names(given)
-    else:
-        table = sources.table_of_frame(data)
-        pd, defaults, n, grades = (
-            sources.column_or_values(table, values, key) for key, values in given.items()
-        )
-    rates = check_default_rates(pd)
-    counts = check_counts(n, rates.size, "n", minimum=1)
-    events = check_counts(defaults, rates.size, "defaults", minimum=0)
-    check_not_more_defaults(events, counts)
-    return Scale(check_grades(grades, rates.size), rates, events, counts, name)
-
-
-def _rows(scale: Scale, measures: dict[str, GradeMeasure], level: float | None) -> Iterator[HTest]:
-    columns = zip(
-        scale.grades, scale.pd.tolist(), scale.defaults.tolist(), scale.n.tolist(), strict=True
-    )
-    for grade, pd, d, n in columns:
-        for name, measure in measures.items():
-            judged = measure.judge_grade(d, n, pd)
-            for message in judged.degenerate:
-                note = f"grade {grade!r}: {message}"
-                warnings.warn(note, DegenerateDataWarning, stacklevel=3)
-            null = measure.nulls[0]
-            yield HTest(
-                test=name,
-                method=f"{null.capitalize()} test of calibration: {measure.title}",
-                statistic_name=judged.name,
-                statistic=judged.statistic,
-                pvalue=positive(judged.pvalue),
-                estimate_name=measure.estimate_symbol,
-                estimate=judged.estimate,
-                null=null,
-                null_text=judged.law,
-                n=n,
-                m=2,
-                lens="strong",
-                claim=f"each obligor of the grade defaults with probability {pd:.4g}",
-                data_name=scale.name,
-                parameters=judged.parameters,
-                notes=(*judged.notes, *judged.degenerate),
-                level=level,
-                group=grade,
-                counts=GradeCounts(measure, d, n),
-            )
-
-
-def _portfolio(
-    scale: Scale, names: list[str], level: float | None
-) -> tuple[tuple[HTest, ...], tuple[str, ...]]:
-    """Return the tests of all grades together, and notes on them."""
-    tests: list[HTest] = []
-    notes = [INDEPENDENT] if names else []
-    if "hosmer-lemeshow" in names:
-        chi2, df, sparse = grade_deviations(scale.pd, scale.defaults, scale.n)
-        if sparse:
-            notes.append(SPARSE.format(count=sparse, size=scale.pd.size))
-        if df:
-            tests.append(_chi2_test(scale, chi2, df, level))
-        else:
-            notes.append("hosmer-lemeshow is left out: the PD of every grade is 0 or 1")
-    if "spiegelhalter" in names:
-        z = spiegelhalter_score(scale.pd, scale.defaults, scale.n)
-        if z is None:
-            notes.append("spiegelhalter is left out: every PD is 0, 1/2 or 1, so z has no variance")
-        else:
-            tests.append(_z_test(scale, z, level))
-    return tuple(tests), tuple(notes)
-
-
-def _chi2_test(scale: Scale, chi2: float, df: int, level: float | None) -> HTest:
-    from scipy.special import chdtrc
-
-    law = f"chi^2 law with {df} degree{'s' if df > 1 else ''} of freedom"
-    numbers = {"statistic": chi2, "pvalue": float(chdtrc(df, chi2))}
-    return _together(scale, "hosmer-lemeshow", "chi^2", law, level, **numbers)
-
-
-def _z_test(scale: Scale, z: float, level: float | None) -> HTest:
-    numbers = {"statistic": z, "pvalue": 2.0 * normal_sf(abs(z))}
-    law = "normal limit, two-sided"
-    return _together(scale, "spiegelhalter", "z", law, level, **numbers)
-
-
-def _together(
-    scale: Scale,
-    test: str,
-    symbol: str,
-    law: str,
-    level: float | None,
-    *,
-    statistic: float,
-    pvalue: float,
-) -> HTest:
-    return HTest(
-        test=test,
-        method=f"Asymptotic test of calibration of all grades: {REGISTRY[test].title}",
-        statistic_name=symbol,
-        statistic=statistic,
-        pvalue=positive(pvalue),
-        estimate_name=symbol,
-        estimate=statistic,
-        null="asymptotic",
-        null_text=law,
-        n=int(scale.n.sum()),
-        m=2,
-        lens="strong",
-        claim="in every grade each obligor defaults with the probability of the grade",
-        data_name=scale.name,
-        parameters={"grades": len(scale.grades)},
-        level=level,
-    )
-
-
-def grade_deviations(pd: Floats, defaults: Counts, n: Counts) -> tuple[float, int, int]:
-    """Return sum_g (d - n PD)^2 / (n PD (1 - PD)), its degrees of freedom and sparse grades.
-
-    A grade with PD 0 or 1 adds nothing where its defaults are as certain, else infinity.
-    """
-    certain = (pd == 0) | (pd == 1)
-    if (defaults[certain] != n[certain] * pd[certain]).any():
-        return math.inf, max(1, int(np.count_nonzero(~certain))), 0
-    p, d, size = pd[~certain], defaults[~certain], n[~certain]
-    terms = (d - size * p) ** 2 / (size * p * (1.0 - p))
-    sparse = np.minimum(size * p, size * (1.0 - p)) < LEAST_EXPECTED
-    return float(terms.sum()), int(p.size), int(np.count_nonzero(sparse))
-
-
-def spiegelhalter_score(pd: Floats, defaults: Counts, n: Counts) -> float | None:
-    """Return Spiegelhalter's z of obligors who have the PD of their grade, None without variance.
-
-    z = sum_g (d - n PD) (1 - 2 PD) / sqrt(sum_g n (1 - 2 PD)^2 PD (1 - PD)); infinite where a
-    grade of PD 0 or 1 has defaults that are impossible.
-    """
-    score = float(((defaults - n * pd) * (1.0 - 2.0 * pd)).sum())
-    certain = (pd == 0) | (pd == 1)
-    if (defaults[certain] != n[certain] * pd[certain]).any():
-        return math.inf
-    variance = float((n * (1.0 - 2.0 * pd) ** 2 * pd * (1.0 - pd)).sum())
-    return score / math.sqrt(variance) if variance > 0 else None
 
 
 def check_default_rates(pd: object, name: str = "pd") -> Floats:
@@ -375,3 +89,210 @@ def _column(values: object, name: str) -> AnyArray:
         rule = f"{name} must be a column with one entry per grade"
         raise invalid(rule, f"shape {array.shape}", "pass one dimension, at least one grade")
     return array
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A checked table of grades."""
+
+    grades: list[object]
+    pd: Floats
+    defaults: NDArray[np.int64]
+    n: NDArray[np.int64]
+    name: str
+
+
+def test_master_scale(
+    pd: object,
+    defaults: object,
+    n: object,
+    *,
+    grades: object = None,
+    data: object = None,
+    test: str | Sequence[str] = "jeffreys",
+    alternative: str = "greater",
+    correlation: float | str = "corporate",
+    correction: str | None = "holm",
+    level: float | None = None,
+    lights: Sequence[float] | None = (0.5, 0.2, 0.05),
+    portfolio: str | Sequence[str] = PORTFOLIO,
+) -> HTestTable:
+    r"""Test the calibration of a master scale, grade by grade and as a whole.
+
+    H0 of a grade: each of its n obligors defaults with probability PD. Nothing is drawn, and
+    neither rows nor memory grow with n.
+
+    Parameters
+    ----------
+    pd, defaults, n : (G,) array, or column name
+        For each grade its probability of default in [0, 1], the number of defaults and that of
+        obligors.
+    grades : (G,) array or column name, optional
+        Names of the grades; by default 1, 2, ...
+    data : data frame, optional
+        The table that has the columns, where they are given by name.
+    test : {"jeffreys", "binomial", "normal", "vasicek"} or list
+        The distribution of the number of defaults: a beta posterior, binomial, its normal limit, or
+        with correlated defaults. The classes of `caltest.htests.REGISTRY` have the formulas.
+    alternative : {"greater", "two-sided"}
+        More defaults than predicted, or too few also.
+    correlation : float or {"corporate", "mortgage", "revolving", "retail"}
+        Of "vasicek" only: a number in [0, 1), or Basel's for an asset class and the PD.
+    correction : str or None, default "holm"
+        Multiple testing over the rows: a method of statsmodels' `multipletests`.
+    level : float, optional
+        Significance level in (0, 1). The print holds a verdict only where it is given.
+    lights : (3,) sequence of float or None, default (0.5, 0.2, 0.05)
+        P-values at or below which the traffic light of a row is yellow, orange, red; before
+        adjustment. For a grade as predicted, 50 %, 30 %, 15 % and 5 % are green, yellow, orange and
+        red, were the number of defaults continuous. None leaves them out.
+    portfolio : {"hosmer-lemeshow", "spiegelhalter"} or list
+        Tests of all grades together, with independent defaults: the chi^2 distribution of
+        :math:`\sum_g (d_g - n_g PD_g)^2 / (n_g PD_g (1 - PD_g))` with one degree of freedom a
+        grade, and Spiegelhalter's z. An empty list for none.
+
+    Returns
+    -------
+    HTestTable
+        A row for each grade and test, with an interval for the default rate, its
+        `confidence_interval()`; `traffic_lights` has the colours and `omnibus` the tests of all
+        grades together.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule; the message names it, its value and the remedy.
+    NotApplicable
+        If PD is 0 or 1 in a grade that the normal test is asked for.
+
+    References
+    ----------
+    Basel Committee on Banking Supervision (2005), Studies on the validation of internal rating
+    systems, working paper 14, section III; European Central Bank (2019), Instructions for reporting
+    the validation results of internal models, section 2.5.3; Tasche (2003), A traffic lights
+    approach to PD validation; Blochwitz, Hohl, Wehn (2005), Reconsidering ratings, Wilmott (the
+    shares of the four colours).
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> table = ct.test_master_scale(
+    ...     [0.001, 0.01, 0.05], [1, 30, 55], [1000, 2000, 1000], grades=["A", "B", "C"]
+    ... )
+    >>> table.traffic_lights
+    ('yellow', 'red', 'yellow')
+    >>> [round(row.pvalue, 4) for row in table]
+    [0.4277, 0.0167, 0.2309]
+    """
+    tests = validation.check_not_empty(_strings(test), "test")
+    names = [validation.check_choice(one, TESTS, "test") for one in tests]
+    together = [validation.check_choice(t, PORTFOLIO, "portfolio") for t in _strings(portfolio)]
+    validation.check_choice(correction or "none", METHODS, "correction")
+    level = None if level is None else validation.check_level(level)
+    bounds = None if lights is None else validation.check_light_bounds(lights)
+    options = {"alternative": alternative, "correlation": correlation}
+    measures = {name: REGISTRY[name].with_options(options) for name in names}
+    scale = _scale(pd, defaults, n, grades, data)
+    rows = list(_rows(scale, measures, level))
+    adjusted, name = adjusted_pvalues([row.pvalue for row in rows], correction)
+    omnibus, notes = _portfolio(scale, together, level)
+    return HTestTable(
+        tuple(rows),
+        name,
+        adjusted,
+        level=level,
+        notes=notes,
+        omnibus=omnibus,
+        light_bounds=bounds,
+        columns=("PD",),
+    )
+
+
+# Or pytest would collect it in a user's test module.
+test_master_scale.__test__ = False  # type: ignore[attr-defined]
+
+
+def _strings(value: str | Sequence[str]) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
+
+
+def _scale(pd: object, defaults: object, n: object, grades: object, data: object) -> Scale:
+    name = "master scale"
+    given = {"pd": pd, "defaults": defaults, "n": n, "grades": grades}
+    if data is None:
+        check_no_column_names(given)
+    else:
+        table = sources.table_of_frame(data)
+        pd, defaults, n, grades = (
+            sources.column_or_values(table, values, key) for key, values in given.items()
+        )
+    rates = check_default_rates(pd)
+    counts = check_counts(n, rates.size, "n", minimum=1)
+    events = check_counts(defaults, rates.size, "defaults", minimum=0)
+    check_not_more_defaults(events, counts)
+    return Scale(check_grades(grades, rates.size), rates, events, counts, name)
+
+
+def _rows(scale: Scale, measures: dict[str, Measure], level: float | None) -> Iterator[HTest]:
+    columns = zip(
+        scale.grades, scale.pd.tolist(), scale.defaults.tolist(), scale.n.tolist(), strict=True
+    )
+    for grade, pd, d, n in columns:
+        for name, measure in measures.items():
+            outcome = measure.outcome_of_counts(d, n, pd)
+            for message in outcome.degenerate:
+                note = f"grade {grade!r}: {message}"
+                warnings.warn(note, DegenerateDataWarning, stacklevel=3)
+            null = measure.nulls[0]
+            yield HTest.from_outcome(
+                outcome,
+                test=name,
+                method=f"{null.capitalize()} test of calibration: {measure.title}",
+                estimate_name=measure.estimate_symbol,
+                null=null,
+                n=n,
+                m=2,
+                lens="strong",
+                claim=f"each obligor of the grade defaults with probability {pd:.4g}",
+                data_name=scale.name,
+                level=level,
+                group=grade,
+                counts=GradeCounts(measure, d, n),
+            )
+
+
+def _portfolio(
+    scale: Scale, names: list[str], level: float | None
+) -> tuple[tuple[HTest, ...], tuple[str, ...]]:
+    """Return the tests of all grades together, and notes on them."""
+    tests: list[HTest] = []
+    notes = [INDEPENDENT] if names else []
+    for name in sorted(set(names)):
+        measure = REGISTRY[name].with_options({})
+        try:
+            judged = measure.outcome_of_grades(scale.pd, scale.defaults, scale.n)
+        except NotApplicable as error:
+            notes.append(f"{name} is left out: {error}")
+        else:
+            notes += judged.notes
+            tests.append(_together(scale, name, measure, judged, level))
+    return tuple(tests), tuple(notes)
+
+
+def _together(
+    scale: Scale, test: str, measure: Measure, outcome: Outcome, level: float | None
+) -> HTest:
+    return HTest.from_outcome(
+        # Its notes are those of the table.
+        replace(outcome, parameters={"grades": len(scale.grades)}, notes=()),
+        test=test,
+        method=f"Asymptotic test of calibration of all grades: {measure.description}",
+        estimate_name=outcome.statistic_name,
+        null="asymptotic",
+        n=int(scale.n.sum()),
+        m=2,
+        lens="strong",
+        claim="in every grade each obligor defaults with the probability of the grade",
+        data_name=scale.name,
+        level=level,
+    )

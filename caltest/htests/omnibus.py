@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.nulls.base import positive
+from caltest.measures.base import Outcome
 from caltest.nulls.resampling import TIES
 from caltest.results import HTest
 
@@ -26,16 +26,17 @@ class Part:
 def omnibus(parts: Sequence[Part], *, title: str, n_resamples: int, seed: int) -> HTest:
     r"""Test that the predictions are calibrated in every one of several independent groups.
 
-    With the p-values :math:`p_g` of the groups, Fisher's :math:`X^2 = -2 \sum_g \log p_g` is judged
+    With the p-values :math:`p_g` of the groups, Fisher's :math:`X^2 = -2 \sum_g \log p_g` is
+    compared
 
-    - where every group has resampled statistics, by the same combination of their p-values: the
+    - where every group has resampled statistics, with the same combination of their p-values: the
       p-value :math:`p_{gb}` of the b-th of the statistics of group g is its rank among the observed
       and all B resampled ones, and :math:`p = (1 + \#\{X^2_b \ge X^2\}) / (1 + B)`. Groups are
       resampled independently of each other, so under the null hypothesis the vectors
       :math:`(p_{1b}, p_{2b}, \ldots)`, the observed one among them, are exchangeable, and p is
       valid at every n as that of each group is;
-    - elsewhere by the chi^2 law with two degrees of freedom a group, which is conservative where
-      the p-values are.
+    - elsewhere with the chi^2 distribution with two degrees of freedom a group, which is
+      conservative where the p-values are.
 
     References
     ----------
@@ -51,30 +52,35 @@ def omnibus(parts: Sequence[Part], *, title: str, n_resamples: int, seed: int) -
         statistic, resampled = float(combined[0]), combined[1:]
         extreme = np.count_nonzero(resampled >= statistic * (1.0 - TIES))
         pvalue = (1 + extreme) / (1 + resampled.size)
-        law = "judged by that of the resamples"
+        distribution = "judged by that of the resamples"
     else:
         from scipy.stats import combine_pvalues
 
         statistic, pvalue = combine_pvalues(pvalues, method="fisher")
-        resampled, law = None, f"chi^2 law with {2 * len(parts)} degrees of freedom"
-    return HTest(
-        test=first.test,
-        method=f"Test of calibration in all groups: {title}",
+        resampled = None
+        distribution = f"chi^2 law with {2 * len(parts)} degrees of freedom"
+    outcome = Outcome(
         statistic_name="Fisher's X^2",
         statistic=statistic,
-        pvalue=positive(float(pvalue)),
-        estimate_name="Fisher's X^2",
+        pvalue=float(pvalue),
         estimate=statistic,
+        alternative="greater",
+        null_text=f"Fisher's combination of the p-values of the groups, {distribution}",
+        parameters={"groups": len(parts)},
+        distribution=resampled,
+    )
+    return HTest.from_outcome(
+        outcome,
+        test=first.test,
+        method=f"Test of calibration in all groups: {title}",
+        estimate_name="Fisher's X^2",
         null=first.null,
-        null_text=f"Fisher's combination of the p-values of the groups, {law}",
         n=sum(part.row.n for part in parts),
         m=first.m,
         lens=first.lens,
         claim=f"in every group: {first.claim}",
         data_name=first.data_name,
-        parameters={"groups": len(parts)},
-        n_resamples=None if resampled is None else n_resamples,
-        seed=None if resampled is None else seed,
-        null_distribution=resampled,
+        n_resamples=n_resamples,
+        seed=seed,
         level=first.level,
     )

@@ -15,16 +15,15 @@ from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.htests.adjust import METHODS, adjusted_pvalues
 from caltest.htests.base import check_options
-from caltest.htests.nearest import nearest_variant
 from caltest.htests.omnibus import Part, omnibus
 from caltest.htests.registry import REGISTRY
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
+from caltest.measures.base import Outcome
 from caltest.measures.tolerance import FEW, Tolerance
 from caltest.nulls import REGISTRY as NULLS
-from caltest.nulls import Judgement
 from caltest.nulls.tolerance import at_least_exact, tolerance_null
-from caltest.predictions import Predictions, as_predictions
+from caltest.predictions import ModelData, Predictions
 from caltest.results import Evidence, HTest, HTestTable
 
 OF_THE_USER = 4  # the stack level, in functions that run one plan, of the caller of the test
@@ -170,17 +169,9 @@ def test_calibration(
     validation.check_jobs(n_jobs)
     bound = validation.check_tolerance(tolerance, equivalence=equivalence, null=null)
     seed = validation.check_seed(rng)
-    predictions = as_predictions(
-        model,
-        data,
-        label=label,
-        features=features,
-        probs=probs,
-        by=by,
-        from_logits=from_logits,
-        renormalize=renormalize,
-        classes=classes,
-    )
+    predictions = ModelData(
+        model, data, label, features, probs, classes, from_logits, renormalize, by
+    ).predictions()
     measures = resolve_tests(test, options)
     lenses = [resolve_lens(one) for one in _as_list(lens, "lens")]
     plans = list(_plans(measures, lenses, null, predictions, seed=seed, grouped=by is not None))
@@ -281,35 +272,34 @@ def _run_or_nearest(
     plan: Plan, *, n_resamples: int, n_jobs: int | None, level: float | None
 ) -> Part:
     """Run a plan; in a group that is too small for it, the nearest one that is defined."""
-    judge = partial(judge_plan, n_resamples=n_resamples, n_jobs=n_jobs)
+    run = partial(run_plan, n_resamples=n_resamples, n_jobs=n_jobs)
     try:
-        seen, judged = judge(plan)
+        seen, outcome = run(plan)
     except NotApplicable as error:
-        for nearest in _nearest_plans(plan, str(error)):
+        for nearest in _nearest_plans(plan, error.reason):
             with suppress(NotApplicable):
-                seen, judged = judge(nearest)
+                seen, outcome = run(nearest)
                 plan = nearest
                 break
         else:
             raise
-    for message in judged.degenerate:
+    for message in outcome.degenerate:
         warnings.warn(message, DegenerateDataWarning, stacklevel=OF_THE_USER)
-    row = _result(plan, seen, judged, n_resamples=n_resamples, level=level)
-    return Part(row, judged.replicates)
+    row = _result(plan, seen, outcome, n_resamples=n_resamples, level=level)
+    return Part(row, outcome.replicates)
 
 
-def judge_plan(
-    plan: Plan, *, n_resamples: int, n_jobs: int | None
-) -> tuple[Predictions, Judgement]:
-    """Run a plan; return the predictions as the lens shows them, and their judgement."""
+def run_plan(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predictions, Outcome]:
+    """Run a plan; return the predictions as the lens shows them, and the outcome."""
     seen = plan.lens(plan.predictions)
     settings = {"n_resamples": n_resamples, "seed": plan.seed, "n_jobs": n_jobs}
     if plan.tolerance is None:
-        return seen, NULLS[plan.null].judge(plan.measure, seen, **settings)
-    judged = tolerance_null(plan.tolerance).judge(plan.measure, seen, **settings)
+        return seen, NULLS[plan.null].test(plan.measure, seen, **settings)
+    outcome = tolerance_null(plan.tolerance).test(plan.measure, seen, **settings)
     if not plan.tolerance.equivalence and seen.n < FEW:
-        judged = at_least_exact(judged, NULLS["exact"].judge(plan.measure, seen, **settings).pvalue)
-    return seen, judged
+        exact = NULLS["exact"].test(plan.measure, seen, **settings).pvalue
+        outcome = at_least_exact(outcome, exact)
+    return seen, outcome
 
 
 def _nearest_plans(plan: Plan, reason: str) -> Iterator[Plan]:
@@ -317,12 +307,11 @@ def _nearest_plans(plan: Plan, reason: str) -> Iterator[Plan]:
     weighted = plan.predictions.sample_weight is not None
     if plan.group is None or plan.null not in plan.measure.nulls:
         return
-    why = reason.partition("; ")[0]
     if "exact" in plan.measure.nulls and plan.null != "exact" and not weighted:
-        yield replace(plan, null="exact", note=f"tested by the exact null: {why}")
-    variant = nearest_variant(plan.measure, weighted=weighted)
-    if variant is not None:
-        note = f"tested by the {variant.description}: {why}"
+        yield replace(plan, null="exact", note=f"tested by the exact null: {reason}")
+    variant = plan.measure.few_rows(weighted=weighted)
+    if variant != plan.measure:
+        note = f"tested by the {variant.description}: {reason}"
         yield replace(plan, measure=variant, null="exact", note=note)
 
 
@@ -353,37 +342,28 @@ def _warn_left_out(plan: Plan, error: NotApplicable) -> str:
 def _result(
     plan: Plan,
     seen: Predictions,
-    judged: Judgement,
+    outcome: Outcome,
     *,
     n_resamples: int,
     level: float | None,
 ) -> HTest:
-    resamples = judged.distribution is not None
-    kind, claim, parameters = plan.null, plan.lens.claim, judged.parameters
+    kind, claim = plan.null, plan.lens.claim
     if plan.tolerance is not None:
         kind, claim = plan.tolerance.title, plan.tolerance.claim(plan.measure.estimate_symbol)
-        parameters = {"tolerance": plan.tolerance.value, **parameters}
-    return HTest(
+    return HTest.from_outcome(
+        outcome,
         test=plan.test,
         method=f"{kind.capitalize()} test of calibration: {plan.measure.title}",
-        statistic_name=judged.statistic_name,
-        statistic=judged.statistic,
-        pvalue=judged.pvalue,
         estimate_name=plan.measure.estimate_symbol,
-        estimate=judged.estimate,
         null=plan.null,
-        null_text=judged.law,
         n=seen.n,
         m=plan.predictions.m,
         lens=str(plan.lens),
         claim=claim,
         data_name=plan.predictions.source,
-        parameters=parameters,
-        n_resamples=n_resamples if resamples else None,
-        seed=plan.seed if resamples else None,
-        null_distribution=judged.distribution,
-        tail_pvalue=judged.tail_pvalue,
-        notes=tuple(filter(None, (plan.note, *judged.notes, *judged.degenerate))),
+        n_resamples=n_resamples,
+        seed=plan.seed,
+        note=plan.note,
         level=level,
         group=plan.group,
         evidence=Evidence(plan.measure, plan.lens, plan.predictions, plan.seed),

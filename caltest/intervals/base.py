@@ -2,35 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from caltest.measures import Measure
+from caltest.measures.base import Bounds
 from caltest.predictions import Predictions
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """A confidence interval for a measure.
-
-    Attributes
-    ----------
-    low, high : float
-        The ends; an infinite one where the data do not bound the measure.
-    estimate : float
-        The value between them.
-    law : str
-        How they were found, in words.
-    notes : tuple of str
-        What a reader of the interval should know.
-    """
-
-    low: float
-    high: float
-    estimate: float
-    law: str
-    notes: tuple[str, ...] = ()
 
 
 class Compute(Protocol):
@@ -51,12 +28,10 @@ class Compute(Protocol):
 
 @dataclass(frozen=True)
 class Method:
-    """A method with its key and one-line title.
+    """A method with its key and one-line title; `Measure.intervals` has the keys that apply.
 
     Attributes
     ----------
-    applies : callable
-        `applies(measure)`: whether the method has a meaning for the measure.
     compute : callable
         `compute(measure, predictions, *, level, n_resamples, seed, n_jobs) -> Bounds`.
     resamples : bool
@@ -65,6 +40,5 @@ class Method:
 
     key: str
     title: str
-    applies: Callable[[Measure], bool]
     compute: Compute
     resamples: bool

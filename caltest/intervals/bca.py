@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from caltest.errors import NotApplicable
-from caltest.intervals.base import Bounds, Method
+from caltest.intervals.base import Method
 from caltest.intervals.resampling import check_rows, resample
 from caltest.intervals.row_functions import row_function
 from caltest.measures import Measure
-from caltest.measures.kernel.skce import SKCE
+from caltest.measures.base import Bounds
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
@@ -20,11 +20,6 @@ EDGE = (
     "the estimate lies at the edge of its bootstrap distribution, as a biased one does: the "
     "interval is not to be trusted"
 )
-
-
-def applies(measure: Measure) -> bool:
-    """Tell whether rows can be resampled: not where the measure pairs neighbours."""
-    return not (isinstance(measure, SKCE) and measure.estimator in {"linear", "block"})
 
 
 def compute(
@@ -52,12 +47,12 @@ def compute(
     values = resample(function, predictions.n, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
     if not (np.isfinite(estimate) and np.isfinite(values).all()):
         raise NotApplicable(
-            f"the {measure.symbol} is infinite for these rows or for some of them; clip the "
-            "probabilities, as the log loss does with eps="
+            f"the {measure.symbol} is infinite for these rows or for some of them",
+            "clip the probabilities, as the log loss does with eps=",
         )
     if np.ptp(values) == 0:
         raise NotApplicable(
-            f"the {measure.symbol} is the same for all resamples; report the p-value alone"
+            f"the {measure.symbol} is the same for all resamples", "report the p-value alone"
         )
     skewed = acceleration(function.without_groups(seed))
     ends, is_edge = bca_ends(values, estimate, skewed, level)
@@ -85,6 +80,4 @@ def bca_ends(
     return (float(low), float(high)), bool(min(below, 1.0 - below) < 0.005)
 
 
-METHOD = Method(
-    "bca", "bootstrap, bias-corrected and accelerated", applies, compute, resamples=True
-)
+METHOD = Method("bca", "bootstrap, bias-corrected and accelerated", compute, resamples=True)

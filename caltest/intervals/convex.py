@@ -1,4 +1,4 @@
-"""Intervals for errors that are norms: ECE, classwise ECE, MCE, KS, Kuiper, UCME."""
+"""Intervals for errors that are norms of gaps, in bins, of partial sums or at locations."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.intervals.base import Bounds, Method
-from caltest.intervals.gap_vectors import gaps_of, has_gaps
+from caltest.intervals.base import Method
 from caltest.intervals.resampling import (
     calibrated_values,
     check_rows,
@@ -15,21 +14,18 @@ from caltest.intervals.resampling import (
     widest_tail,
 )
 from caltest.measures import Measure
-from caltest.measures.bins.mce import MCE
-from caltest.measures.cumulative.ks import KSError
-from caltest.measures.cumulative.kuiper import KuiperError
-from caltest.measures.kernel.ucme import UCME
+from caltest.measures.base import Bounds, Gaps
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
 
-BINS = "the interval is for the error in these bins, held fixed; finer bins may have a larger error"
 
-WORST = (
-    "the error is that of the worst bin: where that has few rows, resampled rows vary too little, "
-    "and the interval is too short"
-)
-LOCATIONS = "the interval is for the error at these test locations, held fixed"
+def gaps_of(measure: Measure, predictions: Predictions) -> Gaps:
+    """Return the gaps of a measure that has them; rows of weight 0 take no part."""
+    weight = predictions.sample_weight
+    if weight is not None and not weight.all():
+        predictions = predictions.subset(weight > 0)
+    return measure.gaps(predictions)
 
 
 def compute(
@@ -77,8 +73,8 @@ def compute(
     ).T
     if not deviations.any():
         raise NotApplicable(
-            "the interval needs gaps that vary between rows, and these do not; report the p-value "
-            "alone"
+            "the interval needs gaps that vary between rows, and these do not",
+            "report the p-value alone",
         )
     a = (1.0 - level) / 2.0
     noise = calibrated_values(
@@ -88,15 +84,8 @@ def compute(
     low = max(estimate - float(max(noises)), 0.0)
     high = estimate + widest_tail(values, a)
     low, high, estimate = (end**gaps.power for end in (low, high, estimate))
-    return Bounds(low, high, estimate, "bootstrap of a norm of gaps", _notes(measure))
+    notes = measure.interval_notes(METHOD.key, predictions.n)
+    return Bounds(low, high, estimate, "bootstrap of a norm of gaps", notes)
 
 
-def _notes(measure: Measure) -> tuple[str, ...]:
-    if isinstance(measure, KSError | KuiperError):
-        return ()
-    if isinstance(measure, UCME):
-        return (LOCATIONS,)
-    return (BINS, WORST) if isinstance(measure, MCE) else (BINS,)
-
-
-METHOD = Method("convex", "bootstrap of a norm of gaps", has_gaps, compute, resamples=True)
+METHOD = Method("convex", "bootstrap of a norm of gaps", compute, resamples=True)

@@ -7,19 +7,13 @@ import math
 import numpy as np
 
 from caltest.errors import NotApplicable
-from caltest.intervals.base import Bounds, Method
+from caltest.intervals.base import Method
 from caltest.intervals.resampling import check_rows
 from caltest.intervals.row_functions import row_function
 from caltest.measures import Measure
-from caltest.measures.bins.debiased_ece import DebiasedECE
-from caltest.measures.recalibration.unreliability import Unreliability
+from caltest.measures.base import Bounds
 from caltest.numerics.tails import student_isf
 from caltest.predictions import Predictions
-
-
-def applies(measure: Measure) -> bool:
-    """Tell whether the measure is unbiased, where a resample with its repeated rows is not."""
-    return isinstance(measure, DebiasedECE | Unreliability)
 
 
 def compute(
@@ -52,14 +46,14 @@ def compute(
     error = math.sqrt((groups - 1) / groups * float(np.square(without - without.mean()).sum()))
     if error == 0:
         raise NotApplicable(
-            f"the {measure.symbol} is the same without any row; report the p-value alone"
+            f"the {measure.symbol} is the same without any row", "report the p-value alone"
         )
     reach = student_isf((1.0 - level) / 2.0, groups - 1) * error
     law = f"Student's interval, jackknife over {groups} groups of rows"
     high = max(estimate, 0.0) + reach
-    if isinstance(measure, Unreliability) or not getattr(measure, "root", False):
+    if measure.is_squared:
         high += reach * reach / (4.0 * max(estimate, reach / 2.0))
     return Bounds(max(estimate - reach, 0.0), high, estimate, law)
 
 
-METHOD = Method("jackknife", "Student's limit, jackknife error", applies, compute, resamples=False)
+METHOD = Method("jackknife", "Student's limit, jackknife error", compute, resamples=False)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.intervals.base import Bounds, Method
+from caltest.intervals.base import Method
 from caltest.intervals.resampling import (
     calibrated_values,
     check_rows,
@@ -15,28 +15,10 @@ from caltest.intervals.resampling import (
 )
 from caltest.intervals.row_functions import AnyMeasure
 from caltest.measures import Measure
-from caltest.measures.grades.grade import GradeMeasure
-from caltest.measures.kernel.skce import SKCE
-from caltest.measures.recalibration.cox import Cox
-from caltest.measures.smooth.ici import E90, Emax
+from caltest.measures.base import Bounds
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
-
-FEW = 100
-EXTREME = (
-    f"with fewer than {FEW} observations resampled rows vary too little at the ends of the loess, "
-    "and the interval of a large error is too short; that of the mean error (test='ici') is not"
-)
-
-
-def applies(measure: Measure) -> bool:
-    """Tell whether the measure is an error, 0 in the long run for calibrated predictions."""
-    if isinstance(measure, GradeMeasure | Cox):  # a number of defaults, a slope
-        return False
-    if isinstance(measure, SKCE) and measure.estimator in {"linear", "block"}:
-        return False
-    return measure.alternative == "greater"
 
 
 def compute(
@@ -70,16 +52,16 @@ def compute(
     )
     if not (np.isfinite(values).all() and np.isfinite(noise).all()) or np.ptp(values) == 0:
         raise NotApplicable(
-            f"the {measure.symbol} is infinite, or the same, for all resamples; report the p-value "
-            "alone"
+            f"the {measure.symbol} is infinite, or the same, for all resamples",
+            "report the p-value alone",
         )
     a = (1.0 - level) / 2.0
     spread = widest_tail(values, a)
     bias = max(float(values.mean()) - estimate, 0.0)
     low = estimate - max(float(np.quantile(noise, 1.0 - a)), spread + bias)
     law = "bootstrap of a biased error"
-    few = isinstance(measure, E90 | Emax) and predictions.n < FEW
-    return Bounds(max(low, 0.0), estimate + spread, estimate, law, (EXTREME,) if few else ())
+    notes = measure.interval_notes(METHOD.key, predictions.n)
+    return Bounds(max(low, 0.0), estimate + spread, estimate, law, notes)
 
 
-METHOD = Method("plug-in", "bootstrap of a biased error", applies, compute, resamples=True)
+METHOD = Method("plug-in", "bootstrap of a biased error", compute, resamples=True)

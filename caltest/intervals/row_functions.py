@@ -7,11 +7,9 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.intervals.resampling import total_of
 from caltest.measures import Measure
-from caltest.measures.label_scores import TabledScore, row_weights
-from caltest.measures.recalibration.mean_calibration import MeanCalibration
-from caltest.measures.scores.brier import BrierScore
+from caltest.measures.base import RowScores
+from caltest.numerics.resampled_sums import total_of
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
@@ -53,8 +51,8 @@ class AnyMeasure(RowFunction):
 class RowMean(RowFunction):
     """The weighted mean of a score of each row."""
 
-    def __init__(self, scores: Floats, weight: Floats) -> None:
-        self.scores, self.weight = scores, np.array(weight)
+    def __init__(self, scores: RowScores) -> None:
+        self.scores, self.weight = scores.weighted, np.array(scores.weight)
 
     def __call__(self, rows: Rows) -> float:
         return total_of(rows, self.scores) / total_of(rows, self.weight)
@@ -65,20 +63,5 @@ class RowMean(RowFunction):
 
 def row_function(measure: Measure, predictions: Predictions) -> RowFunction:
     """Return the measure as a function of rows, by their scores where it is a mean of these."""
-    bound = measure.bind(predictions)
-    weight = row_weights(predictions)
-    if predictions.m == 2 and isinstance(measure, BrierScore | MeanCalibration):
-        gap = predictions.labels - predictions.probs[:, 1]
-        squared = isinstance(measure, BrierScore)
-        return RowMean(weight * (np.square(gap) if squared else gap), weight)
-    if isinstance(bound, TabledScore):
-        return RowMean(bound.row_scores(), weight)
-    return AnyMeasure(measure, predictions)
-
-
-def row_mean(measure: Measure, predictions: Predictions) -> RowMean:
-    """Return a measure that is a mean of row scores as such."""
-    function = row_function(measure, predictions)
-    if not isinstance(function, RowMean):
-        raise TypeError(measure)
-    return function
+    scores = measure.row_scores(predictions)
+    return AnyMeasure(measure, predictions) if scores is None else RowMean(scores)

@@ -8,30 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.intervals.base import Bounds, Method
-from caltest.intervals.resampling import check_rows, resample, total_of
-from caltest.intervals.row_functions import row_mean
+from caltest.intervals.base import Method
+from caltest.intervals.resampling import check_rows, resample
 from caltest.measures import Measure
-from caltest.measures.recalibration.mean_calibration import MeanCalibration
-from caltest.measures.scores.brier import BrierScore
-from caltest.measures.scores.log_loss import LogLoss
-from caltest.measures.scores.spherical import SphericalScore
+from caltest.measures.base import Bounds
+from caltest.numerics.resampled_sums import total_of
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int32]
 
 LEAST = 0.1  # of the standard error, for resamples
-FEW = 100
-SKEW = (
-    f"with fewer than {FEW} observations a log loss of rare and large terms can have an interval "
-    "that is too short; that of the Brier score is less so"
-)
-
-
-def applies(measure: Measure) -> bool:
-    """Tell whether the measure is a mean over rows."""
-    return isinstance(measure, BrierScore | LogLoss | SphericalScore | MeanCalibration)
 
 
 def compute(
@@ -57,19 +44,24 @@ def compute(
     Tibshirani (1993), An introduction to the bootstrap, section 12.5.
     """
     check_rows(predictions)
-    mean = row_mean(measure, predictions)
-    estimate = mean(np.arange(predictions.n, dtype=np.int32))
+    scores = measure.row_scores(predictions)
+    if scores is None:
+        raise NotApplicable(
+            f"{measure.description} is no mean over rows", f"use method={measure.intervals[0]!r}"
+        )
+    every = np.arange(predictions.n, dtype=np.int32)
+    estimate = total_of(every, scores.weighted) / total_of(every, np.array(scores.weight))
     if not math.isfinite(estimate):
         raise NotApplicable(
-            f"the {measure.symbol} is infinite for these rows; clip the probabilities, as the log "
-            "loss does with eps="
+            f"the {measure.symbol} is infinite for these rows",
+            "clip the probabilities, as the log loss does with eps=",
         )
     # Deviations from the estimate, so that no sum is a difference of large numbers.
-    weight = np.array(mean.weight)
-    residual = mean.scores - estimate * weight
+    weight = np.array(scores.weight)
+    residual = scores.weighted - estimate * weight
     error = _error(float(residual @ residual), float(weight.sum()), predictions.n)
     if error <= 1e-14 * max(1.0, abs(estimate)):
-        raise NotApplicable(f"the {measure.symbol} is the same for all rows; report it alone")
+        raise NotApplicable(f"the {measure.symbol} is the same for all rows", "report it alone")
     parts = (np.square(residual), residual * weight, np.square(weight))
 
     def evaluate(rows: Rows) -> Floats:
@@ -82,10 +74,9 @@ def compute(
     drawn = resample(evaluate, predictions.n, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
     t = drawn[:, 0] / np.maximum(drawn[:, 1], LEAST * error)
     low, high = np.quantile(t, [0.5 + level / 2.0, 0.5 - level / 2.0]).tolist()
-    least = -math.inf if isinstance(measure, MeanCalibration) else 0.0
-    ends = max(estimate - low * error, least), estimate - high * error
-    few = isinstance(measure, LogLoss) and predictions.n < FEW
-    return Bounds(*ends, estimate, "bootstrap of Student's t", (SKEW,) if few else ())
+    ends = max(estimate - low * error, scores.least), estimate - high * error
+    notes = measure.interval_notes(METHOD.key, predictions.n)
+    return Bounds(*ends, estimate, "bootstrap of Student's t", notes)
 
 
 def _error(square: float, mass: float, n: int) -> float:
@@ -93,4 +84,4 @@ def _error(square: float, mass: float, n: int) -> float:
     return math.sqrt(square * n / (n - 1)) / mass if mass > 0 else 0.0
 
 
-METHOD = Method("studentized", "bootstrap of Student's t", applies, compute, resamples=True)
+METHOD = Method("studentized", "bootstrap of Student's t", compute, resamples=True)

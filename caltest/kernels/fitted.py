@@ -234,8 +234,8 @@ def _coordinates(kernel: ScalarKernel, probs: Floats) -> tuple[Floats, float]:
     if probs.shape[1] != 2:
         if kernel.metric == "logit":
             raise NotApplicable(
-                f"metric 'logit' needs two classes, and these predictions have {probs.shape[1]}; "
-                "take a one-dimensional lens such as 'confidence', or metric='tv'"
+                f"metric 'logit' needs two classes, and these predictions have {probs.shape[1]}",
+                "take a one-dimensional lens such as 'confidence', or metric='tv'",
             )
         return probs, 0.5 if kernel.metric == "tv" else 1.0
     event = np.ascontiguousarray(probs[:, 1:])
@@ -256,7 +256,8 @@ def _check_small(n: int) -> None:
     if n > CALLABLE_UP_TO:
         raise NotApplicable(
             f"a callable metric keeps all n x n distances and takes n up to {CALLABLE_UP_TO:,}; "
-            f"n is {n:,}; use metric='tv' or 'euclidean', or a sample"
+            f"n is {n:,}",
+            "use metric='tv' or 'euclidean', or a sample",
         )
 
 
@@ -267,5 +268,5 @@ def _callable_distances(
 
     out = cdist(left, right, metric=metric)
     if not (np.isfinite(out).all() and (out >= 0).all()):
-        raise InvalidInput("metric must return finite distances >= 0; check the callable")
+        raise InvalidInput("metric must return finite distances >= 0", remedy="check the callable")
     return np.asarray(out, dtype=float)

@@ -63,7 +63,7 @@ def kernel_norm(kernel: Kernel, m: int, p: float, q: float) -> float:
         psd = matrix_kernel.is_psd(m)
         total = np.sum([term.matrix for term in terms], axis=0) if psd else entries
         return float(np.linalg.norm(total, ord=2))
-    raise NotApplicable(f"K_{{{p:g};{q:g}}} is hard to compute; use p = 1, q = inf or p = q = 2")
+    raise NotApplicable(f"K_{{{p:g};{q:g}}} is hard to compute", "use p = 1, q = inf or p = q = 2")
 
 
 def error_bound(kernel: Kernel, m: int) -> float:

@@ -126,7 +126,7 @@ class TopLabel(PerClass):
         rows = np.flatnonzero(predictions.predicted == self._code(predictions))
         if rows.size == 0:
             rule = f"{self} must have rows where {self.k} is predicted"
-            raise NotApplicable(f"{rule}; got none; leave that class out")
+            raise NotApplicable(f"{rule}; got none", "leave that class out")
         return Confidence()(predictions.subset(rows))
 
     def members(self, predictions: Predictions) -> list[Lens]:

@@ -1,11 +1,11 @@
-"""What a measure is: a value, and the law of that value when the labels are redrawn."""
+"""What a measure is: a value, its distribution when labels are redrawn, what else it offers."""
 
 from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,29 +15,159 @@ from numpy.typing import NDArray
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
 from caltest.numerics.labels import cumulative_probs, draw_labels, label_dtype
+from caltest.numerics.tails import normal_sf, positive
 from caltest.predictions import Predictions, as_measured
 
 if TYPE_CHECKING:
-    from caltest.measures.tolerance import Tolerance
+    from caltest.kernels import MatrixKernel
+    from caltest.measures.tolerance import Tolerance, ToleranceBootstrap
 
-__all__ = ["BoundMeasure", "Measure"]
+__all__ = ["BoundMeasure", "Measure", "Outcome"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
+Rows = NDArray[np.int32]
 
 
-@dataclass(frozen=True)
-class Limit:
-    """A statistic with a known law, a limit or a formula, already turned into a p-value."""
+def keys_offering(capability: str) -> tuple[str, ...]:
+    """Return the keys of the named tests whose measure offers something; see `Measure.offers`."""
+    from caltest.measures import REGISTRY
 
-    name: str
+    offering = [measure for measure in REGISTRY.values() if measure.offers(capability)]
+    return tuple(key for measure in offering for key in measure.declared_tests())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """A statistic and its p-value, from whatever null distribution: what a test computes.
+
+    Attributes
+    ----------
+    statistic_name : str
+        The name of the statistic, as printed.
+    statistic, pvalue : float
+        A p-value that underflows becomes the least positive number: it is never 0.
+    estimate : float
+        The measure itself, where the statistic is something else.
+    alternative : str
+        The values of the statistic that speak against the null hypothesis: "greater", "less" or
+        "two-sided".
+    null_text : str
+        The null distribution in words.
+    parameters : Mapping
+        Settings of the measure on these predictions.
+    notes : tuple of str
+        What the reader of the p-value should know.
+    degenerate : tuple of str
+        What the data left undefined; the caller warns.
+    is_bound : bool
+        Whether the p-value is an upper bound, from an inequality, of the probability of a statistic
+        as extreme as this one.
+    distribution : (B,) array, optional
+        Resampled statistics.
+    tail_pvalue : float, optional
+        Gamma tail beyond the resolution of the resampling.
+    replicates : callable, optional
+        Returns the p-values of the observed statistic and of each resampled one, (1 + B,); for the
+        test of all groups.
+    """
+
+    statistic_name: str
     statistic: float
     pvalue: float
     estimate: float
-    law: str
-    parameters: Mapping[str, object]
+    alternative: str
+    null_text: str
+    parameters: Mapping[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     degenerate: tuple[str, ...] = ()
+    is_bound: bool = False
+    distribution: Floats | None = None
+    tail_pvalue: float | None = None
+    replicates: Callable[[], Floats] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pvalue", positive(self.pvalue))
+
+
+def two_sided_normal(z: float, estimate: float, parameters: Mapping[str, object]) -> Outcome:
+    """Return the two-sided test of a statistic that is about standard normal."""
+    return Outcome(
+        statistic_name="z",
+        statistic=z,
+        pvalue=2.0 * normal_sf(abs(z)),
+        estimate=estimate,
+        alternative="two-sided",
+        null_text="normal limit, two-sided",
+        parameters=parameters,
+    )
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """A confidence interval for a measure.
+
+    Attributes
+    ----------
+    low, high : float
+        The ends; an infinite one where the data do not bound the measure.
+    estimate : float
+        The value between them.
+    law : str
+        How they were found, in words.
+    notes : tuple of str
+        What a reader of the interval should know.
+    """
+
+    low: float
+    high: float
+    estimate: float
+    law: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """A vector of gaps for any resample of rows, and the norm that makes it an error.
+
+    The ECE is the sum of the lengths of the gaps of its bins, the MCE the largest of them, KS the
+    largest partial sum. Such an error is a norm of a vector that resampling the rows perturbs.
+
+    Attributes
+    ----------
+    n : int
+        The number of rows to draw.
+    vector : callable
+        `vector(rows)`: the gaps of the drawn rows.
+    norm : callable
+        `norm(gaps)`: the error, or its root.
+    power : int
+        2 where the error is the square of the norm.
+    """
+
+    n: int
+    vector: Callable[[Rows], Floats]
+    norm: Callable[[Floats], float]
+    power: int = 1
+
+
+@dataclass(frozen=True)
+class RowScores:
+    """Scores of rows, of which a measure is the weighted mean.
+
+    Attributes
+    ----------
+    weighted : (n,) array
+        The score of each row times its weight; 0 where the weight is 0.
+    weight : (n,) array
+        The sample weights, or ones.
+    least : float
+        The least value that a score can have.
+    """
+
+    weighted: Floats
+    weight: Floats
+    least: float = 0.0
 
 
 class BoundMeasure(ABC):
@@ -94,13 +224,29 @@ class BoundMeasure(ABC):
         return cumulative_probs(self.predictions.probs)
 
 
-class Measure(ABC):
-    """A calibration error or score with its options.
+class UStatistic(BoundMeasure):
+    """The mean of a symmetric function h_ij over all pairs of rows, with its sums."""
 
-    Subclasses are frozen dataclasses of options. A measure that knows more than its value
-    overrides the methods below that say NotApplicable. It is a test under its own key; a measure
-    that is none has `tests = {}`, and one that several tests are named after declares each of them
-    with the options that its name stands for.
+    @abstractmethod
+    def row_sums(self, n_jobs: int | None = None) -> Floats:
+        """Return sum_{j != i} h_ij for every i."""
+
+    @abstractmethod
+    def weighted_sums(self, counts: Labels, n_jobs: int | None = None) -> Floats:
+        """Return sum_{j<i} c_i c_j h_ij for each row c of `counts` (B, n)."""
+
+    @abstractmethod
+    def diagonal(self) -> Floats:
+        """Return h_ii for every i."""
+
+
+class Measure(ABC):
+    """A calibration error or score with its options, and what it offers besides its value.
+
+    Subclasses are frozen dataclasses of options. What differs between measures is asked of the
+    measure: one that knows more than its value overrides members below, which decline by default.
+    It is a test under its own key; a measure that is none has `tests = {}`, and one that several
+    tests are named after declares each of them with the options that its name stands for.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]  # every subclass is a dataclass
@@ -110,6 +256,15 @@ class Measure(ABC):
     function: ClassVar[str | None] = None  # its name, where it is not that of the key
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = None  # key -> options it fixes
     alternative: ClassVar[str] = "greater"  # or "two-sided": which values speak against H0
+    is_proper_score: ClassVar[bool] = False  # whether the true probabilities have the best mean
+    own_intervals: ClassVar[Mapping[str, str]] = {}  # keys and titles of what `own_interval` does
+
+    @classmethod
+    def offers(cls, capability: str) -> bool:
+        """Tell whether the measure overrides a member that declines by default."""
+        return getattr(cls, capability) is not getattr(Measure, capability)
+
+    # ---- the value --------------------------------------------------------------------------
 
     @classmethod
     def function_name(cls) -> str:
@@ -140,27 +295,140 @@ class Measure(ABC):
         """The measure with its variant, as messages name it."""
         return self.title
 
+    # ---- its tests --------------------------------------------------------------------------
+
     @property
     def nulls(self) -> tuple[str, ...]:
         """The nulls that have a meaning for this measure; the first is the default."""
         return ("exact", "consistency")
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the asymptotic test of this measure."""
-        raise NotApplicable(f"{self.description} has no limit law; use null='exact'")
+        raise NotApplicable(f"{self.description} has no limit law", "use null='exact'")
 
-    def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
-        """Return the test of this measure whose law has a formula at every n."""
-        raise NotApplicable(f"{self.description} has no law in closed form; use null='exact'")
+    def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+        """Return the test of this measure whose null distribution has a formula at every n."""
+        raise NotApplicable(f"{self.description} has no law in closed form", "use null='exact'")
+
+    @property
+    def tolerance_method(self) -> str | None:
+        """How a tolerance is tested, "limit" or "bootstrap"; None where the measure knows none."""
+        return None
 
     def tolerance_limit(
         self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
-    ) -> Limit:
+    ) -> Outcome:
         """Return the test of the hypothesis that the error is at most, or at least, a tolerance."""
+        keys = ", ".join(map(repr, keys_offering("tolerance_method")))
         raise NotApplicable(
-            f"{self.description} knows no tolerance; use test='skce', 'skce-linear', 'skce-block', "
-            "'debiased-ece' or 'ks'"
+            f"{self.description} knows no tolerance",
+            f"use test={' or '.join(keys.rsplit(', ', 1))}",
         )
+
+    def tolerance_bootstrap(
+        self, predictions: Predictions, tolerance: Tolerance
+    ) -> ToleranceBootstrap | None:
+        """Return the bootstrap that takes the place of `tolerance_limit`, where there is one."""
+        return None
+
+    def concentration_bound(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+        """Return the test of this measure by an inequality that holds for every model."""
+        raise NotApplicable(f"{self.description} has no concentration bound", "use null='exact'")
+
+    def degenerate_ustatistic(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> UStatistic:
+        """Return this measure as a U-statistic that is degenerate under calibration."""
+        raise NotApplicable(f"{self.description} is no U-statistic", "use null='exact'")
+
+    def few_rows(self, *, weighted: bool = False) -> Measure:
+        """Return the nearest measure that is defined for few rows, down to one; often itself.
+
+        Parameters
+        ----------
+        weighted : bool, default False
+            Whether rows have sample weights. Where the measure takes none, their number is not
+            what keeps it from being defined, and it stays as it is.
+        """
+        return self
+
+    def outcome_of_counts(self, d: int, n: int, pd: float, notes: tuple[str, ...] = ()) -> Outcome:
+        """Test d defaults of n obligors with the probability of default pd; no rows needed."""
+        raise NotApplicable(
+            f"{self.description} needs the rows of a grade",
+            f"use one of the tests {', '.join(map(repr, keys_offering('outcome_of_counts')))}",
+        )
+
+    def outcome_of_grades(
+        self, pd: Floats, defaults: NDArray[np.int64], n: NDArray[np.int64]
+    ) -> Outcome:
+        """Test all grades together from the PD, defaults and obligors of each, (G,)."""
+        raise NotApplicable(
+            f"{self.description} needs the rows of the grades",
+            f"use one of the tests {', '.join(map(repr, keys_offering('outcome_of_grades')))}",
+        )
+
+    # ---- its confidence intervals -----------------------------------------------------------
+
+    @property
+    def intervals(self) -> tuple[str, ...]:
+        """The methods of intervals that have a meaning for this measure; the first is the default.
+
+        By default those of an error, which is 0 in the long run for calibrated predictions, or of
+        any function of rows. The keys are those of `caltest.intervals.REGISTRY`.
+        """
+        return ("plug-in", "bca") if self.alternative == "greater" else ("bca",)
+
+    @property
+    def interval_instead(self) -> str | None:
+        """What has an interval in place of a statistic that grows with n; None elsewhere."""
+        return None
+
+    def own_interval(
+        self, predictions: Predictions, *, level: float, n_jobs: int | None = None
+    ) -> Bounds:
+        """Bound the measure by a method of its own, whose key is in `own_intervals`."""
+        raise NotApplicable(
+            f"{self.description} has no interval of its own", f"use method={self.intervals[0]!r}"
+        )
+
+    def grade_interval(self, d: int, n: int, *, level: float) -> Bounds:
+        """Bound the default rate of a grade with d defaults of n obligors; no rows needed."""
+        raise NotApplicable(f"{self.description} needs rows", "use test_calibration")
+
+    def gaps(self, predictions: Predictions) -> Gaps:
+        """Return the gaps of which this error is a norm, for "convex"; weights are positive."""
+        raise NotApplicable(
+            f"{self.description} is no norm of gaps", f"use method={self.intervals[0]!r}"
+        )
+
+    def row_scores(self, predictions: Predictions) -> RowScores | None:
+        """Return the scores of which this measure is the mean; None for other measures."""
+        return None
+
+    @property
+    def is_squared(self) -> bool:
+        """Whether the error is the square of a deviation, whose root is steadier ("jackknife")."""
+        return False
+
+    def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
+        """Return what a reader of an interval by that method from n rows should know."""
+        return ()
+
+    # ---- where the error lies ---------------------------------------------------------------
+
+    @property
+    def witness_kernel(self) -> MatrixKernel | None:
+        """The kernel of the function that shows where the error lies; None where there is none."""
+        return None
+
+    def plot_kind(self, m: int) -> str:
+        """Return the plot that shows best what a test judged, for m classes under the lens.
+
+        A kind of `HTest.plot`: a reliability diagram for two classes, for more the null
+        distribution, unless the measure has a plot of its own.
+        """
+        return "reliability" if m == 2 else "null"
 
     def evaluate(
         self,

@@ -71,6 +71,9 @@ class BinnedMeasure(Measure):
     def bind_weighted(self, predictions: Predictions) -> BoundMeasure:
         """Bind to predictions whose weights are positive."""
 
+    def plot_kind(self, m: int) -> str:
+        return "reliability"
+
     def cells(self, predictions: Predictions) -> Cells:
         """Return the number of the bin of each row, and how many bins are occupied."""
         if self.binning == "uniform":
@@ -119,7 +122,8 @@ def median_variance_cells(predictions: Predictions, min_size: int, max_bins: int
     if counts.sum() < min_size:
         raise NotApplicable(
             f"median-variance bins of at least {min_size} observations need as many, and there "
-            f"are {counts.sum():g}; use a smaller min_size"
+            f"are {counts.sum():g}",
+            "use a smaller min_size",
         )
     cells: Cells = median_variance_bins(points, counts, float(min_size), max_bins)
     return cells

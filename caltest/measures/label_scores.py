@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.measures.base import BoundMeasure, Labels
+from caltest.measures.base import BoundMeasure, Labels, Measure, RowScores
 from caltest.numerics.class_sums import label_sums
 from caltest.numerics.labels import draw_events
 from caltest.predictions import Predictions
@@ -27,6 +29,20 @@ def row_weights(predictions: Predictions) -> Floats:
 def rounding_scale(n: int) -> float:
     """Return the size of the rounding errors of a sum, which grow as a random walk."""
     return max(1.0, 0.1 * math.sqrt(n))
+
+
+class MeanScore(Measure):
+    """A measure that is the mean over rows of a score; its test is two-sided."""
+
+    alternative: ClassVar[str] = "two-sided"
+
+    @property
+    def intervals(self) -> tuple[str, ...]:
+        return ("studentized", "bca")
+
+    @abstractmethod
+    def row_scores(self, predictions: Predictions) -> RowScores:
+        """Return the scores."""
 
 
 class TabledScore(BoundMeasure):
@@ -50,9 +66,10 @@ class TabledScore(BoundMeasure):
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return np.asarray(label_sums(self._table, labels) / self._total)
 
-    def row_scores(self) -> Floats:
-        """Return the weighted score of each row, (n,); their sum over that of the weights."""
-        return np.take_along_axis(self._table, self.predictions.labels[:, None], axis=1)[:, 0]
+    def row_scores(self) -> RowScores:
+        """Return the scores of the observed labels."""
+        own = np.take_along_axis(self._table, self.predictions.labels[:, None], axis=1)[:, 0]
+        return RowScores(own, row_weights(self.predictions))
 
 
 class BinaryScore(BoundMeasure):

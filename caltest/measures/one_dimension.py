@@ -18,7 +18,8 @@ def check_one_dimension(predictions: Predictions, measure: str) -> None:
     if predictions.m != 2:
         raise NotApplicable(
             f"{measure} takes one-dimensional predictions, and under this lens there are "
-            f"{predictions.m} classes; use lens='confidence', 'classwise' or 'top-2'"
+            f"{predictions.m} classes",
+            "use lens='confidence', 'classwise' or 'top-2'",
         )
 
 

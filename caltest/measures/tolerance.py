@@ -1,13 +1,19 @@
-"""Hypotheses with a tolerance, and the normal limit that judges an estimate by them."""
+"""Hypotheses with a tolerance, and the normal limit that tests an estimate by them."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Limit
+from caltest.measures.base import BoundMeasure, Outcome
 from caltest.numerics.tails import normal_sf
+
+Floats = NDArray[np.float64]
 
 FEW = 100
 BOUNDARY = "below the tolerance with the standard error at the tolerance"
@@ -30,9 +36,10 @@ class Tolerance:
         """Word the null hypothesis on an error."""
         return f"the {error} is at {'least' if self.equivalence else 'most'} {self.value:g}"
 
-    def alternative(self, error: str) -> str:
-        """Word what a small p-value speaks for."""
-        return f"the {error} is {'below' if self.equivalence else 'above'} {self.value:g}"
+    @property
+    def alternative(self) -> str:
+        """The values of the estimate that speak against the null hypothesis."""
+        return "less" if self.equivalence else "greater"
 
     def signed(self, statistic: float) -> float:
         """Return the statistic with the sign with which large values speak against H0."""
@@ -43,13 +50,44 @@ class Tolerance:
         return max(pvalue, unseen) if self.equivalence else pvalue
 
 
+class ToleranceBootstrap(ABC):
+    """The bootstrap of an error under a hypothesis with a tolerance.
+
+    Attributes
+    ----------
+    value : float
+        The estimate of the error.
+    n : int
+        The number of rows that are resampled.
+    notes : tuple of str
+        What the reader of the p-value should know.
+    """
+
+    value: float
+    n: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    @abstractmethod
+    def null_text(self) -> str:
+        """The null distribution in words."""
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator, size: int) -> NDArray[np.uint8]:
+        """Draw how often each row counts, (size, n)."""
+
+    @abstractmethod
+    def resample(self, counts: NDArray[np.uint8], n_jobs: int | None = None) -> Floats:
+        """Return the bootstrap of the estimate less the error for each row of counts."""
+
+
 def unseen_chance(share: float, n: int) -> float:
     r"""Return the chance that n rows show nothing of an error in a share of the labels.
 
     Where a share s of the labels ignores the predictions and the others follow them, n rows look
     calibrated with probability :math:`(1 - s)^n`. If such a model has an error of the tolerance, no
-    p-value of a valid test for equivalence can be smaller. Limit laws do not know it: without a
-    single event among rare ones the estimate hardly varies.
+    p-value of a valid test for equivalence can be smaller. Limiting distributions do not know it:
+    without a single event among rare ones the estimate hardly varies.
     """
     return float((1.0 - min(share, 1.0)) ** n)
 
@@ -101,15 +139,23 @@ def deviation_limit(
     squared: float,
     estimate: float,
     unseen: float,
-) -> Limit:
+) -> Outcome:
     """Return the normal limit; `squared` is the tolerance in the units of the deviation."""
     if deviation.variance == 0:
         raise NotApplicable(
-            "the estimate does not change when a row is left out, so that it has no standard "
-            "error; use more data, or null='exact' without tolerance"
+            "the estimate does not change when a row is left out, so that it has no standard error",
+            "use more data, or null='exact' without tolerance",
         )
     z = deviation.z(squared)
-    law = f"normal limit, {BOUNDARY}"
-    notes = bound.notes if bound.predictions.n >= FEW else (*bound.notes, FEW_ROWS)
-    pvalue = tolerance.at_least_unseen(normal_sf(tolerance.signed(z)), unseen)
-    return Limit("z", z, pvalue, estimate, law, bound.parameters, notes, bound.degenerate)
+    few = (FEW_ROWS,) if bound.predictions.n < FEW else ()
+    return Outcome(
+        statistic_name="z",
+        statistic=z,
+        pvalue=tolerance.at_least_unseen(normal_sf(tolerance.signed(z)), unseen),
+        estimate=estimate,
+        alternative=tolerance.alternative,
+        null_text=f"normal limit, {BOUNDARY}",
+        parameters=bound.parameters,
+        notes=(*bound.notes, *few),
+        degenerate=bound.degenerate,
+    )

@@ -1,29 +1,29 @@
-"""Limit laws for large n."""
+"""Limiting distributions for large n."""
 
 from __future__ import annotations
 
-from caltest.measures import Measure
-from caltest.nulls.base import Judgement, Null, check_applicable, check_unweighted, judged
+from caltest.measures.base import Measure, Outcome
+from caltest.nulls.base import Null, check_applicable, check_unweighted
 from caltest.predictions import Predictions
 
 
-def judge(
+def asymptotic_test(
     measure: Measure,
     predictions: Predictions,
     *,
     n_resamples: int,
     seed: int,
     n_jobs: int | None,
-) -> Judgement:
-    """Judge a measure by the limit law that it knows; nothing is resampled.
+) -> Outcome:
+    """Test a measure by the limiting distribution that it knows; nothing is resampled.
 
     The linear and block SKCE have a normal limit with the sample standard deviation of their block
     values (ddof = 1), Widmann et al. (2019), lemma 3.
     """
     check_applicable(measure, "asymptotic")
-    limit = measure.limit(predictions, n_jobs)
+    outcome = measure.limit(predictions, n_jobs)
     check_unweighted(predictions, "asymptotic")
-    return judged(limit)
+    return outcome
 
 
-NULL = Null("asymptotic", "limit law for large n", judge, resamples=False)
+NULL = Null("asymptotic", "limit law for large n", asymptotic_test, resamples=False)

@@ -7,9 +7,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.measures.kernel.all_pairs import AllPairs
-from caltest.measures.kernel.skce import SKCE
-from caltest.nulls.base import Judgement, Null, check_applicable, check_unweighted
+from caltest.measures.base import Measure, Outcome
+from caltest.nulls.base import Null, check_applicable, check_unweighted
 from caltest.nulls.resampling import (
     pvalues_among,
     resampled_values,
@@ -25,15 +24,15 @@ SMALL_N = (
 )
 
 
-def judge(
-    measure: SKCE,
+def bootstrap_test(
+    measure: Measure,
     predictions: Predictions,
     *,
     n_resamples: int,
     seed: int,
     n_jobs: int | None,
-) -> Judgement:
-    r"""Judge the unbiased SKCE by the bootstrap of Arcones and Gine.
+) -> Outcome:
+    r"""Test the unbiased SKCE by the bootstrap of Arcones and Gine.
 
     With multinomial counts C, the statistic
     :math:`T = \frac{n}{n-1} \widehat{SKCE}_{uq} - \widehat{SKCE}_b` is compared with
@@ -49,7 +48,7 @@ def judge(
     """
     check_applicable(measure, "bootstrap")
     check_unweighted(predictions, "bootstrap")
-    pairs = measure.bind_all_pairs(predictions, n_jobs)
+    pairs = measure.degenerate_ustatistic(predictions, n_jobs)
     n = predictions.n
     diagonal = pairs.diagonal()
     rows = pairs.row_sums(n_jobs) + diagonal
@@ -68,14 +67,15 @@ def judge(
         n_jobs=n_jobs,
         pooled=pairs.pooled,
     )
-    estimate, observed = _estimate_and_statistic(pairs, float(rows.sum()), float(diagonal.sum()))
+    estimate, observed = _estimate_and_statistic(n, float(rows.sum()), float(diagonal.sum()))
     pvalue = resampling_pvalue(observed, resampled, pairs.scale)
-    return Judgement(
+    return Outcome(
         statistic_name="T",
         statistic=observed,
         pvalue=pvalue,
         estimate=estimate,
-        law="multinomial bootstrap of the degenerate U-statistic",
+        alternative="greater",
+        null_text="multinomial bootstrap of the degenerate U-statistic",
         parameters=pairs.parameters,
         notes=pairs.notes if n >= LARGE_N else (*pairs.notes, SMALL_N),
         degenerate=pairs.degenerate,
@@ -85,8 +85,7 @@ def judge(
     )
 
 
-def _estimate_and_statistic(pairs: AllPairs, total: float, diagonal: float) -> tuple[float, float]:
-    n = pairs.predictions.n
+def _estimate_and_statistic(n: int, total: float, diagonal: float) -> tuple[float, float]:
     unbiased = (total - diagonal) / (n * (n - 1))
     return unbiased, n / (n - 1) * unbiased - total / n**2
 
@@ -103,5 +102,8 @@ def _multinomial_counts(rng: np.random.Generator, size: int, n: int) -> NDArray[
 
 
 NULL = Null(
-    "bootstrap", "multinomial bootstrap, for the unbiased SKCE; large n", judge, resamples=True
+    "bootstrap",
+    "multinomial bootstrap, for the unbiased SKCE; large n",
+    bootstrap_test,
+    resamples=True,
 )

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures import Measure
-from caltest.nulls.base import Judgement, Null, check_applicable
+from caltest.measures.base import Measure, Outcome
+from caltest.nulls.base import Null, check_applicable
 from caltest.nulls.resampling import (
     batch_seeds,
     bound_pvalue,
@@ -23,15 +23,15 @@ WARNING = (
 )
 
 
-def judge(
+def consistency_test(
     measure: Measure,
     predictions: Predictions,
     *,
     n_resamples: int,
     seed: int,
     n_jobs: int | None,
-) -> Judgement:
-    """Judge a measure by consistency resampling.
+) -> Outcome:
+    """Test a measure by consistency resampling.
 
     Each resample draws n predictions with replacement and labels from them; all that depends on the
     predictions (bins, bandwidth) is done anew.
@@ -52,12 +52,13 @@ def judge(
     resampled = np.concatenate(list(map_threads(batch_values, batches, n_jobs)))
     observed = float(bound.values(bound.observed[np.newaxis], n_jobs)[0])
     pvalue = bound_pvalue(bound, observed, resampled, measure.alternative)
-    return Judgement(
+    return Outcome(
         statistic_name=measure.symbol,
         statistic=observed,
         pvalue=pvalue,
         estimate=bound.estimate(observed),
-        law="predictions drawn with replacement, labels redrawn from them",
+        alternative=measure.alternative,
+        null_text="predictions drawn with replacement, labels redrawn from them",
         parameters=bound.parameters,
         notes=(*bound.notes, WARNING),
         degenerate=bound.degenerate,
@@ -72,14 +73,14 @@ def _resampled_value(measure: Measure, predictions: Predictions, rng: np.random.
     try:
         bound = measure.bind(drawn, 1)
     except NotApplicable as error:
-        message = f"a resample of the predictions is degenerate ({error}); use null='exact'"
-        raise NotApplicable(message) from error
+        reason = f"a resample of the predictions is degenerate ({error.reason})"
+        raise NotApplicable(reason, "use null='exact'") from error
     return float(bound.values(bound.redraw(rng, 1), 1)[0])
 
 
 NULL = Null(
     "consistency",
     "predictions drawn with replacement, then labels; as in the papers, may be anti-conservative",
-    judge,
+    consistency_test,
     resamples=True,
 )

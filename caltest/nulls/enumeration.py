@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures import BoundMeasure
-from caltest.nulls.base import positive
+from caltest.measures.base import BoundMeasure
 from caltest.nulls.resampling import AT_A_TIME, NOT_A_NUMBER, tie_tolerance
 from caltest.numerics.labels import label_dtype
+from caltest.numerics.tails import positive
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
@@ -21,7 +21,7 @@ Labels = NDArray[np.unsignedinteger]
 
 @dataclass(frozen=True)
 class Enumeration:
-    """The law of a statistic under the exact null: its values and their probabilities.
+    """The exact null distribution of a statistic: its values and their probabilities.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Enumeration:
         return positive(float(self.pvalues(np.array([self.observed]))[0]))
 
     def drawn_pvalues(self, seed: int, size: int) -> Floats:
-        """Return the p-values of the observed and of `size` statistics drawn from the law."""
+        """Return the p-values of the observed and of `size` statistics that are drawn."""
         rng = np.random.default_rng(seed)
         drawn = rng.choice(self.values, size, p=self.weights / self.weights.sum())
         return np.append(self.pvalue, self.pvalues(drawn))
@@ -102,7 +102,7 @@ def enumerate_labels(
     chunks.append((bound.values(bound.observed[np.newaxis], n_jobs), np.zeros(1)))
     values, weights = (np.concatenate(parts) for parts in zip(*chunks, strict=True))
     if np.isnan(values).any():
-        raise NotApplicable(NOT_A_NUMBER)
+        raise NotApplicable(*NOT_A_NUMBER)
     compared = bound.comparable(values)
     return Enumeration(
         float(values[-1]),

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures import BoundMeasure
+from caltest.measures.base import BoundMeasure
 from caltest.numerics.parallel import map_threads
 from caltest.numerics.tails import gamma_tail
 
@@ -21,8 +21,8 @@ AT_A_TIME = 1 << 20  # labels drawn and evaluated at a time
 POOL = 1 << 28  # labels held at a time where a measure wants all resamples together
 TIES = 100 * np.finfo(float).eps
 NOT_A_NUMBER = (
-    "the statistic is not a number for these predictions or for redrawn labels; check "
-    "extreme options such as a tiny bandwidth"
+    "the statistic is not a number for these predictions or for redrawn labels",
+    "check extreme options such as a tiny bandwidth",
 )
 
 
@@ -90,7 +90,7 @@ def pvalues_among(values: Floats, scale: float, alternative: str) -> Floats:
     """Return the p-value of each value among all of them.
 
     Under a null that makes the observed and the resampled values exchangeable, so are these
-    p-values: what combines those of several groups is judged by its own resamples.
+    p-values: what combines those of several groups is compared with its own resamples.
     """
     ordered, tolerance = np.sort(values), tie_tolerance(values, scale)
     upper = values.size - np.searchsorted(ordered, values - tolerance, side="left")
@@ -124,7 +124,7 @@ def resampling_pvalue(
     Values within 100 eps of the scale of the statistic are ties, and ties count as extreme.
     """
     if np.isnan(observed) or np.isnan(resampled).any():
-        raise NotApplicable(NOT_A_NUMBER)
+        raise NotApplicable(*NOT_A_NUMBER)
     tolerance = float(tie_tolerance(observed, scale))
     upper = np.count_nonzero(resampled >= observed - tolerance)
     if alternative == "greater":

@@ -1,19 +1,20 @@
 """Logistic regression on one to three features by Newton's method, in fused passes."""
 
-import math
-
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.numerics.newton import backtrack
+
 Floats = NDArray[np.float64]
 
 BLOCK = 1024  # rows whose probabilities stay in the cache
+LOSSES = 2**15  # rows of a temporary array of losses
 STRIDES = (64, 8)  # of the rows that give the starting point
 FEWEST = 4096  # rows worth a starting point
 START_RIDGE = 1e-6  # so that a part of the rows has a minimum too
 MOST_STEPS = 100
-MOST_HALVINGS = 60
+PLAIN = np.empty((3, 0))  # the base of a model that is no deviation from another
 
 INVERSE_LOG_2 = 1.4426950408889634
 LOG_2_HIGH = 6.93147180369123816490e-01  # the first 33 bits, so that k times it is exact
@@ -62,9 +63,10 @@ def _newton(
     X: Floats, t: Floats, w: Floats, ridge: Floats, beta: Floats, enough: float
 ) -> tuple[Floats, Floats]:
     """Take Newton steps until one changes no eta by more than `enough`; its error is the square."""
-    linear, largest = target_sums(X, t, w)
+    linear, largest = X @ (w * t), np.maximum(X.max(axis=1), -X.min(axis=1))
+    first, second = np.empty(len(X)), np.empty((len(X), len(X)))
     for _ in range(MOST_STEPS):
-        first, second = newton_sums(X, w, beta)
+        newton_sums(beta, X, w, PLAIN, first, second)
         gradient = first - linear + ridge * beta
         hessian = second + np.diag(ridge)
         step = -_solve(hessian, gradient)
@@ -72,7 +74,12 @@ def _newton(
         # A step that changes no eta by more than 1 goes down whatever the data (Bach 2010,
         # self-concordance: the curvature along it grows by a factor of at most e).
         if reach > 1:
-            step = _shorten(X, t, w, ridge, beta, step)
+
+            def loss(length: float, beta: Floats = beta, step: Floats = step) -> tuple[float]:
+                return (penalised_loss(X, t, w, ridge, beta + length * step),)
+
+            found = backtrack(loss, *loss(0.0), float(gradient @ step))
+            step = step * (found[0] if found else 0.0)
         beta = beta + step
         if reach <= enough or not step.any():
             break
@@ -90,112 +97,102 @@ def _solve(hessian: Floats, gradient: Floats) -> Floats:
     return np.asarray(step, dtype=np.float64)
 
 
-def _shorten(X: Floats, t: Floats, w: Floats, ridge: Floats, beta: Floats, step: Floats) -> Floats:
-    """Halve a step until it goes down; zero where rounding leaves nowhere to go."""
-    before = penalised_loss(X, t, w, ridge, beta)
-    for _ in range(MOST_HALVINGS):
-        if penalised_loss(X, t, w, ridge, beta + step) < before:
-            return step
-        step = step / 2
-    return np.zeros(step.size)
-
-
 def penalised_loss(X: Floats, t: Floats, w: Floats, ridge: Floats, beta: Floats) -> float:
     """Return what `fit_logistic` minimises."""
-    return mean_loss(X, t, w, beta) + float((ridge * beta) @ beta) / 2
-
-
-@numba.njit(nogil=True, cache=True)
-def standardize(features: Floats, w: Floats, X: Floats, centred: bool) -> tuple[Floats, Floats]:  # noqa: FBT001
-    """Write features over their standard deviation into the rows of X; return means and scales.
-
-    Features that are not centred are divided by their root mean square, and their means are 0.
-    """
-    mean, scale = np.zeros(len(features)), np.zeros(len(features))
-    for j in range(len(features)):
-        x, z = features[j], X[j]
-        if centred:
-            mean[j] = _dot(x, w)
-        total = 0.0
-        for start in range(0, x.size, BLOCK):
-            end = min(start + BLOCK, x.size)
-            _subtract(x[start:end], mean[j], z[start:end])
-            total += _sum_of_squares(z[start:end], w[start:end])
-        scale[j] = math.sqrt(total)
-        if scale[j] > 0.0:
-            _divide(z, scale[j])
-    return mean, scale
-
-
-@numba.njit(nogil=True, cache=True)
-def target_sums(X: Floats, t: Floats, w: Floats) -> tuple[Floats, Floats]:
-    """Return sum_i w_i t_i x_i, and the largest size of each feature."""
-    k, n = X.shape
-    linear, largest = np.zeros(k), np.zeros(k)
-    product = np.empty(BLOCK)
-    for start in range(0, n, BLOCK):
-        end = min(start + BLOCK, n)
-        _multiply(w[start:end], t[start:end], product)
-        for j in range(k):
-            linear[j] += _dot(product, X[j, start:end])
-            largest[j] = max(largest[j], _largest(X[j, start:end]))
-    return linear, largest
-
-
-@numba.njit(nogil=True, cache=True)
-def weighted_product(x: Floats, y: Floats, w: Floats) -> float:
-    """Return sum_i w_i x_i y_i."""
-    product = np.empty(BLOCK)
-    total = 0.0
-    for start in range(0, x.size, BLOCK):
-        end = min(start + BLOCK, x.size)
-        _multiply(x[start:end], y[start:end], product)
-        total += _dot(product, w[start:end])
+    total = float((ridge * beta) @ beta) / 2
+    for start in range(0, w.size, LOSSES):
+        rows = slice(start, start + LOSSES)
+        eta = beta @ X[:, rows]
+        # Without the difference of large numbers: t log(1 + e^-eta) + (1 - t) log(1 + e^eta).
+        away = np.where(eta >= 0, 1 - t[rows], -t[rows])
+        total += float(w[rows] @ (np.log1p(np.exp(-np.abs(eta))) + away * eta))
     return total
 
 
-@numba.njit(nogil=True, cache=True)
-def newton_sums(X: Floats, w: Floats, beta: Floats) -> tuple[Floats, Floats]:
-    """Return sum_i w_i p_i x_i and sum_i w_i p_i (1 - p_i) x_i x_i', p = sigmoid(beta'X)."""
-    k, n = X.shape
-    first, second = np.zeros(k), np.zeros((k, k))
-    eta, p, h = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+@numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"}, error_model="numpy")
+def newton_sums(
+    beta: Floats, X: Floats, w: Floats, base: Floats, first: Floats, second: Floats
+) -> None:
+    """Write sum_i w_i (q_i - p_i) x_i and sum_i w_i q_i (1 - q_i) x_i x_i'.
+
+    Parameters
+    ----------
+    beta : (k,) array
+        Coefficients: q = sigmoid(z + beta'X).
+    X : (k or more, n) array
+        Features in rows, of which the first k count.
+    w : (n,) array
+        Weights.
+    base : (3, n) or (3, 0) array
+        z, p = sigmoid(z) and 1 - p, where q is close to p and their difference keeps its digits;
+        nothing for z = 0, and 0 instead of p.
+    first, second : (k,) and (k, k) arrays
+        Where to write.
+    """
+    k, n = beta.size, w.size
+    eta, d, h = np.empty(min(BLOCK, n)), np.empty(min(BLOCK, n)), np.empty(min(BLOCK, n))
+    first[:] = 0.0
+    second[:] = 0.0
     for start in range(0, n, BLOCK):
-        end = min(start + BLOCK, n)
+        size = min(BLOCK, n - start)
         eta[:] = 0.0
         for j in range(k):
-            _add_multiple(beta[j], X[j, start:end], eta)
-        _probabilities(eta, w[start:end], p, h)
+            x = X[j, start : start + size]
+            for i in range(size):
+                eta[i] += beta[j] * x[i]
+        v = w[start : start + size]
+        if base.size == 0:
+            _probabilities(eta, v, d, h)
+        else:
+            _residuals(
+                eta,
+                v,
+                base[0, start : start + size],
+                base[1, start : start + size],
+                base[2, start : start + size],
+                d,
+                h,
+            )
         for j in range(k):
-            first[j] += _dot(p, X[j, start:end])
-            _multiply(h, X[j, start:end], eta)
+            x = X[j, start : start + size]
+            total = 0.0
+            for i in range(size):
+                total += d[i] * x[i]
+                eta[i] = h[i] * x[i]
+            first[j] += total
             for l in range(j + 1):
-                second[j, l] += _dot(eta, X[l, start:end])
-    for j in range(k):
-        for l in range(j):
-            second[l, j] = second[j, l]
-    return first, second
-
-
-@numba.njit(nogil=True, cache=True)
-def _add_multiple(b: float, x: Floats, eta: Floats) -> None:
-    for i in range(x.size):
-        eta[i] += b * x[i]
+                y = X[l, start : start + size]
+                total = 0.0
+                for i in range(size):
+                    total += eta[i] * y[i]
+                second[j, l] += total
+                second[l, j] = second[j, l]
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def _probabilities(eta: Floats, w: Floats, p: Floats, h: Floats) -> None:
+def _probabilities(eta: Floats, w: Floats, d: Floats, h: Floats) -> None:
+    """Write w q and w q (1 - q)."""
     for i in range(w.size):
         e = exp_minus(abs(eta[i]))
         q = 1.0 / (1.0 + e)
-        p[i] = w[i] * (q if eta[i] >= 0.0 else e * q)
+        d[i] = w[i] * (q if eta[i] >= 0.0 else e * q)
         h[i] = w[i] * (e * q * q)
 
 
-@numba.njit(nogil=True, cache=True)
-def _multiply(x: Floats, y: Floats, product: Floats) -> None:
-    for i in range(y.size):
-        product[i] = x[i] * y[i]
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _residuals(
+    eta: Floats, w: Floats, z: Floats, p: Floats, c: Floats, d: Floats, h: Floats
+) -> None:
+    """Write w (q - p) and w q (1 - q), where c = 1 - p."""
+    for i in range(w.size):
+        v = z[i] + eta[i]
+        e = exp_minus(abs(v))
+        q = 1.0 / (1.0 + e)
+        high = q if v >= 0.0 else e * q
+        low = e * q if v >= 0.0 else q
+        below, above = high - p[i], c[i] - low  # equal, but for digits where one is near 1
+        d[i] = w[i] * (below if p[i] < c[i] else above)
+        h[i] = w[i] * (e * q * q)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -224,83 +221,3 @@ def exp_minus(x: float) -> float:
     # The last bits of k + 1.5 * 2^52 are the integer k.
     bits = (np.float64(k + WHOLE).view(np.int64) + 1023) << 52
     return float(s * np.int64(bits).view(np.float64))
-
-
-@numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
-def _dot(x: Floats, y: Floats) -> float:
-    total = 0.0
-    for i in range(y.size):
-        total += x[i] * y[i]
-    return total
-
-
-@numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
-def _sum_of_squares(x: Floats, w: Floats) -> float:
-    total = 0.0
-    for i in range(x.size):
-        total += w[i] * x[i] * x[i]
-    return total
-
-
-@numba.njit(nogil=True, cache=True, fastmath={"nnan", "nsz", "reassoc"})
-def _largest(x: Floats) -> float:
-    largest = 0.0
-    for i in range(x.size):
-        largest = max(largest, abs(x[i]))
-    return largest
-
-
-@numba.njit(nogil=True, cache=True)
-def _subtract(x: Floats, mean: float, z: Floats) -> None:
-    for i in range(x.size):
-        z[i] = x[i] - mean
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def _divide(z: Floats, scale: float) -> None:
-    for i in range(z.size):
-        z[i] /= scale
-
-
-@numba.njit(nogil=True, cache=True)
-def mean_loss(X: Floats, t: Floats, w: Floats, beta: Floats) -> float:
-    """Return sum_i w_i [log(1 + exp(eta_i)) - t_i eta_i]."""
-    k, n = X.shape
-    total = 0.0
-    for start in range(0, n, BLOCK):
-        part = 0.0
-        for i in range(start, min(start + BLOCK, n)):
-            eta = 0.0
-            for j in range(k):
-                eta += beta[j] * X[j, i]
-            # Without the difference of large numbers: t log(1 + e^-eta) + (1 - t) log(1 + e^eta).
-            small = math.log1p(math.exp(-abs(eta)))
-            part += w[i] * (small + ((1.0 - t[i]) * eta if eta >= 0 else -t[i] * eta))
-        total += part
-    return total
-
-
-@numba.njit(nogil=True, cache=True)
-def class_ranges(score: Floats, event: NDArray[np.bool_]) -> Floats:
-    """Return the smallest and largest score without and with the event, (2, 2); inf where none."""
-    ranges = np.array([[np.inf, -np.inf], [np.inf, -np.inf]])
-    for i in range(score.size):
-        c = 1 if event[i] else 0
-        ranges[c, 0] = min(ranges[c, 0], score[i])
-        ranges[c, 1] = max(ranges[c, 1], score[i])
-    return ranges
-
-
-@numba.njit(nogil=True, cache=True)
-def any_between(
-    score: Floats,
-    event: NDArray[np.bool_],
-    which: bool,  # noqa: FBT001
-    low: float,
-    high: float,
-) -> bool:
-    """Return whether a row with that label has a score strictly between two bounds."""
-    for i in range(score.size):  # noqa: SIM110 (no generators in compiled code)
-        if event[i] == which and low < score[i] < high:
-            return True
-    return False

@@ -1,4 +1,4 @@
-"""Upper tails of the limit laws, without the cancellation of 1 - cdf."""
+"""Upper tails of limiting distributions, without the cancellation of 1 - cdf."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,3 +36,8 @@ def gamma_tail(sample: NDArray[np.float64], value: float) -> float:
         return normal_sf(float(z))
     shape = 4.0 / skewness**2
     return float(gammaincc(shape, max(0.0, shape + z * np.sqrt(shape))))
+
+
+def positive(pvalue: float) -> float:
+    """Return the p-value, or the least positive number where it underflows: it is never 0."""
+    return max(pvalue, float(np.finfo(float).tiny))

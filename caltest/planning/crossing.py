@@ -20,7 +20,7 @@ FEWEST = 50  # data sets of a first look at a size
 NEAR = 1.6  # sizes within this factor make up the local curve, if it has a slope there
 STEP = 2.0  # a step changes the size by no more than this factor
 SPREAD = 1.25  # looks are on both sides of the crossing, so that the curve has a slope
-QUANTILE = 1.959963984540054  # of the normal law, for intervals of 95 %
+QUANTILE = 1.959963984540054  # of the normal distribution, for intervals of 95 %
 
 
 class Crossing(NamedTuple):
@@ -145,8 +145,8 @@ class Search:
             fitted = f", and by the curve through all sizes it takes {math.ceil(root)}"
         return NotApplicable(
             f"{row.test} does not reach a power of {self.target:g} with n_max = {self.n_max} rows: "
-            f"{row.power:.3f} [{low:.3f}, {high:.3f}] with {n}{fitted}; raise n_max, state a "
-            "larger deviation, or use another test"
+            f"{row.power:.3f} [{low:.3f}, {high:.3f}] with {n}{fitted}",
+            "raise n_max, state a larger deviation, or use another test",
         )
 
 

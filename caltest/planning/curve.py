@@ -2,28 +2,59 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from caltest import validation
+from caltest.errors import invalid, shown
 from caltest.htests.run import resolve_tests
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
-from caltest.measures.cumulative.ks import KSError
 from caltest.measures.tolerance import Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.base import check_applicable
+from caltest.planning.distributions import as_distribution, counted
 from caltest.planning.effect import effect_of
-from caltest.planning.laws import Law, as_law, counted
 from caltest.planning.rejection import most_extreme
 from caltest.planning.results import Power, PowerRow, Setting
-from caltest.planning.simulation import EFFECT, Study, simulate
-from caltest.planning.truths import as_truth
+from caltest.planning.simulation import EFFECT, Study, StudyTest, simulate
+from caltest.planning.truths import StatedTruth
+from caltest.predictions import ModelData
 
-LAW_OPTIONS = ("label", "features", "probs", "classes", "from_logits", "renormalize")
-ROUNDING = 1e-13  # true errors below it are none
-TRUTHS = ("temperature", "slope", "intercept", "ratio", "noise", "truth")
+NO_ERROR = 1e-13  # true errors below it come from rounding
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Procedure:
+    """The tests of each data set, as the user of `power` asks for them; not checked.
+
+    Attributes
+    ----------
+    test, lens, null, tolerance, equivalence, level
+        See `power`.
+    options : dict
+        Options of the measures.
+    """
+
+    test: object
+    lens: object
+    null: str | None
+    tolerance: float | None
+    equivalence: bool
+    level: float
+    options: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Simulation:
+    """How much is simulated, from which seed; see `power`. Not checked."""
+
+    n_datasets: int
+    n_resamples: int
+    rng: object
+    n_jobs: int | None
 
 
 def power(
@@ -58,7 +89,7 @@ def power(
 ) -> Power:
     r"""Power of tests of calibration with n rows, by simulation.
 
-    Data sets of n rows are drawn: predictions p from their law, labels from the truth
+    Data sets of n rows are drawn: predictions p from their distribution, labels from the truth
     :math:`P(Y = k \mid p) = q_k(p)`. The power is the share of them that the test rejects, and
     its interval (Clopper and Pearson) covers the error of the simulation. Without a truth the
     labels are drawn from the predictions, and the share is the size of the test.
@@ -94,8 +125,8 @@ def power(
     lens : str or Lens, default "strong"
         A single lens.
     null : str, optional
-        As for `test_calibration`. The classical laws ("asymptotic", "closed-form") are faster than
-        resampling.
+        As for `test_calibration`. The classical nulls ("asymptotic", "closed-form") are faster
+        than resampling.
     tolerance, equivalence : float and bool, optional
         As for `test_calibration`: power against an error above a tolerance; with equivalence=True
         power to certify that it is below, for calibrated predictions if no truth is given.
@@ -150,16 +181,19 @@ def power(
     >>> [row.n for row in curve], bool(curve.power[0] < curve.power[1])
     ([100, 400], True)
     """
-    given = locals()
-    sizes = validation.check_sizes(n)
-    study, setting = plan_study(given, options)
+    sizes = _check_sizes(n)
+    given = ModelData(model, data, label, features, probs, classes, from_logits, renormalize)
+    stated = StatedTruth(temperature, slope, intercept, ratio, noise, truth)
+    tested = Procedure(test, lens, null, tolerance, equivalence, level, options)
+    simulated = Simulation(n_datasets, n_resamples, rng, n_jobs)
+    study, setting = plan_study(given, stated, tested, simulated)
     total, done, rows = n_datasets * len(sizes), 0, list[list[PowerRow]]()
     for size in sizes:
         step = None if progress is None else _step(progress, done, total)
         rows.append(simulate(study, size, range(n_datasets), progress=step))
         done += n_datasets
     by_test = zip(*rows, strict=True)
-    setting = with_pool_note(setting, study.law, sizes[-1])
+    setting = with_pool_note(setting, study, sizes[-1])
     return Power(rows=tuple(row for test_rows in by_test for row in test_rows), setting=setting)
 
 
@@ -167,69 +201,86 @@ def _step(progress: Callable[[int, int], None], before: int, total: int) -> Call
     return lambda done: progress(before + done, total)
 
 
-def plan_study(given: dict[str, Any], options: dict[str, Any]) -> tuple[Study, Setting]:
-    """Check the arguments of `power`, by name, and return what is simulated and how it prints."""
-    level = validation.check_level(given["level"])
-    n_resamples = validation.check_integer(given["n_resamples"], "n_resamples")
-    validation.check_integer(given["n_datasets"], "n_datasets")
-    validation.check_jobs(given["n_jobs"])
-    null, equivalence = given["null"], given["equivalence"]
-    bound = validation.check_tolerance(given["tolerance"], equivalence=equivalence, null=null)
-    tolerance = None if bound is None else Tolerance(bound, equivalence)
-    lens = resolve_lens(given["lens"])
-    validation.check_not_family(lens.is_family, lens)
-    seed = validation.check_seed(given["rng"])
-    tests = _with_nulls(resolve_tests(given["test"], options), null, tolerance)
-    law = as_law(given["model"], given["data"], **{name: given[name] for name in LAW_OPTIONS})
-    truth = as_truth(law.m, **{name: given[name] for name in TRUTHS})
-    study = Study(law, truth, tests, lens, tolerance, level, n_resamples, seed, given["n_jobs"])
-    resampled = [measure for _, measure, key in tests if _resamples(measure, key, tolerance)]
+def plan_study(
+    given: ModelData, stated: StatedTruth, tested: Procedure, simulated: Simulation
+) -> tuple[Study, Setting]:
+    """Check the arguments of `power` and return what is simulated and how it prints."""
+    study = _study(given, stated, tested, simulated)
+    resampled = [test.measure for test in study.tests if _resamples(test, study.tolerance)]
     notes = tuple(_notes(study, resampled))
-    effect = effect_of(law, truth, study.rng(EFFECT))
-    calibrated = effect.error < ROUNDING
+    effect = effect_of(study.distribution, study.truth, study.rng(EFFECT))
+    calibrated = effect.error < NO_ERROR
     setting = Setting(
-        predictions=law.name,
-        m=law.m,
-        truth=truth.text,
+        predictions=study.distribution.name,
+        m=study.distribution.m,
+        truth=study.truth.text,
         effect=effect,
         calibrated=calibrated,
-        kind="size" if calibrated and not equivalence else "power",
-        lens=str(lens),
-        hypothesis=_claim(lens, tests, tolerance),
-        level=level,
-        n_resamples=n_resamples if resampled else None,
-        seed=seed,
+        kind="size" if calibrated and not tested.equivalence else "power",
+        lens=str(study.lens),
+        hypothesis=_claim(study),
+        level=study.level,
+        n_resamples=study.n_resamples if resampled else None,
+        seed=study.seed,
         notes=notes,
     )
     return study, setting
 
 
+def _study(
+    given: ModelData, stated: StatedTruth, tested: Procedure, simulated: Simulation
+) -> Study:
+    null, equivalence = tested.null, tested.equivalence
+    level = validation.check_level(tested.level)
+    n_resamples = validation.check_integer(simulated.n_resamples, "n_resamples")
+    validation.check_integer(simulated.n_datasets, "n_datasets")
+    n_jobs = validation.check_jobs(simulated.n_jobs)
+    bound = validation.check_tolerance(tested.tolerance, equivalence=equivalence, null=null)
+    tolerance = None if bound is None else Tolerance(bound, equivalence)
+    lens = resolve_lens(tested.lens)
+    validation.check_not_family(lens.is_family, lens)
+    seed = validation.check_seed(simulated.rng)
+    tests = _with_nulls(resolve_tests(tested.test, tested.options), null, tolerance)
+    distribution = as_distribution(given)
+    return Study(
+        distribution=distribution,
+        truth=stated.for_classes(distribution.m),
+        tests=tests,
+        lens=lens,
+        tolerance=tolerance,
+        level=level,
+        n_resamples=n_resamples,
+        seed=seed,
+        n_jobs=n_jobs,
+    )
+
+
 def _with_nulls(
     measures: list[tuple[str, Measure]], null: str | None, tolerance: Tolerance | None
-) -> list[tuple[str, Measure, str]]:
+) -> list[StudyTest]:
     if null is not None:
         validation.check_choice(null, NULLS, "null")
     if tolerance is not None:
-        return [(key, measure, "tolerance") for key, measure in measures]
-    tests = [(key, measure, null or measure.nulls[0]) for key, measure in measures]
-    for _, measure, kind in tests:
-        check_applicable(measure, kind)
+        return [StudyTest(key, measure, "tolerance") for key, measure in measures]
+    tests = [StudyTest(key, measure, null or measure.nulls[0]) for key, measure in measures]
+    for test in tests:
+        check_applicable(test.measure, test.null)
     return tests
 
 
-def _resamples(measure: Measure, null: str, tolerance: Tolerance | None) -> bool:
-    """Tell whether a p-value has at best 1 / (B + 1)."""
+def _resamples(test: StudyTest, tolerance: Tolerance | None) -> bool:
+    """Tell whether no p-value is below 1 / (B + 1)."""
     if tolerance is None:
-        return NULLS[null].resamples
-    # KS is bootstrapped; other laws are limits, raised to the exact p-value for few rows.
-    return isinstance(measure, KSError) or not tolerance.equivalence
+        return NULLS[test.null].resamples
+    # Limits are raised to the exact p-value for few rows, unless equivalence is to be shown.
+    return test.measure.tolerance_method == "bootstrap" or not tolerance.equivalence
 
 
-def _claim(lens: Lens, tests: list[tuple[str, Measure, str]], tolerance: Tolerance | None) -> str:
-    if tolerance is None:
-        return lens.claim
-    symbols = dict.fromkeys(measure.estimate_symbol for _, measure, _ in tests)
-    return "; ".join(tolerance.claim(symbol) for symbol in symbols)
+def _claim(study: Study) -> str:
+    if study.tolerance is None:
+        return study.lens.claim
+    symbols = dict.fromkeys(test.measure.estimate_symbol for test in study.tests)
+    return "; ".join(study.tolerance.claim(symbol) for symbol in symbols)
 
 
 def _notes(study: Study, resampled: list[Measure]) -> list[str]:
@@ -239,7 +290,7 @@ def _notes(study: Study, resampled: list[Measure]) -> list[str]:
     for measure in resampled:
         sides = 2 if measure.alternative == "two-sided" else 1
         most = most_extreme(level, B, sides)
-        validation.check_resolution(most, level, B, sides)
+        _check_resolution(most, level, B, sides)
         size = sides * (1 + most) / (1 + B)
         if size < level * (1 - 1e-9):
             notes.append(
@@ -248,9 +299,31 @@ def _notes(study: Study, resampled: list[Measure]) -> list[str]:
     return list(dict.fromkeys(notes))
 
 
-def with_pool_note(setting: Setting, law: Law, n: int) -> Setting:
+def with_pool_note(setting: Setting, study: Study, n: int) -> Setting:
     """Say where data sets are larger than the predictions that they are drawn from."""
-    if law.pool is None or n <= len(law.pool):
+    pool = study.distribution.pool
+    if pool is None or n <= len(pool):
         return setting
-    note = f"data sets of more than {counted(len(law.pool))} draw predictions several times each"
+    note = f"data sets of more than {counted(len(pool))} draw predictions several times each"
     return replace(setting, notes=(*setting.notes, note))
+
+
+# ---- checks -------------------------------------------------------------------------------------
+
+
+def _check_sizes(n: object) -> list[int]:
+    """Check one or several numbers of rows and return them in ascending order, each once."""
+    values = validation.as_array(n, "n")
+    if values.ndim == 0:
+        return [validation.check_integer(n, "n")]
+    if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu" or values.min() < 1:
+        rule = "n must be an integer of at least 1, or a list of such"
+        raise invalid(rule, shown(n), "pass [100, 200, 500]")
+    return sorted(set(values.tolist()))
+
+
+def _check_resolution(most_extreme: int, level: float, n_resamples: int, sides: int) -> None:
+    """Check that a test with so many resamples can reject at all."""
+    if most_extreme < 0:
+        rule = f"n_resamples must allow a p-value of at most the level, {level:g}"
+        raise invalid(rule, str(n_resamples), f"pass {math.ceil(sides / level) - 1} or more")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.planning.laws import Law
+from caltest.planning.distributions import PredictionDistribution
 from caltest.planning.truths import Truth
 
 Floats = NDArray[np.float64]
@@ -17,7 +17,7 @@ DRAWS = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    r"""Size of a deviation from calibration, over the law of the predictions.
+    r"""Size of a deviation from calibration, over the distribution of the predictions.
 
     Attributes
     ----------
@@ -41,22 +41,24 @@ class Effect:
     draws: int | None
 
 
-def effect_of(law: Law, truth: Truth, rng: np.random.Generator) -> Effect:
+def effect_of(
+    distribution: PredictionDistribution, truth: Truth, rng: np.random.Generator
+) -> Effect:
     """Compute the size of the deviation, from all rows where rows are resampled."""
-    p = law.draw(rng, DRAWS) if law.pool is None else law.pool
+    p = distribution.draw(rng, DRAWS) if distribution.pool is None else distribution.pool
     q = truth.of(p)
-    top = np.ones(len(p), dtype=np.intp) if law.m == 2 else p.argmax(axis=1)
+    top = np.ones(len(p), dtype=np.intp) if distribution.m == 2 else p.argmax(axis=1)
     rows = np.arange(len(p))
 
     def mean(values: Floats) -> float:
-        return float(np.average(values, weights=law.weights))
+        return float(np.average(values, weights=distribution.weights))
 
     return Effect(
         error=mean(np.abs(p - q).sum(axis=1) / 2),
         excess=mean(_divergence(q, p)),
         predicted=mean(p[rows, top]),
         true=mean(q[rows, top]),
-        draws=DRAWS if law.pool is None else None,
+        draws=DRAWS if distribution.pool is None else None,
     )
 
 

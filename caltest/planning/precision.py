@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtri
 
 from caltest import render, validation
-from caltest.errors import NotApplicable
-from caltest.planning.curve import LAW_OPTIONS, TRUTHS
+from caltest.errors import NotApplicable, invalid
+from caltest.planning.distributions import PredictionDistribution, as_distribution, counted
 from caltest.planning.frames import Frame
-from caltest.planning.laws import as_law, counted
 from caltest.planning.simulation import EFFECT
-from caltest.planning.truths import as_truth
+from caltest.planning.truths import StatedTruth, Truth, check_two_classes
+from caltest.predictions import ModelData
 from caltest.results.printable import plain
 
 if TYPE_CHECKING:
@@ -64,13 +64,13 @@ class PrecisionSize(Frame):
     rows : tuple of PrecisionRow
         One for each interval.
     predictions, truth : str
-        Where the predictions come from, and the law of the labels given them.
+        Where the predictions come from, and the distribution of the labels given them.
     event_rate : float
         The true share of events.
     confidence : float
         Coverage of the intervals.
     seed : int
-        Of the predictions that are drawn from a law.
+        Of the predictions that are drawn from a distribution.
     """
 
     schema: ClassVar[str] = "caltest/precision-size/1"
@@ -146,7 +146,7 @@ def sample_size_for_precision(
       the labels on logit(p): the inverse of the expected information, and its sandwich where the
       truth is no such regression.
 
-    Nothing is simulated but the predictions of a law.
+    Nothing is simulated but predictions, where they are given by their distribution.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def sample_size_for_precision(
     temperature, slope, intercept, ratio, noise, truth : optional
         What is true; see `power`. By default the predictions are calibrated.
     rng : None, int, Generator or SeedSequence
-        Seed of the 200,000 predictions that stand for a law.
+        Seed of the 200,000 predictions that stand for a distribution.
     label, features, probs, classes, from_logits, renormalize : optional
         As for `power`.
 
@@ -196,28 +196,26 @@ def sample_size_for_precision(
     >>> [(row.measure, row.n) for row in planned.rows]
     [('E/O', 944), ('calibration slope', 463)]
     """
-    given = locals()
-    names = ("ratio_width", "slope_width", "intercept_width")
-    widths = validation.check_widths({name: given[name] for name in names})
+    widths = _check_widths(
+        ratio_width=ratio_width, slope_width=slope_width, intercept_width=intercept_width
+    )
     confidence = validation.check_level(confidence, "confidence", percent=95)
     seed = validation.check_seed(rng)
-    law = as_law(model, data, **{name: given[name] for name in LAW_OPTIONS})
-    remedy = "pass the probabilities of one class, (n,)"
-    validation.check_two_classes(law.m, "the width of an interval", remedy)
-    stated = as_truth(law.m, **{name: given[name] for name in TRUTHS})
-    p = law.pool
-    if p is None:
-        child = np.random.SeedSequence(seed, spawn_key=(EFFECT,))
-        p = law.draw(np.random.default_rng(child), DRAWS)
-    risks = Risks(
-        p[:, 1], stated.of(p)[:, 1], np.ones(len(p)) if law.weights is None else law.weights
+    distribution = as_distribution(
+        ModelData(model, data, label, features, probs, classes, from_logits, renormalize)
     )
+    remedy = "pass the probabilities of one class, (n,)"
+    check_two_classes(distribution.m, "the width of an interval", remedy)
+    stated = StatedTruth(temperature, slope, intercept, ratio, noise, truth)
+    true = stated.for_classes(distribution.m)
+    risks = _risks(distribution, true, seed)
     z = -float(ndtri((1 - confidence) / 2))
     rows = tuple(CRITERIA[name](risks, width, z) for name, width in widths.items())
+    source, pool = distribution.template.source, distribution.pool
     return PrecisionSize(
         rows=rows,
-        predictions=law.name if law.pool is None else f"{law.template.source}, {counted(len(p))}",
-        truth=stated.text,
+        predictions=distribution.name if pool is None else f"{source}, {counted(len(pool))}",
+        truth=true.text,
         event_rate=risks.mean(risks.q),
         confidence=confidence,
         seed=seed,
@@ -232,13 +230,23 @@ class Risks(NamedTuple):
     weights: Floats
 
     def mean(self, values: Floats) -> float:
-        """Return the mean over the law."""
+        """Return the mean over the distribution of the predictions."""
         return float(np.average(values, weights=self.weights))
+
+
+def _risks(distribution: PredictionDistribution, true: Truth, seed: int) -> Risks:
+    """Return the risks of all rows, or of many draws."""
+    p = distribution.pool
+    if p is None:
+        child = np.random.SeedSequence(seed, spawn_key=(EFFECT,))
+        p = distribution.draw(np.random.default_rng(child), DRAWS)
+    weights = np.ones(len(p)) if distribution.weights is None else distribution.weights
+    return Risks(p[:, 1], true.of(p)[:, 1], weights)
 
 
 def _ratio(risks: Risks, width: float, z: float) -> PrecisionRow:
     rate = risks.mean(risks.q)
-    validation.check_events(rate)
+    _check_events(rate)
     ratio = risks.mean(risks.p) / rate
     error = math.asinh(width / (2 * ratio)) / z
     n = math.ceil((1 - rate) / (rate * error**2))
@@ -263,8 +271,8 @@ def _last_coefficient(X: Floats, offset: Floats, risks: Risks) -> tuple[float, f
         beta, covariance = recalibration_variance(X, offset, risks.q, risks.weights)
     except np.linalg.LinAlgError as error:
         raise NotApplicable(
-            "the recalibration has no finite limit for these predictions and this truth; it needs "
-            "predictions of several values, and events and non-events"
+            "the recalibration has no finite limit for these predictions and this truth",
+            "it needs predictions of several values, and events and non-events",
         ) from error
     return float(beta[-1]), float(covariance[-1, -1])
 
@@ -279,7 +287,7 @@ def _row_of_coefficient(
 
 
 def _log_odds(p: Floats) -> Floats:
-    validation.check_log_odds(p)
+    _check_log_odds(p)
     return np.asarray(logit(p))
 
 
@@ -288,6 +296,37 @@ CRITERIA: dict[str, Callable[[Risks, float, float], PrecisionRow]] = {
     "slope_width": _slope,
     "intercept_width": _intercept,
 }
+
+
+# ---- checks -------------------------------------------------------------------------------------
+
+
+def _check_widths(**widths: object) -> dict[str, float]:
+    """Check the widths of confidence intervals and return those that are given, at least one."""
+    given = {name: value for name, value in widths.items() if value is not None}
+    if not given:
+        raise invalid(f"one of {', '.join(widths)} must be given", "none", "pass ratio_width=0.2")
+    return {name: validation.check_positive(value, name) for name, value in given.items()}
+
+
+def _check_events(rate: float) -> None:
+    """Check that events and non-events happen, so that the number of events has an error."""
+    if not 0 < rate < 1:
+        raise NotApplicable(
+            f"E/O needs a true event rate between 0 and 1; got {rate:g}", "state another truth"
+        )
+
+
+def _check_log_odds(p: Floats) -> None:
+    """Check that risks have finite log odds."""
+    bad = (p <= 0) | (p >= 1)
+    if bad.any():
+        row = int(bad.argmax())
+        raise NotApplicable(
+            f"calibration slope and intercept need risks between 0 and 1, and row {row} has "
+            f"{p[row]:g}",
+            "clip the risks, or ask for the width of E/O only",
+        )
 
 
 def recalibration_variance(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.htests.run import Plan, judge_plan
+from caltest.htests.run import Plan, run_plan
 from caltest.measures import BoundMeasure
 from caltest.nulls.enumeration import enumerate_labels
 from caltest.nulls.resampling import (
@@ -27,27 +27,27 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
 
 
-class Outcome(NamedTuple):
+class Decision(NamedTuple):
     """Whether a data set was rejected, and the calibration error that was seen."""
 
     rejected: bool
     estimate: float
 
 
-def outcome_of(plan: Plan, *, level: float, n_resamples: int) -> Outcome:
+def decide(plan: Plan, *, level: float, n_resamples: int) -> Decision:
     """Run one test; the decision is that of `test_calibration` with the same seed."""
     if plan.null == "exact" and plan.tolerance is None:
         seen = plan.lens(plan.predictions)
         bound = plan.measure.bind(seen, 1)
-        law = enumerate_labels(bound, plan.measure.alternative, n_resamples + 1, 1)
-        if law is not None:
-            return Outcome(law.pvalue <= level, bound.estimate(law.statistic))
+        listed = enumerate_labels(bound, plan.measure.alternative, n_resamples + 1, 1)
+        if listed is not None:
+            return Decision(listed.pvalue <= level, bound.estimate(listed.statistic))
         return _curtailed(plan, bound, level=level, n_resamples=n_resamples)
-    _, judged = judge_plan(plan, n_resamples=n_resamples, n_jobs=1)
-    return Outcome(judged.pvalue <= level, judged.estimate)
+    _, outcome = run_plan(plan, n_resamples=n_resamples, n_jobs=1)
+    return Decision(outcome.pvalue <= level, outcome.estimate)
 
 
-def _curtailed(plan: Plan, bound: BoundMeasure, *, level: float, n_resamples: int) -> Outcome:
+def _curtailed(plan: Plan, bound: BoundMeasure, *, level: float, n_resamples: int) -> Decision:
     """Draw labels in the batches of the exact null until the decision is certain.
 
     The p-value counts the redrawn statistics that are as extreme as the observed one; once there
@@ -63,14 +63,14 @@ def _curtailed(plan: Plan, bound: BoundMeasure, *, level: float, n_resamples: in
             value, observed, compared = float(values[0]), float(compared[0]), compared[1:]
             tolerance = float(tie_tolerance(observed, bound.scale))
         if np.isnan(compared).any() or np.isnan(observed):
-            raise NotApplicable(NOT_A_NUMBER)
+            raise NotApplicable(*NOT_A_NUMBER)
         upper += int(np.count_nonzero(compared >= observed - tolerance))
         lower += int(np.count_nonzero(compared <= observed + tolerance))
         done += compared.size
         hits = min(upper, lower) if two_sided else upper
         if hits > most or hits + n_resamples - done <= most:
             break
-    return Outcome(hits <= most, bound.estimate(value))
+    return Decision(hits <= most, bound.estimate(value))
 
 
 def _values(bound: BoundMeasure, seed: int, n_resamples: int) -> Iterator[Floats]:

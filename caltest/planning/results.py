@@ -109,7 +109,7 @@ class Setting:
     m : int
         Number of classes.
     truth : str
-        The law of the labels given the predictions.
+        The distribution of the labels given the predictions.
     effect : Effect
         How far it is from the predictions.
     calibrated : bool

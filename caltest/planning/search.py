@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from caltest import validation
+from caltest.errors import InvalidInput, invalid, shown
 from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.planning.crossing import Search
-from caltest.planning.curve import plan_study, with_pool_note
+from caltest.planning.curve import Procedure, Simulation, plan_study, with_pool_note
 from caltest.planning.results import Power, SampleSize
-from caltest.planning.simulation import simulate
+from caltest.planning.simulation import Study, simulate
+from caltest.planning.truths import StatedTruth
+from caltest.predictions import ModelData
 
 
 def sample_size(
@@ -105,17 +108,20 @@ def sample_size(
     >>> planned.low <= planned.n <= planned.high
     True
     """
-    given = {**locals(), "n": None}
-    study, setting = plan_study(given, options)
-    validation.check_one_test(study.tests)
-    target = validation.check_target(power, study.level)
+    given = ModelData(model, data, label, features, probs, classes, from_logits, renormalize)
+    stated = StatedTruth(temperature, slope, intercept, ratio, noise, truth)
+    tested = Procedure(test, lens, null, tolerance, equivalence, level, options)
+    simulated = Simulation(n_datasets, n_resamples, rng, n_jobs)
+    study, setting = plan_study(given, stated, tested, simulated)
+    _check_one_test(study)
+    target = _check_target(power, study.level)
     if setting.calibrated and not equivalence:
-        raise validation.no_truth()
-    n_min, n_max = validation.check_search(n_min, n_max)
+        raise _no_truth()
+    n_min, n_max = _check_range(n_min, n_max)
     search = Search(study, target, n_min, n_max, n_datasets, progress)
     n, low, high = search.run()
     rows = simulate(study, n, range(n_datasets))
-    setting = with_pool_note(setting, study.law, n)
+    setting = with_pool_note(setting, study, n)
     if progress is not None:
         progress(search.done + 1, search.done + 1)
     return SampleSize(
@@ -126,4 +132,41 @@ def sample_size(
         target=target,
         power=Power(rows=tuple(rows), setting=setting),
         search=Power(rows=tuple(search.rows()), setting=setting),
+    )
+
+
+# ---- checks -------------------------------------------------------------------------------------
+
+
+def _check_one_test(study: Study) -> None:
+    """Check that a number of rows is asked for one test."""
+    if len(study.tests) != 1:
+        rule = "test must be a single test where a number of rows is asked for"
+        raise invalid(rule, f"{len(study.tests)} tests", "call sample_size once for each")
+
+
+def _check_target(power: object, level: float) -> float:
+    """Check a power that is asked for: above the level, below 1."""
+    target = validation.check_level(power, "power", percent=80)
+    if target <= level:
+        rule = f"power must be above the level, {level:g}"
+        raise invalid(rule, shown(power), "pass 0.8 for 80 %")
+    return target
+
+
+def _check_range(n_min: object, n_max: object) -> tuple[int, int]:
+    """Check the range of sizes that are searched."""
+    low = validation.check_integer(n_min, "n_min", minimum=2)
+    high = validation.check_integer(n_max, "n_max", minimum=2)
+    if low >= high:
+        raise invalid("n_max must be above n_min", f"{high} and {low}", "widen the range")
+    return low, high
+
+
+def _no_truth() -> InvalidInput:
+    """Word the error for a number of rows without a deviation to be detected."""
+    return invalid(
+        "sample_size must have a truth that differs from the predictions",
+        "calibrated predictions",
+        "pass temperature=, slope=, intercept=, ratio=, noise= or truth=",
     )

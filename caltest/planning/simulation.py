@@ -18,8 +18,8 @@ from caltest.measures import Measure
 from caltest.measures.tolerance import Tolerance
 from caltest.numerics.labels import cumulative_probs, draw_labels
 from caltest.numerics.parallel import map_threads
-from caltest.planning.laws import Law
-from caltest.planning.rejection import outcome_of
+from caltest.planning.distributions import PredictionDistribution
+from caltest.planning.rejection import decide
 from caltest.planning.results import PowerRow
 from caltest.planning.truths import Truth
 from caltest.predictions import Predictions
@@ -32,20 +32,27 @@ WORD = 2**32
 POWER, SEARCH, EFFECT = 0, 1, 2  # what draws share a key of the seeds
 
 
-@dataclass(frozen=True)
+class StudyTest(NamedTuple):
+    """A test that every data set gets: its key, its measure and the key of its null."""
+
+    key: str
+    measure: Measure
+    null: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Study:
-    """Everything but the number of rows.
+    """Everything but the number of rows, checked.
 
     Attributes
     ----------
-    tests : list of (key, measure, null)
     tolerance : Tolerance or None
         Where H0 is on the size of the error.
     """
 
-    law: Law
+    distribution: PredictionDistribution
     truth: Truth
-    tests: Sequence[tuple[str, Measure, str]]
+    tests: Sequence[StudyTest]
     lens: Lens
     tolerance: Tolerance | None
     level: float
@@ -57,9 +64,9 @@ class Study:
         """Return one data set of n rows and the seed of its tests; they depend on the key only."""
         child = np.random.SeedSequence(self.seed, spawn_key=(key[0], n, key[1]))
         rng = np.random.default_rng(child)
-        p = self.law.draw(rng, n)
+        p = self.distribution.draw(rng, n)
         codes = draw_labels(cumulative_probs(self.truth.of(p)), rng, 1)[0].astype(np.int64)
-        template = self.law.template
+        template = self.distribution.template
         drawn = Predictions.trusted(p, codes, template.classes, like=template)
         return drawn, int(rng.integers(WORD))
 
@@ -137,7 +144,7 @@ def _check_defined(study: Study, n: int, sets: range, stage: int) -> None:
                 break
             reason = reason or tally.reason
         else:
-            raise NotApplicable(f"{test[0]} is not defined for any data set of n = {n}: {reason}")
+            raise NotApplicable(f"{test.key} is not defined for any data set of n = {n}: {reason}")
 
 
 def _block(study: Study, n: int, numbers: range, stage: int) -> list[Tally]:
@@ -150,15 +157,15 @@ def _block(study: Study, n: int, numbers: range, stage: int) -> list[Tally]:
     return tallies
 
 
-def _tested(study: Study, test: tuple[str, Measure, str], data: Predictions, seed: int) -> Tally:
-    key, measure, null = test
-    plan = Plan(key, measure, null, study.lens, data, seed, 0, tolerance=study.tolerance)
+def _tested(study: Study, test: StudyTest, data: Predictions, seed: int) -> Tally:
+    plan = Plan(*test, study.lens, data, seed, 0, tolerance=study.tolerance)
     try:
-        outcome = outcome_of(plan, level=study.level, n_resamples=study.n_resamples)
+        decision = decide(plan, level=study.level, n_resamples=study.n_resamples)
     except NotApplicable as error:
         return Tally(0, 0.0, 0, 1, str(error))
-    finite = math.isfinite(outcome.estimate)
-    return Tally(int(outcome.rejected), outcome.estimate if finite else 0.0, int(not finite), 0, "")
+    finite = math.isfinite(decision.estimate)
+    total = decision.estimate if finite else 0.0
+    return Tally(int(decision.rejected), total, int(not finite), 0, "")
 
 
 def _sum(tallies: Sequence[Tally]) -> Tally:
@@ -172,19 +179,16 @@ def _sum(tallies: Sequence[Tally]) -> Tally:
     )
 
 
-def _row(
-    test: tuple[str, Measure, str], n: int, n_datasets: int, tallies: Sequence[Tally]
-) -> PowerRow:
-    key, measure, null = test
+def _row(test: StudyTest, n: int, n_datasets: int, tallies: Sequence[Tally]) -> PowerRow:
     total = _sum(tallies)
     finite = n_datasets - total.not_applicable - total.infinite
     return PowerRow(
-        test=key,
-        null=null,
+        test=test.key,
+        null=test.null,
         n=n,
         n_datasets=n_datasets,
         rejections=total.rejections,
-        estimate_name=measure.estimate_symbol,
+        estimate_name=test.measure.estimate_symbol,
         estimate=total.estimates / finite if finite else math.nan,
         infinite=total.infinite,
         not_applicable=total.not_applicable,

@@ -1,8 +1,8 @@
-"""What is true in a planned study: a map from the predictions to the law of the labels."""
+"""What is true in a planned study: the distribution of the labels given the predictions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,16 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest import sources, validation
+from caltest.errors import NotApplicable, invalid, shown
 from caltest.numerics.softmax import softmax
 
 Floats = NDArray[np.float64]
 
 CALIBRATED = "P(Y = k | p) = p_k: the predictions are calibrated"
+ABOVE_ONE = 1e-12  # by which rounding may take a probability above 1
 
 
 @dataclass(frozen=True)
 class Truth:
-    """The law of the labels given the predictions.
+    """The distribution of the labels given the predictions.
 
     Attributes
     ----------
@@ -33,50 +35,46 @@ class Truth:
     of: Callable[[Floats], Floats]
 
 
-def as_truth(
-    m: int,
-    *,
-    temperature: object = None,
-    slope: object = None,
-    intercept: object = None,
-    ratio: object = None,
-    noise: object = None,
-    truth: object = None,
-) -> Truth:
-    """Return the truth that the options of `power` state, calibration where none is given.
+@dataclass(frozen=True, slots=True, eq=False)
+class StatedTruth:
+    """What the user of `power` states about the truth; calibration where that is nothing.
 
-    Parameters
+    Attributes
     ----------
-    m : int
-        Number of classes.
     temperature, slope, intercept, ratio, noise, truth : optional
         See `power`; slope and intercept go together, the others exclude each other.
-
-    Returns
-    -------
-    Truth
-        The truth.
-
-    Raises
-    ------
-    InvalidInput
-        If two are given, or one breaks its rule.
-    NotApplicable
-        If `ratio` is given for several classes.
     """
-    odds = None if slope is None and intercept is None else (slope, intercept)
-    families: dict[str, tuple[object, Callable[[Any, int], Truth]]] = {
-        "temperature": (temperature, _temperature),
-        "slope and intercept": (odds, _log_odds),
-        "ratio": (ratio, _ratio),
-        "noise": (noise, _noise),
-        "truth": (truth, _function),
-    }
-    given = {name: pair for name, pair in families.items() if pair[0] is not None}
-    validation.check_one_truth(list(given))
-    for value, make in given.values():
-        return make(value, m)
-    return Truth(CALIBRATED, lambda p: p)
+
+    temperature: object = None
+    slope: object = None
+    intercept: object = None
+    ratio: object = None
+    noise: object = None
+    truth: object = None
+
+    def for_classes(self, m: int) -> Truth:
+        """Return what is stated, for predictions of m classes.
+
+        Raises
+        ------
+        InvalidInput
+            If two truths are stated, or one breaks its rule.
+        NotApplicable
+            If `ratio` is stated for several classes.
+        """
+        no_odds = self.slope is None and self.intercept is None
+        families: dict[str, tuple[object, Callable[[Any, int], Truth]]] = {
+            "temperature": (self.temperature, _temperature),
+            "slope and intercept": (None if no_odds else (self.slope, self.intercept), _log_odds),
+            "ratio": (self.ratio, _ratio),
+            "noise": (self.noise, _noise),
+            "truth": (self.truth, _function),
+        }
+        stated = {name: pair for name, pair in families.items() if pair[0] is not None}
+        _check_one(list(stated))
+        for value, make in stated.values():
+            return make(value, m)
+        return Truth(CALIBRATED, lambda p: p)
 
 
 def _temperature(value: object, _m: int) -> Truth:
@@ -86,19 +84,19 @@ def _temperature(value: object, _m: int) -> Truth:
 
 def _log_odds(pair: tuple[object, object], m: int) -> Truth:
     b = 1.0 if pair[0] is None else validation.check_finite(pair[0], "slope")
-    a = validation.check_intercept(0.0 if pair[1] is None else pair[1], m)
-    shown = f"{a[1]:g}" if m == 2 else f"({', '.join(f'{x:g}' for x in a)})"
+    a = _check_intercept(0.0 if pair[1] is None else pair[1], m)
+    shown_a = f"{a[1]:g}" if m == 2 else f"({', '.join(f'{x:g}' for x in a)})"
     what = "a + b logit(p)" if m == 2 else "a + b log p up to a constant"
-    text = f"log odds {what}, slope b = {b:g}, intercept a = {shown}"
+    text = f"log odds {what}, slope b = {b:g}, intercept a = {shown_a}"
     return Truth(text, lambda p: softmax(_log(p), b, a))
 
 
 def _ratio(value: object, m: int) -> Truth:
     ratio = validation.check_positive(value, "ratio")
-    validation.check_two_classes(m, "ratio", "use intercept=, temperature= or truth=")
+    check_two_classes(m, "ratio", "use intercept=, temperature= or truth=")
 
     def of(p: Floats) -> Floats:
-        event = validation.check_below_one(p[:, 1] / ratio, p[:, 1])
+        event = _check_at_most_one(p[:, 1] / ratio, p[:, 1])
         return np.column_stack([1 - event, event])
 
     return Truth(f"p / r, expected over observed events r = {ratio:g}", of)
@@ -111,11 +109,11 @@ def _noise(value: object, _m: int) -> Truth:
 
 
 def _function(model: Any, _m: int) -> Truth:
-    validation.check_truth(sources.is_model(model), model)
+    _check_maps(model)
 
     def of(p: Floats) -> Floats:
         values = validation.check_probs(sources.predict(model, p)[0], name="true probabilities")
-        return validation.check_true_probs(values, p.shape)
+        return _check_shape(values, p.shape)
 
     return Truth(sources.describe(model), of)
 
@@ -123,3 +121,57 @@ def _function(model: Any, _m: int) -> Truth:
 def _log(p: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(p))
+
+
+# ---- checks -------------------------------------------------------------------------------------
+
+
+def check_two_classes(m: int, name: str, remedy: str) -> None:
+    """Check that what is about an event has one."""
+    if m != 2:
+        raise NotApplicable(f"{name} is about the event of two classes, and there are {m}", remedy)
+
+
+def _check_one(stated: Sequence[str]) -> None:
+    """Check that the truth is stated once."""
+    if len(stated) > 1:
+        rule = (
+            "the truth must be stated once: temperature, slope and intercept, ratio, noise or truth"
+        )
+        raise invalid(rule, " and ".join(stated), "leave out all but one")
+
+
+def _check_intercept(value: object, m: int) -> Floats:
+    """Check an intercept and return one for each class: a number for two classes, else (m,)."""
+    values = validation.as_numbers(value, "intercept").astype(np.float64)
+    wanted = "a finite number" if m == 2 else f"{m} finite numbers, one for each class, or 0"
+    remedy = "pass what is added to the log odds" + ("" if m == 2 else " of each class")
+    right = values.shape == () if m == 2 else values.shape == (m,) or not values.any()
+    if not (right and np.isfinite(values).all()):
+        raise invalid(f"intercept must be {wanted}", shown(value), remedy)
+    return np.array([0.0, float(values)]) if m == 2 else np.broadcast_to(values, m).copy()
+
+
+def _check_at_most_one(true: Floats, predicted: Floats) -> Floats:
+    """Check that the true risks under a ratio are probabilities."""
+    row = int(np.argmax(true))
+    if true[row] > 1 + ABOVE_ONE:
+        rule = "ratio must leave the true risks p / ratio at most 1"
+        got = f"{true[row]:.4g} for p = {predicted[row]:.4g}"
+        raise invalid(rule, got, "pass a larger ratio, or shift the log odds by intercept=")
+    return np.minimum(true, 1.0)
+
+
+def _check_maps(model: object) -> None:
+    """Check that a truth maps predictions to probabilities."""
+    if not sources.is_model(model):
+        rule = "truth must be a function of the predictions or a fitted calibrator"
+        raise invalid(rule, shown(model), "pass lambda p: ..., or use temperature=, ratio=, ...")
+
+
+def _check_shape(values: Floats, shape: tuple[int, ...]) -> Floats:
+    """Check that true probabilities belong to the predictions."""
+    if values.shape != shape:
+        rule = f"truth must return probabilities of shape {shape}, as the predictions have"
+        raise invalid(rule, f"shape {values.shape}", "return one row per prediction")
+    return values

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from caltest import validation
 from caltest.errors import NotApplicable
-from caltest.measures.recalibration.belt import CalibrationBelt
 from caltest.measures.recalibration.belt_curve import CalibrationBeltCurve
 from caltest.measures.recalibration.belt_curve import calibration_belt_curve as belt_of
 from caltest.plots import base
@@ -100,18 +100,13 @@ def _belt_of(result: HTest) -> CalibrationBeltCurve:
     """Compute the belt of a test with the settings of the test."""
     evidence = required(result.evidence, "the calibration belt")
     measure = evidence.measure
-    if not isinstance(measure, CalibrationBelt):
+    if measure.plot_kind(m=2) != "belt":
         raise NotApplicable(
-            f"the calibration belt belongs to the test 'calibration-belt', not {result.test!r}; "
-            "run that test, or pass ct.measures.calibration_belt_curve(...)"
+            f"the calibration belt belongs to the test 'calibration-belt', not {result.test!r}",
+            "run that test, or pass ct.measures.calibration_belt_curve(...)",
         )
-    belt = belt_of(
-        evidence.predictions,
-        lens=evidence.lens,
-        internal=measure.internal,
-        threshold=measure.threshold,
-        max_degree=measure.max_degree,
-    )
+    options = {option.name: getattr(measure, option.name) for option in fields(measure)}
+    belt = belt_of(evidence.predictions, lens=evidence.lens, **options)
     assert isinstance(belt, CalibrationBeltCurve)  # noqa: S101 - the lens of a result is no family
     return belt
 

@@ -11,7 +11,7 @@ from caltest.lenses import Lens
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.plots import base
 from caltest.plots.seen import seen
-from caltest.predictions import Predictions, as_predictions
+from caltest.predictions import ModelData, Predictions
 from caltest.validation import check_instance, check_integer
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _after(recalibrated: object, source: Predictions | HTest) -> Predictions:
         return recalibrated
     if isinstance(source, HTest):
         source = required(source.evidence, "a calibration graph").predictions
-    return as_predictions(recalibrated, source)
+    return ModelData(recalibrated, source).predictions()
 
 
 def _graphs(shown: Predictions, knots: int) -> _Graphs:

@@ -10,7 +10,7 @@ from caltest import render
 from caltest.errors import invalid
 from caltest.plots import base
 from caltest.plots.heat_map import heat_map
-from caltest.predictions import Predictions, as_predictions
+from caltest.predictions import ModelData, Predictions
 from caltest.validation import check_instance
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def confusion_change(before: Predictions, after: object, *, ax: Axes | None = No
     """
     check_instance(before, Predictions, "before")
     if not isinstance(after, Predictions):
-        after = as_predictions(after, before)
+        after = ModelData(after, before).predictions()
     check_same_labels(before.classes, after.classes)
     check_same_labels(before.classes[before.labels], after.classes[after.labels])
     first, second = _confusion(before), _confusion(after)

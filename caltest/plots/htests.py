@@ -6,12 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from caltest.errors import NotApplicable
-from caltest.measures.binning import BinnedMeasure
-from caltest.measures.bins.classwise_ece import ClasswiseECE
-from caltest.measures.bins.t_cal import TCal
-from caltest.measures.kernel.kce import RootSKCE
-from caltest.measures.kernel.skce import SKCE
-from caltest.measures.smooth.smooth_ece import SmoothECE
 from caltest.plots.calibration_belt import calibration_belt
 from caltest.plots.null_distribution import null_distribution
 from caltest.plots.reliability import reliability_diagram
@@ -32,8 +26,6 @@ KINDS: Mapping[str, tuple[Draw, Mapping[str, Any]]] = {
     "witness": (witness, {}),
     "belt": (calibration_belt, {}),
 }
-OWN = {"calibration-belt": "belt", "confidence-band": "confidence-band", "corp": "corp"}
-BINNED = (BinnedMeasure, ClasswiseECE, TCal, SmoothECE)
 
 
 def plot_test(result: HTest, kind: str | None, options: Mapping[str, Any]) -> Axes:
@@ -45,11 +37,10 @@ def plot_test(result: HTest, kind: str | None, options: Mapping[str, Any]) -> Ax
 
 
 def natural_kind(result: HTest) -> str:
-    """Return the plot that shows best what a test judged.
+    """Return the plot that shows best what a test judged: see `Measure.plot_kind`.
 
-    That is a reliability diagram under a lens that leaves two classes, and for binned errors; the
-    witness of a kernel test of more; elsewhere, and where there are no predictions any more, the
-    null distribution.
+    Where there are no predictions any more it is the null distribution, and where there is none of
+    these a reliability diagram.
     """
     if result.evidence is None:
         if result.null_distribution is not None:
@@ -59,11 +50,5 @@ def natural_kind(result: HTest) -> str:
             "distribution; run test_calibration again and plot its result, or plot the table of a "
             "master scale"
         )
-    if result.test in OWN:
-        return OWN[result.test]
-    measure = result.evidence.measure
-    if result.evidence.seen.m == 2 or isinstance(measure, BINNED):
-        return "reliability"
-    if isinstance(measure, SKCE | RootSKCE):
-        return "witness"
-    return "reliability" if result.null_distribution is None else "null"
+    kind = result.evidence.measure.plot_kind(result.evidence.seen.m)
+    return "reliability" if kind == "null" and result.null_distribution is None else kind

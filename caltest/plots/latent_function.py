@@ -63,7 +63,7 @@ def latent_function(
     from caltest.calibrators import GPCalibrator
 
     if not isinstance(fitted(calibrator), GPCalibrator):
-        raise NotApplicable(f"{calibrator.title} has no latent function; use GPCalibrator")
+        raise NotApplicable(f"{calibrator.title} has no latent function", "use GPCalibrator")
     z = places_of_plot(calibrator.score_range_, logarithmic=not calibrator.from_logits)
     mean, lower, upper = calibrator.latent(z, level=level)
     ax = base.axes(ax, SIZE)

@@ -44,7 +44,7 @@ def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None
     The shaded part is as extreme as the statistic; with the statistic itself it is the p-value. For
     a two-sided test it has both tails, of equal size. A statistic that is far from all of them is
     pointed at, and the axis stays with the distribution. Where the p-value is the smallest that the
-    resamples can give, the gamma law behind the tail estimate is drawn too.
+    resamples can give, the gamma distribution behind the tail estimate is drawn too.
 
     Parameters
     ----------
@@ -65,8 +65,8 @@ def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None
     Raises
     ------
     NotApplicable
-        If the result has no resamples, as one with a limit law, or one that was read from JSON
-        without `include_null`.
+        If the result has no resamples, as one of a limiting distribution, or one that was read from
+        JSON without `include_null`.
 
     Examples
     --------
@@ -111,16 +111,15 @@ def _view(result: HTest) -> _View:
     if result.null_distribution is None:
         raise NotApplicable(
             "the null distribution is drawn from resamples, and the result holds none: its law is "
-            "a formula, or enumerated, or it was read from JSON; run the test with null='exact' on "
-            "more rows, and write JSON with include_null=True"
+            "a formula, or enumerated, or it was read from JSON",
+            "run the test with null='exact' on more rows, and write JSON with include_null=True",
         )
     every = np.asarray(result.null_distribution)
     finite = np.isfinite(every)
     values, statistic = every[finite], result.statistic
     if not values.size:
-        raise NotApplicable("all values under the null hypothesis are infinite; nothing to draw")
-    alternative = None if result.evidence is None else result.evidence.measure.alternative
-    tails = _extreme(every, statistic, result.pvalue, alternative)[finite]
+        raise NotApplicable("all values under the null hypothesis are infinite", "nothing to draw")
+    tails = _extreme(every, statistic, result.alternative)[finite]
     return _View(values, statistic, tails, *_limits(values, statistic))
 
 
@@ -141,25 +140,16 @@ def _limits(values: Floats, statistic: float) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _extreme(
-    values: Floats, statistic: float, pvalue: float, alternative: str | None
-) -> NDArray[np.bool_]:
-    """Return which values speak against the null as much as the statistic does.
+def _extreme(values: Floats, statistic: float, alternative: str) -> NDArray[np.bool_]:
+    """Return which values speak against the null hypothesis as much as the statistic does.
 
-    The p-value tells whether those are the large values, the small ones, or both: of tests that are
-    not two-sided, the tests of a tolerance have both kinds.
+    Of a two-sided test these are the values of the smaller tail, and as many at the other end.
     """
     slack = 1e-12 * max(1.0, abs(statistic)) if np.isfinite(statistic) else 0.0
     upper, lower = values >= statistic - slack, values <= statistic + slack
-    shares = [(1 + side.sum()) / (1 + values.size) for side in (upper, lower)]
-    as_given = [shares[0], min(1.0, 2 * min(shares)), shares[1]]
-    off = np.abs(np.array(as_given) - pvalue)
-    if alternative is not None:
-        off[[0, 2] if alternative == "two-sided" else 1] = np.inf
-    choice = int(np.argmin(off))
-    if choice != 1:
-        return upper if choice == 0 else lower
-    near, sign = (upper, -1.0) if shares[0] <= shares[1] else (lower, 1.0)
+    if alternative != "two-sided":
+        return lower if alternative == "less" else upper
+    near, sign = (upper, -1.0) if upper.sum() <= lower.sum() else (lower, 1.0)
     far = np.zeros(values.size, dtype=bool)
     far[np.argsort(-sign * values, kind="stable")[: near.sum()]] = True
     return np.asarray(near | far)

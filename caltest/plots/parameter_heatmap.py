@@ -67,8 +67,9 @@ def parameter_heatmap(
     pair = getattr(calibrator, f"{form}_", None)
     if pair is None:
         raise NotApplicable(
-            f"{calibrator.title} has no {form} parameters here; use form='linear' with Dirichlet "
-            "calibration or matrix, vector or temperature scaling, or draw calibration_map"
+            f"{calibrator.title} has no {form} parameters here",
+            "use form='linear' with Dirichlet "
+            "calibration or matrix, vector or temperature scaling, or draw calibration_map",
         )
     ax = base.axes(ax, SIZE)
     names = calibrator.classes_.tolist()

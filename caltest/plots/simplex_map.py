@@ -160,4 +160,4 @@ def check_width(values: AnyArray, m: int, name: str) -> None:
 def check_classes_of_map(m: int, wanted: int, what: str, remedy: str) -> None:
     """Check the number of classes that a picture of a calibration map needs."""
     if m != wanted:
-        raise NotApplicable(f"{what} needs {wanted} classes, and the map has {m}; {remedy}")
+        raise NotApplicable(f"{what} needs {wanted} classes, and the map has {m}", remedy)

@@ -1,6 +1,6 @@
 """Predicted probabilities with their labels, from arrays, models, tables and files."""
 
 from caltest.predictions.container import Predictions
-from caltest.predictions.dispatch import as_measured, as_predictions
+from caltest.predictions.dispatch import ModelData, as_measured
 
-__all__ = ["Predictions", "as_measured", "as_predictions"]
+__all__ = ["ModelData", "Predictions", "as_measured"]

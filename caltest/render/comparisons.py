@@ -21,12 +21,16 @@ if TYPE_CHECKING:
 Columns = dict[str, tuple[str, ...]]
 
 HYPOTHESIS = "the maps that are fitted to the training rows are calibrated"
-TESTS_OF_SCORES = ("brier", "log-loss")  # their estimates are proper scores
 PARTS = {"miscalibration": "MCB", "discrimination": "DSC"}
 
 
-def sheet_of_calibrators(comparison: CalibratorComparison, *, long: bool = False) -> Sheet:
-    """The print of compared calibrators; the long one has all scores and calibration errors."""
+def sheet_of_calibrators(
+    comparison: CalibratorComparison, *, proper: Sequence[str] = (), long: bool = False
+) -> Sheet:
+    """The print of compared calibrators; the long one has all scores and calibration errors.
+
+    `proper` has the keys of the tests whose estimates are proper scores.
+    """
     rows = comparison.rows
     columns = {"calibrator": tuple(row.name for row in rows)}
     columns |= _all_scores(rows) if long else _calibrator_columns(comparison)
@@ -42,7 +46,7 @@ def sheet_of_calibrators(comparison: CalibratorComparison, *, long: bool = False
                 "optimised",
                 comparison.score,
                 comparison.lens_of_measures,
-                () if long else _estimates(rows),
+                () if long else _estimates(rows, proper),
             ),
             *(() if long else _calibrator_facts(comparison)),
         ),
@@ -74,9 +78,9 @@ def _kinds(
     return tuple(lines)
 
 
-def _estimates(rows: Sequence[ComparedCalibrator]) -> list[str]:
+def _estimates(rows: Sequence[ComparedCalibrator], proper: Sequence[str]) -> list[str]:
     """The symbols of the estimates of the tests that are no proper scores."""
-    tests = (test for row in rows for test in row.tests if test.test not in TESTS_OF_SCORES)
+    tests = (test for row in rows for test in row.tests if test.test not in proper)
     return [test.estimate_name for test in tests]
 
 

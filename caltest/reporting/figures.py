@@ -12,7 +12,7 @@ from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
 from caltest.reporting.content import Answer, Where
 from caltest.reporting.reading import sentence
-from caltest.reporting.recalibrated import Outcome
+from caltest.reporting.recalibrated import HeldOut
 from caltest.reporting.svg import inline_svg
 from caltest.results import HTest, HTestTable
 
@@ -57,7 +57,7 @@ class Sketch:
 
 
 def draw_figures(
-    predictions: Predictions, answer: Answer, where: Where, outcomes: Sequence[Outcome]
+    predictions: Predictions, answer: Answer, where: Where, outcomes: Sequence[HeldOut]
 ) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
     """Draw what there is to draw; what cannot be drawn is said."""
     sketches = [
@@ -173,7 +173,7 @@ def _of_where(where: Where) -> Iterator[Sketch]:
         )
 
 
-def _of_outcomes(outcomes: Sequence[Outcome]) -> Iterator[Sketch]:
+def _of_outcomes(outcomes: Sequence[HeldOut]) -> Iterator[Sketch]:
     for outcome in outcomes[:MOST_AFTER]:
         when = "before" if outcome.row.key == "identity" else f"after {outcome.row.key}"
         yield Sketch(

@@ -17,7 +17,7 @@ from caltest.htests import REGISTRY as TESTS
 from caltest.htests.adjust import METHODS
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
-from caltest.predictions import Predictions, as_predictions
+from caltest.predictions import ModelData, Predictions
 from caltest.reporting.content import Comparison, Content, as_dict
 from caltest.reporting.data import describe_data
 from caltest.reporting.document import Section, sections
@@ -26,13 +26,13 @@ from caltest.reporting.html import html_page
 from caltest.reporting.markdown import markdown_page
 from caltest.reporting.methods import methods_of
 from caltest.reporting.plan import plan_of
-from caltest.reporting.recalibrated import Outcome, compare
+from caltest.reporting.recalibrated import HeldOut, compare
 from caltest.reporting.reproduction import reproduction
 from caltest.reporting.scores import collect_scores
 from caltest.reporting.tested import Settings, answer
 from caltest.reporting.where import find_where
 
-SCHEMA = "caltest/report/1"
+SCHEMA = "caltest/report/2"
 SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
 
 
@@ -228,29 +228,22 @@ def report(
     ['answer', 'data', 'diagrams']
     >>> page.save("report.html")  # doctest: +SKIP
     """
-    settings = _settings(
-        rng,
-        n_resamples,
+    validation.check_choice(correction or "none", METHODS, "correction")
+    settings = Settings(
+        seed=validation.check_seed(rng),
+        n_resamples=validation.check_integer(n_resamples, "n_resamples"),
         correction=correction,
-        level=level,
-        n_jobs=n_jobs,
-        by=by,
-        progress=progress,
+        level=None if level is None else validation.check_level(level),
+        n_jobs=validation.check_jobs(n_jobs),
+        by=by is not None,
+        progress=progress or (lambda _what: None),
     )
     tests = None if test is None else _checked_tests(test)
     lenses = None if lens is None else [resolve_lens(one) for one in _as_list(lens, "lens")]
     maps = _calibrators(recalibrate)
-    predictions = as_predictions(
-        model,
-        data,
-        label=label,
-        features=features,
-        probs=probs,
-        by=by,
-        from_logits=from_logits,
-        renormalize=renormalize,
-        classes=classes,
-    )
+    predictions = ModelData(
+        model, data, label, features, probs, classes, from_logits, renormalize, by
+    ).predictions()
     content, outcomes = _content(predictions, tests, lenses, maps, settings)
     name = f"Are the probabilities of {predictions.source} calibrated?" if title is None else title
     told = reproduction(
@@ -270,13 +263,13 @@ def _content(
     lenses: list[Lens] | None,
     maps: list[Calibrator],
     settings: Settings,
-) -> tuple[dict[str, Any], tuple[Outcome, ...]]:
+) -> tuple[dict[str, Any], tuple[HeldOut, ...]]:
     """Collect the parts of the content that are computed."""
     plan = plan_of(predictions, tests, lenses)
     found = answer(predictions, plan, settings)
     where = find_where(predictions, found.tests, settings)
     comparison: Comparison | None = None
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[HeldOut, ...] = ()
     if maps:
         comparison, outcomes = compare(predictions, maps, settings)
     settings.progress("scores")
@@ -296,28 +289,6 @@ def _content(
         "methods": tuple(methods),
     }
     return parts, outcomes
-
-
-def _settings(
-    rng: object,
-    n_resamples: int,
-    *,
-    correction: str | None,
-    level: float | None,
-    n_jobs: int | None,
-    by: object,
-    progress: Callable[[str], None] | None,
-) -> Settings:
-    validation.check_choice(correction or "none", METHODS, "correction")
-    return Settings(
-        seed=validation.check_seed(rng),
-        n_resamples=validation.check_integer(n_resamples, "n_resamples"),
-        correction=correction,
-        level=None if level is None else validation.check_level(level),
-        n_jobs=validation.check_jobs(n_jobs),
-        by=by is not None,
-        progress=progress or (lambda _what: None),
-    )
 
 
 def _checked_tests(test: object) -> list[str | Measure]:

@@ -40,7 +40,7 @@ def frequency(pvalue: float) -> str:
 
 def reading(test: HTest, adjusted: float | None = None) -> str:
     """Say in words what one test found."""
-    parts = [f"Were {_subject(test)} right, {_event(test)} in {_how_often(test)}."]
+    parts = [f"Were {_hypothesis(test)}, {_event(test)} in {_how_often(test)}."]
     if test.level is not None:
         parts.append(_verdict(test, test.pvalue if adjusted is None else adjusted))
     return " ".join(parts)
@@ -92,6 +92,14 @@ def _bare(text: str) -> str:
     return text.removeprefix("about ")
 
 
+def _hypothesis(test: HTest) -> str:
+    """What the p-value supposes: right probabilities, or an error within or beyond a tolerance."""
+    if test.null != "tolerance":
+        return f"{_subject(test)} right"
+    limit = f"{'least' if test.alternative == 'less' else 'most'} {test.parameters['tolerance']:g}"
+    return f"the {test.estimate_name} of {_subject(test)} at {limit}"
+
+
 def _subject(test: HTest) -> str:
     """The probabilities that the lens looks at."""
     where = "" if test.group is None else f" in the group {test.group}"
@@ -108,35 +116,46 @@ def _subject(test: HTest) -> str:
 
 
 def _event(test: HTest) -> str:
-    """The deviation that was seen, in the direction in which the test counts."""
-    value = render.number(test.statistic)
-    if two_sided(test):
-        return f"{test.statistic_name} would be as far from its centre as {value}"
-    return f"{test.statistic_name} would be {value} or more"
+    """The deviation that was seen, in the direction in which the p-value counts."""
+    name, value = test.statistic_name, render.number(test.statistic)
+    if test.alternative == "two-sided":
+        return f"{name} would be as far from its expected value as {value}, in either direction,"
+    return f"{name} would be {value} or {'less' if test.alternative == 'less' else 'more'}"
 
 
 def _how_often(test: HTest) -> str:
     among = "data sets like this one"
+    often = frequency(test.pvalue)
+    if _is_upper_bound(test) and often.startswith("about"):
+        often = f"at most {often}"
     count = redrawn_count(test)
     if count is None:
-        return f"{frequency(test.pvalue)} {among}"
-    resamples = f"{test.n_resamples:,} sets of labels drawn from the probabilities"
+        return f"{often} {among}"
     if count == 0:
-        least = f"1 in {(test.n_resamples or 0) + 1:,}"
-        return f"at most about {least} {among} (in none of {resamples})"
-    return f"{frequency(test.pvalue)} {among} (in {count:,} of {resamples})"
+        often = f"at most about 1 in {(test.n_resamples or 0) + 1:,}"
+    resamples = f"{test.n_resamples:,} resamples"
+    if test.null != "bootstrap":
+        resamples = f"{test.n_resamples:,} sets of labels drawn from the probabilities"
+    return f"{often} {among} (in {f'{count:,}' if count else 'none'} of {resamples})"
 
 
-def two_sided(test: HTest) -> bool:
-    """Tell whether both large and small values of the statistic speak against calibration."""
-    if test.evidence is not None and test.n_resamples is not None:
-        return test.evidence.measure.alternative == "two-sided"
-    return test.statistic_name == "z" and "two-sided" in test.null_text
+def _is_upper_bound(test: HTest) -> bool:
+    """Tell whether such a statistic comes up less often than the p-value says, or may.
+
+    That is so for an inequality, for hypotheses that hold many sizes of an error, and where none of
+    the resampled statistics is as far in the direction of the observed one.
+    """
+    sides = 2 if test.alternative == "two-sided" else 1
+    least = 0.0 if test.n_resamples is None else sides / (test.n_resamples + 1)
+    return test.is_bound or test.null == "tolerance" or test.pvalue <= least * (1 + 1e-9)
 
 
 def redrawn_count(test: HTest) -> int | None:
-    """Return how many of the resampled values were as large, where the p-value is such a count."""
-    if test.n_resamples is None or test.null_distribution is None or two_sided(test):
+    """Return how many of the resampled values were as extreme, where the p-value is such a count.
+
+    It is not that of a two-sided test, which doubles the count of one side.
+    """
+    if test.n_resamples is None or test.alternative == "two-sided" or test.null == "tolerance":
         return None
     count = test.pvalue * (test.n_resamples + 1) - 1
     return round(count) if math.isclose(count, round(count), abs_tol=1e-6) else None

@@ -23,7 +23,7 @@ FEWEST = 10  # rows of which halves are made
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class HeldOut:
     """The held-out part as a calibrator maps it."""
 
     row: Recalibrated
@@ -33,12 +33,12 @@ class Outcome:
 
 def compare(
     predictions: Predictions, calibrators: Sequence[Calibrator], settings: Settings
-) -> tuple[Comparison, tuple[Outcome, ...]]:
+) -> tuple[Comparison, tuple[HeldOut, ...]]:
     """Fit each calibrator on one half and test its predictions of the other."""
     if predictions.n < FEWEST:
         raise NotApplicable(
-            f"calibrators are compared on halves of the data, and {predictions.n} rows are too "
-            f"few; pass {FEWEST} rows or more, or leave recalibrate out"
+            f"calibrators are compared on halves of the data, and {predictions.n} rows are too few",
+            f"pass {FEWEST} rows or more, or leave recalibrate out",
         )
     fit, held_out = (predictions.subset(rows) for rows in halves(predictions, settings.seed))
     lens = "strong" if predictions.m == 2 else "confidence"
@@ -76,7 +76,7 @@ def _outcome(
     held_out: Predictions,
     lens: str,
     settings: Settings,
-) -> Outcome:
+) -> HeldOut:
     mapped = calibrator
     if isinstance(calibrator, BinaryCalibrator) and fit.m > 2:
         mapped = OneVsRest(calibrator)
@@ -97,4 +97,4 @@ def _outcome(
         brier=float(measures.brier_score(after)),
         ece=float(measures.ece(after, lens=lens)),
     )
-    return Outcome(row, test, after)
+    return HeldOut(row, test, after)

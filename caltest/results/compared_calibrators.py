@@ -157,4 +157,6 @@ class CalibratorComparison(Comparison):
         return cls(**{**values, "rows": tuple(ComparedCalibrator(**row) for row in rows)})
 
     def _sheet(self) -> Sheet:
-        return render.sheet_of_calibrators(self)
+        from caltest.measures.base import keys_offering
+
+        return render.sheet_of_calibrators(self, proper=keys_offering("is_proper_score"))

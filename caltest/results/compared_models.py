@@ -87,7 +87,7 @@ class ModelComparison(Comparison):
     'as it is'
     """
 
-    schema: ClassVar[str] = "caltest/model-comparison/1"
+    schema: ClassVar[str] = "caltest/model-comparison/2"
 
     rows: tuple[ComparedModel, ...]
     score: str
@@ -164,7 +164,7 @@ class ModelComparison(Comparison):
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Rebuild the comparison from what `to_dict` or parsed JSON gave."""
-        values = check_schema(values, cls.schema)
+        values = check_schema(values, cls.schema, earlier="caltest/model-comparison/1")
         rows = [dict(row) for row in values["rows"]]
         for row in rows:
             if row["difference"] is not None:

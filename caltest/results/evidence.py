@@ -11,7 +11,6 @@ from caltest.errors import NotApplicable
 if TYPE_CHECKING:
     from caltest.lenses import Lens
     from caltest.measures import Measure
-    from caltest.measures.grades.grade import GradeMeasure
     from caltest.predictions import Predictions
 
 
@@ -59,13 +58,13 @@ class GradeCounts:
 
     Attributes
     ----------
-    measure : GradeMeasure
+    measure : Measure
         The measure with its options.
     defaults, n : int
         Numbers of defaults and of obligors.
     """
 
-    measure: GradeMeasure
+    measure: Measure
     defaults: int
     n: int
 
@@ -79,7 +78,7 @@ def required(evidence: Evidence | None, question: str) -> Evidence:
     if evidence is None:
         raise NotApplicable(
             f"{question} needs the predictions, and a result that was read from JSON, or pickled "
-            "with a lambda in its lens or kernel, holds numbers only; run test_calibration again "
-            "and ask its result"
+            "with a lambda in its lens or kernel, holds numbers only",
+            "run test_calibration again and ask its result",
         )
     return evidence

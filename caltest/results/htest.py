@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
+    from caltest.measures.base import Outcome
     from caltest.render import Sheet
     from caltest.results.evidence import Evidence, GradeCounts
     from caltest.results.interval import Interval
@@ -52,13 +53,19 @@ class HTest(Result):
     statistic_name, estimate_name : str
         What the two numbers are called in the field, such as "SKCE" and "z".
     statistic, estimate : float
-        The value that was judged, and the calibration error it stands for. Often the same.
+        The value that was tested, and the calibration error it stands for. Often the same.
     pvalue : float
         In [0, 1]; small values speak against the null hypothesis.
     null : str
         Key of the null, such as "exact", or "tolerance".
+    alternative : str
+        The values of the statistic that speak against the null hypothesis: "greater", "less" or
+        "two-sided". A p-value counts those.
     null_text : str
-        The null in words, without the number of resamples and the seed.
+        The null distribution in words, without the number of resamples and the seed.
+    is_bound : bool
+        Whether the p-value is an upper bound, from an inequality, of the probability of a statistic
+        as extreme as this one.
     n, m : int
         Numbers of observations and of classes of the predictions.
     lens : str
@@ -98,7 +105,7 @@ class HTest(Result):
     True
     """
 
-    schema: ClassVar[str] = "caltest/htest/1"
+    schema: ClassVar[str] = "caltest/htest/2"
 
     test: str
     method: str
@@ -108,6 +115,7 @@ class HTest(Result):
     estimate_name: str
     estimate: float
     null: str
+    alternative: str
     null_text: str
     n: int
     m: int
@@ -119,6 +127,7 @@ class HTest(Result):
     seed: int | None = None
     null_distribution: NDArray[np.float64] | None = field(default=None, compare=False)
     tail_pvalue: float | None = None
+    is_bound: bool = False
     notes: tuple[str, ...] = ()
     level: float | None = None
     group: object = None
@@ -132,6 +141,52 @@ class HTest(Result):
         object.__setattr__(self, "notes", tuple(self.notes))
         if self.null_distribution is not None:
             object.__setattr__(self, "null_distribution", read_only(self.null_distribution))
+
+    @classmethod
+    def from_outcome(
+        cls,
+        outcome: Outcome,
+        *,
+        n_resamples: int | None = None,
+        seed: int | None = None,
+        note: str = "",
+        **about: Any,
+    ) -> Self:
+        """Make the result of an outcome.
+
+        Parameters
+        ----------
+        outcome : Outcome
+            The numbers, with the null distribution.
+        n_resamples, seed : int, optional
+            Those of the call; the result keeps them where something was resampled.
+        note : str
+            A remark that comes before those of the outcome.
+        **about
+            The other fields: what was tested, under which lens and null.
+
+        Returns
+        -------
+        HTest
+            The result.
+        """
+        resamples = outcome.distribution is not None
+        return cls(
+            statistic_name=outcome.statistic_name,
+            statistic=outcome.statistic,
+            pvalue=outcome.pvalue,
+            estimate=outcome.estimate,
+            alternative=outcome.alternative,
+            null_text=outcome.null_text,
+            is_bound=outcome.is_bound,
+            parameters=outcome.parameters,
+            n_resamples=n_resamples if resamples else None,
+            seed=seed if resamples else None,
+            null_distribution=outcome.distribution,
+            tail_pvalue=outcome.tail_pvalue,
+            notes=tuple(filter(None, (note, *outcome.notes, *outcome.degenerate))),
+            **about,
+        )
 
     @property
     def rejected(self) -> bool:
@@ -230,7 +285,7 @@ class HTest(Result):
         return witness_of(self, n_jobs)
 
     def plot(self, kind: str | None = None, *, ax: Axes | None = None, **options: Any) -> Axes:
-        """Draw what the test judged.
+        """Draw what was tested.
 
         Parameters
         ----------
@@ -284,8 +339,15 @@ class HTest(Result):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild the result from what `to_dict` or parsed JSON gave."""
-        return cls(**check_schema(values, cls.schema))
+        """Rebuild the result from what `to_dict` or parsed JSON gave.
+
+        JSON of version 1, "caltest/htest/1", does not name the alternative: it is read with the one
+        that the test had. For a measure that is not part of caltest that is "greater".
+        """
+        checked = check_schema(values, cls.schema, earlier="caltest/htest/1")
+        if "alternative" not in checked:
+            checked = _with_alternative(checked)
+        return cls(**checked)
 
     def to_csv(self) -> str:
         """Return one line of values under one line of names, numbers at full precision."""
@@ -299,6 +361,34 @@ class HTest(Result):
             return {}
         values = np.quantile(self.null_distribution, list(_QUANTILES.values()))
         return dict(zip(_QUANTILES, values.tolist(), strict=True))
+
+
+# The keys of version 1 whose resampled statistic was two-sided: of tests, then of measures.
+_TWO_SIDED = {
+    *("brier", "log-loss", "spiegelhalter", "le-cessie-van-houwelingen"),
+    *("brier_score", "log_loss", "spherical_score", "spiegelhalter_z"),
+    *("overconfidence", "underconfidence", "expected_observed_ratio", "le_cessie_van_houwelingen"),
+    *("calibration_in_the_large", "calibration_intercept", "calibration_slope"),
+}
+_INEQUALITIES = ("concentration bound", "Clopper-Pearson bounds", "Hoeffding bounds")
+
+
+def _with_alternative(values: dict[str, Any]) -> dict[str, Any]:
+    """Add what JSON of version 1 did not hold, from texts that later versions may change."""
+    alternative = _alternative(values)
+    is_bound = values["null_text"].startswith(_INEQUALITIES)
+    return {**values, "alternative": alternative, "is_bound": is_bound}
+
+
+def _alternative(values: Mapping[str, Any]) -> str:
+    if values["null"] == "tolerance":
+        return "less" if " is at least " in values["claim"] else "greater"
+    if values["statistic_name"] == "Fisher's X^2":
+        return "greater"
+    if values["null"] in {"asymptotic", "closed-form", "distribution-free"}:
+        return "two-sided" if values["null_text"].endswith("two-sided") else "greater"
+    given = values["parameters"].get("alternative", "greater")
+    return "two-sided" if values["test"] in _TWO_SIDED else str(given)
 
 
 def record(row: HTest, adjusted: float | None = None) -> dict[str, Any]:

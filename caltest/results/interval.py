@@ -120,15 +120,16 @@ def interval_of(
 
 def _of_grade(test: HTest, grade: GradeCounts, level: float, method: str | None) -> Interval:
     """Compute the interval of a grade from its numbers of defaults and obligors."""
-    from caltest.intervals import choose, grade_rate
+    from caltest.intervals import choose
 
-    chosen = choose(grade.measure, method).key
-    if chosen != grade_rate.METHOD.key:
+    chosen, own = choose(grade.measure, method).key, grade.measure.own_intervals
+    if chosen not in own:
         raise NotApplicable(
             f"method {chosen!r} needs the rows of the grade, and test_master_scale has their "
-            f"numbers only; use {grade_rate.METHOD.key!r}"
+            "numbers only",
+            f"use {' or '.join(map(repr, own))}",
         )
-    bounds = grade_rate.of_counts(grade.measure, grade.defaults, grade.n, level=level)
+    bounds = grade.measure.grade_interval(grade.defaults, grade.n, level=level)
     return Interval(
         low=bounds.low,
         high=bounds.high,

@@ -61,7 +61,7 @@ class HTestTable(Result):
     [0.02, 0.02]
     """
 
-    schema: ClassVar[str] = "caltest/htest-table/1"
+    schema: ClassVar[str] = "caltest/htest-table/2"
 
     rows: tuple[HTest, ...]
     correction: str | None
@@ -198,8 +198,8 @@ class HTestTable(Result):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild the table from what `to_dict` or parsed JSON gave."""
-        values = check_schema(values, cls.schema)
+        """Rebuild the table from what `to_dict` or parsed JSON gave; see `HTest.from_dict`."""
+        values = check_schema(values, cls.schema, earlier="caltest/htest-table/1")
         rows, omnibus = (
             tuple(HTest.from_dict(test) for test in values.get(name, ()))
             for name in ("rows", "omnibus")

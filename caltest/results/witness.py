@@ -260,19 +260,18 @@ class Witness(Printable):
 
 def witness_of(test: HTest, n_jobs: int | None) -> Witness:
     """Compute the witness of a result; see `HTest.witness`."""
-    from caltest.measures.kernel.kce import RootSKCE
-    from caltest.measures.kernel.skce import SKCE
+    from caltest.measures.base import keys_offering
     from caltest.measures.kernel.witness import Embedding
 
     check_jobs(n_jobs)
     evidence = required(test.evidence, "a witness")
     measure = evidence.measure
-    if not isinstance(measure, SKCE | RootSKCE):
+    if measure.witness_kernel is None:
         raise NotApplicable(
-            f"{measure.description} has no witness; use one of the tests 'skce', 'skce-linear', "
-            "'skce-block', 'kce', 'mmce'"
+            f"{measure.description} has no witness",
+            f"use one of the tests {', '.join(map(repr, keys_offering('witness_kernel')))}",
         )
-    embedding = Embedding(evidence.seen, measure.matrix_kernel, n_jobs)
+    embedding = Embedding(evidence.seen, measure.witness_kernel, n_jobs)
     parameters = embedding.kernel.parameters
     kernel = f"{parameters['kernel']}, bandwidth = {render.number(parameters['bandwidth'])}"
     return Witness(embedding, measure=measure.title, data=data_line(test), kernel=kernel)

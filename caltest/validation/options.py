@@ -50,6 +50,25 @@ def check_instance(
     raise invalid(f"{name} must be a {kind.__name__}", got, remedy)
 
 
+def check_tolerance(tolerance: object, *, equivalence: object, null: object) -> float | None:
+    """Check a tolerance, that equivalence has one, and that no null is named beside it."""
+    wants_equivalence = check_flag(equivalence, "equivalence")
+    if tolerance is None:
+        if wants_equivalence:
+            rule = "equivalence must come with a tolerance"
+            raise invalid(rule, "tolerance=None", "pass tolerance=0.02, say")
+        return None
+    if null is not None:
+        rule = "null must be left out where a tolerance is given, which has laws of its own"
+        raise invalid(rule, shown(null), "leave out null or tolerance")
+    bound = check_positive(tolerance, "tolerance")
+    if bound < 1:
+        return bound
+    percent = bound if 1 < bound < 100 else 5.0
+    remedy = f"pass {percent / 100:g} for {percent:g} %"
+    raise invalid("tolerance must be below 1, as errors are", shown(tolerance), remedy)
+
+
 def check_light_bounds(bounds: object, name: str = "lights") -> tuple[float, float, float]:
     """Check the three p-values that part four colours: in (0, 1) and descending."""
     items = list(bounds) if isinstance(bounds, (tuple, list, np.ndarray)) else []
@@ -285,22 +304,3 @@ def check_unused(reason: str, **options: object) -> None:
 def check_optional_integer(value: object, name: str, minimum: int = 1) -> int | None:
     """Check an integer of at least `minimum`, or None for no limit."""
     return None if value is None else check_integer(value, name, minimum)
-
-
-def check_tolerance(tolerance: object, *, equivalence: object, null: object) -> float | None:
-    """Check a tolerance, that equivalence has one, and that no null is named beside it."""
-    wants_equivalence = check_flag(equivalence, "equivalence")
-    if tolerance is None:
-        if wants_equivalence:
-            rule = "equivalence must come with a tolerance"
-            raise invalid(rule, "tolerance=None", "pass tolerance=0.02, say")
-        return None
-    if null is not None:
-        rule = "null must be left out where a tolerance is given, which has laws of its own"
-        raise invalid(rule, shown(null), "leave out null or tolerance")
-    bound = check_positive(tolerance, "tolerance")
-    if bound < 1:
-        return bound
-    percent = bound if 1 < bound < 100 else 5.0
-    remedy = f"pass {percent / 100:g} for {percent:g} %"
-    raise invalid("tolerance must be below 1, as errors are", shown(tolerance), remedy)

@@ -55,7 +55,7 @@ GROUPS = {
             "RationalQuadratic",
         ],
         "Matrix-valued kernels": ["Scaled", "Diagonal", "Sum", "Product"],
-        "Bounds": ["kernel_norm", "error_bound"],
+        "Norms and upper bounds": ["kernel_norm", "error_bound"],
         "For those who add a kernel": [
             "Kernel",
             "ScalarKernel",
@@ -73,7 +73,7 @@ GROUPS = {
             "closed_form",
             "distribution_free",
         ],
-        "For those who add a null": ["Null", "Judgement"],
+        "For those who add a null": ["Null"],
     },
     "caltest.results": {
         "Of a test": ["Summary", "Interval", "Witness", "Region"],
@@ -158,7 +158,7 @@ def families_of_measures() -> dict[str, list[str]]:
         if family and family != ["base"]:
             folder = importlib.import_module(f"caltest.measures.{family[0]}")
             groups.setdefault(folder.__doc__.partition(":")[0].rstrip("."), []).append(name)
-    return groups | {"For those who add a measure": ["Measure", "BoundMeasure"]}
+    return groups | {"For those who add a measure": ["Measure", "BoundMeasure", "Outcome"]}
 
 
 def grouped(module: str, names: list[str]) -> dict[str, list[str]]:

@@ -46,16 +46,27 @@ def blobs(m, n=90):
 
 @parametrize_with_checks(
     [
+        DirichletGPClassifier(max_iter=20, n_inducing=10),
+        NystroemKRRClassifier(n_components=20),
+    ]
+)
+def test_classifier_of_each_base_class_passes_every_check(estimator, check):
+    """A Gaussian process and a kernel regression pass all of scikit-learn's checks."""
+    check(estimator)
+
+
+@pytest.mark.full
+@parametrize_with_checks(
+    [
         DirichletGPClassifier(max_iter=20),
         DirichletGPClassifier(alpha=0.01, max_iter=20, n_inducing=10, ard=True),
         GPRegressionClassifier(max_iter=20),
         GPRegressionClassifier(max_iter=20, n_inducing=10, platt=True),
         VariationalGPClassifier(max_iter=5, n_inducing=10),
-        NystroemKRRClassifier(n_components=20),
     ]
 )
 def test_classifier_passes_every_check(estimator, check):
-    """A classifier passes all of scikit-learn's checks."""
+    """So does every other one, with all of its options."""
     check(estimator)
 
 

@@ -41,6 +41,7 @@ COMMON = {
         "list": "it computes nothing",
         "schema": "as list",
         "calibrate apply": "a map is applied faster than a file is read",
+        "precision": "it has formulas",
     },
     "--seed": {
         "list": "it draws nothing",
@@ -57,6 +58,7 @@ COMMON = {
         "list": "it tests nothing",
         "schema": "as list",
         "calibrate apply": "it tests nothing",
+        "precision": "it tests nothing",
     },
 }
 NO_FILE = dict.fromkeys(("demo", "list", "schema"), "it reads no predictions")
@@ -65,7 +67,7 @@ OF_THE_FILE = {
     "--probs": NO_FILE,
     "--renormalize": NO_FILE,
     "--label": NO_FILE | {"calibrate apply": "new predictions have no labels yet"},
-    "--classes": NO_FILE | {"calibrate apply": "the map has them"},
+    "--classes": NO_FILE | {"calibrate apply": "the map has them", "precision": "no lens has one"},
     "--logits": NO_FILE | {"calibrate apply": "the map knows"},
     "--weight": NO_FILE | {"calibrate apply": "it fits nothing"},
 }
@@ -155,7 +157,7 @@ def example(line, folder):
     words = shlex.split(second or first)[1:]
     if words[0] in ("test", "report", "compare") and "--n-resamples" not in words:
         words += ["--n-resamples", "19"]
-    if words[0] == "power" and "--ratio-width" not in words:
+    if words[0] in {"power", "sample-size"}:
         words += ["--n-datasets", "20"]
     if second:
         content = (folder / first.split()[1]).read_bytes()
@@ -166,6 +168,7 @@ def example(line, folder):
     return run(words)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("command", [name for name in EXAMPLES if name != "demo"])
 @pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
 def test_examples_run(command, folder, monkeypatch, capsys):

@@ -64,11 +64,26 @@ def one_thread():
         yield
 
 
-def with_checks(estimators, failing):
-    """Return `parametrize_with_checks` with a list: that of scikit-learn 1.8 is a generator."""
-    mark = parametrize_with_checks(estimators, expected_failed_checks=failing).mark
+def with_checks(quick, others, failing):
+    """Return `parametrize_with_checks`, where the checks of the others are in the full tier."""
+    mark = parametrize_with_checks([*quick, *others], expected_failed_checks=failing).mark
     names, cases = mark.args
-    return pytest.mark.parametrize(names, list(cases), **mark.kwargs)
+    return pytest.mark.parametrize(names, [in_tier(case, quick) for case in cases], **mark.kwargs)
+
+
+def in_tier(case, quick):
+    """Mark the case of an estimator that is not among those of the quick tier."""
+    values, marks = getattr(case, "values", case), getattr(case, "marks", ())
+    if any(values[0] is estimator for estimator in quick):
+        return case
+    return pytest.param(*values, marks=[*marks, pytest.mark.full])
+
+
+# The first calibrator of each base class; one that does nothing stands for no other.
+QUICK = {
+    REGISTRY[key].__bases__[0]: key for key in reversed(REGISTRY) if key != "identity"
+}.values()
+OTHERS = [key for key in REGISTRY if key not in QUICK]
 
 
 def options(key):
@@ -117,7 +132,8 @@ def fail_with_logits(estimator):
 
 
 @with_checks(
-    [of_logits(key) for key in REGISTRY],
+    [of_logits(key) for key in QUICK],
+    [of_logits(key) for key in OTHERS],
     fail_with_logits,
 )
 def test_calibrator_of_logits_passes_check(estimator, check):
@@ -126,7 +142,8 @@ def test_calibrator_of_logits_passes_check(estimator, check):
 
 
 @with_checks(
-    [behind_naive_bayes(key) for key in REGISTRY],
+    [behind_naive_bayes(key) for key in QUICK],
+    [behind_naive_bayes(key) for key in OTHERS],
     lambda _: FAIL_WITH_PROBABILITIES,
 )
 def test_calibrator_of_probabilities_passes_check(estimator, check):
@@ -135,8 +152,8 @@ def test_calibrator_of_probabilities_passes_check(estimator, check):
 
 
 @with_checks(
+    [CalibratedClassifier()],
     [
-        CalibratedClassifier(),
         CalibratedClassifier(GaussianNB(), Identity(), ensemble=False),
         CalibratedClassifier(LogisticRegression(), Identity(from_logits=True), cv=3),
     ],

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import ast
+from collections import Counter
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import caltest as ct
 from caltest.errors import NotApplicable
-from caltest.measures import REGISTRY
+from caltest.htests import REGISTRY as TESTS
+from caltest.intervals import REGISTRY as INTERVALS
+from caltest.measures import REGISTRY, Measure
+from caltest.measures.base import keys_offering
 
 # Infinite where a threshold separates redrawn labels: its arc tangent has a mean.
 INFINITE = {"calibration-slope"}
 every_measure = pytest.mark.parametrize("key", REGISTRY)
-every_number_of_classes = pytest.mark.parametrize("m", [2, 3, 20])
+every_number_of_classes = pytest.mark.parametrize(
+    "m", [pytest.param(2, marks=pytest.mark.full), 3, pytest.param(20, marks=pytest.mark.full)]
+)
 
 
 def predictions_of(m):
@@ -86,6 +94,7 @@ def test_values_do_not_depend_on_how_rows_are_batched(key, m):
     np.testing.assert_allclose(bound.values(labels, 2), whole, rtol=1e-9, atol=1e-13)
 
 
+@pytest.mark.full
 @every_number_of_classes
 @every_measure
 def test_redrawn_values_have_the_law_of_simulated_predictions(key, m):
@@ -99,3 +108,110 @@ def test_redrawn_values_have_the_law_of_simulated_predictions(key, m):
     simulated = bounded(values)
     error = redrawn.std() * np.sqrt(1 / 100 + 1 / 2000)
     assert abs(redrawn.mean() - np.mean(simulated)) < 5 * error + 1e-12
+
+
+# ---- what a measure offers ----------------------------------------------------------------------
+
+
+@every_measure
+def test_measure_has_intervals_or_names_what_has_one(key):
+    """Methods that exist, and what the first needs of the measure."""
+    measure, predictions = REGISTRY[key](), predictions_of(2)
+    if measure.interval_instead is not None:
+        return
+    method = measure.intervals[0]
+    assert set(measure.intervals) <= set(INTERVALS)
+    assert set(measure.own_intervals) <= set(INTERVALS)
+    asked = {"convex": measure.gaps, "studentized": measure.row_scores}
+    if method in measure.own_intervals:
+        assert measure.own_interval(predictions, level=0.9).low < np.inf
+    elif method in asked:
+        assert asked[method](predictions) is not None
+
+
+@every_measure
+def test_nearest_measure_for_few_rows_is_defined_for_one(key):
+    """With and without weights, or it is the measure itself."""
+    measure = REGISTRY[key]()
+    variant = measure.few_rows()
+    if variant != measure:
+        row = ct.Predictions([[0.3, 0.7]], [1], classes=[0, 1])
+        assert np.isfinite(variant.bind(row).value())
+    assert isinstance(measure.few_rows(weighted=True), Measure)
+
+
+def test_lists_of_tests_are_those_of_the_registry():
+    """What a message recommends is what overrides the default."""
+    assert keys_offering("witness_kernel") == ("skce", "skce-linear", "skce-block", "kce", "mmce")
+    offered = keys_offering("tolerance_method")
+    assert offered == ("skce", "skce-linear", "skce-block", "debiased-ece", "ks")
+    known = {key for key, test in TESTS.items() if test.with_options({}).tolerance_method}
+    assert known == set(offered)
+
+
+# ---- asked of the measure -----------------------------------------------------------------------
+
+SOURCE = Path(ct.__file__).parent
+FILES = [
+    path.relative_to(SOURCE).as_posix()
+    for path in sorted(SOURCE.rglob("*.py"))
+    if path.relative_to(SOURCE).parts[0] not in {"measures", "nulls"}
+]
+MAKERS = {"NamedTest"}  # they take the class of a measure to make it
+
+
+def families(cls=Measure):
+    """Yield the names of all measures, and of what families of them share."""
+    for child in cls.__subclasses__():
+        if child.__module__.startswith("caltest."):
+            yield child.__name__
+            yield from families(child)
+
+
+def names_in(*nodes):
+    """Count the names in parts of a syntax tree."""
+    parts = (part for node in nodes if node is not None for part in ast.walk(node))
+    return Counter(part.id for part in parts if isinstance(part, ast.Name))
+
+
+def asked_for(source):
+    """Return the measures that a module uses other than to make one, and other than as a type."""
+    tree, allowed = ast.parse(source), Counter()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            maker = getattr(node.func, "id", "") in MAKERS
+            allowed += names_in(node.func, *(node.args if maker else ()))
+        elif isinstance(node, ast.arg | ast.AnnAssign):
+            allowed += names_in(node.annotation)
+        elif isinstance(node, ast.FunctionDef):
+            allowed += names_in(node.returns)
+    return set(families()) & set(names_in(tree) - allowed)
+
+
+def test_no_file_outside_measures_asks_which_measure_it_is():
+    """`isinstance`, `match`, and tables and tuples of measures."""
+    found = {path: asked_for((SOURCE / path).read_text(encoding="utf-8")) for path in FILES}
+    asking = [
+        f"caltest/{path}: {', '.join(sorted(names))}" for path, names in found.items() if names
+    ]
+    assert not asking, (
+        f"these files ask which measure it is: {'; '.join(asking)}. Ask the measure itself: "
+        "override a member of `Measure` (caltest/measures/base.py) beside the class, or declare a "
+        "new one there with a default for all others, and call it here"
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "isinstance(measure, KSError | SKCE)",
+        "issubclass(kind, RootSKCE)",
+        "type(measure) is KSError",
+        "TABLE = {KSError: 'scaled=False'}",
+        "BINNED = (BinnedMeasure, TCal)",
+    ],
+)
+def test_questions_by_class_are_found(line):
+    """The check finds them, and leaves alone what makes a measure or is a type."""
+    assert asked_for(line)
+    assert not asked_for("def run(measure: KSError = KSError()) -> SKCE: return SKCE(size=2)")

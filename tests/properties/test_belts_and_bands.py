@@ -42,7 +42,7 @@ def quietly(measure, data, **options):
 
 
 @given(binary())
-@settings(max_examples=60)
+@settings.get_profile("some")
 def test_belt_statistic_is_at_least_zero_and_grows_with_the_degree(data):
     """It is a likelihood ratio of nested models, never NaN."""
     values = [quietly(calibration_belt, data, max_degree=d) for d in (1, 2, 3, 4)]
@@ -54,7 +54,7 @@ def test_belt_statistic_is_at_least_zero_and_grows_with_the_degree(data):
 
 
 @given(binary(0.001, 0.999))
-@settings(max_examples=60)
+@settings.get_profile("some")
 def test_belt_statistic_is_at_most_that_of_certainty(data):
     """No fit has a larger likelihood than 1."""
     observed = data.probs[np.arange(data.n), data.labels]
@@ -63,7 +63,7 @@ def test_belt_statistic_is_at_most_that_of_certainty(data):
 
 
 @given(binary(0.001, 0.999))
-@settings(max_examples=60)
+@settings.get_profile("some")
 def test_belt_statistic_does_not_depend_on_the_class_called_the_event(data):
     """Polynomials in -z are polynomials in z."""
     value = calibration_belt(data, max_degree=2)
@@ -72,7 +72,7 @@ def test_belt_statistic_does_not_depend_on_the_class_called_the_event(data):
 
 
 @given(binary())
-@settings(max_examples=60)
+@settings.get_profile("some")
 def test_corp_miscalibration_is_that_of_the_decomposition(data):
     """At least 0 and at most the score, for both scores."""
     for score in ("brier", "log-loss"):
@@ -83,7 +83,6 @@ def test_corp_miscalibration_is_that_of_the_decomposition(data):
 
 
 @given(binary(), st.sampled_from(["standard", "round", "yang-barber"]))
-@settings(max_examples=100)
 def test_band_is_monotone_and_inverts_to_its_p_value(data, method):
     """Bounds in [0, 1] that do not decrease; outside at 95 % if and only if p <= 5 %."""
     band = confidence_band_curve(data, method=method)
@@ -96,7 +95,7 @@ def test_band_is_monotone_and_inverts_to_its_p_value(data, method):
 
 
 @given(binary(0.001, 0.999))
-@settings(max_examples=60)
+@settings.get_profile("some")
 def test_band_statistic_does_not_depend_on_the_class_called_the_event(data):
     """Lower and upper bounds change places; with p and 1 - p of three digits."""
     data = Predictions(data.probs.round(3), data.labels)

@@ -86,7 +86,7 @@ def test_beta_fulfils_the_kkt_conditions(data, parameters):
 
 
 @given(data(), PARAMETERS)
-@settings(max_examples=50)
+@settings.get_profile("some")
 def test_beta_has_no_greater_loss_than_what_scipy_finds(data, parameters):
     """Under the same bounds, from two starts; separable and undetermined data too."""
     p, y, weight = data

@@ -39,7 +39,7 @@ def data_sets(draw):
 
 
 @every_model
-@settings(max_examples=15, deadline=None)
+@settings.get_profile("few")
 @given(data=data_sets())
 def test_probabilities_lie_on_the_simplex(model, data):
     """Whatever the data."""
@@ -53,7 +53,7 @@ def test_probabilities_lie_on_the_simplex(model, data):
 
 
 @every_model
-@settings(max_examples=8, deadline=None)
+@settings.get_profile("fewest")
 @given(data=data_sets(), power=st.integers(-8, 8))
 def test_unit_of_the_features_does_not_count(model, data, power):
     """Features times a power of two: the start of the length scale goes with them."""

@@ -37,7 +37,7 @@ def predictions(draw, classes=CLASSES):
 
 
 @given(predictions())
-@settings(max_examples=50)
+@settings.get_profile("some")
 def test_ratio_is_never_negative_nor_nan(data):
     """Whatever the predictions; infinite where, and only where, a label is impossible."""
     impossible = (data.probs[np.arange(data.n), data.labels] == 0).any()
@@ -59,7 +59,7 @@ def test_estimates_of_two_classes_are_never_nan(data):
 
 
 @given(predictions(), st.randoms(use_true_random=False))
-@settings(max_examples=50)
+@settings.get_profile("some")
 def test_order_of_rows_and_classes_changes_nothing(data, random):
     """A common slope, and weights that follow their rows."""
     rows, classes = list(range(data.n)), list(range(data.m))

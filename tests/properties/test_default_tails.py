@@ -58,7 +58,7 @@ def test_factor_tails_swap_with_default_and_survival(grade, correlation):
     assert swapped == pytest.approx((lower, upper), abs=1e-9)
 
 
-@settings(max_examples=30)
+@settings.get_profile("few")
 @given(st.lists(grades(), min_size=1, max_size=6))
 def test_any_master_scale_has_pvalues_and_lights(table):
     """In (0, 1], and a colour for each row."""

@@ -12,7 +12,7 @@ from scipy.special import expit, logsumexp
 from caltest.calibrators import DirichletCalibrator, TemperatureScaling
 from caltest.calibrators.linear.parametrisations import generative_to_linear, linear_to_generative
 
-FEW = settings(max_examples=25)
+FEW = settings.get_profile("few")
 
 
 @st.composite

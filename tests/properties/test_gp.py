@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:every label:caltest.errors.DegenerateDataWarning"),
 ]
 
-few = settings(max_examples=6)
+few = settings.get_profile("fewest")
 
 
 @st.composite

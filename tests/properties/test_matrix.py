@@ -10,7 +10,7 @@ from scipy.special import log_softmax, softmax
 
 from caltest.calibrators import DirichletCalibrator, MatrixScaling
 
-FEW = settings(max_examples=25)
+FEW = settings.get_profile("few")
 
 
 @st.composite

@@ -67,7 +67,7 @@ def test_gradient_vanishes_at_the_estimate(data, smooth):
 
 
 @given(data())
-@settings(max_examples=50)
+@settings.get_profile("some")
 def test_no_other_parameters_have_a_smaller_loss(data):
     """Not those that scipy finds from two starts."""
     p, y, weight = data

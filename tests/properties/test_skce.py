@@ -189,7 +189,7 @@ def bound_rows(bound, labels):
 # ---- estimators ---------------------------------------------------------------------------------
 
 
-@settings(max_examples=30)
+@settings.get_profile("few")
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: getattr(metric, "__name__", metric))
 @pytest.mark.parametrize("kernel", PROFILES, ids=lambda kernel: kernel.__name__)
 @given(data=st.data())
@@ -206,7 +206,7 @@ def test_skce_of_scalar_kernels_equals_a_double_loop(kernel, metric, data):
     assert measure.bind(p).value() == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
-@settings(max_examples=25)
+@settings.get_profile("few")
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("name", KERNELS)
 @given(data=st.data())
@@ -239,7 +239,7 @@ def test_all_lenses_are_tested():
     assert set(LENSES) == {*REGISTRY, "custom"}
 
 
-@settings(max_examples=25)
+@settings.get_profile("few")
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("lens", LENSES)
 @given(p=predictions((3, 10)))
@@ -261,7 +261,7 @@ def test_skce_under_a_lens_equals_a_double_loop(lens, estimator, p):
 # ---- what the nulls need ------------------------------------------------------------------------
 
 
-@settings(max_examples=15)
+@settings.get_profile("few")
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("name", KERNELS)
 @given(data=st.data())
@@ -280,7 +280,7 @@ def test_values_of_redrawn_labels_equal_those_of_predictions_with_them(name, est
     np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-12)
 
 
-@settings(max_examples=15)
+@settings.get_profile("few")
 @pytest.mark.parametrize("kernel", [Exponential, Matern32, Matern52], ids=lambda k: k.__name__)
 @pytest.mark.parametrize("biased", [False, True])
 @given(p=predictions((2,)) | predictions((2,), weighted=True), seed=st.integers(0, 99))
@@ -301,7 +301,7 @@ def test_values_of_redrawn_labels_on_a_line_equal_those_of_predictions_with_them
     np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-12)
 
 
-@settings(max_examples=25)
+@settings.get_profile("few")
 @pytest.mark.parametrize("name", ["line", *KERNELS])
 @given(data=st.data())
 def test_sums_over_pairs_equal_double_loops(name, data):
@@ -319,14 +319,14 @@ def test_sums_over_pairs_equal_double_loops(name, data):
     np.testing.assert_allclose(bound.weighted_sums(bound_rows(bound, counts)), expected, **close)
 
 
-@settings(max_examples=25)
+@settings.get_profile("few")
 @pytest.mark.parametrize("name", ["line", *KERNELS])
 @given(data=st.data())
 def test_bootstrap_equals_its_formula(name, data):
     """T' = n^-2 sum_i C_i sum_j (n / (n - 1) (C_j - 1[i = j]) - 2) h_ij, and T, by double loops."""
     p = data.draw(predictions((2,)) if name == "line" else predictions())
     kernel, kernel_matrix = _kernel_or_line(name, p)
-    judged = NULLS["bootstrap"].judge(SKCE(kernel=kernel), p, n_resamples=3, seed=p.n, n_jobs=None)
+    judged = NULLS["bootstrap"].test(SKCE(kernel=kernel), p, n_resamples=3, seed=p.n, n_jobs=None)
     bound = SKCE(kernel=kernel).bind_all_pairs(p)
     order = row_order(bound)
     h, weight = h_matrix(p, kernel_matrix)

@@ -39,7 +39,7 @@ def definition(data, s):
 
 
 @given(predictions(), st.floats(0.02, 0.5))
-@settings(max_examples=50)
+@settings.get_profile("some")
 def test_value_at_a_bandwidth_is_the_integral(data, s):
     """For both methods."""
     expected = definition(data, s)
@@ -48,7 +48,7 @@ def test_value_at_a_bandwidth_is_the_integral(data, s):
 
 
 @given(predictions())
-@settings(max_examples=40)
+@settings.get_profile("some")
 def test_smooth_ece_is_the_fixed_point(data):
     """The value at the bandwidth that is the value, unless it is too small to be resolved."""
     s = smooth_ece(data, method="exact")

@@ -36,7 +36,7 @@ def brier_law(data):
 
 
 @given(predictions())
-@settings(max_examples=50)
+@settings.get_profile("some")
 def test_z_standardises_the_brier_score_exactly(data):
     """Mean and variance over all labels, enumerated."""
     data = data.subset(slice(0, 4))

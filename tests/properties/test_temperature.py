@@ -15,7 +15,7 @@ from caltest.calibrators import TemperatureScaling
 from caltest.calibrators.linear.temperature_loops import inverse_temperature
 from caltest.errors import DegenerateDataWarning
 
-SETTINGS = settings(max_examples=60)
+SETTINGS = settings.get_profile("some")
 
 
 @st.composite

@@ -14,7 +14,7 @@ from caltest.calibrators import VectorScaling
 from caltest.calibrators.linear.vector import RIDGE
 from caltest.errors import DegenerateDataWarning
 
-SETTINGS = settings(max_examples=40)
+SETTINGS = settings.get_profile("some")
 
 
 @st.composite

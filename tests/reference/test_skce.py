@@ -185,9 +185,9 @@ def test_distribution_free_bound_of_cifar10_networks(network, reference_dir, est
     """As above, the p-values; where the estimate is negative theirs squares it and ours is 1."""
     name, predictions, kernel = network
     row = _row(reference_dir, "widmann2019_cifar10_pvalues.csv", name)
-    judged = _judge("distribution-free", predictions, kernel, estimator)
+    outcome = _judge("distribution-free", predictions, kernel, estimator)
     expected = float(row[ESTIMATORS[estimator] + "_median_distribution_free"])
-    assert judged.pvalue == pytest.approx(expected if judged.estimate > 0 else 1.0, rel=1e-6)
+    assert outcome.pvalue == pytest.approx(expected if outcome.estimate > 0 else 1.0, rel=1e-6)
 
 
 def test_linear_test_of_cifar10_networks(network, reference_dir):
@@ -201,4 +201,4 @@ def test_linear_test_of_cifar10_networks(network, reference_dir):
 
 def _judge(null, predictions, kernel, estimator):
     measure = SKCE(estimator=estimator, kernel=kernel)
-    return NULLS[null].judge(measure, predictions, n_resamples=1, seed=0, n_jobs=2)
+    return NULLS[null].test(measure, predictions, n_resamples=1, seed=0, n_jobs=2)

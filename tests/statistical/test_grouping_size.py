@@ -138,7 +138,7 @@ def test_limit_fails_in_sparse_groups(sets):
 @pytest.mark.parametrize("test", ["hosmer-lemeshow", "pigeon-heyse", "ici"])
 def test_exact_null_holds_its_level_in_sparse_groups(test):
     """The same data; 400 sets of 99 redrawn labels each."""
-    measure, judge, data = REGISTRY[test].with_options({}), NULLS["exact"].judge, sparse()
+    measure, judge, data = REGISTRY[test].with_options({}), NULLS["exact"].test, sparse()
     rng, count = np.random.default_rng(3), 0
     for seed in range(400):
         one = data.simulate(rng)

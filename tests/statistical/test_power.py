@@ -1,4 +1,4 @@
-"""Planned power and numbers of rows, against laws that are known without simulation.
+"""Planned power and numbers of rows, against distributions that are known without simulation.
 
 Rejections are compared with binomial bands that hold with probability 99.9 % each.
 """
@@ -16,13 +16,14 @@ from scipy.stats import beta, binom, norm
 import caltest as ct
 from caltest.planning import crossing
 from caltest.planning.crossing import Search
-from caltest.planning.laws import as_law
+from caltest.planning.distributions import as_distribution
 from caltest.planning.results import PowerRow
-from caltest.planning.truths import as_truth
+from caltest.planning.truths import StatedTruth
+from caltest.predictions import ModelData
 
 BAND = 0.999
 LEVEL = 0.05
-LAW = beta(2, 5)
+RISKS = beta(2, 5)
 
 
 @pytest.fixture(params=[400, pytest.param(2000, marks=pytest.mark.slow)])
@@ -40,13 +41,13 @@ def in_band(row, rate, size=BAND):
 @pytest.mark.parametrize("test", ["skce", "ece", "brier"])
 def test_size_of_an_exact_test_is_its_level(test, n_datasets):
     """Without a truth the labels are those of calibrated predictions, and 5 % are rejected."""
-    result = ct.power(LAW, n=60, test=test, n_datasets=n_datasets, rng=1)
+    result = ct.power(RISKS, n=60, test=test, n_datasets=n_datasets, rng=1)
     assert in_band(result[0], LEVEL)
 
 
 @pytest.mark.parametrize("n", [50, 200])
 @pytest.mark.parametrize("ratio", [0.5, 0.8, 1.5])
-def test_power_of_the_binomial_test_is_that_of_the_binomial_law(n, ratio, n_datasets):
+def test_power_of_the_binomial_test_is_that_of_the_binomial_distribution(n, ratio, n_datasets):
     """With one risk the number of events is binomial under the truth too."""
     risk = 0.2
     critical = np.flatnonzero(binom.sf(np.arange(n + 1) - 1, n, risk) <= LEVEL)[0]
@@ -57,7 +58,7 @@ def test_power_of_the_binomial_test_is_that_of_the_binomial_law(n, ratio, n_data
 
 def moments(truth):
     """Return mean and deviation of Spiegelhalter's terms under the truth, and his deviation."""
-    p = LAW.ppf((np.arange(20_000) + 0.5) / 20_000)
+    p = RISKS.ppf((np.arange(20_000) + 0.5) / 20_000)
     q, weight = truth(p), 1 - 2 * p
     null = math.sqrt(np.mean(weight**2 * p * (1 - p)))
     mean = np.mean(weight * (q - p))
@@ -78,7 +79,7 @@ def normal_power(n, truth):
 def test_power_of_spiegelhalters_test_is_that_of_its_normal_limit(n, ratio, n_datasets):
     """Mean and variance of z under the truth give the power for large n."""
     options = {"test": "spiegelhalter", "null": "asymptotic", "rng": 1}
-    result = ct.power(LAW, n=n, ratio=ratio, n_datasets=n_datasets, **options)
+    result = ct.power(RISKS, n=n, ratio=ratio, n_datasets=n_datasets, **options)
     assert in_band(result[0], normal_power(n, lambda p: p / ratio))
 
 
@@ -87,7 +88,7 @@ def test_rows_for_spiegelhalters_test_are_those_of_its_normal_limit(n_datasets):
     ratio = 1.25
     expected = brentq(lambda n: normal_power(n, lambda p: p / ratio) - 0.8, 100, 5000)
     options = {"test": "spiegelhalter", "null": "asymptotic", "rng": 1}
-    result = ct.sample_size(LAW, ratio=ratio, n_datasets=n_datasets, **options)
+    result = ct.sample_size(RISKS, ratio=ratio, n_datasets=n_datasets, **options)
     error = (result.high - result.low) / (2 * norm.isf(0.025))
     assert abs(result.n - expected) < norm.isf((1 - BAND) / 2) * error
     assert error < 0.1 * expected
@@ -97,9 +98,9 @@ def test_rows_for_spiegelhalters_test_are_those_of_its_normal_limit(n_datasets):
 def test_power_grows_with_the_rows_and_with_the_deviation(test):
     """Both directions of the curve."""
     options = {"test": test, "n_datasets": 120, "rng": 1}
-    by_rows = ct.power(LAW, n=[50, 150, 450], slope=0.6, **options).power
+    by_rows = ct.power(RISKS, n=[50, 150, 450], slope=0.6, **options).power
     assert (np.diff(by_rows) > 0).all()
-    by_slope = [ct.power(LAW, n=200, slope=b, **options)[0].power for b in (0.9, 0.6, 0.3)]
+    by_slope = [ct.power(RISKS, n=200, slope=b, **options)[0].power for b in (0.9, 0.6, 0.3)]
     assert by_slope == sorted(by_slope)
     assert by_slope[0] < by_slope[-1]
 
@@ -107,19 +108,19 @@ def test_power_grows_with_the_rows_and_with_the_deviation(test):
 def test_more_resamples_change_the_power_little():
     """B = 199 has almost the power of B = 999 (Davidson and MacKinnon 2000)."""
     options = {"n": 200, "slope": 0.5, "n_datasets": 300, "rng": 1, "test": "ece"}
-    few, many = (ct.power(LAW, n_resamples=B, **options)[0] for B in (199, 999))
+    few, many = (ct.power(RISKS, n_resamples=B, **options)[0] for B in (199, 999))
     assert abs(few.power - many.power) < 0.06
 
 
 def test_mean_estimate_is_the_true_error():
-    """The unbiased SKCE has the mean that the truth gives, by a double sum over the law."""
+    """The unbiased SKCE has the mean that the truth gives, by a double sum over the risks."""
     n, ratio = 50, 1.5
-    p = LAW.ppf((np.arange(800) + 0.5) / 800)
+    p = RISKS.ppf((np.arange(800) + 0.5) / 800)
     d = p / ratio - p
     kernel = np.exp(-np.abs(p[:, None] - p) / 0.2)
     expected = 2 * d @ kernel @ d / 800**2
     result = ct.power(
-        LAW,
+        RISKS,
         n=n,
         ratio=ratio,
         kernel=ct.kernels.Exponential(bandwidth=0.2),
@@ -134,14 +135,14 @@ def test_mean_estimate_is_the_true_error():
 def test_planned_standard_errors_are_those_of_simulated_studies(truth):
     """The slope and the intercept of studies of the planned size vary as planned."""
     options = {"ratio_width": None, "slope_width": 0.5, "intercept_width": 0.3}
-    planned = ct.sample_size_for_precision(LAW, rng=1, **options, **truth)
+    planned = ct.sample_size_for_precision(RISKS, rng=1, **options, **truth)
     for row, test in zip(planned.rows, ("calibration-slope", "calibration-intercept"), strict=True):
-        law, stated = as_law(LAW), as_truth(2, **truth)
+        predictions, true = as_distribution(ModelData(RISKS)), StatedTruth(**truth).for_classes(2)
         rng = np.random.default_rng(2)
         values = []
         for _ in range(400):
-            p = law.draw(rng, row.n)
-            labels = rng.random(row.n) < stated.of(p)[:, 1]
+            p = predictions.draw(rng, row.n)
+            labels = rng.random(row.n) < true.of(p)[:, 1]
             values.append(getattr(ct.measures, test)(p, labels.astype(int)))
         assert np.mean(values) == pytest.approx(row.value, abs=5 * row.standard_error / 20)
         assert np.std(values) == pytest.approx(row.standard_error, rel=0.15)
@@ -161,7 +162,7 @@ def logistic(n):
 
 
 def stepped(n):
-    """Return a curve with the steps of a discrete law around a smooth one."""
+    """Return a curve with the steps of a discrete distribution around a smooth one."""
     return min(1.0, max(0.0, probit(n) + 0.01 * math.sin(n)))
 
 

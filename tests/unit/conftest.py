@@ -16,6 +16,7 @@ FIELDS = {
     "estimate_name": "SKCE",
     "estimate": 0.0213389,
     "null": "exact",
+    "alternative": "greater",
     "null_text": "labels redrawn from the predictions",
     "n": 899,
     "m": 10,

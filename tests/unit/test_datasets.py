@@ -108,6 +108,7 @@ def test_illegal_argument_is_named(arguments, message):
         generative_model(**arguments)
 
 
+@pytest.mark.full
 def test_digits_models_are_good_and_repeatable():
     """Four fitted classifiers, each right on most of the digits it has not seen."""
     digits = digits_models(rng=1)

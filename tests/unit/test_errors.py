@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from caltest.errors import DegenerateDataWarning, InvalidInput, NotApplicable, invalid, shown
@@ -23,6 +25,26 @@ def test_errors_are_caught_as_what_python_calls_them(error, base):
 def test_invalid_puts_rule_value_and_remedy_in_one_line():
     """The three parts follow each other, set apart by semicolons."""
     assert str(invalid("r must be positive", "0", "pass 1")) == "r must be positive; got 0; pass 1"
+
+
+@pytest.mark.parametrize(
+    ("error", "parts"),
+    [
+        (InvalidInput("r must be positive", "0", "pass 1"), ("rule", "got", "remedy")),
+        (NotApplicable("r has no limit", "use null='exact'"), ("reason", "remedy")),
+    ],
+)
+def test_errors_carry_their_parts(error, parts):
+    """Code reads the parts; nobody has to take the message to pieces. They survive pickling."""
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
+    assert [getattr(copy, name) for name in parts] == list(error.args)
+    assert str(copy) == str(error)
+    assert all(part in str(error) for part in error.args)
+
+
+def test_error_without_remedy_is_its_reason():
+    """No separator is left over."""
+    assert str(NotApplicable("r has no limit")) == "r has no limit"
 
 
 def test_shown_is_one_short_line():

@@ -26,7 +26,7 @@ from caltest.calibrators import (
     OneVsRest,
     PlattScaling,
 )
-from caltest.predictions import as_predictions
+from caltest.predictions import ModelData
 
 P = [[0.2, 0.8], [0.6, 0.4], [0.5, 0.5]]
 Y = [1, 0, 1]
@@ -72,7 +72,7 @@ def read(path, label="y", **options):
 
 def given(model, data=None, **options):
     """Take the (model, data) of test_calibration."""
-    return lambda: as_predictions(model, data, **options)
+    return lambda: ModelData(model, data, **options).predictions()
 
 
 def fit(estimator, *data):

@@ -70,8 +70,57 @@ def test_json_round_trip_of_a_test(make_test):
     """What JSON holds rebuilds an equal test."""
     result = make_test(group="A", notes=("a note",), level=0.05, tail_pvalue=1e-9)
     values = json.loads(result.to_json())
-    assert values == {"schema": "caltest/htest/1"} | result.to_dict()
+    assert values == {"schema": "caltest/htest/2"} | result.to_dict()
     assert HTest.from_dict(values) == result
+
+
+VERSION_1 = [
+    ({}, "greater"),
+    ({"test": "brier"}, "two-sided"),
+    ({"test": "spiegelhalter", "null": "consistency"}, "two-sided"),
+    ({"test": "spiegelhalter", "null": "asymptotic"}, "greater"),
+    ({"null": "asymptotic", "null_text": "normal limit, two-sided"}, "two-sided"),
+    ({"null": "closed-form", "null_text": "binomial law, greater"}, "greater"),
+    ({"test": "binomial", "parameters": {"PD": 0.1, "alternative": "two-sided"}}, "two-sided"),
+    ({"null": "tolerance", "claim": "the KS is at most 0.02"}, "greater"),
+    ({"null": "tolerance", "claim": "the KS is at least 0.02"}, "less"),
+    ({"test": "brier", "statistic_name": "Fisher's X^2"}, "greater"),
+    ({"test": "a measure of the user"}, "greater"),
+]
+
+
+@pytest.mark.parametrize(("changes", "alternative"), VERSION_1)
+def test_json_of_version_1_is_read_with_the_alternative_that_its_test_had(
+    make_test, changes, alternative
+):
+    """It held the alternative in texts and settings only."""
+    values = json.loads(make_test(**changes).to_json()) | {"schema": "caltest/htest/1"}
+    del values["alternative"], values["is_bound"]
+    assert HTest.from_dict(values).alternative == alternative
+
+
+def test_json_of_version_1_is_read_with_its_bounds(make_test):
+    """An inequality was named by the text on the null distribution."""
+    values = make_test(null_text="Hoeffding bounds of all blocks").to_dict()
+    del values["alternative"], values["is_bound"]
+    assert HTest.from_dict(values).is_bound
+    assert not HTest.from_dict(values | {"null_text": "binomial law, greater"}).is_bound
+
+
+def test_table_of_version_1_is_read(make_table):
+    """Its rows had no alternative."""
+    table = make_table(*LENSES)
+    values = json.loads(table.to_json()) | {"schema": "caltest/htest-table/1"}
+    for row in values["rows"]:
+        del row["alternative"], row["is_bound"]
+    assert HTestTable.from_dict(values) == table
+
+
+def test_json_of_a_later_version_is_refused(make_test):
+    """The message says who can read it."""
+    values = json.loads(make_test().to_json()) | {"schema": "caltest/htest/3"}
+    with pytest.raises(InvalidInput, match="caltest/htest/2; got 'caltest/htest/3'; use the ver"):
+        HTest.from_dict(values)
 
 
 def test_json_round_trip_of_a_table(make_table):

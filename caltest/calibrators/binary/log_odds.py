@@ -11,14 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.calibrators.inputs import LOG_SMALLEST, Floats
-from caltest.numerics.logistic import (
-    any_between,
-    class_ranges,
-    fit_logistic,
-    penalised_loss,
-    standardize,
-    weighted_product,
-)
+from caltest.numerics.logistic import fit_logistic, penalised_loss
 from caltest.numerics.weights import shares
 
 Events = NDArray[np.bool_]
@@ -33,7 +26,7 @@ SAME = 1e-10  # relative standard deviation, or 1 - r^2, that counts as none
 FAR = 1e6  # distance from most scores, in units of their range, that counts as no further
 
 
-SAMPLE = 4096  # rows that tell where most scores lie
+SAMPLE = 4096  # rows that tell where most scores lie, and most often that nothing separates them
 
 
 @dataclass(frozen=True)
@@ -78,14 +71,19 @@ class LogOddsModel:
         self.share, self.total = shares(weight, n)
         self.X = np.empty((self.k + intercept, n))
         self.X[self.k :] = 1
-        self.mean, self.scale = standardize(features, self.share, self.X, intercept)
+        self.mean = features @ self.share if intercept else np.zeros(self.k)
+        self.scale = np.empty(self.k)
+        for j, z in enumerate(self.X[: self.k]):
+            np.subtract(features[j], self.mean[j], out=z)
+            self.scale[j] = np.sqrt(np.einsum("i,i,i", z, z, self.share))
+            np.divide(z, self.scale[j] or 1.0, out=z)
 
     @property
     def is_determined(self) -> bool:
         """Whether no feature is constant (0 where there is no intercept) and no two agree."""
         if (self.scale <= SAME * np.abs(self.mean)).any():
             return False
-        return self.k == 1 or 1 - weighted_product(self.X[0], self.X[1], self.share) ** 2 > SAME
+        return self.k == 1 or 1 - float(self.X[0] * self.X[1] @ self.share) ** 2 > SAME
 
     def fit(self, targets: Floats, *, separated: bool) -> LogOddsFit:
         """Fit to targets in [0, 1].
@@ -187,18 +185,37 @@ def counted(weight: Floats | None, *columns: NDArray[Any]) -> tuple[Any, ...]:
 
 def is_increasing(score: Floats, event: Events, pivot: float | None = None) -> bool:
     """Tell whether no event has a lower score than another row; the pivot lies in between."""
-    (_, highest), (lowest, _) = class_ranges(score, event)
-    if pivot is None:
-        return bool(highest <= lowest)
-    return bool(highest <= pivot <= lowest)
+    return _holds(_increases, score, event, pivot)
 
 
 def is_interval(score: Floats, event: Events, pivot: float | None = None) -> bool:
     """Tell whether one class fills an interval of scores; the pivot is one of its ends."""
-    for c, (low, high) in enumerate(class_ranges(score, event).tolist()):
-        if pivot is not None and low < pivot < high:
-            continue
-        ends = [low, high] if pivot is None else [low, high, pivot]
-        if not any_between(score, event, c == 0, min(ends), max(ends)):
+    return _holds(_fills_interval, score, event, pivot)
+
+
+def _holds(
+    separated: Callable[[Floats, Events, float | None], bool],
+    score: Floats,
+    event: Events,
+    pivot: float | None,
+) -> bool:
+    """Ask a part of the rows first: what does not separate them does not separate all."""
+    return all(separated(score[rows], event[rows], pivot) for rows in (slice(SAMPLE), slice(None)))
+
+
+def _increases(score: Floats, event: Events, pivot: float | None) -> bool:
+    highest = score.max(where=~event, initial=-np.inf)
+    lowest = score.min(where=event, initial=np.inf)
+    return bool(highest <= lowest if pivot is None else highest <= pivot <= lowest)
+
+
+def _fills_interval(score: Floats, event: Events, pivot: float | None) -> bool:
+    for members in (~event, event):
+        ends = [score.min(where=members, initial=np.inf), score.max(where=members, initial=-np.inf)]
+        if pivot is not None:
+            if ends[0] < pivot < ends[1]:
+                continue
+            ends.append(pivot)
+        if not (~members & (min(ends) < score) & (score < max(ends))).any():
             return True
     return False

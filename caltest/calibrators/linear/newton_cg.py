@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import cho_solve
 
 from caltest.calibrators.linear.softmax_regression import (
     Codes,
@@ -27,8 +27,12 @@ from caltest.calibrators.linear.softmax_regression import (
     scaled_start,
     value_and_gradient,
 )
+from caltest.numerics.newton import backtrack, damped_factor
 
 Solver = Callable[[Floats], Floats]
+
+
+Trial = tuple[float, Floats, Floats]  # objective, gradient, probabilities
 
 
 TOLERANCE = 1e-9  # of the gradient, relative to that at the start, or to 1 where that is more
@@ -111,17 +115,20 @@ def minimise(
     of Newton's method changes some scores by about 1 and divides the gradient by about e, until it
     vanishes.
     """
+
+    def at(theta: Floats) -> Trial:
+        value, gradient, probs = value_and_gradient(theta, X, codes, weight, penalty)
+        return value, project(gradient, free, tied=tied), probs
+
     theta = start
-    value, gradient, probs = value_and_gradient(theta, X, codes, weight, penalty)
-    gradient = project(gradient, free, tied=tied)
+    value, gradient, probs = at(theta)
     size = np.sqrt(weight @ np.einsum("ij,ij->i", X, X))
     enough = max(TOLERANCE * min(float(np.linalg.norm(gradient)), 1.0), ROUNDING * size)
     if warm is None and scale and np.linalg.norm(gradient) > enough:
         warm = scaled_start(start, X, codes, weight, penalty)
     if warm is not None:
         theta = warm
-        value, gradient, probs = value_and_gradient(theta, X, codes, weight, penalty)
-        gradient = project(gradient, free, tied=tied)
+        value, gradient, probs = at(theta)
     first = norm = float(np.linalg.norm(gradient))
     precondition, rows, used, count, escaping = None, ROWS, 0, 0, False
     patience = 3 if theta.size <= DENSE else 10
@@ -140,11 +147,11 @@ def minimise(
         step, used = _conjugate_gradients(product, solve, gradient, forcing)
         if norm <= enough:  # at the start: only to tell a minimum from one at infinity
             return Minimum(theta, norm, _change(X, step) > LARGE, count, converged=True)
-        found = _line_search(theta, step, value, gradient, X, codes, weight, penalty, free, tied)
+        found = _moved(at, theta, step, value, gradient)
         count += 1
         if found is None:
             break
-        length, value, gradient, probs = found
+        length, (value, gradient, probs) = found
         theta = theta + length * step
         before, norm = norm, float(np.linalg.norm(gradient))
         escaping = _change(X, length * step) > LARGE and norm > before / FAST
@@ -179,33 +186,22 @@ def _conjugate_gradients(
     return step, used
 
 
-def _line_search(
-    theta: Floats,
-    step: Floats,
-    value: float,
-    gradient: Floats,
-    X: Floats,
-    codes: Codes,
-    weight: Floats,
-    penalty: Floats,
-    free: Mask,
-    tied: bool,  # noqa: FBT001 - internal
-) -> tuple[float, float, Floats, Floats] | None:
-    """Halve the step until the objective falls by enough (Armijo), or the gradient does.
+def _moved(
+    at: Callable[[Floats], Trial], theta: Floats, step: Floats, value: float, gradient: Floats
+) -> tuple[float, Trial] | None:
+    """Shorten the step until the objective falls by enough, or the gradient does.
 
     Near the minimum the objective no longer tells: it falls by less than its last digit.
     """
-    slope = float(np.vdot(gradient, step))
     norm = np.linalg.norm(gradient)
-    length = 1.0
-    while length > 1e-10:
-        there, new, probs = value_and_gradient(theta + length * step, X, codes, weight, penalty)
-        new = project(new, free, tied=tied)
-        flat = abs(there - value) <= 1e-13 * abs(value)
-        if there <= value + 1e-4 * length * slope or (flat and np.linalg.norm(new) < norm):
-            return length, there, new, probs
-        length /= 2
-    return None
+
+    def along(length: float) -> Trial:
+        return at(theta + length * step)
+
+    def is_flatter(trial: Trial) -> bool:
+        return abs(trial[0] - value) <= 1e-13 * abs(value) and bool(np.linalg.norm(trial[1]) < norm)
+
+    return backtrack(along, value, float(np.vdot(gradient, step)), is_flatter)
 
 
 def _change(X: Floats, step: Floats) -> float:
@@ -237,32 +233,17 @@ def _dense(
     fixed = ~free.ravel()
     H[fixed] = H[:, fixed] = 0.0
     H[fixed, fixed] = 1.0
-    factor, unit = _factor(H)
+    unit = 1 / np.sqrt(np.maximum(H[diagonal, diagonal], 1e-290))
+    H *= unit
+    H *= unit[:, None]
+    H[diagonal, diagonal] = 1.0
+    factor, _ = damped_factor(H, DAMPING)
 
     def solve(V: Floats) -> Floats:
         flat: Floats = cho_solve(factor, V.ravel() * unit, check_finite=False) * unit
         return flat.reshape(V.shape)
 
     return solve
-
-
-def _factor(H: Floats) -> tuple[tuple[Floats, bool], Floats]:
-    """Factor H in units that make its diagonal 1, and return them.
-
-    Along separated or collinear directions H is singular but for rounding errors: something is
-    added to the diagonal, more until it suffices.
-    """
-    diagonal = np.arange(len(H))
-    unit = 1 / np.sqrt(np.maximum(H[diagonal, diagonal], 1e-290))
-    H *= unit
-    H *= unit[:, None]
-    damping = DAMPING
-    while True:
-        H[diagonal, diagonal] = 1 + damping
-        try:
-            return cho_factor(H, lower=True, check_finite=False), unit
-        except LinAlgError:
-            damping *= 100
 
 
 def _blocks(probs: Floats, X: Floats, weight: Floats, penalty: Floats) -> Solver:

@@ -9,6 +9,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.numerics.logistic import PLAIN, newton_sums
+
 Floats = NDArray[np.float64]
 
 
@@ -22,6 +24,9 @@ Derivatives = Callable[[float], Pair]
 
 
 BLOCK = 2**15  # numbers that stay in the cache between the loops over them
+
+
+FEW = 256  # rows that tell most often that nothing is separated
 
 
 SAMPLE = 2**16  # numbers whose solution is a good start for more of them
@@ -44,25 +49,20 @@ def inverse_temperature(
     `z` (n, m) are finite, `weight` (n,) are positive. The loss, the negative log likelihood, is
     convex in beta; where it still decreases at a bound, the bound itself is returned.
     """
-    if _separable(z, y):
+    if _separable(z[:FEW], y[:FEW]) and _separable(z, y):
         return bounds[1], 0.0
     every = -(-z.size // SAMPLE)
     if every > 1:
         rows = np.ascontiguousarray(z[::every])
-        guess, _ = inverse_temperature(rows, y[::every], weight[::every], bounds, start)
+        guess, _ = inverse_temperature(rows, y[::every], weight[::every].copy(), bounds, start)
         # A sample of separable rows has no optimum, and is no guide.
         start = guess if bounds[0] < guess < bounds[1] else start
     return _root(derivatives(z, y, weight), start, bounds)
 
 
-@numba.njit(nogil=True, cache=True)
 def _separable(z: Floats, y: Codes) -> bool:
     """Return whether each observed class has the largest logit of its row: beta is infinite."""
-    for i in range(z.shape[0]):
-        for j in range(z.shape[1]):
-            if z[i, j] > z[i, y[i]]:
-                return False
-    return True
+    return bool((z[np.arange(len(z)), y] >= z.max(axis=1)).all())
 
 
 def _root(slopes: Derivatives, start: float, bounds: Pair) -> Pair:
@@ -97,81 +97,53 @@ def derivatives(z: Floats, y: Codes, weight: Floats) -> Derivatives:
 
     They are the means of E_p[z] - z_y and of Var_p[z] where p = softmax(beta z).
     """
-    block = _binary_block(z, y, weight) if z.shape[1] == 2 else _block(z, y, weight)
-    rows = max(1, BLOCK // (z.shape[1] // 2))
+    return _of_two(z, y, weight) if z.shape[1] == 2 else _of_more(z, y, weight)
+
+
+def _of_two(z: Floats, y: Codes, weight: Floats) -> Derivatives:
+    """With the logit a of the other class less that of the observed one, log(1 + exp(beta a))."""
+    a = z[:, 1] - z[:, 0]
+    a *= 1.0 - 2.0 * y
+    total = float(weight.sum())
+    slope, curvature = np.empty(1), np.empty((1, 1))
+
+    def both(beta: float) -> Pair:
+        newton_sums(np.array([beta]), a[np.newaxis], weight, PLAIN, slope, curvature)
+        return float(slope[0]) / total, float(curvature[0, 0]) / total
+
+    return both
+
+
+def _of_more(z: Floats, y: Codes, weight: Floats) -> Derivatives:
+    top = z.max(axis=1)
+    observed = z[np.arange(len(z)), y] - top
+    size = max(1, BLOCK // (z.shape[1] // 2))
     total = float(weight.sum())
 
     def both(beta: float) -> Pair:
-        sums = [block(slice(start, start + rows), beta) for start in range(0, len(z), rows)]
+        sums = []
+        for start in range(0, len(z), size):
+            rows = slice(start, start + size)
+            # numpy's exponential is faster than one inside of a compiled loop.
+            d = z[rows] - top[rows, np.newaxis]
+            e = beta * d
+            sums.append(_sums(d, np.exp(e, out=e), observed[rows], weight[rows]))
         return math.fsum(s[0] for s in sums) / total, math.fsum(s[1] for s in sums) / total
 
     return both
 
 
-def _block(z: Floats, y: Codes, weight: Floats) -> Callable[[slice, float], Pair]:
-    top = z.max(axis=1)
-
-    def sums(rows: slice, beta: float) -> Pair:
-        # numpy's exponential is faster than one inside of a compiled loop.
-        e = _exponents(z[rows], top[rows], beta)
-        return _sums(z[rows], top[rows], np.exp(e, out=e), y[rows], weight[rows])
-
-    return sums
-
-
-def _binary_block(z: Floats, y: Codes, weight: Floats) -> Callable[[slice, float], Pair]:
-    a = _margins(z, y)
-
-    def sums(rows: slice, beta: float) -> Pair:
-        e = np.abs(a[rows])
-        e *= -beta
-        return _binary_sums(a[rows], np.exp(e, out=e), weight[rows])
-
-    return sums
-
-
-@numba.njit(nogil=True, cache=True)
-def _margins(z: Floats, y: Codes) -> Floats:
-    """Return the logit of the other of two classes minus that of the observed one."""
-    a = np.empty(len(z))
-    for i in range(len(z)):
-        a[i] = z[i, 1 - y[i]] - z[i, y[i]]
-    return a
-
-
 @numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
-def _binary_sums(a: Floats, e: Floats, weight: Floats) -> Pair:
-    """Sum both derivatives of log(1 + exp(beta a)) from e = exp(-beta |a|)."""
+def _sums(d: Floats, e: Floats, observed: Floats, weight: Floats) -> Pair:
+    """Sum both derivatives; d = z less the largest logit of its row, e = exp(beta d)."""
     slope = curvature = 0.0
-    for i in range(a.size):
-        upper = 1.0 / (1.0 + e[i])  # the larger of the two probabilities
-        other = upper if a[i] > 0 else e[i] * upper
-        slope += weight[i] * (a[i] * other)
-        curvature += weight[i] * (a[i] * a[i] * (e[i] * upper * upper))
-    return slope, curvature
-
-
-@numba.njit(nogil=True, cache=True)
-def _exponents(z: Floats, top: Floats, beta: float) -> Floats:
-    e = np.empty(z.shape)
-    for i in range(z.shape[0]):
-        for j in range(z.shape[1]):
-            e[i, j] = beta * (z[i, j] - top[i])
-    return e
-
-
-@numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
-def _sums(z: Floats, top: Floats, e: Floats, y: Codes, weight: Floats) -> Pair:
-    """Sum both derivatives; e = exp(beta (z - top)) with the largest logit of each row."""
-    slope = curvature = 0.0
-    for i in range(z.shape[0]):
+    for i in range(d.shape[0]):
         s0 = s1 = s2 = 0.0
-        for j in range(z.shape[1]):
-            d = z[i, j] - top[i]
+        for j in range(d.shape[1]):
             s0 += e[i, j]
-            s1 += e[i, j] * d
-            s2 += e[i, j] * d * d
+            s1 += e[i, j] * d[i, j]
+            s2 += e[i, j] * d[i, j] * d[i, j]
         mean = s1 / s0
-        slope += weight[i] * (mean - (z[i, y[i]] - top[i]))
+        slope += weight[i] * (mean - observed[i])
         curvature += weight[i] * max(s2 / s0 - mean * mean, 0.0)
     return slope, curvature

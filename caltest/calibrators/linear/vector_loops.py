@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_solve
 
+from caltest.numerics.newton import backtrack, damped_factor
 from caltest.numerics.parallel import map_threads
 
 Floats = NDArray[np.float64]
@@ -79,22 +79,26 @@ def _minimize(z: Floats, y: Codes, weight: Floats, start: Floats, ridge: float) 
     for _ in range(STEPS):
         step, pivot = newton_step(point)
         decrement = math.sqrt(max(-float(point.gradient @ step), 0.0))
-        before, point = point, _search(z, y, weight, point, step, ridge)
-        if decrement <= TOLERANCE or point is before:
+        moved = _moved(z, y, weight, point, step, ridge)
+        point = point if moved is None else moved
+        if decrement <= TOLERANCE or moved is None:
             break
     longest = float(np.abs(step * size).max())
     return Optimum(point, longest < LARGE_STEP and pivot > SINGULAR)
 
 
-def _search(z: Floats, y: Codes, weight: Floats, point: Point, step: Floats, ridge: float) -> Point:
-    """Halve the step until the objective decreases enough, Armijo's rule."""
-    slope = float(point.gradient @ step)
-    for _ in range(60):
-        trial = objective(z, y, weight, point.theta + step, ridge)
-        if trial.value <= point.value + 1e-4 * slope + SLACK * abs(point.value):
-            return trial
-        step, slope = step / 2, slope / 2
-    return point
+def _moved(
+    z: Floats, y: Codes, weight: Floats, point: Point, step: Floats, ridge: float
+) -> Point | None:
+    """Return the point after a part of the step that is short enough, if there is one."""
+
+    def at(length: float) -> tuple[float, Point]:
+        trial = objective(z, y, weight, point.theta + length * step, ridge)
+        return trial.value, trial
+
+    slack = SLACK * abs(point.value)
+    found = backtrack(at, point.value + slack, float(point.gradient @ step))
+    return None if found is None else found[1][1]
 
 
 def newton_step(point: Point) -> tuple[Floats, float]:
@@ -103,28 +107,11 @@ def newton_step(point: Point) -> tuple[Floats, float]:
     The same number added to each b changes no probability: the step has no part along it.
     """
     scale, scaled = _scaled(point.hessian)
-    solve, pivot = _factor(scaled)
-    step: Floats = solve(-point.gradient / scale) / scale
+    factor, shift = damped_factor(scaled, SHIFT)
+    step: Floats = cho_solve(factor, -point.gradient / scale) / scale
     m = len(step) // 2
     step[m:] -= step[m:].mean()
-    return step, pivot
-
-
-def _factor(scaled: Floats) -> tuple[Callable[[Floats], Floats], float]:
-    """Factor a matrix of unit diagonal that is positive definite up to rounding errors."""
-    from scipy.linalg import LinAlgError, cho_solve, cholesky
-
-    shift = SHIFT
-    while True:
-        try:
-            shifted = scaled.copy()
-            shifted[np.diag_indices(len(scaled))] += shift
-            factor = cholesky(shifted, lower=True, overwrite_a=True)
-        except LinAlgError:
-            shift *= 100
-            continue
-        pivot = float(factor.diagonal().min()) ** 2 if shift == SHIFT else 0.0
-        return partial(cho_solve, (factor, True)), pivot
+    return step, float(factor[0].diagonal().min()) ** 2 if shift == SHIFT else 0.0
 
 
 def _scaled(hessian: Floats) -> tuple[Floats, Floats]:
@@ -151,12 +138,17 @@ def variances(hessian: Floats) -> Floats:
 
 def _variances(hessian: Floats) -> Floats:
     scale, scaled = _scaled(hessian)
-    solve, _ = _factor(scaled)
-    inverse = solve(np.eye(len(scale))) / scale / scale[:, np.newaxis]
+    factor, _ = damped_factor(scaled, SHIFT)
+    inverse = cho_solve(factor, np.eye(len(scale))) / scale / scale[:, np.newaxis]
     m = len(scale) // 2
     inverse[m:] -= inverse[m:].mean(axis=0)
     inverse[:, m:] -= inverse[:, m:].mean(axis=1, keepdims=True)
     return np.where(hessian.diagonal() > 0, inverse.diagonal(), np.inf)
+
+
+def curvature(z: Floats, weight: Floats, theta: Floats) -> Floats:
+    """Return the Hessian of the loss, on which the labels have no influence."""
+    return objective(z, np.zeros(len(z), np.int64), weight, theta).hessian
 
 
 def objective(z: Floats, y: Codes, weight: Floats, theta: Floats, ridge: float = 0.0) -> Point:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable, invalid
-from caltest.measures.base import BoundMeasure
+from caltest.measures.base import BoundMeasure, Gaps, Measure
 from caltest.measures.binning import BinnedMeasure, Cells
+from caltest.measures.bins.gaps import BINS, NORMS, bin_gaps
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics import bin_errors
 from caltest.numerics.bin_errors import add_power, event_distance, power_root
@@ -42,6 +44,44 @@ NAMES = {
     "sqeuclidean": "squared Euclidean distance",
 }
 DISTANCES = ("tv", "cityblock", "sqeuclidean")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinErrors(BinnedMeasure):
+    """A power mean over bins of a distance of labels to predictions."""
+
+    distance: Distance = "tv"
+
+    binnings: ClassVar[tuple[str, ...]] = ("uniform", "quantile", "median-variance", "sweep")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_distance(self.distance)
+
+    @property
+    @abstractmethod
+    def power(self) -> float:
+        """The power of the mean; infinity for the maximum."""
+
+    def bind_weighted(self, predictions: Predictions) -> BoundMeasure:
+        return bind_error(self, predictions, self.distance, self.power)
+
+    def few_rows(self, *, weighted: bool = False) -> Measure:
+        """Return the error in one bin, which too few rows for two bins of the least size are."""
+        return replace(self, binning="uniform", bins=1)
+
+    @property
+    def intervals(self) -> tuple[str, ...]:
+        # The bins of a sweep depend on the labels, so that they are others for other rows.
+        is_norm = self.binning != "sweep" and self.distance in NORMS
+        return ("convex", *super().intervals) if is_norm else super().intervals
+
+    def gaps(self, predictions: Predictions) -> Gaps:
+        """Return the gaps of the bins, which are held fixed."""
+        return bin_gaps(predictions, self.cells(predictions), str(self.distance), self.power)
+
+    def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
+        return (BINS,) if method == "convex" else ()
 
 
 def distance_name(distance: Distance) -> str:
@@ -298,7 +338,7 @@ def check_sweep(predictions: Predictions) -> None:
     """Raise NotApplicable where the sweep is not defined."""
     check_one_dimension(predictions, "binning='sweep'")
     if predictions.sample_weight is not None:
-        raise NotApplicable("binning='sweep' takes no sample weights; use binning='quantile'")
+        raise NotApplicable("binning='sweep' takes no sample weights", "use binning='quantile'")
 
 
 @numba.njit(nogil=True, cache=True)

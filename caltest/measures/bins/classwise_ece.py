@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest import validation
-from caltest.measures.base import BoundMeasure, Measure
+from caltest.measures.base import BoundMeasure, Gaps, Measure
 from caltest.measures.binning import check_power, event_cuts
 from caltest.measures.bins import class_bins
+from caltest.measures.bins.gaps import BINS, class_gaps
 from caltest.numerics.bins import uniform_bins
 from caltest.numerics.labels import label_dtype
 
@@ -57,6 +58,21 @@ class ClasswiseECE(Measure):
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         return ClasswiseError(self, predictions)
+
+    @property
+    def intervals(self) -> tuple[str, ...]:
+        return ("convex", *super().intervals)
+
+    def gaps(self, predictions: Predictions) -> Gaps:
+        """Return the gaps of the bins of each class, which are held fixed."""
+        codes = ClasswiseError(self, predictions).codes
+        return class_gaps(predictions, codes, self.bins, float(self.p))
+
+    def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
+        return (BINS,) if method == "convex" else ()
+
+    def plot_kind(self, m: int) -> str:
+        return "reliability"
 
 
 class ClasswiseError(BoundMeasure):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar
 
 import numba
@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Limit
+from caltest.measures.base import BoundMeasure, Measure, Outcome
 from caltest.measures.binning import BinnedMeasure
 from caltest.measures.bins.binned import DEBIASED, BinnedError, bind_bins
+from caltest.measures.bins.ece import ECE
 from caltest.measures.tolerance import Deviation, Tolerance, deviation_limit, unseen_chance
 
 if TYPE_CHECKING:
@@ -95,17 +96,34 @@ class DebiasedECE(BinnedMeasure):
         singles = np.count_nonzero(share == 0)
         if singles == share.size:
             raise NotApplicable(
-                f"{self.description} needs a bin with two observations, and there is none; "
-                "use fewer bins, or the test 'ece'"
+                f"{self.description} needs a bin with two observations, and there is none",
+                "use fewer bins, or the test 'ece'",
             )
         if singles:
             left_out = f"{singles} of {share.size} occupied bins"
             bound.notes = (f"{left_out} hold one observation and are left out",)
         return RootError(bound) if self.root else bound
 
+    def few_rows(self, *, weighted: bool = False) -> Measure:
+        """Return the plug-in error in the same bins, which needs no second observation."""
+        return ECE(**{f.name: getattr(self, f.name) for f in fields(BinnedMeasure)})
+
+    @property
+    def intervals(self) -> tuple[str, ...]:
+        # A resample with its repeated rows is not unbiased.
+        return ("jackknife", *super().intervals)
+
+    @property
+    def is_squared(self) -> bool:
+        return not self.root
+
+    @property
+    def tolerance_method(self) -> str:
+        return "limit"
+
     def tolerance_limit(
         self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
-    ) -> Limit:
+    ) -> Outcome:
         """Return the normal limit of the error over the bins that are used, seen as given."""
         bound = self.bind(predictions, n_jobs)
         estimate = bound.value(n_jobs)

@@ -8,39 +8,35 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.measures.base import BoundMeasure
-from caltest.measures.binning import BinnedMeasure, check_power
-from caltest.measures.bins.binned import Distance, bind_error, check_distance
+from caltest.measures.binning import check_power
+from caltest.measures.bins.binned import BinErrors, Distance
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens
-    from caltest.predictions import Predictions
 
 __all__ = ["ECE", "ece"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ECE(BinnedMeasure):
+class ECE(BinErrors):
     """The ECE with its bins and distance; see `ece` for the parameters."""
 
-    distance: Distance = "tv"
     p: float = 1
 
     key: ClassVar[str] = "ece"
     title: ClassVar[str] = "expected calibration error"
-    binnings: ClassVar[tuple[str, ...]] = ("uniform", "quantile", "median-variance", "sweep")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_distance(self.distance)
         check_power(self.p)
 
     @property
     def symbol(self) -> str:
         return "ECE" if self.p == 1 else f"ECE_{self.p:g}"
 
-    def bind_weighted(self, predictions: Predictions) -> BoundMeasure:
-        return bind_error(self, predictions, self.distance, float(self.p))
+    @property
+    def power(self) -> float:
+        return float(self.p)
 
 
 def ece(

@@ -2,43 +2,44 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.measures.base import BoundMeasure
-from caltest.measures.binning import BinnedMeasure
-from caltest.measures.bins.binned import Distance, bind_error, check_distance
+from caltest.measures.bins.binned import BinErrors, Distance
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens
-    from caltest.predictions import Predictions
+
+
+WORST = (
+    "the error is that of the worst bin: where that has few rows, resampled rows vary too little, "
+    "and the interval is too short"
+)
 
 __all__ = ["MCE", "mce"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class MCE(BinnedMeasure):
+class MCE(BinErrors):
     """The MCE with its bins and distance; see `mce` for the parameters."""
-
-    distance: Distance = "tv"
 
     key: ClassVar[str] = "mce"
     title: ClassVar[str] = "maximum calibration error"
-    binnings: ClassVar[tuple[str, ...]] = ("uniform", "quantile", "median-variance", "sweep")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_distance(self.distance)
 
     @property
     def symbol(self) -> str:
         return "MCE"
 
-    def bind_weighted(self, predictions: Predictions) -> BoundMeasure:
-        return bind_error(self, predictions, self.distance, np.inf)
+    @property
+    def power(self) -> float:
+        return math.inf
+
+    def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
+        return (*super().interval_notes(method, n), *(WORST,) * (method == "convex"))
 
 
 def mce(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.measures.base import BoundMeasure, Measure
+from caltest.measures.bins.ece import ECE
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.labels import draw_events, event_table
 
@@ -50,8 +51,19 @@ class TCal(Measure):
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         check_one_dimension(predictions, "T-Cal")
         if predictions.sample_weight is not None:
-            raise NotApplicable("T-Cal takes no sample weights; use the test 'debiased-ece'")
+            raise NotApplicable("T-Cal takes no sample weights", "use the test 'debiased-ece'")
         return DyadicError(predictions, self.limit_of_scales(predictions.n))
+
+    def few_rows(self, *, weighted: bool = False) -> Measure:
+        """Return the ECE, which is defined for one row, where the rows have no weights."""
+        return self if weighted else ECE()
+
+    @property
+    def interval_instead(self) -> str:
+        return "test='debiased-ece'"
+
+    def plot_kind(self, m: int) -> str:
+        return "reliability"
 
     def limit_of_scales(self, n: int) -> int:
         """Return the number of scales for n observations, 2 log2(n / sqrt(log n)) by default."""
@@ -72,8 +84,8 @@ class DyadicError(BoundMeasure):
         self.scales = int(shared.max())
         if self.scales == 0:
             raise NotApplicable(
-                "T-Cal needs two predictions in one half of [0, 1], and there are none; use the "
-                "test 'ks'"
+                "T-Cal needs two predictions in one half of [0, 1], and there are none",
+                "use the test 'ks'",
             )
         self.program = (shared, *merge_program(shared), self.scales)
         variance = dyadic_variances(self.event, *self.program)

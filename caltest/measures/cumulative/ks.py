@@ -8,9 +8,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.cumulative.brownian import modulus_sf
+from caltest.measures.cumulative.near_maximum import NearMaximum
 from caltest.measures.cumulative.partial_sums import PartialSumMeasure
+from caltest.measures.tolerance import Tolerance
+from caltest.predictions import Predictions
 
 __all__ = ["KSError", "ks_error"]
 
@@ -28,6 +32,20 @@ class KSError(PartialSumMeasure):
     @property
     def symbol(self) -> str:
         return "scaled KS" if self.scaled else "KS"
+
+    def tolerance_bootstrap(self, predictions: Predictions, tolerance: Tolerance) -> NearMaximum:
+        """Return the bootstrap of the directional derivative, at an error of the tolerance."""
+        if self.scaled:
+            raise NotApplicable(
+                "the scaled KS of an uncalibrated model grows with n, so that no tolerance suits "
+                "it",
+                "use scaled=False",
+            )
+        return NearMaximum(predictions, tolerance, self.title)
+
+    @property
+    def tolerance_method(self) -> str:
+        return "bootstrap"
 
     @staticmethod
     def functional(high: Floats, low: Floats) -> Floats:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.measures.one_dimension import sorted_rows
-from caltest.measures.tolerance import FEW, FEW_ROWS, Tolerance
+from caltest.measures.tolerance import FEW, FEW_ROWS, Tolerance, ToleranceBootstrap
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
 
@@ -20,7 +20,7 @@ Counts = NDArray[np.uint8]
 LANES = 8  # independent sums side by side hide the latency of each
 
 
-class NearMaximum:
+class NearMaximum(ToleranceBootstrap):
     r"""The KS error and the places where the deviation is about as large.
 
     With :math:`S(t)` the mean of :math:`(y - p) 1[p \le t]` and :math:`\sigma` the largest of its
@@ -30,9 +30,10 @@ class NearMaximum:
 
     which shrinks to the extremal set, as :math:`\sqrt{\log n}` grows and
     :math:`\sqrt{\log(n) / n}` vanishes. KS has a derivative in directions only: its error has the
-    law of the largest deviation over that set. Up to the tolerance that is what is resampled. Where
-    the error is at least the tolerance, KS is at least the deviation at any one of the places, and
-    the one that varies most is resampled: the law of the maximum would be too large if the set is.
+    distribution of the largest deviation over that set. Up to the tolerance that is what is
+    resampled. Where the error is at least the tolerance, KS is at least the deviation at any one of
+    the places, and the one that varies most is resampled: the distribution of the maximum would be
+    too wide if the set is.
 
     References
     ----------
@@ -46,17 +47,19 @@ class NearMaximum:
 
     def __init__(self, predictions: Predictions, tolerance: Tolerance, title: str) -> None:
         event, labels, _ = sorted_rows(predictions, f"the {title}")
+        self.tolerance = tolerance
         n = event.size
         self.residuals = labels - event
         if np.ptp(self.residuals) == 0:
             raise NotApplicable(
-                "a tolerance needs residuals y - p that vary, and these do not; use more data, or "
-                "null='exact' without tolerance"
+                "a tolerance needs residuals y - p that vary, and these do not",
+                "use more data, or null='exact' without tolerance",
             )
         ends = step_ends(event)
         sums = np.cumsum(self.residuals) / n
         variance = np.cumsum(np.square(self.residuals)) / n - np.square(sums)
         size = np.where(ends, np.abs(sums), 0.0)
+        self.n = n
         self.value = float(size.max())
         self.notes = (FEW_ROWS,) if n < FEW else ()
         slack = 0.5 * math.sqrt(math.log(n) * float(variance[ends].max()) / n)
@@ -65,6 +68,16 @@ class NearMaximum:
             place = int(np.argmax(np.where(near, variance, -1.0)))
             near = np.arange(n) == place
         self.up, self.down = near & (sums >= 0), near & (sums < 0)
+
+    @property
+    def null_text(self) -> str:
+        places = "that of the partial sums near the largest which varies most"
+        if not self.tolerance.equivalence:
+            places = "the partial sums near the largest"
+        return f"Poisson bootstrap of {places}"
+
+    def draw(self, rng: np.random.Generator, size: int) -> NDArray[np.uint8]:
+        return draw_poisson(rng, size, self.n)
 
     def resample(self, counts: NDArray[np.uint8], n_jobs: int | None = None) -> Floats:
         """Return the bootstrap of KS less the error for each row of counts."""

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Labels, Limit, Measure
+from caltest.measures.base import BoundMeasure, Gaps, Labels, Measure, Outcome, Rows
 from caltest.measures.one_dimension import sorted_rows
 from caltest.numerics.labels import draw_events, event_table
+from caltest.numerics.resampled_sums import partial_sums, total_of
 from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends, sum_variance
 from caltest.predictions import Predictions
 
@@ -42,16 +43,43 @@ class PartialSumMeasure(Measure):
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundPartialSums:
         return BoundPartialSums(predictions, self)
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the Brownian limit of the value over the standard deviation of the whole sum."""
         bound = self.bind(predictions, n_jobs)
         value = bound.value(n_jobs)
         sd = bound.standard_deviation()
-        estimate, statistic = (value, value) if self.scaled else (value, value / sd)
-        law = "Brownian limit; conservative where scores are tied"
-        parameters = {"standard deviation": sd}
-        name = self.symbol if self.scaled else f"scaled {self.symbol}"
-        return Limit(name, statistic, self.brownian_sf(statistic), estimate, law, parameters)
+        statistic = value if self.scaled else value / sd
+        return Outcome(
+            statistic_name=self.symbol if self.scaled else f"scaled {self.symbol}",
+            statistic=statistic,
+            pvalue=self.brownian_sf(statistic),
+            estimate=value,
+            alternative="greater",
+            null_text="Brownian limit; conservative where scores are tied",
+            parameters={"standard deviation": sd},
+        )
+
+    @property
+    def intervals(self) -> tuple[str, ...]:
+        return super().intervals if self.scaled else ("convex", *super().intervals)
+
+    @property
+    def interval_instead(self) -> str | None:
+        return "scaled=False" if self.scaled else None
+
+    def gaps(self, predictions: Predictions) -> Gaps:
+        """Return the partial sums, in the order of the scores, at the end of each step."""
+        event, labels, weight = sorted_rows(predictions, f"the {self.title}")
+        gap, mass, ends = weight * (labels - event), np.array(weight), step_ends(event)
+
+        def vector(rows: Rows) -> Floats:
+            return np.asarray(partial_sums(rows, gap, ends) / total_of(rows, mass))
+
+        def norm(gaps: Floats) -> float:
+            extremes = np.array([max(gaps.max(), 0.0)]), np.array([min(gaps.min(), 0.0)])
+            return float(self.functional(*extremes)[0])
+
+        return Gaps(event.size, vector, norm)
 
 
 class BoundPartialSums(BoundMeasure):
@@ -88,7 +116,7 @@ class BoundPartialSums(BoundMeasure):
         sd = math.sqrt(sum_variance(self.event, self.weight)) / float(self.weight.sum())
         if sd == 0:
             raise NotApplicable(
-                "all predictions are 0 or 1, so that the labels have no variance to scale by; "
-                "use scaled=False and null='exact'"
+                "all predictions are 0 or 1, so that the labels have no variance to scale by",
+                "use scaled=False and null='exact'",
             )
         return sd

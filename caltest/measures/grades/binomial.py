@@ -12,7 +12,7 @@ __all__ = ["Binomial"]
 
 @dataclass(frozen=True, kw_only=True)
 class Binomial(GradeMeasure):
-    r"""The number of defaults, judged by the binomial law of independent defaults.
+    r"""The number of defaults against the binomial distribution of independent defaults.
 
     With d defaults of n obligors whose mean prediction is PD, the p-value in closed form is
     :math:`P(Bin(n, PD) \ge d)`, or with alternative="two-sided" twice the smaller of both tails.
@@ -28,7 +28,7 @@ class Binomial(GradeMeasure):
     title: ClassVar[str] = "number of defaults, binomial law"
 
     @property
-    def law(self) -> str:
+    def distribution_text(self) -> str:
         return "binomial law"
 
     def tails(self, d: int, n: int, pd: float) -> Tails:

@@ -1,4 +1,4 @@
-"""Measures of one rating grade: the number of defaults, judged by the law of a credit-risk test."""
+"""Measures of one rating grade: the number of defaults and the tests of credit risk."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import NDArray
-from scipy.special import betainc, ndtr, ndtri
+from scipy.optimize import brentq
+from scipy.special import betainc, expit, ndtr, ndtri
 
 from caltest import validation
 from caltest.errors import NotApplicable
-from caltest.measures.base import Labels, Limit, Measure
+from caltest.measures.base import Bounds, Labels, Measure, Outcome
 from caltest.measures.label_scores import BinaryScore
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.label_scores import binary_event_sums
@@ -30,6 +32,8 @@ MIXED = (
     "the predictions of the grade differ, {low:.4g} to {high:.4g}; the law takes their mean for "
     "each, under which the number of defaults varies more"
 )
+OWN = {"grade-rate": "rates that the test does not reject"}
+LEAST, LARGEST = -50.0, 36.0  # log odds of the rates that are looked at: 2e-22, and 1 - 2e-16
 AS_THEY_ARE = "; null='exact' takes them as they are"
 Tails = tuple[float, float]
 NODES, WEIGHTS = leggauss(16)
@@ -57,6 +61,8 @@ class BoundGrade(BinaryScore):
 class GradeMeasure(Measure):
     """The number of defaults with the alternative that its test is for."""
 
+    own_intervals: ClassVar[Mapping[str, str]] = OWN
+
     alternative: str = "greater"  # type: ignore[misc]  # an option here, fixed in other measures
 
     def __post_init__(self) -> None:
@@ -76,40 +82,76 @@ class GradeMeasure(Measure):
 
     @property
     @abstractmethod
-    def law(self) -> str:
-        """The law of the number of defaults, in words."""
+    def distribution_text(self) -> str:
+        """The null distribution of the number of defaults, in words."""
 
     @abstractmethod
     def tails(self, d: int, n: int, pd: float) -> Tails:
         """Return P(D >= d) and P(D <= d) for n obligors with 0 < pd < 1."""
 
     def settings(self, pd: float) -> Mapping[str, object]:
-        """Return the parameters of the law."""
+        """Return the parameters of the null distribution."""
         return {"PD": pd}
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundGrade:
         return BoundGrade(predictions, self)
 
-    def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
-        """Judge the number of defaults in a grade whose PD is the mean prediction."""
+    def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+        """Return the test of the number of defaults in a grade whose PD is the mean prediction."""
         d, n, pd, notes = counted(self, predictions)
-        return self.judge_grade(d, n, pd, notes)
+        return self.outcome_of_counts(d, n, pd, notes)
 
-    def judge_grade(self, d: int, n: int, pd: float, notes: tuple[str, ...] = ()) -> Limit:
-        """Judge d defaults of n obligors with the probability of default pd; no rows needed."""
+    def outcome_of_counts(self, d: int, n: int, pd: float, notes: tuple[str, ...] = ()) -> Outcome:
+        """Test d defaults of n obligors with the probability of default pd; no rows needed."""
         certain = pd in {0.0, 1.0}
         tails = certain_tails(d, n, pd) if certain else self.tails(d, n, pd)
         degenerate = (CERTAIN.format(pd=pd),) if certain else ()
-        return Limit(
-            name="defaults",
+        return Outcome(
+            statistic_name="defaults",
             statistic=float(d),
             pvalue=pvalue_of(tails, self.alternative),
             estimate=d / n,
-            law=f"{self.law}, {self.alternative}",
+            alternative=self.alternative,
+            null_text=f"{self.distribution_text}, {self.alternative}",
             parameters=self.settings(pd),
             notes=notes,
             degenerate=degenerate,
         )
+
+    @property
+    def intervals(self) -> tuple[str, ...]:
+        # The estimate is a rate, and no error that is 0 for calibrated predictions.
+        return (*OWN, "bca")
+
+    def own_interval(
+        self, predictions: Predictions, *, level: float, n_jobs: int | None = None
+    ) -> Bounds:
+        """Bound the default rate; the PD of the grade has no part in it."""
+        d, n, _, _ = counted(self, predictions)
+        return self.grade_interval(d, n, level=level)
+
+    def grade_interval(self, d: int, n: int, *, level: float) -> Bounds:
+        r"""Bound the rate by those PDs whose tails both exceed (1 - level) / 2; no rows needed.
+
+        By the law of its test: Clopper-Pearson for "binomial", the equal-tailed interval of the
+        posterior for "jeffreys", Wilson's for "normal", and for "vasicek" the PDs from which a year
+        with one common factor brings so many defaults.
+
+        References
+        ----------
+        Clopper, Pearson (1934), Biometrika 26; Wilson (1927), JASA 22; Brown, Cai, DasGupta (2001),
+        Interval estimation for a binomial proportion, Statistical Science 16, sections 3 and 4.
+        """
+        a = (1.0 - level) / 2.0
+
+        def root(tail: int) -> float:
+            def excess(odds: float) -> float:
+                return self.tails(d, n, float(expit(odds)))[tail] - a
+
+            return float(expit(brentq(excess, LEAST, LARGEST, xtol=1e-13)))
+
+        low, high = root(0) if d > 0 else 0.0, root(1) if d < n else 1.0
+        return Bounds(low, high, d / n, f"inverted test, {self.distribution_text}")
 
 
 def counted(
@@ -119,7 +161,8 @@ def counted(
     check_one_dimension(predictions, measure.title)
     if predictions.sample_weight is not None:
         raise NotApplicable(
-            f"{measure.title}: its law takes no weights; use the test 'binomial' and null='exact'"
+            f"{measure.title}: its law takes no weights",
+            "use the test 'binomial' and null='exact'",
         )
     event = predictions.probs[:, 1]
     low, high = float(event.min()), float(event.max())

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import chdtrc
 
 from caltest import validation
+from caltest.errors import NotApplicable
 from caltest.lenses import Lens
-from caltest.measures.base import Labels
+from caltest.measures.base import Labels, Outcome
 from caltest.measures.grades.risk_groups import (
     EventGroups,
     GroupedCounts,
@@ -25,6 +28,12 @@ from caltest.predictions import Predictions
 __all__ = ["HosmerLemeshow", "hosmer_lemeshow"]
 
 Floats = NDArray[np.float64]
+SPARSE_GRADES = (
+    "expected defaults or survivors are below five in {count} of {size} grades, where the chi^2 "
+    "law is rough"
+)
+Counts = NDArray[np.int64]
+LEAST_EXPECTED = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +60,24 @@ class HosmerLemeshow(GroupedMeasure):
         given, classes = self.reference, predictions.classes
         place = 0 if given is None else validation.check_class(given, classes, "reference")
         return ClassGroups(predictions, self.groups, self.title, place)
+
+    def outcome_of_grades(
+        self, pd: Floats, defaults: NDArray[np.int64], n: NDArray[np.int64]
+    ) -> Outcome:
+        """Test the sum over grades of (d - n PD)^2 / (n PD (1 - PD)) by its chi^2 law."""
+        chi2, df, sparse = grade_deviations(pd, defaults, n)
+        if not df:
+            raise NotApplicable("the PD of every grade is 0 or 1")
+        notes = (SPARSE_GRADES.format(count=sparse, size=pd.size),) if sparse else ()
+        return Outcome(
+            statistic_name="chi^2",
+            statistic=chi2,
+            pvalue=float(chdtrc(df, chi2)),
+            estimate=chi2,
+            alternative="greater",
+            null_text=f"chi^2 law with {df} degree{'s' if df > 1 else ''} of freedom",
+            notes=notes,
+        )
 
 
 class ClassGroups(GroupedCounts):
@@ -160,3 +187,17 @@ def hosmer_lemeshow(
     """
     measure = HosmerLemeshow(groups=groups, reference=reference)
     return measure.evaluate(probs, labels, lens, n_jobs)
+
+
+def grade_deviations(pd: Floats, defaults: Counts, n: Counts) -> tuple[float, int, int]:
+    """Return sum_g (d - n PD)^2 / (n PD (1 - PD)), its degrees of freedom and sparse grades.
+
+    A grade with PD 0 or 1 adds nothing where its defaults are as certain, else infinity.
+    """
+    certain = (pd == 0) | (pd == 1)
+    if (defaults[certain] != n[certain] * pd[certain]).any():
+        return math.inf, max(1, int(np.count_nonzero(~certain))), 0
+    p, d, size = pd[~certain], defaults[~certain], n[~certain]
+    terms = (d - size * p) ** 2 / (size * p * (1.0 - p))
+    sparse = np.minimum(size * p, size * (1.0 - p)) < LEAST_EXPECTED
+    return float(terms.sum()), int(p.size), int(np.count_nonzero(sparse))

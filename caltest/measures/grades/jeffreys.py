@@ -12,7 +12,7 @@ __all__ = ["Jeffreys"]
 
 @dataclass(frozen=True, kw_only=True)
 class Jeffreys(GradeMeasure):
-    r"""The number of defaults, judged by the posterior of the default rate under Jeffreys' prior.
+    r"""The PD against the posterior of the default rate under Jeffreys' prior.
 
     With d defaults of n obligors the posterior is :math:`Beta(d + 1/2, n - d + 1/2)`, and the
     p-value in closed form is its distribution function at PD, the posterior probability that the
@@ -30,7 +30,7 @@ class Jeffreys(GradeMeasure):
     title: ClassVar[str] = "number of defaults, Jeffreys posterior"
 
     @property
-    def law(self) -> str:
+    def distribution_text(self) -> str:
         return "beta posterior of the default rate from Jeffreys' prior"
 
     def tails(self, d: int, n: int, pd: float) -> Tails:

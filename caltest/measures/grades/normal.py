@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import Limit
+from caltest.measures.base import Bounds, Outcome
 from caltest.measures.grades.grade import GradeMeasure, Tails, counted, normal_score, pvalue_of
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 
 __all__ = ["Normal"]
 
-FEW = 10.0
+FEWEST_EXPECTED = 10.0
+FEWEST_OBSERVED = 10
 
 
 SPARSE = (
@@ -22,9 +23,15 @@ SPARSE = (
 )
 
 
+SHORT = (
+    f"with fewer than {FEWEST_OBSERVED} defaults or survivors the normal law is rough, and the "
+    "interval can be too short; that of the test 'binomial' is not"
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Normal(GradeMeasure):
-    r"""The number of defaults, judged by the normal limit of independent defaults.
+    r"""The number of defaults against the normal limit of independent defaults.
 
     .. math:: z = \frac{d - n \, PD}{\sqrt{n \, PD (1 - PD)}}, \quad p = P(Z \ge z),
 
@@ -45,28 +52,39 @@ class Normal(GradeMeasure):
         return ("asymptotic", "exact", "consistency")
 
     @property
-    def law(self) -> str:
+    def distribution_text(self) -> str:
         return "normal limit"
 
     def tails(self, d: int, n: int, pd: float) -> Tails:
         z = normal_score(d, n, pd)
         return normal_sf(z), normal_sf(-z)
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
-        """Judge z in a grade whose PD is the mean prediction."""
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+        """Return the normal test of a grade whose PD is the mean prediction."""
         d, n, pd, notes = counted(self, predictions)
-        return self.judge_grade(d, n, pd, notes)
+        return self.outcome_of_counts(d, n, pd, notes)
 
-    def judge_grade(self, d: int, n: int, pd: float, notes: tuple[str, ...] = ()) -> Limit:
-        """Judge d defaults of n obligors with the probability of default pd; no rows needed."""
+    def outcome_of_counts(self, d: int, n: int, pd: float, notes: tuple[str, ...] = ()) -> Outcome:
+        """Test d defaults of n obligors with the probability of default pd; no rows needed."""
         if pd in {0.0, 1.0}:
             raise NotApplicable(
-                f"the normal limit needs a PD between 0 and 1, and it is {pd:g}; use the test "
-                "'binomial'"
+                f"the normal limit needs a PD between 0 and 1, and it is {pd:g}",
+                "use the test 'binomial'",
             )
         fewest, kind = min((n * pd, "defaults"), (n * (1.0 - pd), "survivors"))
-        sparse = (SPARSE.format(count=fewest, kind=kind),) if fewest < FEW else ()
-        pvalue = pvalue_of(self.tails(d, n, pd), self.alternative)
-        z = normal_score(d, n, pd)
-        law = f"{self.law}, {self.alternative}"
-        return Limit("z", z, pvalue, d / n, law, self.settings(pd), (*notes, *sparse))
+        sparse = (SPARSE.format(count=fewest, kind=kind),) if fewest < FEWEST_EXPECTED else ()
+        return Outcome(
+            statistic_name="z",
+            statistic=normal_score(d, n, pd),
+            pvalue=pvalue_of(self.tails(d, n, pd), self.alternative),
+            estimate=d / n,
+            alternative=self.alternative,
+            null_text=f"{self.distribution_text}, {self.alternative}",
+            parameters=self.settings(pd),
+            notes=(*notes, *sparse),
+        )
+
+    def grade_interval(self, d: int, n: int, *, level: float) -> Bounds:
+        """Bound the rate by Wilson's interval, with a note where it is rough; no rows needed."""
+        bounds = super().grade_interval(d, n, level=level)
+        return replace(bounds, notes=(SHORT,)) if min(d, n - d) < FEWEST_OBSERVED else bounds

@@ -12,7 +12,7 @@ from scipy.special import chdtrc
 
 from caltest import validation
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Limit, Measure
+from caltest.measures.base import BoundMeasure, Measure, Outcome
 from caltest.measures.label_scores import rounding_scale
 from caltest.measures.one_dimension import sorted_rows
 from caltest.numerics.bin_errors import event_counts
@@ -44,6 +44,10 @@ class GroupedMeasure(Measure):
         return ("asymptotic",) if self.internal else ("exact", "consistency", "asymptotic")
 
     @property
+    def interval_instead(self) -> str:
+        return "test='debiased-ece' or 'ece'"
+
+    @property
     def description(self) -> str:
         return f"{self.title} of the development sample" if self.internal else self.title
 
@@ -56,7 +60,7 @@ class GroupedMeasure(Measure):
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> GroupedCounts:
         """Do all that depends on the predictions alone."""
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the chi^2 limit; its degrees of freedom depend on what the model was fitted to."""
         bound = self.bind(predictions, n_jobs)
         df = bound.freedom - (self.lost * (predictions.m - 1) if self.internal else 0)
@@ -64,16 +68,24 @@ class GroupedMeasure(Measure):
             groups = f"{bound.count} group{'s' if bound.count > 1 else ''}"
             groups += " with certain classes" if bound.degenerate else ""
             raise NotApplicable(
-                f"the chi^2 limit has no degrees of freedom with {groups}; use more groups, or "
-                "internal=False and null='exact'"
+                f"the chi^2 limit has no degrees of freedom with {groups}",
+                "use more groups, or internal=False and null='exact'",
             )
         sample = "development" if self.internal else "external"
         parameters = {**bound.parameters, "df": df, "sample": sample}
         notes = (*bound.notes, *self._which(bound, df), *bound.sparse())
         value = bound.value(n_jobs)
-        law = f"chi^2 limit with {df} degree{'s' if df > 1 else ''} of freedom"
-        pvalue = float(chdtrc(df, value))
-        return Limit(self.symbol, value, pvalue, value, law, parameters, notes, bound.degenerate)
+        return Outcome(
+            statistic_name=self.symbol,
+            statistic=value,
+            pvalue=float(chdtrc(df, value)),
+            estimate=value,
+            alternative="greater",
+            null_text=f"chi^2 limit with {df} degree{'s' if df > 1 else ''} of freedom",
+            parameters=parameters,
+            notes=notes,
+            degenerate=bound.degenerate,
+        )
 
     def _which(self, bound: GroupedCounts, df: int) -> tuple[str, ...]:
         """Return notes on what the degrees of freedom are for, and whether they are too many."""
@@ -106,7 +118,7 @@ class GroupedCounts(BoundMeasure):
     def __init__(self, predictions: Predictions, wanted: int, title: str) -> None:
         super().__init__(predictions)
         if predictions.sample_weight is not None:
-            raise NotApplicable(f"the {title} takes no sample weights; use the test 'ece'")
+            raise NotApplicable(f"the {title} takes no sample weights", "use the test 'ece'")
         self.scale = rounding_scale(predictions.n)
         self.wanted = wanted
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from caltest.errors import NotApplicable, invalid, shown
-from caltest.measures.base import Limit
+from caltest.measures.base import Outcome
 from caltest.measures.grades.grade import (
     GradeMeasure,
     Tails,
@@ -45,7 +45,7 @@ def asset_correlation(pd: float, asset_class: str) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Vasicek(GradeMeasure):
-    r"""The number of defaults, judged by the law of defaults that share a normal factor.
+    r"""The number of defaults against its distribution where defaults share a normal factor.
 
     With a standard normal factor Z and the correlation :math:`\rho`, defaults are independent given
     Z, each with probability
@@ -82,7 +82,7 @@ class Vasicek(GradeMeasure):
         return ("closed-form", "asymptotic")
 
     @property
-    def law(self) -> str:
+    def distribution_text(self) -> str:
         return "correlated defaults"
 
     def correlation_at(self, pd: float) -> float:
@@ -101,18 +101,27 @@ class Vasicek(GradeMeasure):
         given = {"asset class": self.correlation} if isinstance(self.correlation, str) else {}
         return {"PD": pd, **given, "correlation": self.correlation_at(pd)}
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
-        """Judge the default rate by its law in an infinite grade."""
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+        """Return the test of the default rate by its limiting distribution in a large grade."""
         d, n, pd, notes = counted(self, predictions)
         correlation = self.correlation_at(pd)
         if pd in {0.0, 1.0} or correlation == 0:
             raise NotApplicable(
                 "the limit law needs a PD between 0 and 1 and a positive correlation, and they are "
-                f"{pd:g} and {correlation:g}; use null='closed-form'"
+                f"{pd:g} and {correlation:g}",
+                "use null='closed-form'",
             )
         pvalue = pvalue_of(factor_limit_tails(d, n, pd, correlation), self.alternative)
-        law = f"limit law of an infinite grade, {self.alternative}"
-        return Limit("defaults", float(d), pvalue, d / n, law, self.settings(pd), notes)
+        return Outcome(
+            statistic_name="defaults",
+            statistic=float(d),
+            pvalue=pvalue,
+            estimate=d / n,
+            alternative=self.alternative,
+            null_text=f"limit law of an infinite grade, {self.alternative}",
+            parameters=self.settings(pd),
+            notes=notes,
+        )
 
 
 def check_correlation(

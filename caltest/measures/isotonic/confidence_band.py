@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Labels, Limit, Measure
+from caltest.measures.base import BoundMeasure, Labels, Measure, Outcome
 from caltest.measures.isotonic.confidence_band_curve import BandBlocks, BandOptions
 from caltest.numerics.labels import draw_events, event_table
 from caltest.predictions import Predictions
@@ -20,7 +20,7 @@ __all__ = ["ConfidenceBand", "confidence_band"]
 Floats = NDArray[np.float64]
 
 
-LAWS = {
+BOUNDS = {
     "standard": "Clopper-Pearson bounds of all blocks",
     "round": "Clopper-Pearson bounds of all blocks of rounded predictions",
     "yang-barber": "Hoeffding bounds of all blocks",
@@ -45,24 +45,33 @@ class ConfidenceBand(Measure):
         return "-log10 p"
 
     @property
+    def interval_instead(self) -> str:
+        return "test='ks', or the band itself, measures.confidence_band"
+
+    def plot_kind(self, m: int) -> str:
+        return "confidence-band"
+
+    @property
     def nulls(self) -> tuple[str, ...]:
         return ("closed-form", "exact", "consistency")
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundBand:
         return BoundBand(predictions, BandOptions(self.method, self.digits))
 
-    def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
+    def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the smallest level at which the diagonal leaves the band."""
         bound = self.bind(predictions, n_jobs)
         value = bound.value(n_jobs)
-        return Limit(
-            name=self.symbol,
+        return Outcome(
+            statistic_name=self.symbol,
             statistic=value,
             pvalue=min(1.0, 10.0**-value),
             estimate=value,
-            law=LAWS[bound.blocks.method],
+            alternative="greater",
+            null_text=BOUNDS[bound.blocks.method],
             parameters=bound.parameters,
             notes=("the band that it inverts holds any non-decreasing P(Y = 1 | p)",),
+            is_bound=True,
         )
 
 

@@ -266,8 +266,8 @@ class BandBlocks:
     def __init__(self, predictions: Predictions, options: BandOptions) -> None:
         if predictions.sample_weight is not None:
             raise NotApplicable(
-                "the confidence band counts observations and takes no sample weights; "
-                "use test='corp'"
+                "the confidence band counts observations and takes no sample weights",
+                "use test='corp'",
             )
         self.event, self.labels, _ = sorted_rows(predictions, "the confidence band")
         steps = step_ends(self.event)
@@ -284,7 +284,8 @@ class BandBlocks:
             remedy = "fewer digits" if self.digits else "method='round'"
             raise NotApplicable(
                 f"{groups} groups of predictions have too many blocks for the confidence band, "
-                f"which takes up to {MOST}; use {remedy}"
+                f"which takes up to {MOST}",
+                f"use {remedy}",
             )
 
     def _side(self, ends: NDArray[np.bool_], *, last: bool) -> Side:

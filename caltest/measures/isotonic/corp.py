@@ -48,6 +48,9 @@ class CorpMiscalibration(Measure):
     def description(self) -> str:
         return f"{self.title} of the {'Brier score' if self.score == 'brier' else 'log loss'}"
 
+    def plot_kind(self, m: int) -> str:
+        return "corp"
+
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundCorp:
         return BoundCorp(predictions, logarithmic=self.score == "log-loss")
 

@@ -5,7 +5,6 @@ Two ways, one result: by tiles for any kernel and any m, on a line by sorting.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from functools import cached_property
 
 import numpy as np
@@ -21,7 +20,7 @@ from caltest.kernels.fitted import (
     tile_groups,
 )
 from caltest.kernels.line import LineKernel, is_line_term
-from caltest.measures.base import BoundMeasure
+from caltest.measures.base import UStatistic
 from caltest.numerics.class_sums import add_class_sums, class_lists, label_sums
 from caltest.numerics.label_scores import binary_brier_sums
 from caltest.numerics.labels import draw_events, event_table
@@ -35,7 +34,7 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
 
 
-class AllPairs(BoundMeasure):
+class AllPairs(UStatistic):
     """The unbiased or the biased mean of h over all pairs.
 
     Sample weights count an observation w_i times: h_ij becomes w_i w_j h_ij, and the number of
@@ -53,18 +52,6 @@ class AllPairs(BoundMeasure):
         if predictions.sample_weight is not None:
             self.weight = predictions.sample_weight
 
-    @abstractmethod
-    def row_sums(self, n_jobs: int | None = None) -> Floats:
-        """Return sum_{j != i} h_ij for every i."""
-
-    @abstractmethod
-    def weighted_sums(self, counts: Labels, n_jobs: int | None = None) -> Floats:
-        """Return sum_{j<i} c_i c_j h_ij for each row c of `counts` (B, n)."""
-
-    @abstractmethod
-    def diagonal(self) -> Floats:
-        """Return h_ii for every i."""
-
     @property
     def normaliser(self) -> float:
         """The number of pairs, i = j included where the estimator is biased."""
@@ -76,14 +63,14 @@ class AllPairs(BoundMeasure):
 def _check(predictions: Predictions, *, biased: bool) -> None:
     if predictions.n < 2 and not biased:
         raise NotApplicable(
-            "the unbiased SKCE needs at least two observations, and there is one; "
-            "use estimator='biased'"
+            "the unbiased SKCE needs at least two observations, and there is one",
+            "use estimator='biased'",
         )
     weight = predictions.sample_weight
     if not biased and weight is not None and np.count_nonzero(weight) < 2:
         raise NotApplicable(
-            "the unbiased SKCE needs at least two observations of positive weight; "
-            "use estimator='biased'"
+            "the unbiased SKCE needs at least two observations of positive weight",
+            "use estimator='biased'",
         )
 
 

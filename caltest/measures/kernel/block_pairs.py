@@ -26,6 +26,9 @@ Labels = NDArray[np.unsignedinteger]
 PAIRS_AT_A_TIME = 1 << 17
 
 
+MANY_BLOCKS = 30  # for the normal limit of their mean
+
+
 class BlockPairs(BoundMeasure):
     """The mean of the unbiased estimates over blocks; an incomplete last block is dropped.
 
@@ -110,11 +113,11 @@ class BlockPairs(BoundMeasure):
 def _check(predictions: Predictions, size: int) -> None:
     if predictions.n < size:
         raise NotApplicable(
-            f"blocks of {size} need at least {size} observations, and there are {predictions.n}; "
-            "take a smaller block_size or estimator='unbiased'"
+            f"blocks of {size} need at least {size} observations, and there are {predictions.n}",
+            "take a smaller block_size or estimator='unbiased'",
         )
     if predictions.sample_weight is not None:
         raise NotApplicable(
-            "the linear and block estimators take no sample weights; use estimator='unbiased' "
-            "(test='skce')"
+            "the linear and block estimators take no sample weights",
+            "use estimator='unbiased' (test='skce')",
         )

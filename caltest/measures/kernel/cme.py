@@ -13,7 +13,7 @@ from scipy.special import chdtrc
 from caltest.errors import NotApplicable
 from caltest.kernels import FittedKernel, Kernel, as_matrix_kernel
 from caltest.lenses import Lens
-from caltest.measures.base import Labels, Limit, Measure
+from caltest.measures.base import Labels, Measure, Outcome
 from caltest.measures.kernel.locations import (
     AtLocations,
     Choice,
@@ -23,6 +23,7 @@ from caltest.measures.kernel.locations import (
     find_locations,
     hotelling,
 )
+from caltest.measures.kernel.skce import SKCE
 from caltest.predictions import Predictions
 
 __all__ = ["CME", "cme"]
@@ -71,10 +72,11 @@ def _check(predictions: Predictions, size: int) -> None:
     if predictions.n <= size:
         raise NotApplicable(
             f"the CME statistic needs more observations than test locations, and there are "
-            f"{predictions.n} for {size}; take fewer locations, or test='skce'"
+            f"{predictions.n} for {size}",
+            "take fewer locations, or test='skce'",
         )
     if predictions.sample_weight is not None:
-        raise NotApplicable("the CME statistic takes no sample weights; use test='skce'")
+        raise NotApplicable("the CME statistic takes no sample weights", "use test='skce'")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -108,13 +110,21 @@ class CME(Measure):
         locations = find_locations(self.locations, predictions)
         return StudentizedEmbedding(predictions, kernel, locations)
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
+    def few_rows(self, *, weighted: bool = False) -> Measure:
+        """Return the biased SKCE, which tests the same embedding without its covariance matrix."""
+        return self if weighted else SKCE(estimator="biased", kernel=self.kernel)
+
+    @property
+    def interval_instead(self) -> str:
+        return "test='skce', or the measure ucme"
+
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the chi^2 limit, its degrees of freedom the rank of the covariance matrix."""
         bound = self.bind(predictions, n_jobs)
         statistic, df, n = bound.value(n_jobs), bound.rank, predictions.n
         if df == 0:
             raise NotApplicable(
-                "the chi^2 limit needs deviations that vary, and these do not; use null='exact'"
+                "the chi^2 limit needs deviations that vary, and these do not", "use null='exact'"
             )
         notes = list(bound.notes)
         if df < bound.size:
@@ -124,10 +134,16 @@ class CME(Measure):
                 f"n = {n} is not much larger than the number of test locations ({bound.size}): the "
                 "chi^2 limit rejects calibrated models too often; use null='exact'"
             )
-        law = f"chi^2 limit with {df} degrees of freedom"
-        pvalue = float(chdtrc(df, statistic))
-        estimate = bound.estimate(statistic)
-        return Limit("T^2", statistic, pvalue, estimate, law, bound.parameters, tuple(notes))
+        return Outcome(
+            statistic_name="T^2",
+            statistic=statistic,
+            pvalue=float(chdtrc(df, statistic)),
+            estimate=bound.estimate(statistic),
+            alternative="greater",
+            null_text=f"chi^2 limit with {df} degrees of freedom",
+            parameters=bound.parameters,
+            notes=tuple(notes),
+        )
 
 
 def cme(

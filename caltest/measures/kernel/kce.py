@@ -10,10 +10,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.kernels import FittedKernel, Kernel, MatrixKernel, as_matrix_kernel, error_bound
+from caltest.kernels import FittedKernel, Kernel, MatrixKernel, as_matrix_kernel
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Measure
+from caltest.measures.base import BoundMeasure, Bounds, Measure, Outcome
 from caltest.measures.kernel.all_pairs import AllPairs, all_pairs
+from caltest.measures.kernel.concentration import biased_outcome
+from caltest.measures.kernel.intervals import PAIRS, pair_bounds, root_bounds
 from caltest.predictions import Predictions
 
 __all__ = ["KCE", "kce"]
@@ -57,6 +59,8 @@ class RootPairs(BoundMeasure):
 class RootSKCE(Measure):
     """A measure whose square is the biased SKCE of some kernel."""
 
+    own_intervals: ClassVar[Mapping[str, str]] = PAIRS
+
     @property
     @abstractmethod
     def matrix_kernel(self) -> MatrixKernel:
@@ -66,13 +70,36 @@ class RootSKCE(Measure):
     def nulls(self) -> tuple[str, ...]:
         return ("exact", "consistency", "distribution-free")
 
-    def error_bound(self, m: int) -> float:
-        """Return B with |h_ij| <= B for all predictions of m classes."""
-        return error_bound(self.matrix_kernel, m)
+    @property
+    def witness_kernel(self) -> MatrixKernel:
+        return self.matrix_kernel
+
+    @property
+    def intervals(self) -> tuple[str, ...]:
+        return (*PAIRS, *super().intervals)
+
+    def own_interval(
+        self, predictions: Predictions, *, level: float, n_jobs: int | None = None
+    ) -> Bounds:
+        """Bound the error by the root of the interval of its square."""
+        kernel = FittedKernel(self.matrix_kernel, predictions.probs, n_jobs)
+        bounds = pair_bounds(
+            predictions, kernel, self.symbol, is_biased=True, level=level, n_jobs=n_jobs
+        )
+        return root_bounds(bounds)
+
+    def plot_kind(self, m: int) -> str:
+        return "reliability" if m == 2 else "witness"
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         kernel = FittedKernel(self.matrix_kernel, predictions.probs, n_jobs)
         return RootPairs(all_pairs(predictions, kernel, biased=True), self.parameters(kernel))
+
+    def concentration_bound(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+        """Return the upper bound of the p-value of the square that holds for every model."""
+        bound = self.bind(predictions, n_jobs)
+        value = bound.value(n_jobs)
+        return biased_outcome(self.symbol, bound, self.matrix_kernel, value, value**2)
 
     def parameters(self, kernel: FittedKernel) -> dict[str, object]:
         """Return the settings that the print shows."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -15,9 +15,18 @@ from caltest.errors import NotApplicable
 from caltest.kernels import Kernel, MatrixKernel, as_matrix_kernel, error_bound
 from caltest.kernels.fitted import FittedKernel
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Limit, Measure
+from caltest.measures.base import BoundMeasure, Bounds, Measure, Outcome, UStatistic
 from caltest.measures.kernel.all_pairs import AllPairs, all_pairs
-from caltest.measures.kernel.block_pairs import BlockPairs
+from caltest.measures.kernel.block_pairs import MANY_BLOCKS, BlockPairs
+from caltest.measures.kernel.concentration import biased_outcome, unbiased_outcome
+from caltest.measures.kernel.intervals import (
+    BLOCKS,
+    PAIRS,
+    block_bounds,
+    jackknife_error,
+    pair_bounds,
+    second_moment,
+)
 from caltest.measures.tolerance import (
     BOUNDARY,
     Deviation,
@@ -30,15 +39,16 @@ from caltest.predictions import Predictions
 
 __all__ = ["SKCE", "skce"]
 
-MANY_BLOCKS = 30
 FEW_BLOCKS = (
     f"with fewer than {MANY_BLOCKS} blocks the normal limit can reject calibrated models too "
     "often; the exact null does not"
 )
+
+
 FEW_BLOCKS_TOLERANCE = f"with fewer than {MANY_BLOCKS} blocks Student's limit is rough"
+
+
 ESTIMATORS = ("unbiased", "biased", "linear", "block")
-ALL_PAIRS_UP_TO = 300
-PAIRS = 50_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +66,7 @@ class SKCE(Measure):
         "skce-block": {"estimator": "block"},
     }
     title: ClassVar[str] = "squared kernel calibration error"
+    own_intervals: ClassVar[Mapping[str, str]] = {**PAIRS, **BLOCKS}
 
     def __post_init__(self) -> None:
         validation.check_choice(self.estimator, ESTIMATORS, "estimator")
@@ -76,6 +87,15 @@ class SKCE(Measure):
         return as_matrix_kernel(self.kernel)
 
     @property
+    def witness_kernel(self) -> MatrixKernel:
+        return self.matrix_kernel
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether the estimator is a mean over blocks of consecutive rows."""
+        return self.estimator in {"linear", "block"}
+
+    @property
     def size(self) -> int:
         """Observations in a block; the linear estimator has blocks of two."""
         return 2 if self.estimator == "linear" else self.block_size
@@ -86,9 +106,9 @@ class SKCE(Measure):
         return ("exact", "consistency", "distribution-free", *last)
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
-        if self.estimator in ("unbiased", "biased"):
-            return self.bind_all_pairs(predictions, n_jobs)
-        return self._bind_blocks(predictions, n_jobs)
+        if self.has_blocks:
+            return self._bind_blocks(predictions, n_jobs)
+        return self.bind_all_pairs(predictions, n_jobs)
 
     def bind_all_pairs(self, predictions: Predictions, n_jobs: int | None = None) -> AllPairs:
         """Bind a quadratic estimator."""
@@ -97,7 +117,7 @@ class SKCE(Measure):
         bound.parameters = {"estimator": self.estimator, **kernel.parameters}
         return bound
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the normal limit of the mean over blocks, with the sample deviation (ddof = 1)."""
         if "asymptotic" not in self.nulls:
             return super().limit(predictions, n_jobs)
@@ -105,13 +125,25 @@ class SKCE(Measure):
         values = _varying(bound.block_values(n_jobs), "the normal limit")
         estimate = float(values.mean())
         z = math.sqrt(values.size) * estimate / float(values.std(ddof=1))
-        law = f"normal limit of the mean over {values.size} blocks"
-        notes = bound.notes if values.size >= MANY_BLOCKS else (*bound.notes, FEW_BLOCKS)
-        return Limit("z", z, normal_sf(z), estimate, law, bound.parameters, notes)
+        few = (FEW_BLOCKS,) if values.size < MANY_BLOCKS else ()
+        return Outcome(
+            statistic_name="z",
+            statistic=z,
+            pvalue=normal_sf(z),
+            estimate=estimate,
+            alternative="greater",
+            null_text=f"normal limit of the mean over {values.size} blocks",
+            parameters=bound.parameters,
+            notes=(*bound.notes, *few),
+        )
+
+    @property
+    def tolerance_method(self) -> str | None:
+        return None if self.estimator == "biased" else "limit"
 
     def tolerance_limit(
         self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
-    ) -> Limit:
+    ) -> Outcome:
         """Return the normal limit of the unbiased estimate, or Student's of the mean over blocks.
 
         The hypothesis is on the SKCE of the kernel with the bandwidth that is printed.
@@ -136,12 +168,12 @@ class SKCE(Measure):
 
     def _unseen_chance(self, tolerance: Tolerance, m: int, n: int) -> float:
         # A share s of labels that ignore the predictions has an SKCE of s^2 B at most.
-        bound = self.error_bound(m)
+        bound = error_bound(self.matrix_kernel, m)
         return unseen_chance(math.sqrt(tolerance.value / bound), n) if bound else 0.0
 
     def _block_tolerance(
         self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None
-    ) -> Limit:
+    ) -> Outcome:
         bound = self._bind_blocks(predictions, n_jobs)
         values = _varying(bound.block_values(n_jobs), "Student's limit")
         squares, pairs = second_moment(bound), self.size * (self.size - 1) / 2
@@ -154,16 +186,61 @@ class SKCE(Measure):
         t = deviation.z(tolerance.value)
         unseen = self._unseen_chance(tolerance, predictions.m, values.size * self.size)
         pvalue = student_sf(tolerance.signed(t), values.size - 1)
-        pvalue = tolerance.at_least_unseen(pvalue, unseen)
-        law = f"Student's limit of the mean over {values.size} blocks, {BOUNDARY}"
-        notes = bound.notes if values.size >= MANY_BLOCKS else (*bound.notes, FEW_BLOCKS_TOLERANCE)
-        return Limit(
-            "t", t, pvalue, deviation.value, law, bound.parameters, notes, bound.degenerate
+        few = (FEW_BLOCKS_TOLERANCE,) if values.size < MANY_BLOCKS else ()
+        return Outcome(
+            statistic_name="t",
+            statistic=t,
+            pvalue=tolerance.at_least_unseen(pvalue, unseen),
+            estimate=deviation.value,
+            alternative=tolerance.alternative,
+            null_text=f"Student's limit of the mean over {values.size} blocks, {BOUNDARY}",
+            parameters=bound.parameters,
+            notes=(*bound.notes, *few),
+            degenerate=bound.degenerate,
         )
 
-    def error_bound(self, m: int) -> float:
-        """Return B with |h_ij| <= B for all predictions of m classes."""
-        return error_bound(self.matrix_kernel, m)
+    def concentration_bound(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+        """Return the upper bound of the p-value that holds for every model."""
+        bound = self.bind(predictions, n_jobs)
+        value = bound.value(n_jobs)
+        if self.estimator == "biased":
+            squared = max(value, 0.0)
+            return biased_outcome(self.symbol, bound, self.matrix_kernel, value, squared)
+        size = predictions.n if self.estimator == "unbiased" else self.size
+        return unbiased_outcome(self.symbol, bound, self.matrix_kernel, value, size)
+
+    def degenerate_ustatistic(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> UStatistic:
+        """Return the unbiased mean over all pairs."""
+        if self.estimator != "unbiased":
+            return super().degenerate_ustatistic(predictions, n_jobs)
+        return self.bind_all_pairs(predictions, n_jobs)
+
+    def few_rows(self, *, weighted: bool = False) -> Measure:
+        """Return the biased estimator: for one row it has the pair of the row with itself."""
+        return replace(self, estimator="biased")
+
+    @property
+    def intervals(self) -> tuple[str, ...]:
+        # Blocks pair neighbours, which rows drawn with replacement are not.
+        return tuple(BLOCKS) if self.has_blocks else (*PAIRS, *super().intervals)
+
+    def own_interval(
+        self, predictions: Predictions, *, level: float, n_jobs: int | None = None
+    ) -> Bounds:
+        """Bound the SKCE by the normal limit of all pairs, or by Student's of the blocks."""
+        if self.has_blocks:
+            bound = self._bind_blocks(predictions, n_jobs)
+            return block_bounds(bound, self.symbol, level=level, n_jobs=n_jobs)
+        kernel = FittedKernel(self.matrix_kernel, predictions.probs, n_jobs)
+        is_biased = self.estimator == "biased"
+        return pair_bounds(
+            predictions, kernel, self.symbol, is_biased=is_biased, level=level, n_jobs=n_jobs
+        )
+
+    def plot_kind(self, m: int) -> str:
+        return "reliability" if m == 2 else "witness"
 
     def _bind_blocks(self, predictions: Predictions, n_jobs: int | None) -> BlockPairs:
         kernel = FittedKernel(self.matrix_kernel, predictions.probs, n_jobs)
@@ -173,11 +250,11 @@ class SKCE(Measure):
         return bound
 
 
-def _varying(values: NDArray[np.float64], law: str) -> NDArray[np.float64]:
+def _varying(values: NDArray[np.float64], limit: str) -> NDArray[np.float64]:
     if values.size < 2 or np.ptp(values) == 0:
         raise NotApplicable(
-            f"{law} needs block values that vary, and these "
-            f"({values.size} in all) do not; use null='exact'"
+            f"{limit} needs block values that vary, and these ({values.size} in all) do not",
+            "use null='exact'",
         )
     return values
 
@@ -246,57 +323,3 @@ def skce(
     """
     measure = SKCE(estimator=estimator, block_size=block_size, kernel=kernel)
     return measure.evaluate(probs, labels, lens, n_jobs)
-
-
-def jackknife_error(pairs: AllPairs, n_jobs: int | None = None) -> tuple[float, float]:
-    r"""Return the unbiased SKCE and its jackknife standard error, predictions random as well.
-
-    With :math:`g_i = \frac{1}{n-1} \sum_{j \ne i} h_{ij}` the estimate is the mean U of the g, and
-    the values without one row differ from it by :math:`2 (g_i - U) / (n - 2)`, so that
-
-    .. math:: \widehat{se}^2 = \frac{4 (n - 1)}{n (n - 2)^2} \sum_i (g_i - U)^2.
-
-    Its mean is the variance :math:`4 \zeta_1 / n + 2 \zeta_2 / n^2` of U with the second term about
-    doubled: it is too large, not too small, where the model is almost calibrated and the first
-    term vanishes. Unweighted rows only; 0 where the row means do not vary.
-
-    References
-    ----------
-    Arvesen (1969), Jackknifing U-statistics, Ann. Math. Stat. 40; Efron, Stein (1981), The
-    jackknife estimate of variance, Ann. Stat. 9, section 4.
-    """
-    n = pairs.predictions.n
-    if n < 3:
-        raise NotApplicable(
-            f"the jackknife needs at least three observations, and there are {n}; "
-            "use the exact null, without tolerance and interval"
-        )
-    means = pairs.row_sums(n_jobs) / (n - 1)
-    estimate = float(means.mean())
-    squares = float(np.square(means - estimate).sum())
-    return estimate, 2.0 * math.sqrt(squares * (n - 1) / n) / (n - 2)
-
-
-def second_moment(pairs: AllPairs | BlockPairs) -> float:
-    """Return the mean of h_ij^2 over i < j, or over pairs drawn with a fixed seed where n is large.
-
-    It bounds the variance of h, and its root the largest eigenvalue of the covariance of what h is
-    the inner product of.
-    """
-    predictions = pairs.predictions
-    delta = -predictions.probs
-    delta[np.arange(predictions.n), predictions.labels] += 1.0
-    left, right = _some_pairs(predictions.n)
-    h = np.zeros(left.size)
-    for term in pairs.kernel.terms:
-        z = term.project(delta)
-        h += term.pairs(left, right) * np.einsum("pk,pk->p", z[left], z[right])
-    return float(np.square(h).mean())
-
-
-def _some_pairs(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    if n <= ALL_PAIRS_UP_TO:
-        return np.triu_indices(n, 1)
-    rng = np.random.default_rng(0)
-    left = rng.integers(0, n, PAIRS)
-    return left, (left + rng.integers(1, n, PAIRS)) % n

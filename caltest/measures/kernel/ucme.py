@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from caltest.kernels import FittedKernel, Kernel, as_matrix_kernel
 from caltest.lenses import Lens
-from caltest.measures.base import Labels, Measure
+from caltest.measures.base import Gaps, Labels, Measure, Rows
 from caltest.measures.kernel.locations import (
     AtLocations,
     Choice,
@@ -19,11 +19,15 @@ from caltest.measures.kernel.locations import (
     check_locations,
     find_locations,
 )
+from caltest.numerics.resampled_sums import cell_sums
 from caltest.predictions import Predictions
 
 __all__ = ["UCME", "ucme"]
 
 Floats = NDArray[np.float64]
+
+
+FIXED = "the interval is for the error at these test locations, held fixed"
 
 
 class MeanEmbedding(AtLocations):
@@ -71,6 +75,28 @@ class UCME(Measure):
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> MeanEmbedding:
         kernel = FittedKernel(as_matrix_kernel(self.kernel), predictions.probs, n_jobs)
         return MeanEmbedding(predictions, kernel, find_locations(self.locations, predictions))
+
+    @property
+    def intervals(self) -> tuple[str, ...]:
+        return ("convex", *super().intervals)
+
+    def gaps(self, predictions: Predictions) -> Gaps:
+        """Return the mean deviations at the locations, whose mean square is the error."""
+        gap = self.bind(predictions).deviations()
+        weight = np.ones(1) if predictions.sample_weight is None else predictions.sample_weight
+        whole = np.zeros(predictions.n, dtype=np.int64)
+
+        def vector(rows: Rows) -> Floats:
+            mass, sums = cell_sums(rows, whole, gap, weight, 1)
+            return np.asarray(sums[0] / mass[0])
+
+        def norm(gaps: Floats) -> float:
+            return float(np.sqrt(np.square(gaps).mean()))
+
+        return Gaps(predictions.n, vector, norm, power=2)
+
+    def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
+        return (FIXED,) if method == "convex" else ()
 
 
 def ucme(

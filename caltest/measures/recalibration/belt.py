@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Labels, Limit, Measure
+from caltest.measures.base import BoundMeasure, Labels, Measure, Outcome
 from caltest.measures.label_scores import rounding_scale
 from caltest.measures.recalibration.belt_fit import LogOddsModel, Selection, check_belt
 from caltest.numerics.labels import draw_events
@@ -49,6 +49,13 @@ class CalibrationBelt(Measure):
         return f"{self.title}, development sample" if self.internal else self.title
 
     @property
+    def interval_instead(self) -> str:
+        return "test='ks', or the belt itself, measures.calibration_belt"
+
+    def plot_kind(self, m: int) -> str:
+        return "belt"
+
+    @property
     def nulls(self) -> tuple[str, ...]:
         # Predictions fitted to the labels are not those that labels are drawn from.
         return ("asymptotic",) if self.internal else ("exact", "consistency", "asymptotic")
@@ -61,18 +68,19 @@ class CalibrationBelt(Measure):
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundBelt:
         return BoundBelt(predictions, self)
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
-        """Return the law of the likelihood ratio given the degree that was selected."""
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+        """Return the likelihood-ratio test, given the degree that was selected."""
         bound = self.bind(predictions, n_jobs)
         fit = bound.model.fit(bound.observed[None])
         bound.model.check_fitted(fit, "use another test" if self.internal else "use null='exact'")
         statistic, degree = float(fit.statistic[0]), int(fit.degree[0])
-        return Limit(
-            name=self.symbol,
+        return Outcome(
+            statistic_name=self.symbol,
             statistic=statistic,
             pvalue=self.selection.sf(statistic, degree),
             estimate=statistic,
-            law="likelihood ratio given the selected degree",
+            alternative="greater",
+            null_text="likelihood ratio given the selected degree",
             parameters={"degree": degree, **bound.parameters},
             notes=bound.notes,
             degenerate=bound.degenerate,

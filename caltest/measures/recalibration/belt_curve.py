@@ -162,8 +162,8 @@ def _belt(
 ) -> CalibrationBeltCurve:
     if predictions.sample_weight is not None:
         raise NotApplicable(
-            "the law of the calibration belt takes no sample weights; "
-            "use test='calibration-belt' with null='exact'"
+            "the law of the calibration belt takes no sample weights",
+            "use test='calibration-belt' with null='exact'",
         )
     model = LogOddsModel(predictions, selection, NAME)
     for message in model.degenerate:

@@ -15,14 +15,14 @@ from caltest.measures.label_scores import row_weights
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.measures.recalibration.belt_loops import (
     STEEP,
-    deviation_sums,
     largest_rise,
     likelihood_bounds,
+    polynomial_sums,
     select_degree,
     selected_quantile,
     selected_sf,
-    support_table,
 )
+from caltest.measures.recalibration.deviation_fit import Support, support
 from caltest.measures.recalibration.log_odds_basis import (
     basis_values,
     interpolation_nodes,
@@ -33,7 +33,6 @@ from caltest.predictions import Predictions
 from caltest.validation.options import check_flag, check_integer, check_level
 
 Floats = NDArray[np.float64]
-Support = tuple[Floats, Floats]  # table and basis of nodes or of rows
 TINY = float(np.finfo(float).tiny)
 LARGEST_DEGREE = 4
 
@@ -80,8 +79,8 @@ class LogOddsModel:
     def __init__(self, predictions: Predictions, selection: Selection, name: str) -> None:
         check_one_dimension(predictions, name)
         self.selection = selection
-        self.event = predictions.probs[:, 1]
-        weight = row_weights(predictions)
+        self.event = np.array(predictions.probs[:, 1])
+        weight = np.array(row_weights(predictions))
         certain = (self.event == 0) | (predictions.probs[:, 0] == 0)
         self._certain = (
             np.flatnonzero(certain & (weight > 0)) if certain.any() else np.empty(0, int)
@@ -103,12 +102,15 @@ class LogOddsModel:
         nodes = interpolation_nodes(self.z, self._weight)
         self._nodes: Support | None = None
         if nodes is not None:
-            self._nodes = (support_table(*nodes), basis_values(nodes[0], self.shift, self.norm))
+            self._nodes = self._support_at(*nodes)
 
     @cached_property
     def _rows(self) -> Support:
         """All rows: many take a while, and are needed only where nodes do not do."""
-        return support_table(self.z, self._weight), basis_values(self.z, self.shift, self.norm)
+        return self._support_at(self.z, self._weight)
+
+    def _support_at(self, z: Floats, weight: Floats) -> Support:
+        return support(z, weight, basis_values(z, self.shift, self.norm).T)
 
     @property
     def degenerate(self) -> tuple[str, ...]:
@@ -129,18 +131,20 @@ class LogOddsModel:
         if rank < need:
             raise NotApplicable(
                 f"the calibration belt needs at least {need} distinct predictions strictly between "
-                f"0 and 1, and there {'is' if rank == 1 else 'are'} {rank}; {remedy}"
+                f"0 and 1, and there {'is' if rank == 1 else 'are'} {rank}",
+                remedy,
             )
         if not fit.attained[0]:
             raise NotApplicable(
                 "a polynomial in the log odds separates the classes, so that the calibration belt "
-                f"has no fit; {remedy}"
+                "has no fit",
+                remedy,
             )
 
     def sums(self, labels: Labels) -> Floats:
         """Return what the fit needs of each row of labels (B, n)."""
         z, w = self._all
-        return np.asarray(deviation_sums(labels, self.event, z, w, self.shift, self.norm))
+        return polynomial_sums(labels, self.event, z, w, self.shift, self.norm)
 
     def fit(self, labels: Labels) -> Fit:
         """Select a polynomial for each row of labels (B, n)."""
@@ -166,17 +170,13 @@ class LogOddsModel:
                 fit.gamma[b], fit.attained[b] = again.gamma[0], again.attained[0]
         return fit
 
-    def _select_on(self, support: Support, sums: Floats) -> Fit:
+    def _select_on(self, rows: Support, sums: Floats) -> Fit:
         rule = self.selection
-        return Fit(*select_degree(sums, *support, rule.first, rule.last, rule.cut))
+        return Fit(*select_degree(sums, rows, rule.first, rule.last, rule.cut))
 
     def _is_steep(self, gamma: Floats) -> bool:
         """Return whether a polynomial is too steep for the nodes, if there are any."""
-        return self._nodes is not None and largest_rise(gamma, *self._nodes) > STEEP
-
-    def _support(self, gamma: Floats) -> Support:
-        """Return the nodes, or all rows where there are none or the polynomial is too steep."""
-        return self._rows if self._nodes is None or self._is_steep(gamma) else self._nodes
+        return self._nodes is not None and largest_rise(gamma, self._nodes) > STEEP
 
     def coefficients(self, fit: Fit) -> Floats:
         """Return the polynomial of the first row of labels in powers of the log odds."""
@@ -188,11 +188,11 @@ class LogOddsModel:
     def bounds(self, labels: Labels, fit: Fit, at: Floats, drop: float) -> Floats:
         """Return the probabilities (points, 2) between which the fit lies at given log odds."""
         k = int(fit.degree[0]) + 1
-        table, phi = self._support(fit.gamma[0])
+        steep = self._nodes is None or self._is_steep(fit.gamma[0])
+        rows = self._rows if steep or self._nodes is None else self._nodes
         basis = basis_values(at, self.shift[:k], self.norm[:k])
-        first = np.ascontiguousarray(phi[:, :k])
         sums = self.sums(labels[None])[0, :k]
-        moved = likelihood_bounds(sums, table, first, fit.gamma[0, :k].copy(), basis, drop)
+        moved = likelihood_bounds(sums, rows, fit.gamma[0, :k].copy(), basis, drop)
         return np.asarray(expit(at[:, None] + moved))
 
 

@@ -11,8 +11,14 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.lenses import Lens
-from caltest.measures.base import Labels, Measure
-from caltest.measures.recalibration.fits import BoundRecalibration
+from caltest.measures.base import Bounds, Measure
+from caltest.measures.recalibration.fits import BoundCoefficient
+from caltest.measures.recalibration.sandwich import (
+    INTERCEPT,
+    INTERCEPT_ALONE,
+    SANDWICH,
+    sandwich_bounds,
+)
 from caltest.predictions import Predictions
 
 __all__ = ["CalibrationIntercept", "calibration_intercept"]
@@ -33,6 +39,7 @@ class CalibrationIntercept(Measure):
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "calibration intercept"
     alternative: ClassVar[str] = "two-sided"
+    own_intervals: ClassVar[Mapping[str, str]] = SANDWICH
 
     def __post_init__(self) -> None:
         validation.check_choice(self.slope, SLOPES, "slope")
@@ -45,22 +52,22 @@ class CalibrationIntercept(Measure):
     def description(self) -> str:
         return f"{self.title}, slope {'fixed at 1' if self.slope == 'fixed' else self.slope}"
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundIntercept:
-        return BoundIntercept(predictions, self)
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundCoefficient:
+        column = INTERCEPT if self.slope == "estimated" else INTERCEPT_ALONE
+        bound = BoundCoefficient(predictions, f"the {self.title}", column)
+        bound.parameters = {"slope": self.slope}
+        return bound
 
+    @property
+    def intervals(self) -> tuple[str, ...]:
+        return (*SANDWICH, *super().intervals)
 
-class BoundIntercept(BoundRecalibration):
-    """The intercept for each row of labels."""
-
-    def __init__(self, predictions: Predictions, measure: CalibrationIntercept) -> None:
-        estimated = measure.slope == "estimated"
-        super().__init__(predictions, f"the {measure.title}", with_slope=estimated)
-        self._column = 1 if estimated else 0
-        self.parameters = {"slope": measure.slope}
-        self.degenerate = self.messages()
-
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        return self.recalibrations(labels)[0][:, self._column]
+    def own_interval(
+        self, predictions: Predictions, *, level: float, n_jobs: int | None = None
+    ) -> Bounds:
+        """Bound the intercept by Student's interval; see `sandwich_bounds`."""
+        column = INTERCEPT if self.slope == "estimated" else INTERCEPT_ALONE
+        return sandwich_bounds(predictions, column, self.estimate_symbol, level=level)
 
 
 def calibration_intercept(

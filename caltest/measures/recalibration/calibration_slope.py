@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.lenses import Lens
-from caltest.measures.base import Labels, Measure
-from caltest.measures.recalibration.fits import BoundRecalibration
+from caltest.measures.base import Bounds, Measure
+from caltest.measures.recalibration.fits import BoundCoefficient
+from caltest.measures.recalibration.sandwich import SANDWICH, SLOPE, sandwich_bounds
 from caltest.predictions import Predictions
 
 __all__ = ["CalibrationSlope", "calibration_slope"]
@@ -27,24 +28,24 @@ class CalibrationSlope(Measure):
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "calibration slope"
     alternative: ClassVar[str] = "two-sided"
+    own_intervals: ClassVar[Mapping[str, str]] = SANDWICH
 
     @property
     def symbol(self) -> str:
         return "slope"
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundSlope:
-        return BoundSlope(predictions, f"the {self.title}")
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundCoefficient:
+        return BoundCoefficient(predictions, f"the {self.title}", SLOPE)
 
+    @property
+    def intervals(self) -> tuple[str, ...]:
+        return (*SANDWICH, *super().intervals)
 
-class BoundSlope(BoundRecalibration):
-    """The slope for each row of labels."""
-
-    def __init__(self, predictions: Predictions, measure: str) -> None:
-        super().__init__(predictions, measure, with_slope=True)
-        self.degenerate = self.messages()
-
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        return self.recalibrations(labels)[0][:, 2]
+    def own_interval(
+        self, predictions: Predictions, *, level: float, n_jobs: int | None = None
+    ) -> Bounds:
+        """Bound the slope by Student's interval; see `sandwich_bounds`."""
+        return sandwich_bounds(predictions, SLOPE, self.estimate_symbol, level=level)
 
 
 def calibration_slope(

@@ -11,8 +11,14 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.lenses import Lens
-from caltest.measures.base import Limit, Measure
+from caltest.measures.base import Bounds, Measure, Outcome
 from caltest.measures.recalibration.fits import HYPOTHESES, SLOPES, Ratio, bind_ratio, chi2_limit
+from caltest.measures.recalibration.sandwich import (
+    INTERCEPT_ALONE,
+    SANDWICH,
+    SLOPE,
+    sandwich_bounds,
+)
 from caltest.predictions import Predictions
 
 __all__ = ["Cox", "cox"]
@@ -35,6 +41,7 @@ class Cox(Measure):
         "calibration-slope": {"tested": "slope", **BINARY},
     }
     title: ClassVar[str] = "logistic recalibration (Cox)"
+    own_intervals: ClassVar[Mapping[str, str]] = SANDWICH
 
     def __post_init__(self) -> None:
         validation.check_choice(self.tested, HYPOTHESES, "tested")
@@ -61,11 +68,28 @@ class Cox(Measure):
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> Ratio:
         return bind_ratio(predictions, self.tested, self.slopes, self.reference)
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the chi^2 limit of the likelihood ratio."""
         bound = self.bind(predictions, n_jobs)
         ratio = bound.value(n_jobs)
         return chi2_limit(bound, ratio, bound.estimate(ratio))
+
+    @property
+    def intervals(self) -> tuple[str, ...]:
+        # The estimate is a coefficient, and no error that grows from 0.
+        return (*SANDWICH, "bca")
+
+    @property
+    def interval_instead(self) -> str | None:
+        both = self.tested == "both"
+        return "test='calibration-slope' and 'calibration-in-the-large'" if both else None
+
+    def own_interval(
+        self, predictions: Predictions, *, level: float, n_jobs: int | None = None
+    ) -> Bounds:
+        """Bound the coefficient that is tested by Student's interval; see `sandwich_bounds`."""
+        column = SLOPE if self.tested == "slope" else INTERCEPT_ALONE
+        return sandwich_bounds(predictions, column, self.estimate_symbol, level=level)
 
 
 def cox(

@@ -14,7 +14,7 @@ from scipy.special import betaincinv, gammainccinv, gammaincinv, ndtri
 from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens, resolve_lens
-from caltest.measures.base import BoundMeasure, Labels, Measure
+from caltest.measures.base import BoundMeasure, Bounds, Labels, Measure
 from caltest.measures.label_scores import BinaryScore
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.label_scores import binary_event_sums
@@ -33,6 +33,9 @@ Floats = NDArray[np.float64]
 METHODS = ("log", "poisson", "clopper-pearson")
 
 
+OWN = {"event-count": "limits of the observed count"}
+
+
 ALTERNATIVES = "use method='poisson' or 'clopper-pearson'"
 
 
@@ -44,6 +47,7 @@ class ExpectedObservedRatio(Measure):
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "ratio of expected to observed events"
     alternative: ClassVar[str] = "two-sided"
+    own_intervals: ClassVar[Mapping[str, str]] = OWN
 
     @property
     def symbol(self) -> str:
@@ -51,6 +55,21 @@ class ExpectedObservedRatio(Measure):
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         return BoundRatio(predictions, self.title)
+
+    @property
+    def intervals(self) -> tuple[str, ...]:
+        return (*OWN, *super().intervals)
+
+    def own_interval(
+        self, predictions: Predictions, *, level: float, n_jobs: int | None = None
+    ) -> Bounds:
+        """Bound E/O by Clopper-Pearson limits of the observed count, E as it is.
+
+        `expected_observed_interval` is the same, with other limits to choose from.
+        """
+        found = _interval(predictions, level, "clopper-pearson")
+        law = "Clopper-Pearson limits of the observed count"
+        return Bounds(found.low, found.high, found.ratio, law)
 
 
 class BoundRatio(BinaryScore):
@@ -230,10 +249,10 @@ def expected_observed_interval(
 def _interval(predictions: Predictions, level: float, method: str) -> ExpectedObserved:
     check_one_dimension(predictions, "the interval of E/O")
     if predictions.sample_weight is not None:
-        raise NotApplicable("the interval of E/O takes no sample weights; use the ratio alone")
+        raise NotApplicable("the interval of E/O takes no sample weights", "use the ratio alone")
     expected = float(predictions.probs[:, 1].sum())
     if expected == 0:
-        raise NotApplicable("E/O has no interval where no event is expected; use test='cox'")
+        raise NotApplicable("E/O has no interval where no event is expected", "use test='cox'")
     observed = int(predictions.labels.sum())
     low, high = _count_limits(observed, predictions.n, level, method)
     ratio, upper = (expected / count if count > 0 else math.inf for count in (observed, low))
@@ -245,7 +264,9 @@ def _count_limits(observed: int, n: int, level: float, method: str) -> tuple[flo
     tail = (1.0 - level) / 2.0
     if method == "log":
         if observed == 0:
-            raise NotApplicable(f"log(E/O) is infinite where no event was observed; {ALTERNATIVES}")
+            raise NotApplicable(
+                "log(E/O) is infinite where no event was observed", f"{ALTERNATIVES}"
+            )
         reach = float(-ndtri(tail)) * math.sqrt((1.0 - observed / n) / observed)
         return observed * math.exp(-reach), observed * math.exp(reach)
     if method == "poisson":

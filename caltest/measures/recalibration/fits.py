@@ -9,16 +9,15 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Labels, Limit
+from caltest.measures.base import BoundMeasure, Labels, Outcome
 from caltest.measures.label_scores import rounding_scale, row_weights
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.measures.recalibration.binary_loops import (
     SAME,
     SMALLEST,
-    event_sums,
     few_nodes,
     log_odds,
-    recalibrate,
+    recalibrations,
     standard_rows,
 )
 from caltest.measures.recalibration.multinomial_loops import class_sums, fit, make_task
@@ -78,7 +77,6 @@ class BoundRecalibration(BoundLikelihood):
         self._with_slope = with_slope
         self._rows = standard_rows(log_odds(self.predictions.probs), self.weight)
         self._nodes = few_nodes(self._rows)
-        self._weighted_z = self.weight * self._rows.z
 
     @property
     def has_slope(self) -> bool:
@@ -86,9 +84,8 @@ class BoundRecalibration(BoundLikelihood):
         return self._rows.sd > 0
 
     def recalibrations(self, labels: Labels) -> tuple[Floats, Floats]:
-        """Return estimates (B, 3) and gains (B, 2), see `recalibrate`."""
-        sums = event_sums(labels, self.weight, self._weighted_z)
-        return recalibrate(labels, self._rows, self._nodes, sums, 1 + self._with_slope)
+        """Return estimates (B, 3) and gains (B, 2), see `numerics.recalibration`."""
+        return recalibrations(labels, self._rows, self._nodes, 1 + self._with_slope)
 
     def messages(self) -> tuple[str, ...]:
         """Say what the data leave undefined."""
@@ -102,6 +99,18 @@ class BoundRecalibration(BoundLikelihood):
         elif self._with_slope and math.isinf(self.recalibrations(self.observed[None])[0][0, 2]):
             said.append("the predictions separate the labels: the slope is infinite")
         return tuple(said)
+
+
+class BoundCoefficient(BoundRecalibration):
+    """One of the estimates for each row of labels: see `recalibrate` for the columns."""
+
+    def __init__(self, predictions: Predictions, measure: str, column: int) -> None:
+        super().__init__(predictions, measure, with_slope=column > 0)
+        self._column = column
+        self.degenerate = self.messages()
+
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        return self.recalibrations(labels)[0][:, self._column]
 
 
 def extreme_messages(predictions: Predictions) -> tuple[str, ...]:
@@ -216,10 +225,17 @@ def bind_ratio(predictions: Predictions, tested: str, slopes: str, reference: ob
     return MultinomialRatio(predictions, slopes, column)
 
 
-def chi2_limit(bound: Ratio, ratio: float, estimate: float) -> Limit:
+def chi2_limit(bound: Ratio, ratio: float, estimate: float) -> Outcome:
     """Return the chi^2 limit of a likelihood ratio."""
     if bound.df == 0:
-        raise NotApplicable(f"{NO_SLOPE}; use test='calibration-in-the-large'")
-    law = f"chi^2 limit with {bound.df} degree{'s' if bound.df > 1 else ''} of freedom"
-    pvalue = float(chdtrc(bound.df, ratio))
-    return Limit("LR", ratio, pvalue, estimate, law, bound.parameters, degenerate=bound.degenerate)
+        raise NotApplicable(NO_SLOPE, "use test='calibration-in-the-large'")
+    return Outcome(
+        statistic_name="LR",
+        statistic=ratio,
+        pvalue=float(chdtrc(bound.df, ratio)),
+        estimate=estimate,
+        alternative="greater",
+        null_text=f"chi^2 limit with {bound.df} degree{'s' if bound.df > 1 else ''} of freedom",
+        parameters=bound.parameters,
+        degenerate=bound.degenerate,
+    )

@@ -107,40 +107,57 @@ def monomials(shift: Floats, norm: Floats) -> Floats:
 
 
 def interpolation_nodes(z: Floats, w: Floats) -> tuple[Floats, Floats] | None:
-    """Replace rows by Chebyshev nodes with weights that give the same sums of smooth functions.
+    """Replace rows by nodes with weights that give the same sums of smooth functions.
 
     Returns
     -------
     tuple of two (8 bins,) arrays, or None
         Nodes and weights, eight for each bin that holds a row; None where that is no saving.
     """
-    low, high = float(z.min()), float(z.max())
-    bins = int((high - low) / WIDTH) + 1
-    if 2 * NODES * bins > z.size:
-        return None
-    sums, held = _chebyshev_sums(z, w, low, bins)
-    angle = (np.arange(NODES) + 0.5) * math.pi / NODES
-    cosines = np.cos(np.outer(np.arange(NODES), angle))
-    cosines[0] /= 2.0
-    centre = low + WIDTH * (np.flatnonzero(held) + 0.5)
-    nodes = centre[:, None] + WIDTH / 2.0 * np.cos(angle)
-    return nodes.ravel(), (sums[held] @ cosines * (2.0 / NODES)).ravel()
+    bins = int((float(z.max()) - float(z.min())) / WIDTH) + 1
+    return None if 2 * NODES * bins > z.size else chebyshev_nodes(z, w, WIDTH, NODES)
+
+
+def chebyshev_nodes(z: Floats, w: Floats, width: float, degree: int) -> tuple[Floats, Floats]:
+    """Return the Chebyshev nodes of the cells of log odds that hold rows, and their weights.
+
+    Over a cell of log odds of radius r a function f(a + b z) is that of its interpolation in K
+    Chebyshev nodes, but for r_1^-K: r_1 = s + sqrt(s^2 + 1) and s = pi / (b r), where f, as the
+    functions of logistic regression, has no singularity nearer to the real line than pi (Trefethen
+    2013, Approximation theory and approximation practice, theorem 8.2). The weight of a node is
+    the sum over the rows of its Lagrange polynomial.
+
+    Parameters
+    ----------
+    z, w : (n,) array
+        Log odds with weights above 0.
+    width : float
+        Of a cell, 2 r.
+    degree : int
+        Nodes of a cell, K.
+    """
+    low = float(z.min())
+    cells = int((float(z.max()) - low) / width) + 1
+    moments = chebyshev_moments(z, w, low, width, np.zeros((cells, degree)))
+    used = np.flatnonzero(moments[:, 0])
+    angle = (np.arange(degree) + 0.5) * (math.pi / degree)
+    lagrange = np.cos(np.outer(np.arange(degree), angle)) * (2.0 / degree)
+    lagrange[0] /= 2.0
+    nodes = low + width / 2.0 * (2 * used[:, None] + 1 + np.cos(angle))
+    return nodes.ravel(), (moments[used] @ lagrange).ravel()
 
 
 @numba.njit(nogil=True, cache=True)
-def _chebyshev_sums(
-    z: Floats, w: Floats, low: float, bins: int
-) -> tuple[Floats, NDArray[np.bool_]]:
-    """Sum the weighted Chebyshev polynomials of the place in its bin of each row."""
-    sums, held = np.zeros((bins, NODES)), np.zeros(bins, np.bool_)
+def chebyshev_moments(z: Floats, w: Floats, low: float, width: float, moments: Floats) -> Floats:
+    """Add w_i T_j(x_i) of the rows to those of their cells, (cells, degree), x in [-1, 1]."""
+    cells, degree = moments.shape
     for i in range(z.size):
-        place = (z[i] - low) / WIDTH
-        k = min(int(place), bins - 1)
-        x = 2.0 * (place - k) - 1.0
-        held[k] = True
-        this, last = x, 1.0
-        sums[k, 0] += w[i]
-        for q in range(1, NODES):
-            sums[k, q] += w[i] * this
-            this, last = 2.0 * x * this - last, this
-    return sums, held
+        place = (z[i] - low) / width
+        c = min(int(place), cells - 1)
+        x = 2.0 * (place - c) - 1.0
+        before, now = w[i], w[i] * x
+        moments[c, 0] += before
+        for j in range(1, degree):
+            moments[c, j] += now
+            before, now = now, 2.0 * x * now - before
+    return moments

@@ -12,25 +12,23 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Limit, Measure
-from caltest.measures.label_scores import BinaryScore, row_weights
+from caltest.measures.base import BoundMeasure, Outcome, RowScores, two_sided_normal
+from caltest.measures.label_scores import BinaryScore, MeanScore, row_weights
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.label_scores import binary_residual_sums
 from caltest.numerics.sorted_scores import sum_variance
-from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 
 __all__ = ["MeanCalibration", "mean_calibration"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeanCalibration(Measure):
+class MeanCalibration(MeanScore):
     """The difference of means; see `mean_calibration`."""
 
     key: ClassVar[str] = "mean-calibration"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "calibration in the large"
-    alternative: ClassVar[str] = "two-sided"
 
     @property
     def symbol(self) -> str:
@@ -44,18 +42,24 @@ class MeanCalibration(Measure):
         check_one_dimension(predictions, self.title)
         return BinaryScore(predictions, binary_residual_sums)
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
+    def row_scores(self, predictions: Predictions) -> RowScores:
+        """Return the residuals, which are of either sign."""
+        check_one_dimension(predictions, self.title)
+        weight = row_weights(predictions)
+        gap = predictions.labels - predictions.probs[:, 1]
+        return RowScores(weight * gap, weight, least=-math.inf)
+
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         r"""Return the normal limit, two-sided, with the variance :math:`\sum_i p_i (1 - p_i)`."""
         value = self.bind(predictions, n_jobs).value(n_jobs)
         weight = row_weights(predictions)
         sd = math.sqrt(sum_variance(predictions.probs[:, 1], weight)) / float(weight.sum())
         if sd == 0:
             raise NotApplicable(
-                "all predictions are 0 or 1, so that the labels have no variance; use null='exact'"
+                "all predictions are 0 or 1, so that the labels have no variance",
+                "use null='exact'",
             )
-        z = value / sd
-        pvalue = 2.0 * normal_sf(abs(z))
-        return Limit("z", z, pvalue, value, "normal limit, two-sided", {"standard deviation": sd})
+        return two_sided_normal(value / sd, value, {"standard deviation": sd})
 
 
 def mean_calibration(

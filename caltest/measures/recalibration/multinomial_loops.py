@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from caltest.calibrators.linear.vector_loops import curvature
 from caltest.numerics.logistic import exp_minus
-from caltest.numerics.trust_region import climb
+from caltest.numerics.newton import climb
 
 Floats = NDArray[np.float64]
 
@@ -37,9 +38,6 @@ FAR = 0.05  # change of a parameter after which an old curvature does not tell t
 
 
 FAST = 0.1  # fall of the decrement by a step that is good enough with an old curvature
-
-
-BLOCK = 2**15  # numbers that stay in the cache
 
 
 PIVOT = 1e-6  # of the factor of a curvature with unit diagonal: below there may be none
@@ -111,9 +109,9 @@ def make_task(probs: Floats, weight: Floats, reference: int) -> Task:
     features -= features.max(axis=1, keepdims=True) if reference < 0 else features[:, [reference]]
     nothing = np.zeros(2 * probs.shape[1])
     expected, _ = expectations(probs, features, weight, nothing, np.ones(probs.shape[1]))
-    curvature = hessian(probs, features, weight, nothing)
+    start = hessian(features, weight, nothing)
     largest = float(np.abs(features).max())
-    return Task(probs, features, weight, reference, expected, curvature, largest)
+    return Task(probs, features, weight, reference, expected, start, largest)
 
 
 @numba.njit(nogil=True, cache=True)
@@ -148,7 +146,7 @@ def fit(task: Task, sums: Floats) -> Fit:
         decrement = float(gradient @ step)
         done = decrement <= ENOUGH * max(1.0, gain)
         if decrement > FAST * before or (done and np.abs(theta - there).max() > FAR):
-            curvature, there = hessian(task.probs, task.features, task.weight, theta), theta
+            curvature, there = hessian(task.features, task.weight, theta), theta
             step, blocked = newton_step(curvature, gradient, free)
             decrement = float(gradient @ step)
         reach = float(np.abs(step[:m]).max() + np.abs(step[m:]).max() * task.largest)
@@ -201,9 +199,7 @@ def curvature_factor(task: Task, theta: Floats, axes: Floats) -> Floats:
     """
     n, m = task.probs.shape
     if n * m * axes.shape[1] > FACTORED:
-        values, vectors = np.linalg.eigh(
-            axes.T @ hessian(task.probs, task.features, task.weight, theta) @ axes
-        )
+        values, vectors = np.linalg.eigh(axes.T @ hessian(task.features, task.weight, theta) @ axes)
         return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
     q = theta[:m] + theta[m:] * task.features
     q -= q.max(axis=1, keepdims=True)
@@ -270,44 +266,14 @@ def expectations(
     return out, growth
 
 
-def hessian(probs: Floats, features: Floats, weight: Floats, theta: Floats) -> Floats:
-    """Return minus the second derivatives of the log likelihood in theta, (2m, 2m)."""
-    n, m = probs.shape
-    crossed, squares = np.zeros((3, m, m)), np.zeros((m, m))
-    size = max(256, BLOCK // m)
-    for start in range(0, n, size):
-        rows = slice(start, start + size)
-        f = features[rows]
-        q = f * theta[m:] + theta[:m]
-        q -= q.max(axis=1, keepdims=True)
-        np.exp(q, out=q)
-        q *= probs[rows]
-        q /= q.sum(axis=1, keepdims=True)
-        qf = q * f
-        weighted = q * weight[rows, None]
-        crossed[0] += weighted.T @ q
-        crossed[1] += weighted.T @ qf
-        crossed[2] += (qf * weight[rows, None]).T @ qf
-        qf *= f
-        squares += weighted.T @ qf
-    return _laplacian(crossed, squares)
+def hessian(features: Floats, weight: Floats, theta: Floats) -> Floats:
+    """Return minus the second derivatives of the log likelihood in theta, (2m, 2m).
 
-
-def _laplacian(crossed: Floats, squares: Floats) -> Floats:
-    """Return sums of q_j (1[j = l] - q_l) times 1, f and f^2 from those of q_j q_l.
-
-    1 - q_j is a sum over the others, without the cancellation that leaves nothing but rounding
-    errors where predictions are nearly certain.
+    log p is f but for a constant of each row: this is vector scaling of f, by 1 + beta and alpha.
     """
-    m = len(squares)
-    j = np.arange(m)
-    blocks = -crossed
-    for block in (*blocks, squares):
-        block[j, j] = 0.0
-    blocks[0, j, j] = -blocks[0].sum(axis=0)
-    blocks[1, j, j] = -blocks[1].sum(axis=0)
-    blocks[2, j, j] = squares.sum(axis=0)
-    return np.block([[blocks[0], blocks[1]], [blocks[1].T, blocks[2]]])
+    m = features.shape[1]
+    second = curvature(features, weight, np.concatenate([1.0 + theta[m:], theta[:m]]))
+    return np.roll(second, (m, m), axis=(0, 1))
 
 
 def newton_step(H: Floats, gradient: Floats, free: Free) -> tuple[Floats, bool]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Labels, Limit, Measure
+from caltest.measures.base import BoundMeasure, Labels, Measure, Outcome
 from caltest.measures.recalibration.fits import bind_ratio, chi2_limit
 from caltest.predictions import Predictions
 
@@ -33,10 +33,19 @@ class Unreliability(Measure):
     def nulls(self) -> tuple[str, ...]:
         return ("exact", "consistency", "asymptotic")
 
+    @property
+    def intervals(self) -> tuple[str, ...]:
+        # A resample with its repeated rows is not unbiased.
+        return ("jackknife", *super().intervals)
+
+    @property
+    def is_squared(self) -> bool:
+        return True
+
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundUnreliability:
         return BoundUnreliability(predictions)
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the chi^2 limit of the likelihood ratio in it."""
         bound = self.bind(predictions, n_jobs)
         ratio = bound.ratio.value(n_jobs)

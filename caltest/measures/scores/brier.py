@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Measure
-from caltest.measures.label_scores import BinaryScore, TabledScore
+from caltest.measures.base import BoundMeasure, RowScores
+from caltest.measures.label_scores import BinaryScore, MeanScore, TabledScore, row_weights
 from caltest.numerics.label_scores import binary_brier_sums, brier_table
 from caltest.predictions import Predictions
 
@@ -18,13 +18,13 @@ __all__ = ["BrierScore", "brier_score"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class BrierScore(Measure):
+class BrierScore(MeanScore):
     """The Brier score; see `brier_score`."""
 
     key: ClassVar[str] = "brier"
     function: ClassVar[str] = "brier_score"
     title: ClassVar[str] = "Brier score"
-    alternative: ClassVar[str] = "two-sided"
+    is_proper_score: ClassVar[bool] = True
 
     @property
     def symbol(self) -> str:
@@ -33,9 +33,20 @@ class BrierScore(Measure):
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         if predictions.m == 2:
             return BinaryScore(predictions, binary_brier_sums)
-        table = np.empty_like(predictions.probs)
-        brier_table(predictions.probs, table)
-        return TabledScore(predictions, table)
+        return _tabled(predictions)
+
+    def row_scores(self, predictions: Predictions) -> RowScores:
+        if predictions.m > 2:
+            return _tabled(predictions).row_scores()
+        weight = row_weights(predictions)
+        gap = predictions.labels - predictions.probs[:, 1]
+        return RowScores(weight * np.square(gap), weight)
+
+
+def _tabled(predictions: Predictions) -> TabledScore:
+    table = np.empty_like(predictions.probs)
+    brier_table(predictions.probs, table)
+    return TabledScore(predictions, table)
 
 
 def brier_score(

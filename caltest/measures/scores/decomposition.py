@@ -146,7 +146,9 @@ def score_decomposition(
     validation.check_choice(binning, BINNINGS, "binning")
     validation.check_integer(bins, "bins")
     if method != "corp" and score != "brier":
-        raise NotApplicable(f"method={method!r} decomposes the Brier score only; use method='corp'")
+        raise NotApplicable(
+            f"method={method!r} decomposes the Brier score only", "use method='corp'"
+        )
     predictions = as_measured(probs, labels)
     resolved = resolve_lens(lens)
     parts = []
@@ -207,8 +209,8 @@ def _bins(predictions: Predictions, binning: str, bins: int) -> Cells:
         return quantile_cells(predictions, bins)
     if predictions.groups is None:
         raise NotApplicable(
-            "binning='groups' takes the groups of the Predictions, and there are none; use "
-            "Predictions(..., groups=), or method='grades' for the distinct predictions"
+            "binning='groups' takes the groups of the Predictions, and there are none",
+            "use Predictions(..., groups=), or method='grades' for the distinct predictions",
         )
     values, number = np.unique(predictions.groups, return_inverse=True)
     return number, values.size

@@ -10,22 +10,28 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Measure
-from caltest.measures.label_scores import TabledScore, row_weights
+from caltest.measures.base import RowScores
+from caltest.measures.label_scores import MeanScore, TabledScore, row_weights
 from caltest.predictions import Predictions
 
 __all__ = ["LogLoss", "log_loss"]
 
+FEW_OBSERVATIONS = 100
+SKEW = (
+    f"with fewer than {FEW_OBSERVATIONS} observations a log loss of rare and large terms can have "
+    "an interval that is too short; that of the Brier score is less so"
+)
+
 
 @dataclass(frozen=True, kw_only=True)
-class LogLoss(Measure):
+class LogLoss(MeanScore):
     """The log loss with its clipping; see `log_loss`."""
 
     eps: float | None = None
 
     key: ClassVar[str] = "log-loss"
     title: ClassVar[str] = "log loss"
-    alternative: ClassVar[str] = "two-sided"
+    is_proper_score: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.eps is not None:
@@ -35,7 +41,7 @@ class LogLoss(Measure):
     def symbol(self) -> str:
         return "log loss"
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> TabledScore:
         probs = predictions.probs
         if self.eps is not None:
             probs = np.maximum(probs, self.eps)
@@ -44,6 +50,12 @@ class LogLoss(Measure):
         bound.parameters = {} if self.eps is None else {"eps": self.eps}
         bound.degenerate = _impossible(predictions) if self.eps is None else ()
         return bound
+
+    def row_scores(self, predictions: Predictions) -> RowScores:
+        return self.bind(predictions).row_scores()
+
+    def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
+        return (SKEW,) if method == "studentized" and n < FEW_OBSERVATIONS else ()
 
 
 def _impossible(predictions: Predictions) -> tuple[str, ...]:

@@ -10,30 +10,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Measure
-from caltest.measures.label_scores import TabledScore
+from caltest.measures.base import RowScores
+from caltest.measures.label_scores import MeanScore, TabledScore
 from caltest.predictions import Predictions
 
 __all__ = ["SphericalScore", "spherical_score"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SphericalScore(Measure):
+class SphericalScore(MeanScore):
     """The spherical score; see `spherical_score`."""
 
     key: ClassVar[str] = "spherical"
     function: ClassVar[str] = "spherical_score"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "spherical score"
-    alternative: ClassVar[str] = "two-sided"
+    is_proper_score: ClassVar[bool] = True
 
     @property
     def symbol(self) -> str:
         return "spherical score"
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> TabledScore:
         probs = predictions.probs
         return TabledScore(predictions, probs / np.linalg.norm(probs, axis=1, keepdims=True))
+
+    def row_scores(self, predictions: Predictions) -> RowScores:
+        return self.bind(predictions).row_scores()
 
 
 def spherical_score(

@@ -11,21 +11,19 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Labels, Limit, Measure
+from caltest.measures.base import BoundMeasure, Labels, Measure, Outcome, two_sided_normal
+from caltest.measures.grades.hosmer_lemeshow import Counts
 from caltest.measures.label_scores import BinaryScore, TabledScore, rounding_scale, row_weights
 from caltest.numerics.label_scores import (
     binary_deviation_sums,
     binary_deviation_variance,
     deviation_table,
 )
-from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 
 __all__ = ["SpiegelhalterZ", "spiegelhalter_z"]
 
 Floats = NDArray[np.float64]
-
-
 CONSTANT = (
     "the Brier score has no variance under calibration, since the positive probabilities of each "
     "row are equal"
@@ -46,20 +44,32 @@ class SpiegelhalterZ(Measure):
         return "z"
 
     @property
+    def interval_instead(self) -> str:
+        return "test='brier'"
+
+    @property
     def nulls(self) -> tuple[str, ...]:
         return ("exact", "consistency", "asymptotic")
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundZ:
         return BoundZ(predictions)
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the normal limit of z, two-sided."""
         bound = self.bind(predictions, n_jobs)
         if bound.sd == 0:
-            raise NotApplicable(f"{CONSTANT}; use null='exact'")
+            raise NotApplicable(CONSTANT, "use null='exact'")
         z = bound.value(n_jobs)
-        pvalue = max(2.0 * normal_sf(abs(z)), math.ulp(0.0))
-        return Limit("z", z, pvalue, z, "normal limit, two-sided", bound.parameters)
+        return two_sided_normal(z, z, bound.parameters)
+
+    def outcome_of_grades(
+        self, pd: Floats, defaults: NDArray[np.int64], n: NDArray[np.int64]
+    ) -> Outcome:
+        """Test z of obligors who have the PD of their grade by its normal limit, two-sided."""
+        z = spiegelhalter_score(pd, defaults, n)
+        if z is None:
+            raise NotApplicable("every PD is 0, 1/2 or 1, so z has no variance")
+        return two_sided_normal(z, z, {})
 
 
 class BoundZ(BoundMeasure):
@@ -99,7 +109,7 @@ def spiegelhalter_z(
     lens: str | Lens = "strong",
     n_jobs: int | None = None,
 ) -> float | Floats:
-    r"""Compute Spiegelhalter's z, the Brier score standardised by its law under calibration.
+    r"""Compute Spiegelhalter's z, the Brier score standardised by its moments under calibration.
 
     With fixed predictions and :math:`Y_i \sim Cat(p_i)` the score
     :math:`S = \sum_i \lVert p_i - e_{Y_i} \rVert^2` has
@@ -149,3 +159,17 @@ def spiegelhalter_z(
     0.67357...
     """
     return SpiegelhalterZ().evaluate(probs, labels, lens, n_jobs)
+
+
+def spiegelhalter_score(pd: Floats, defaults: Counts, n: Counts) -> float | None:
+    """Return Spiegelhalter's z of obligors who have the PD of their grade, None without variance.
+
+    z = sum_g (d - n PD) (1 - 2 PD) / sqrt(sum_g n (1 - 2 PD)^2 PD (1 - PD)); infinite where a
+    grade of PD 0 or 1 has defaults that are impossible.
+    """
+    score = float(((defaults - n * pd) * (1.0 - 2.0 * pd)).sum())
+    certain = (pd == 0) | (pd == 1)
+    if (defaults[certain] != n[certain] * pd[certain]).any():
+        return math.inf
+    variance = float((n * (1.0 - 2.0 * pd) ** 2 * pd * (1.0 - pd)).sum())
+    return score / math.sqrt(variance) if variance > 0 else None

@@ -169,6 +169,7 @@ class E90(LoessMeasure):
     key: ClassVar[str] = "e90"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "90 % quantile of the errors of a loess, E90"
+    is_extreme: ClassVar[bool] = True
 
     @property
     def symbol(self) -> str:
@@ -238,6 +239,7 @@ class Emax(LoessMeasure):
     key: ClassVar[str] = "emax"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "largest error of a loess, Emax"
+    is_extreme: ClassVar[bool] = True
 
     @property
     def symbol(self) -> str:

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.errors import NotApplicable, invalid
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Labels, Limit, Measure
+from caltest.measures.base import BoundMeasure, Labels, Measure, Outcome, two_sided_normal
 from caltest.measures.label_scores import BinaryScore, rounding_scale, row_weights
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.label_scores import binary_brier_sums, binary_deviation_sums
-from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 from caltest.validation.arrays import as_numbers, read_only
 
@@ -54,6 +53,10 @@ class LeCessieVanHouwelingen(Measure):
         return f"{self.title}, of the development sample" if self.internal else self.title
 
     @property
+    def interval_instead(self) -> str:
+        return "test='brier'"
+
+    @property
     def nulls(self) -> tuple[str, ...]:
         # A model is nearer to the labels that it was fitted to than to redrawn ones.
         return ("asymptotic",) if self.internal else ("exact", "consistency", "asymptotic")
@@ -62,16 +65,15 @@ class LeCessieVanHouwelingen(Measure):
         check_one_dimension(predictions, f"the {self.title}")
         return SumOfSquares(predictions, self._features(predictions))
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the normal limit, two-sided, with the parts that R prints."""
         bound = self.bind(predictions, n_jobs)
         if bound.sd == 0:
-            raise NotApplicable(f"{CONSTANT}; use internal=False and null='exact'")
+            raise NotApplicable(CONSTANT, "use internal=False and null='exact'")
         z = bound.value(n_jobs)
         sample = "development" if self.internal else "external"
         parameters = {"SSE": bound.sum_of_squares, **bound.parameters, "sample": sample}
-        law = "normal limit, two-sided"
-        return Limit("z", z, 2.0 * normal_sf(abs(z)), z, law, parameters)
+        return two_sided_normal(z, z, parameters)
 
     def _features(self, predictions: Predictions) -> Floats | None:
         """Return the features of the fitted model with an intercept; None for a model not fitted.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,12 @@ from caltest.validation.options import check_positive
 Floats = NDArray[np.float64]
 SPAN = 2 / 3
 STEP = 0.01  # of the range of the predictions: knots that are about as far apart
+FEW_OBSERVATIONS = 100
+EXTREME = (
+    f"with fewer than {FEW_OBSERVATIONS} observations resampled rows vary too little at the ends "
+    "of the loess, and the interval of a large error is too short; that of the mean error "
+    "(test='ici') is not"
+)
 SMALLEST = 1e-50  # a range whose square and inverse are ordinary numbers
 
 
@@ -28,6 +35,8 @@ class LoessMeasure(Measure):
     """A functional of the absolute errors |loess(p_i) - p_i|."""
 
     span: float = SPAN
+
+    is_extreme: ClassVar[bool] = False  # whether it is a large one of the errors
 
     def __post_init__(self) -> None:
         check_fraction(self.span, "span")
@@ -40,9 +49,13 @@ class LoessMeasure(Measure):
         check_one_dimension(predictions, f"the {self.symbol}")
         if predictions.sample_weight is not None:
             raise NotApplicable(
-                f"the {self.symbol} takes no sample weights; use the test 'smooth-ece'"
+                f"the {self.symbol} takes no sample weights", "use the test 'smooth-ece'"
             )
         return LoessErrors(predictions, self)
+
+    def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
+        few = method == "plug-in" and n < FEW_OBSERVATIONS
+        return (EXTREME,) if self.is_extreme and few else ()
 
 
 class LoessErrors(BoundMeasure):

@@ -71,11 +71,15 @@ class SmoothECE(Measure):
     def symbol(self) -> str:
         return "smECE"
 
+    def plot_kind(self, m: int) -> str:
+        return "reliability"
+
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         if self.bandwidth is not None and self.bandwidth < SMALLEST:
             raise NotApplicable(
                 f"the smooth ECE resolves no bandwidth below {SMALLEST:.2g}, and bandwidth is "
-                f"{self.bandwidth:.4g}; use a larger one, or bandwidth=None for the fixed point"
+                f"{self.bandwidth:.4g}",
+                "use a larger one, or bandwidth=None for the fixed point",
             )
         kind = OnGrid if self.method == "grid" else ByCosines
         return kind(predictions, self.bandwidth)

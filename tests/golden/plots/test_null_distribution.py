@@ -24,16 +24,17 @@ RESULT = {
 NORMAL = np.random.default_rng(1).normal(size=499)
 
 
-def result_of(statistic, values, pvalue, **options):
+def result_of(statistic, values, pvalue, alternative="greater", **options):
     """Return a result with a given null distribution."""
     numbers = {"statistic": statistic, "estimate": statistic, "pvalue": pvalue}
+    options["alternative"] = alternative
     return ct.HTest(**RESULT, **numbers, null_distribution=values, **options)
 
 
 @pytest.mark.parametrize(
     ("name", "result"),
     [
-        ("two_sided", result_of(1.7, NORMAL, 2 * np.mean(NORMAL >= 1.7))),
+        ("two_sided", result_of(1.7, NORMAL, 2 * np.mean(NORMAL >= 1.7), "two-sided")),
         ("one_sided", result_of(1.7, NORMAL, np.mean(NORMAL >= 1.7))),
         ("far", result_of(25.0, NORMAL, 0.002, tail_pvalue=3e-12)),
         ("few_values", result_of(2.0, np.repeat([0, 1, 2, 4], [50, 90, 40, 19]), 0.3)),

@@ -14,6 +14,8 @@ from caltest.classifiers.collapsed_bound import bound_and_gradient, posterior, r
 from caltest.classifiers.label_transform import label_targets, pseudo_targets
 from caltest.classifiers.rbf import rbf
 
+pytestmark = pytest.mark.loops
+
 VARIANCE, SCALES = 1.7, np.array([0.8, 1.2, 2.0])
 STEP = 1e-6
 

@@ -35,6 +35,7 @@ def test_alpha_is_printed_with_its_training_loss_if_asked(capsys):
     assert "alpha 0.01, log loss on the training data" in text
 
 
+@pytest.mark.full
 @cut_short
 def test_posterior_is_exact_for_few_rows_and_sparse_for_many():
     """Up to 1000 rows unless inducing points are asked for."""

@@ -10,6 +10,8 @@ from caltest.classifiers.collapsed_bound import bound_and_gradient, rows_by_clas
 from caltest.classifiers.exact_gp import evidence_and_gradient
 from caltest.classifiers.label_transform import label_targets, pseudo_targets
 
+pytestmark = pytest.mark.loops
+
 RNG = np.random.default_rng(4)
 X, CODES = RNG.normal(size=(50, 2)), np.sort(RNG.integers(0, 3, 50))
 ROWS = rows_by_class(X, CODES, 3)

@@ -25,6 +25,8 @@ from caltest.classifiers.label_bound import (
 from caltest.classifiers.label_expectations import antithetic, bernoulli, hermite, softmax
 from caltest.classifiers.rbf import rbf
 
+pytestmark = pytest.mark.loops
+
 VARIANCE, SCALES = 2.0, np.array([0.7, 1.5])
 STEP = 1e-5
 LIKELIHOODS = {

@@ -10,6 +10,8 @@ from scipy.stats import norm
 
 from caltest.classifiers.label_expectations import antithetic, bernoulli, hermite, softmax
 
+pytestmark = pytest.mark.loops
+
 STEP = 1e-5
 
 

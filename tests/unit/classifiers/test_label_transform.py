@@ -8,6 +8,8 @@ from scipy.stats import lognorm
 
 from caltest.classifiers.label_transform import label_targets, pseudo_targets
 
+pytestmark = pytest.mark.loops
+
 COUNTS = np.array([5, 10, 35])
 
 

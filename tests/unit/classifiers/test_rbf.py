@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from caltest.classifiers.rbf import no_gradient, rbf
+
+pytestmark = pytest.mark.loops
 
 RNG = np.random.default_rng(0)
 X, Z, SCALES = RNG.normal(size=(9, 2)), RNG.normal(size=(4, 2)), np.array([0.6, 1.7])

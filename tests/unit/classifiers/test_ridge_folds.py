@@ -8,6 +8,8 @@ from sklearn.linear_model import Ridge
 
 from caltest.classifiers.nystroem_krr import no_sums
 
+pytestmark = pytest.mark.loops
+
 RNG = np.random.default_rng(0)
 PHI, Y, FOLDS = RNG.normal(size=(30, 4)), RNG.normal(size=(30, 2)), np.arange(30) % 3
 

@@ -9,6 +9,8 @@ from scipy.special import softmax as plain_softmax
 from caltest.classifiers import softmax_normal
 from caltest.classifiers.softmax_normal import normal_samples, quantiles, softmax, softmax_means
 
+pytestmark = pytest.mark.loops
+
 RNG = np.random.default_rng(0)
 MEAN, DEVIATION = 3 * RNG.normal(size=(7, 3)), RNG.uniform(0, 2, (7, 3))
 POINTS = normal_samples(64, 3, np.random.default_rng(1))

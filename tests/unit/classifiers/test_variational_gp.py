@@ -12,6 +12,7 @@ from caltest.measures import log_loss
 X, Y = make_blobs(150, centers=3, cluster_std=3, random_state=1)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("m", [2, 3])
 def test_bound_grows_with_the_inducing_points(m):
     """More of them, as rows, can only help; 60 say almost all."""
@@ -24,6 +25,7 @@ def test_bound_grows_with_the_inducing_points(m):
     assert bounds[1] == pytest.approx(bounds[2], abs=1)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("m", [2, 3])
 def test_kernel_is_the_best_nearby(m):
     """No other variance or length scale has a higher bound."""

@@ -24,8 +24,11 @@ def test_no_command_prints_the_help(caltest):
     """The name alone shows the commands and is no error."""
     finished = caltest()
     assert (finished.status, finished.err) == (0, "")
-    for command in ("demo", "test", "report", "calibrate", "compare", "power", "list", "schema"):
-        assert command in finished.out
+    for command in (
+        *("demo", "test", "report", "calibrate", "compare"),
+        *("power", "sample-size", "precision", "list", "schema"),
+    ):
+        assert f" {command} " in finished.out
 
 
 @pytest.mark.parametrize(
@@ -35,6 +38,8 @@ def test_no_command_prints_the_help(caltest):
         (["test", "x.csv"], "Missing option '--label'"),
         (["test", "--label", "y"], "Missing argument"),
         (["test", "x.csv", "--label", "y", "--lense", "strong"], "No such option"),
+        (["test", "x.csv", "--label", "y", "--cv", "5"], "it belongs to caltest compare. Try"),
+        (["list", "--probs", "p_"], "caltest list has no option --probs. Try caltest list --help"),
         (["test", "x.csv", "--label", "y", "--level", "five"], "Invalid value for '--level'"),
         (["test", "x.csv", "--label", "y", "--fail"], "--fail needs a significance level"),
         (["list", "lens"], "KIND must be one of 'tests', 'measures', 'nulls', 'lenses', 'kernels'"),
@@ -78,6 +83,7 @@ def test_calibrate_alone_prints_its_help(caltest):
     assert "apply" in finished.out
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("command", [["list"], ["schema", "report"]])
 def test_closed_pipe_is_no_error(command):
     """Where `| head` has read enough, the status is the shell's own and nothing is said."""

@@ -94,6 +94,7 @@ def test_map_of_two_classes_is_fitted_for_each_of_more(caltest, predictions_csv,
     assert isinstance(calibration_map.read(path).calibrator, OneVsRest)
 
 
+@pytest.mark.full
 def test_method_may_be_selected(caltest, logits_csv, tmp_path):
     """The map with the least cross-validated log loss; a note has all of them."""
     path = tmp_path / "map.json"

@@ -34,6 +34,7 @@ def predictions(path, prefix):
     return package.Predictions.read(path, label="y", probs=prefix)
 
 
+@pytest.mark.full
 def test_calibrators_are_those_of_python(caltest, models_csv):
     """The command line prints what `compare_calibrators` returns."""
     arguments = ("--probs", "sharp_", "--calibrators", "temperature,platt", "--cv", "3")
@@ -92,6 +93,7 @@ def test_logits_and_weights_reach_the_calibrators(caltest, tmp_path):
     assert caltest("compare", path, *QUICK, *arguments).out == str(expected)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("suffix", "start"),
     [

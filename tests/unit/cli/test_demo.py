@@ -19,6 +19,7 @@ def printed():
     return "\n".join(lines)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "name", ["naive Bayes", "random forest", "logistic regression", "forest + temperature"]
 )

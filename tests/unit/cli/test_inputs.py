@@ -40,6 +40,7 @@ def test_format_by_name_goes_before_the_suffix(caltest, predictions_csv, tmp_pat
     assert caltest("test", path, *QUICK, "--input-format", "csv").status == 0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("command", ["test", "report"])
 def test_columns_of_groups_are_crossed(caltest, command, tmp_path):
     """Joined by commas, as `by=[...]` in Python; once each."""

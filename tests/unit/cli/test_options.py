@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+from dataclasses import dataclass
+
 import pytest
 
 from caltest.cli import options
@@ -45,3 +48,31 @@ def test_probs_are_a_prefix_or_names(value, parsed):
 def test_classes_are_integers_where_all_are_written_so(value, parsed):
     """A leading zero makes a name, for 01 and 1 may be two classes."""
     assert options.parse_classes(value) == parsed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Two options, one of them required."""
+
+    label: options.Label
+    seed: options.Seed = 3
+
+
+def test_fields_of_a_group_become_options():
+    """Typer sees the fields, and the command gets the group."""
+    seen = []
+
+    def command(*, group: Group, quiet: options.Quiet = False) -> None:
+        """Do it."""
+        seen.append((group, quiet))
+
+    call = options.grouped(command)
+    parameters = inspect.signature(call).parameters
+    assert {name: one.default for name, one in parameters.items()} == {
+        "label": inspect.Parameter.empty,
+        "seed": 3,
+        "quiet": False,
+    }
+    assert call.__doc__ == "Do it."
+    call(label="y", seed=4, quiet=True)
+    assert seen == [(Group(label="y", seed=4), True)]

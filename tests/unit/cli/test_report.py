@@ -10,6 +10,7 @@ QUICK = ("--label", "y", "--probs", "p_", "--n-resamples", "19", "--lens", "conf
 SEEDED = (*QUICK, "--seed", "1")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "start"), [("html", "<!DOCTYPE html>"), ("md", "# Are"), ("json", "{")]
 )
@@ -21,6 +22,7 @@ def test_format_is_chosen_by_name(caltest, predictions_csv, name, start):
     assert finished.out.endswith("\n")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("suffix", "start"), [(".html", "<!DOCTYPE"), (".md", "# Are"), (".json", "{"), ("", "<!DOC")]
 )
@@ -43,6 +45,7 @@ def test_options_reach_the_page(caltest, predictions_csv):
     assert [row["group"] for row in page["where"]["groups"]["rows"]] == ["A", "B"]
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
 def test_recalibrate_takes_keys(caltest, wrong_csv):
     """Calibrators are compared on the held-out half."""
@@ -53,6 +56,7 @@ def test_recalibrate_takes_keys(caltest, wrong_csv):
     assert [row["key"] for row in rows] == ["identity", "platt", "isotonic", "beta"]
 
 
+@pytest.mark.full
 def test_command_has_its_seed(caltest, predictions_csv):
     """The page shows the command, with the seed that was drawn where none was given."""
     given = caltest("report", predictions_csv, *SEEDED, "--format", "json")

@@ -163,6 +163,7 @@ def test_map_of_two_classes_is_put_into_one_vs_rest():
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("m", "names"),
     [
@@ -282,6 +283,7 @@ def test_rows_of_weight_0_change_nothing():
         assert second[name].difference == pytest.approx(first[name].difference, rel=1e-6)
 
 
+@pytest.mark.full
 def test_folds_may_be_a_generator_or_a_numpy_integer():
     """As anywhere in scikit-learn."""
     pairs = list(KFold(3).split(DATA.probs))
@@ -298,6 +300,7 @@ def test_single_split_needs_no_combination():
     assert (test.pvalue,) == test.fold_pvalues
 
 
+@pytest.mark.full
 def test_result_does_not_depend_on_n_jobs_and_can_be_repeated():
     """The seed says all; another deals the rows anew."""
     first = compare()
@@ -344,6 +347,7 @@ def test_logits_reach_the_calibrators_as_they_are():
         assert result.best.predict_proba(logits).shape == (DATA.n, 3)
 
 
+@pytest.mark.full
 def test_logits_may_come_from_a_function_a_table_or_beside_predictions():
     """All give what the array gives."""
     logits = np.log(DATA.probs)

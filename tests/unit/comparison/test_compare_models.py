@@ -119,6 +119,7 @@ def test_tests_are_those_of_test_calibration():
     assert [row.data_name for row in result.tests][::2] == list(MODELS)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("data", "score"), [(BINARY, "log-loss"), (BINARY, "brier"), (SEVERAL, "brier")]
 )
@@ -151,6 +152,7 @@ def test_models_may_be_classifiers_functions_arrays_and_predictions():
     assert result.n == 100
 
 
+@pytest.mark.full
 def test_models_may_be_columns_of_a_data_frame():
     """A prefix, a column and a list of columns, beside a classifier of the features."""
     frame = pl.DataFrame(
@@ -210,6 +212,7 @@ def test_many_classes_have_no_decomposition():
     assert "decomposition" not in str(result.summary())
 
 
+@pytest.mark.full
 def test_intervals_have_the_level_that_was_given():
     """1 - level, and a verdict in the print."""
     wide, narrow = compare(level=0.01), compare(level=0.2)
@@ -219,6 +222,7 @@ def test_intervals_have_the_level_that_was_given():
     assert "rejected" not in str(compare())
 
 
+@pytest.mark.full
 def test_result_does_not_depend_on_n_jobs_and_can_be_repeated():
     """The seed says all."""
     first = compare()

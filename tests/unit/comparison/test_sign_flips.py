@@ -9,6 +9,8 @@ import pytest
 
 from caltest.comparison.pairs import ROWS, flipped_sums
 
+pytestmark = pytest.mark.loops
+
 
 def sums(values, count=200, seed=1, n_jobs=None):
     """Draw with a seed."""

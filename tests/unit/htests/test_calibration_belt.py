@@ -10,6 +10,7 @@ from caltest import test_calibration as calibration_test
 from caltest.datasets import generative_model
 
 
+@pytest.mark.full
 def test_exact_and_asymptotic_agree_on_many_rows():
     """Calibrated predictions; the law accounts for the selection."""
     for seed in (1, 2, 3):

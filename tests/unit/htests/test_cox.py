@@ -22,6 +22,7 @@ def changed(intercept=0.0, slope=1.0, n=1500):
     return Predictions(1 / (1 + np.exp(-log_odds)), data.labels)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("key", KEYS)
 def test_exact_and_asymptotic_agree_on_many_rows(key):
     """Calibrated predictions."""

@@ -33,6 +33,7 @@ def run(**options):
     return master_scale_test(**({"pd": PD, "defaults": DEFAULTS, "n": N} | options))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("alternative", ["greater", "two-sided"])
 def test_row_is_the_test_of_the_rows_of_the_grade(test, alternative):

@@ -8,7 +8,6 @@ import pytest
 from caltest import DegenerateDataWarning, NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
 from caltest.htests import REGISTRY as TESTS
-from caltest.htests.nearest import nearest_variant
 from caltest.kernels import Gaussian
 from caltest.measures import REGISTRY
 from caltest.measures.kernel.cme import CME
@@ -46,6 +45,7 @@ def test_group_of_one_row_stays_in_the_table(test, predictions):
     assert table.notes == ()
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
 @pytest.mark.parametrize("test", TESTS)
 def test_no_group_is_left_out_by_default(test, predictions):
@@ -130,12 +130,12 @@ def test_median_variance_bins_of_few_rows_are_one_bin(predictions):
 
 def test_variant_keeps_the_options():
     """The kernel of the CME is that of the SKCE."""
-    variant = nearest_variant(CME(kernel=Gaussian(0.3)))
-    assert variant == SKCE(estimator="biased", kernel=variant.kernel)
-    assert nearest_variant(CME(), weighted=True) is None
+    measure = CME(kernel=Gaussian(0.3))
+    assert measure.few_rows() == SKCE(estimator="biased", kernel=measure.kernel)
+    assert measure.few_rows(weighted=True) is measure
 
 
 def test_measures_that_are_always_defined_have_no_variant():
     """The biased SKCE is one."""
-    assert nearest_variant(SKCE(estimator="biased")) is None
-    assert nearest_variant(REGISTRY["brier"]()) is None
+    for measure in (SKCE(estimator="biased"), REGISTRY["brier"]()):
+        assert measure.few_rows() == measure

@@ -129,6 +129,7 @@ def test_omnibus_travels_with_the_table():
         assert "all groups" in text
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("correction", ["fdr_bh", "bonferroni", "hommel", "fdr_tsbky", None])
 def test_corrections_leave_the_omnibus_as_it_is(correction):
     """It is one test by itself."""

@@ -8,11 +8,11 @@ from scipy import stats
 
 from caltest import NotApplicable
 from caltest.datasets import generative_model
-from caltest.intervals import block, u_statistic
 from caltest.kernels import Exponential
+from caltest.measures.kernel import intervals
 from caltest.measures.kernel.skce import SKCE
 
-OPTIONS = {"level": 0.9, "n_resamples": 0, "seed": 0, "n_jobs": None}
+OPTIONS = {"level": 0.9, "n_jobs": None}
 
 
 @pytest.mark.parametrize(("estimator", "size"), [("linear", 2), ("block", 5)])
@@ -23,7 +23,7 @@ def test_ends_are_those_of_students_interval(estimator, size):
     parts = [data.subset(np.arange(i, i + size)) for i in range(0, 600, size)]
     values = [SKCE(kernel=Exponential(0.5)).evaluate(part) for part in parts]
     low, high = stats.t.interval(0.9, len(values) - 1, np.mean(values), stats.sem(values))
-    found = block.compute(measure, data, **OPTIONS)
+    found = measure.own_interval(data, **OPTIONS)
     assert (found.low, found.high) == pytest.approx((max(low, 0.0), high), rel=1e-10)
 
 
@@ -31,24 +31,24 @@ def test_one_block_has_no_interval():
     """A single value does not vary."""
     data = generative_model("M2", n=5, m=3, rng=1)
     with pytest.raises(NotApplicable, match=r"these \(1 in all\) do not"):
-        block.compute(SKCE(estimator="block", block_size=5), data, **OPTIONS)
+        SKCE(estimator="block", block_size=5).own_interval(data, **OPTIONS)
 
 
 def test_interval_of_rare_errors_is_that_of_all_pairs():
     """Pairs tell something only where both rows err: 25 errors in 500 rows are a few pairs."""
     data = generative_model("M2", n=500, m=2, pi=0.1, rng=1)
     measure = SKCE(estimator="linear", kernel=Exponential(0.5))
-    found = block.compute(measure, data, **OPTIONS)
-    pairs = u_statistic.compute(SKCE(kernel=Exponential(0.5)), data, **OPTIONS)
+    found = measure.own_interval(data, **OPTIONS)
+    pairs = SKCE(kernel=Exponential(0.5)).own_interval(data, **OPTIONS)
     assert (found.low, found.estimate, found.high) == (pairs.low, pairs.estimate, pairs.high)
-    assert block.ALL in found.notes
+    assert intervals.ALL in found.notes
 
 
 def test_interval_of_rare_errors_among_many_rows_says_so(monkeypatch):
     """All pairs would take too long."""
-    monkeypatch.setattr(block, "PAIRS_UP_TO", 499)
+    monkeypatch.setattr(intervals, "PAIRS_UP_TO", 499)
     measure = SKCE(estimator="linear", kernel=Exponential(0.5))
     rare = generative_model("M2", n=500, m=2, pi=0.1, rng=1)
-    assert block.RARE in block.compute(measure, rare, **OPTIONS).notes
+    assert intervals.RARE in measure.own_interval(rare, **OPTIONS).notes
     often = generative_model("M2", n=500, m=10, alpha=1.0, rng=1)
-    assert block.RARE not in block.compute(measure, often, **OPTIONS).notes
+    assert intervals.RARE not in measure.own_interval(often, **OPTIONS).notes

@@ -9,7 +9,6 @@ import pytest
 from caltest import InvalidInput, NotApplicable
 from caltest.htests import REGISTRY as TESTS
 from caltest.intervals import REGISTRY, choose
-from caltest.intervals.statistics import REMEDIES
 from caltest.measures import REGISTRY as MEASURES
 from caltest.measures.cumulative.ks import KSError
 from caltest.measures.kernel.skce import SKCE
@@ -39,6 +38,7 @@ DEFAULTS = {
     "normal": "grade-rate",
     "vasicek": "grade-rate",
 }
+STATISTICS = [measure for measure in MEASURES.values() if measure().interval_instead is not None]
 
 
 @pytest.mark.parametrize("key", DEFAULTS)
@@ -51,11 +51,12 @@ def test_default_method_is_the_one_stated(key):
 def test_every_measure_has_a_method_unless_it_is_a_statistic(key):
     """There is an interval for a new measure too."""
     measure = MEASURES[key]()
-    if type(measure) not in REMEDIES:
-        assert choose(measure).key in REGISTRY
+    if measure.interval_instead is None:
+        assert choose(measure).key == measure.intervals[0]
+        assert set(measure.intervals) <= set(REGISTRY)
 
 
-@pytest.mark.parametrize("measure", [*REMEDIES, partial(KSError, scaled=True)])
+@pytest.mark.parametrize("measure", [*STATISTICS, partial(KSError, scaled=True)])
 def test_statistic_that_grows_with_n_has_no_interval(measure):
     """The message names what has one."""
     with pytest.raises(NotApplicable, match=r"grows with n .* use (test=|scaled=False)"):

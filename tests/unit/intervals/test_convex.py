@@ -8,15 +8,15 @@ import pytest
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.intervals import convex
-from caltest.intervals.gap_vectors import gaps_of, has_gaps
+from caltest.intervals.convex import gaps_of
 from caltest.intervals.resampling import calibrated_values, resample
 from caltest.kernels import Exponential
 from caltest.measures.bins.classwise_ece import ClasswiseECE
 from caltest.measures.bins.ece import ECE
-from caltest.measures.bins.mce import MCE
+from caltest.measures.bins.mce import MCE, WORST
 from caltest.measures.cumulative.ks import KSError
 from caltest.measures.cumulative.kuiper import KuiperError
-from caltest.measures.kernel.ucme import UCME
+from caltest.measures.kernel.ucme import FIXED, UCME
 
 MEASURES = {
     "ece": (ECE(), 2),
@@ -53,7 +53,7 @@ def test_norm_of_the_gaps_is_the_error(key, weighted):
     measure, m = MEASURES[key]
     data = drawn(m, weighted=weighted)
     gaps = gaps_of(measure, data)
-    assert has_gaps(measure)
+    assert measure.intervals[0] == "convex"
     value = gaps.norm(gaps.vector(np.arange(gaps.n, dtype=np.int32)))
     assert value == pytest.approx(measure.evaluate(data), rel=1e-12)
 
@@ -113,7 +113,7 @@ def test_ends_of_the_ucme_are_squares():
     found = convex.compute(measure, drawn(2), **OPTIONS)
     assert 0.0 <= found.low < measure.evaluate(drawn(2)) == pytest.approx(found.estimate)
     assert found.estimate < found.high
-    assert convex.LOCATIONS in found.notes
+    assert FIXED in found.notes
 
 
 @pytest.mark.parametrize("key", ["ece", "ks"])
@@ -143,11 +143,11 @@ def test_few_rows_have_no_bootstrap():
 )
 def test_measures_that_are_no_norm_have_no_gaps(measure):
     """Squares, bins that the labels choose and ratios are left to the general bootstrap."""
-    assert not has_gaps(measure)
+    assert "convex" not in measure.intervals
 
 
 def test_interval_of_the_worst_bin_has_a_note():
     """A bin with few rows may be the worst."""
     data = drawn(2)
-    assert convex.WORST in convex.compute(MCE(bins=4), data, **OPTIONS).notes
-    assert convex.WORST not in convex.compute(ECE(bins=4), data, **OPTIONS).notes
+    assert WORST in convex.compute(MCE(bins=4), data, **OPTIONS).notes
+    assert WORST not in convex.compute(ECE(bins=4), data, **OPTIONS).notes

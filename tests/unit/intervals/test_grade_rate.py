@@ -8,13 +8,12 @@ from scipy.stats import beta
 from statsmodels.stats.proportion import proportion_confint
 
 from caltest import NotApplicable, Predictions
-from caltest.intervals import grade_rate
 from caltest.measures.grades.binomial import Binomial
 from caltest.measures.grades.jeffreys import Jeffreys
-from caltest.measures.grades.normal import Normal
+from caltest.measures.grades.normal import SHORT, Normal
 from caltest.measures.grades.vasicek import Vasicek
 
-OPTIONS = {"level": 0.9, "n_resamples": 0, "seed": 0, "n_jobs": None}
+OPTIONS = {"level": 0.9, "n_jobs": None}
 
 
 def grade(defaults, n=50):
@@ -28,7 +27,7 @@ def grade(defaults, n=50):
 )
 def test_ends_are_those_of_statsmodels(measure, method, defaults):
     """Clopper-Pearson, the Jeffreys interval and Wilson's."""
-    found = grade_rate.compute(measure, grade(defaults), **OPTIONS)
+    found = measure.own_interval(grade(defaults), **OPTIONS)
     expected = proportion_confint(defaults, 50, alpha=0.1, method=method)
     assert (found.low, found.high) == pytest.approx(expected, rel=1e-9)
     assert found.estimate == defaults / 50
@@ -37,20 +36,20 @@ def test_ends_are_those_of_statsmodels(measure, method, defaults):
 @pytest.mark.parametrize("measure", [Binomial(), Jeffreys(), Normal(), Vasicek(correlation=0.1)])
 def test_no_default_and_nothing_but_defaults_leave_one_end_open(measure):
     """No rate is too small for none, or too large for all."""
-    assert grade_rate.compute(measure, grade(0), **OPTIONS).low == 0.0
-    assert grade_rate.compute(measure, grade(50), **OPTIONS).high == 1.0
+    assert measure.own_interval(grade(0), **OPTIONS).low == 0.0
+    assert measure.own_interval(grade(50), **OPTIONS).high == 1.0
 
 
 def test_upper_end_without_a_default_is_that_of_the_beta_law():
     """1 - .05^(1 / 50)."""
-    found = grade_rate.compute(Binomial(), grade(0), **OPTIONS)
+    found = Binomial().own_interval(grade(0), **OPTIONS)
     assert found.high == pytest.approx(beta.ppf(0.95, 1, 50), rel=1e-9)
 
 
 def test_correlation_makes_the_interval_wider():
     """A year tells less about the rate; without correlation it is the binomial one."""
-    one, two = (grade_rate.compute(Vasicek(correlation=c), grade(7), **OPTIONS) for c in (0.0, 0.2))
-    binomial = grade_rate.compute(Binomial(), grade(7), **OPTIONS)
+    one, two = (Vasicek(correlation=c).own_interval(grade(7), **OPTIONS) for c in (0.0, 0.2))
+    binomial = Binomial().own_interval(grade(7), **OPTIONS)
     assert (one.low, one.high) == (binomial.low, binomial.high)
     assert two.low < one.low < one.high < two.high
 
@@ -58,7 +57,7 @@ def test_correlation_makes_the_interval_wider():
 def test_ends_of_correlated_defaults_are_those_that_the_test_does_not_reject():
     """The tails there are 5 % each."""
     measure = Vasicek(correlation=0.2)
-    found = grade_rate.compute(measure, grade(7), **OPTIONS)
+    found = measure.own_interval(grade(7), **OPTIONS)
     tails = measure.tails(7, 50, found.low)[0], measure.tails(7, 50, found.high)[1]
     assert tails == pytest.approx((0.05, 0.05), rel=1e-8)
 
@@ -67,11 +66,11 @@ def test_weights_are_not_counted():
     """Defaults are counted, and weights are not."""
     data = Predictions(np.full(5, 0.1), [0, 1, 0, 0, 0], sample_weight=np.arange(1.0, 6.0))
     with pytest.raises(NotApplicable, match="its law takes no weights"):
-        grade_rate.compute(Binomial(), data, **OPTIONS)
+        Binomial().own_interval(data, **OPTIONS)
 
 
 def test_normal_law_of_few_defaults_says_so():
     """Seven of fifty, and not fifteen."""
-    notes = [grade_rate.compute(Normal(), grade(d), **OPTIONS).notes for d in (7, 15)]
-    assert notes == [(grade_rate.SPARSE,), ()]
-    assert not grade_rate.compute(Binomial(), grade(7), **OPTIONS).notes
+    notes = [Normal().own_interval(grade(d), **OPTIONS).notes for d in (7, 15)]
+    assert notes == [(SHORT,), ()]
+    assert not Binomial().own_interval(grade(7), **OPTIONS).notes

@@ -11,6 +11,7 @@ from caltest.intervals import plug_in
 from caltest.intervals.resampling import calibrated_values, resample
 from caltest.measures.isotonic.corp import CorpMiscalibration
 from caltest.measures.smooth.ici import ICI, Emax
+from caltest.measures.smooth.loess import EXTREME
 from caltest.measures.smooth.smooth_ece import SmoothECE
 
 OPTIONS = {"level": 0.9, "n_resamples": 99, "seed": 5, "n_jobs": None}
@@ -41,6 +42,6 @@ def test_error_that_does_not_vary_has_no_interval():
 def test_extreme_errors_of_few_rows_say_so():
     """Emax of 60 rows, not of 120, and not the ICI."""
     many = generative_model("M2", n=120, m=2, alpha=1.0, rng=3)
-    assert plug_in.EXTREME in plug_in.compute(Emax(), DATA, **OPTIONS).notes
+    assert EXTREME in plug_in.compute(Emax(), DATA, **OPTIONS).notes
     assert not plug_in.compute(Emax(), many, **OPTIONS).notes
     assert not plug_in.compute(ICI(), DATA, **OPTIONS).notes

@@ -10,12 +10,11 @@ from scipy.stats import t
 
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
-from caltest.intervals import sandwich
 from caltest.measures.recalibration.calibration_intercept import CalibrationIntercept
 from caltest.measures.recalibration.calibration_slope import CalibrationSlope
 from caltest.measures.recalibration.cox import Cox
 
-OPTIONS = {"level": 0.9, "n_resamples": 0, "seed": 0, "n_jobs": None}
+OPTIONS = {"level": 0.9, "n_jobs": None}
 DATA = generative_model("M2", n=80, m=2, alpha=1.0, rng=3)
 TIMID = Predictions(DATA.probs[:, 1] * 0.01, DATA.labels)  # log odds far from 0
 
@@ -44,7 +43,7 @@ def fitted(data, *, with_slope):
 )
 def test_ends_are_those_of_statsmodels(measure, with_slope, place, data):
     """The generalised linear model with a robust covariance; slope 1 is an offset."""
-    found = sandwich.compute(measure, data, **OPTIONS)
+    found = measure.own_interval(data, **OPTIONS)
     estimates, reaches = fitted(data, with_slope=with_slope)
     expected = estimates[place] - reaches[place], estimates[place] + reaches[place]
     assert found.estimate == pytest.approx(estimates[place], rel=1e-7)
@@ -55,14 +54,14 @@ def test_unit_of_the_weights_does_not_matter():
     """They are shares of the sample, not counts; rows of weight 0 do not count."""
     weights = np.random.default_rng(1).uniform(1.0, 2.0, 80) * (np.arange(80) != 3)
     both = [Predictions(DATA.probs, DATA.labels, sample_weight=weights * c) for c in (1.0, 7.0)]
-    one, two = (sandwich.compute(CalibrationSlope(), data, **OPTIONS) for data in both)
+    one, two = (CalibrationSlope().own_interval(data, **OPTIONS) for data in both)
     assert (one.low, one.high) == pytest.approx((two.low, two.high), rel=1e-9)
 
 
 def test_equal_weights_are_no_weights():
     """The interval of the rows."""
     data = Predictions(DATA.probs, DATA.labels, sample_weight=np.full(80, 3.0))
-    one, two = (sandwich.compute(CalibrationSlope(), some, **OPTIONS) for some in (DATA, data))
+    one, two = (CalibrationSlope().own_interval(some, **OPTIONS) for some in (DATA, data))
     assert (one.low, one.high) == pytest.approx((two.low, two.high), rel=1e-9)
 
 
@@ -80,4 +79,4 @@ def test_regression_without_a_finite_fit_has_no_interval(probs, labels, measure)
     """Separated labels, equal labels, equal predictions, one row."""
     data = Predictions(probs, labels, classes=[0, 1])
     with pytest.raises(NotApplicable, match=r"has no interval|no standard error"):
-        sandwich.compute(measure, data, **OPTIONS)
+        measure.own_interval(data, **OPTIONS)

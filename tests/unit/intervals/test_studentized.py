@@ -11,7 +11,7 @@ from caltest.intervals import studentized
 from caltest.intervals.resampling import resample
 from caltest.measures.recalibration.mean_calibration import MeanCalibration
 from caltest.measures.scores.brier import BrierScore
-from caltest.measures.scores.log_loss import LogLoss
+from caltest.measures.scores.log_loss import SKEW, LogLoss
 
 OPTIONS = {"level": 0.9, "n_resamples": 299, "seed": 5, "n_jobs": None}
 DATA = generative_model("M2", n=40, m=2, alpha=1.0, rng=3)
@@ -70,5 +70,5 @@ def test_resamples_of_equal_rows_leave_the_interval_finite():
 
 def test_log_loss_of_few_rows_says_so():
     """Forty are few for it, and not for the Brier score."""
-    assert studentized.SKEW in studentized.compute(LogLoss(), DATA, **OPTIONS).notes
+    assert SKEW in studentized.compute(LogLoss(), DATA, **OPTIONS).notes
     assert not studentized.compute(BrierScore(), DATA, **OPTIONS).notes

@@ -11,9 +11,8 @@ from scipy.stats import norm
 
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
-from caltest.intervals import u_statistic
-from caltest.intervals.kernel_bounds import ZERO
 from caltest.kernels import Exponential
+from caltest.measures.kernel.intervals import BIASED, ZERO
 from caltest.measures.kernel.kce import KCE
 from caltest.measures.kernel.mmce import MMCE
 from caltest.measures.kernel.skce import SKCE
@@ -23,8 +22,7 @@ KERNEL = Exponential(0.5)
 
 def bounds(measure, predictions, level=0.95):
     """Bound without resampling."""
-    options = {"level": level, "n_resamples": 0, "seed": 0, "n_jobs": None}
-    return u_statistic.compute(measure, predictions, **options)
+    return measure.own_interval(predictions, level=level)
 
 
 def weighted(m=3, n=12):
@@ -76,7 +74,7 @@ def test_interval_of_the_kce_is_the_root_of_that_of_the_skce():
     square, root = bounds(SKCE(kernel=KERNEL), data), bounds(KCE(kernel=KERNEL), data)
     ends = (square.low, square.high, square.estimate)
     assert (root.low, root.high, root.estimate) == pytest.approx(np.sqrt(ends), rel=1e-12)
-    assert u_statistic.BIASED in root.notes
+    assert BIASED in root.notes
 
 
 def test_interval_of_the_mmce_is_that_of_its_kernel():

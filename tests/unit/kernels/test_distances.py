@@ -8,6 +8,8 @@ from scipy.spatial.distance import cdist
 
 from caltest.kernels.distances import PACK, l1_pairs, l1_tile, l2_pairs, l2_tile
 
+pytestmark = pytest.mark.loops
+
 TILES = {"cityblock": l1_tile, "euclidean": l2_tile}
 PAIRS = {"cityblock": l1_pairs, "euclidean": l2_pairs}
 SHAPES = [(1, 1), (2, 3), (5, PACK), (6, PACK + 1), (7, 2 * PACK + 5)]

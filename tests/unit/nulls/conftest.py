@@ -40,11 +40,11 @@ def count():
 
 
 @pytest.fixture
-def judge():
+def outcome_of():
     """Judge a measure by the null of a key, with few resamples unless told otherwise."""
 
     def call(key, measure, predictions, *, n_resamples=99, seed=0, n_jobs=None):
-        return REGISTRY[key].judge(
+        return REGISTRY[key].test(
             measure, predictions, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs
         )
 

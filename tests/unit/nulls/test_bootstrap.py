@@ -21,33 +21,33 @@ def test_counts_are_multinomial(n):
 
 
 @pytest.mark.parametrize("m", [2, 3])
-def test_bootstrap_rejects_labels_that_ignore_the_predictions(m, judge):
+def test_bootstrap_rejects_labels_that_ignore_the_predictions(m, outcome_of):
     """M3 has the smallest p-value, with the statistic far beyond the bootstrap distribution."""
-    judged = judge("bootstrap", SKCE(), generative_model("M3", n=250, m=m, rng=0))
-    assert judged.pvalue == 1 / 100
-    assert judged.statistic > judged.distribution.max()
-    assert judged.statistic_name == "T"
+    outcome = outcome_of("bootstrap", SKCE(), generative_model("M3", n=250, m=m, rng=0))
+    assert outcome.pvalue == 1 / 100
+    assert outcome.statistic > outcome.distribution.max()
+    assert outcome.statistic_name == "T"
 
 
 @pytest.mark.parametrize("m", [2, 3])
-def test_bootstrap_repeats_with_its_seed(m, judge):
+def test_bootstrap_repeats_with_its_seed(m, outcome_of):
     """Threads change nothing."""
     predictions = generative_model("M1", n=30, m=m, rng=0)
-    one = judge("bootstrap", SKCE(), predictions, seed=3, n_jobs=1)
-    two = judge("bootstrap", SKCE(), predictions, seed=3, n_jobs=2)
+    one = outcome_of("bootstrap", SKCE(), predictions, seed=3, n_jobs=1)
+    two = outcome_of("bootstrap", SKCE(), predictions, seed=3, n_jobs=2)
     np.testing.assert_array_equal(one.distribution, two.distribution)
 
 
 @pytest.mark.parametrize("estimator", ["biased", "linear", "block"])
-def test_bootstrap_is_for_the_unbiased_estimator(estimator, judge):
+def test_bootstrap_is_for_the_unbiased_estimator(estimator, outcome_of):
     """The message lists the nulls that have a meaning."""
     predictions = generative_model("M1", n=20, m=3, rng=0)
     with pytest.raises(NotApplicable, match=r"null 'bootstrap' has no meaning for .* use one of"):
-        judge("bootstrap", SKCE(estimator=estimator), predictions)
+        outcome_of("bootstrap", SKCE(estimator=estimator), predictions)
 
 
-def test_bootstrap_takes_no_weights(judge):
+def test_bootstrap_takes_no_weights(outcome_of):
     """The message names the null that does."""
     predictions = Predictions([0.2, 0.7], [0, 1], sample_weight=[1, 2])
     with pytest.raises(NotApplicable, match="takes no sample weights; use null='exact'"):
-        judge("bootstrap", SKCE(), predictions)
+        outcome_of("bootstrap", SKCE(), predictions)

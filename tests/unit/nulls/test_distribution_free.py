@@ -22,81 +22,83 @@ FORMULAS = {
 
 
 @pytest.mark.parametrize("estimator", FORMULAS)
-def test_bound_equals_its_formula(estimator, judge):
+def test_bound_equals_its_formula(estimator, outcome_of):
     """Odd and incomplete blocks count as they are; all labels are the first class here."""
     predictions = generative_model("M2", n=N, m=3, pi=1.0, rng=0)
-    judged = judge("distribution-free", SKCE(estimator=estimator, block_size=5), predictions)
+    outcome = outcome_of("distribution-free", SKCE(estimator=estimator, block_size=5), predictions)
     estimate = skce(predictions, estimator=estimator, block_size=5)
-    assert judged.statistic == judged.estimate == estimate
+    assert outcome.statistic == outcome.estimate == estimate
     assert estimate > 0.05
-    assert judged.pvalue == pytest.approx(FORMULAS[estimator](estimate), rel=1e-12)
-    assert judged.pvalue < 1
+    assert outcome.pvalue == pytest.approx(FORMULAS[estimator](estimate), rel=1e-12)
+    assert outcome.pvalue < 1
 
 
 @pytest.mark.parametrize("estimator", ["unbiased", "linear", "block"])
-def test_bound_of_a_negative_estimate_is_one(estimator, judge):
+def test_bound_of_a_negative_estimate_is_one(estimator, outcome_of):
     """A negative estimate speaks for the model; its square would speak against it."""
     predictions = Predictions([[0.5, 0.5], [0.5, 0.5]] * 5, [0, 1] * 5)
     measure = SKCE(estimator=estimator, kernel=Exponential(1.0))
-    judged = judge("distribution-free", measure, predictions)
-    assert judged.estimate < 0
-    assert judged.pvalue == 1.0
+    outcome = outcome_of("distribution-free", measure, predictions)
+    assert outcome.estimate < 0
+    assert outcome.pvalue == 1.0
 
 
 @pytest.mark.parametrize("size", [1e-3, 1e3])
 @pytest.mark.parametrize("estimator", FORMULAS)
-def test_bound_does_not_depend_on_the_scale_of_the_kernel(estimator, size, judge):
+def test_bound_does_not_depend_on_the_scale_of_the_kernel(estimator, size, outcome_of):
     """B grows with the kernel as the estimate does."""
     predictions = generative_model("M2", n=N, m=3, rng=0)
     kernels = Scaled(Exponential()), Scaled(Exponential(), size * np.eye(3))
     pvalues = [
-        judge("distribution-free", SKCE(estimator=estimator, kernel=k), predictions).pvalue
+        outcome_of("distribution-free", SKCE(estimator=estimator, kernel=k), predictions).pvalue
         for k in kernels
     ]
     assert pvalues[0] == pytest.approx(pvalues[1], rel=1e-9)
 
 
-def test_bound_says_what_it_is(judge):
+def test_bound_says_what_it_is(outcome_of):
     """The law names the bound of |h|, the notes say that it holds for every model."""
-    judged = judge("distribution-free", SKCE(), generative_model("M1", n=20, m=3, rng=0))
-    assert judged.law == "concentration bound with |h| <= 2"
-    assert judged.notes[-1] == "the p-value is an upper bound that holds for every model"
-    assert judged.distribution is None
+    outcome = outcome_of("distribution-free", SKCE(), generative_model("M1", n=20, m=3, rng=0))
+    assert outcome.null_text == "concentration bound with |h| <= 2"
+    assert outcome.notes[-1] == "the p-value is an upper bound that holds for every model"
+    assert outcome.distribution is None
 
 
-def test_bound_of_the_biased_estimator_needs_a_psd_kernel(judge):
+def test_bound_of_the_biased_estimator_needs_a_psd_kernel(outcome_of):
     """Theorem 2 is about a norm in a Hilbert space; the unbiased bound needs none."""
     predictions = generative_model("M1", n=20, m=3, rng=0)
     kernel = Gaussian(metric="tv")
     with pytest.raises(NotApplicable, match="Gaussian of total variation need not be for m = 3"):
-        judge("distribution-free", SKCE(estimator="biased", kernel=kernel), predictions)
-    assert judge("distribution-free", SKCE(kernel=kernel), predictions).pvalue <= 1
+        outcome_of("distribution-free", SKCE(estimator="biased", kernel=kernel), predictions)
+    assert outcome_of("distribution-free", SKCE(kernel=kernel), predictions).pvalue <= 1
 
 
-def test_bound_of_a_zero_kernel_is_not_applicable(judge):
+def test_bound_of_a_zero_kernel_is_not_applicable(outcome_of):
     """There is nothing to divide by."""
     kernel = Scaled(Exponential(), np.zeros((3, 3)))
     with pytest.raises(NotApplicable, match="the kernel is zero"):
-        judge("distribution-free", SKCE(kernel=kernel), generative_model("M1", n=20, m=3, rng=0))
+        outcome_of(
+            "distribution-free", SKCE(kernel=kernel), generative_model("M1", n=20, m=3, rng=0)
+        )
 
 
-def test_bound_uses_the_tightest_norm(judge):
+def test_bound_uses_the_tightest_norm(outcome_of):
     """A diagonal of kernels has B = 2 as each of them has."""
     kernel = Diagonal([Exponential(), Gaussian(), Exponential(0.3)])
-    judged = judge(
+    outcome = outcome_of(
         "distribution-free", SKCE(kernel=kernel), generative_model("M1", n=20, m=3, rng=0)
     )
-    assert judged.law == "concentration bound with |h| <= 2"
+    assert outcome.null_text == "concentration bound with |h| <= 2"
 
 
-def test_bound_is_for_the_skce(judge, count):
+def test_bound_is_for_the_skce(outcome_of, count):
     """Another measure has no such bound."""
     with pytest.raises(NotApplicable, match="null 'distribution-free' has no meaning"):
-        judge("distribution-free", count, generative_model("M1", n=20, m=3, rng=0))
+        outcome_of("distribution-free", count, generative_model("M1", n=20, m=3, rng=0))
 
 
-def test_bound_takes_no_weights(judge):
+def test_bound_takes_no_weights(outcome_of):
     """The message names the null that does."""
     predictions = Predictions([0.2, 0.7], [0, 1], sample_weight=[1, 2])
     with pytest.raises(NotApplicable, match="takes no sample weights; use null='exact'"):
-        judge("distribution-free", SKCE(), predictions)
+        outcome_of("distribution-free", SKCE(), predictions)

@@ -7,6 +7,8 @@ import pytest
 
 from caltest.numerics.bins import cell_numbers, quantile_cuts, sort_by_cell, uniform_bins
 
+pytestmark = pytest.mark.loops
+
 
 def bins_of(values, bins):
     """Return the bins of a vector."""

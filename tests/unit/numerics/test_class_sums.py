@@ -13,6 +13,8 @@ from caltest.numerics.class_sums import (
     label_sums,
 )
 
+pytestmark = pytest.mark.loops
+
 
 @pytest.fixture(scope="module")
 def labels():

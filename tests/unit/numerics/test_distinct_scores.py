@@ -7,6 +7,8 @@ import pytest
 
 from caltest.numerics.distinct_scores import distinct_scores, moderate_weight
 
+pytestmark = pytest.mark.loops
+
 SCORES = np.array([0.5, 0.0, 0.5, 1.0, -0.0])
 EVENT = np.array([True, False, False, True, True])
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from caltest.numerics.interpolation import interpolate
+
+pytestmark = pytest.mark.loops
 
 
 def test_interpolate_is_that_of_numpy():

@@ -9,6 +9,8 @@ from sklearn.isotonic import IsotonicRegression
 from caltest.numerics.isotonic import pool_steps, recalibrated_scores
 from caltest.numerics.sorted_scores import step_ends
 
+pytestmark = pytest.mark.loops
+
 
 def fit(score, labels, weight):
     """Return the fitted value of each row."""

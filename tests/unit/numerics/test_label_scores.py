@@ -17,6 +17,8 @@ from caltest.numerics.label_scores import (
     wrong_and_right_sums,
 )
 
+pytestmark = pytest.mark.loops
+
 
 def table_of(fill, probs, *extra):
     """Call a function that writes a table."""

@@ -10,6 +10,8 @@ import pytest
 from caltest.numerics import labels
 from caltest.numerics.labels import cumulative_probs, draw_events, draw_labels, label_dtype
 
+pytestmark = pytest.mark.loops
+
 
 def constant_rng(value):
     """Return a stand-in for a generator whose uniform numbers are all `value`."""

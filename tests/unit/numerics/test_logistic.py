@@ -7,18 +7,16 @@ from scipy.special import expit
 from caltest.numerics.logistic import (
     BLOCK,
     FEWEST,
+    LOSSES,
+    PLAIN,
     STRIDES,
-    any_between,
-    class_ranges,
     exp_minus,
     fit_logistic,
-    mean_loss,
     newton_sums,
     penalised_loss,
-    standardize,
-    target_sums,
-    weighted_product,
 )
+
+pytestmark = pytest.mark.loops
 
 
 def problem(n, k=2, seed=0):
@@ -31,6 +29,13 @@ def problem(n, k=2, seed=0):
     return X, t, w / w.sum(), beta
 
 
+def sums(X, w, beta, base=PLAIN):
+    """First and second derivatives."""
+    first, second = np.empty(len(beta)), np.empty((len(beta), len(beta)))
+    newton_sums(beta, X, w, base, first, second)
+    return first, second
+
+
 def gradient(X, t, w, beta):
     """Of the mean loss, as it is written down."""
     return X @ (w * (expit(beta @ X) - t))
@@ -41,7 +46,7 @@ def test_newton_sums_are_those_of_the_formula(n):
     """Whole blocks and a rest."""
     X, _, w, beta = problem(n)
     p = expit(beta @ X)
-    first, second = newton_sums(X, w, beta)
+    first, second = sums(X, w, beta)
     assert first == pytest.approx(X @ (w * p), rel=1e-13)
     assert second == pytest.approx((X * (w * p * (1 - p))) @ X.T, rel=1e-13)
 
@@ -49,7 +54,7 @@ def test_newton_sums_are_those_of_the_formula(n):
 @pytest.mark.parametrize("eta", [-1e300, -710.0, 0.0, 36.0, 1e300])
 def test_newton_sums_of_far_log_odds_are_finite(eta):
     """Neither overflow nor NaN."""
-    first, second = newton_sums(np.ones((1, 1)), np.ones(1), np.array([eta]))
+    first, second = sums(np.ones((1, 1)), np.ones(1), np.array([eta]))
     assert first[0] == pytest.approx(expit(eta), rel=1e-15, abs=1e-300)
     assert 0 <= second[0, 0] <= 0.25
 
@@ -61,28 +66,53 @@ def test_exp_minus_is_exact_to_rounding():
     assert exp_minus(np.inf) == exp_minus(708.0)
 
 
-def test_mean_loss_is_that_of_the_formula():
-    """Targets between 0 and 1 too."""
-    X, t, w, beta = problem(BLOCK + 5)
+@pytest.mark.parametrize("n", [7, BLOCK + 3])
+def test_newton_sums_of_deviations_are_those_of_the_formula(n):
+    """From log odds z on; the first features alone where there are fewer coefficients."""
+    X, _, w, beta = problem(n)
+    z = 3 * X[1]
+    base = np.stack([z, expit(z), expit(-z)])
+    q = expit(z + beta[:2] @ X[:2])
+    first, second = sums(X, w, beta[:2], base)
+    assert first == pytest.approx(X[:2] @ (w * (q - expit(z))), rel=1e-12)
+    assert second == pytest.approx((X[:2] * (w * q * (1 - q))) @ X[:2].T, rel=1e-13)
+
+
+@pytest.mark.parametrize("z", [-40.0, 40.0])
+def test_newton_sums_of_deviations_keep_their_digits(z):
+    """Where p is 1 but for 4e-18 its change is not 0."""
+    base = np.array([[z], [expit(z)], [expit(-z)]])
+    first, _ = sums(np.ones((1, 1)), np.ones(1), np.array([0.5]), base)
+    assert first[0] == pytest.approx(np.sign(z) * np.exp(-40) * -np.expm1(-np.sign(z) * 0.5))
+
+
+def test_penalised_loss_is_that_of_the_formula():
+    """Targets between 0 and 1 too, over several blocks of rows."""
+    X, t, w, beta = problem(LOSSES + 5)
     t = 0.1 + 0.8 * t
     eta = beta @ X
-    assert mean_loss(X, t, w, beta) == pytest.approx(w @ (np.logaddexp(0, eta) - t * eta))
+    expected = w @ (np.logaddexp(0, eta) - t * eta) + beta[0] ** 2 / 2
+    assert penalised_loss(X, t, w, np.array([1.0, 0, 0]), beta) == pytest.approx(expected)
 
 
-def test_mean_loss_of_far_right_predictions_is_zero_without_overflow():
+def test_loss_of_far_right_predictions_is_zero_without_overflow():
     """The loss of a sure and right prediction underflows."""
     X, ones = np.array([[1.0, -1.0]]), np.array([0.5, 0.5])
-    assert mean_loss(X, np.array([1.0, 0.0]), ones, np.array([1e5])) == 0
-    assert mean_loss(X, np.array([0.0, 1.0]), ones, np.array([1e5])) == 1e5
+    none, beta = np.zeros(1), np.array([1e5])
+    assert penalised_loss(X, np.array([1.0, 0.0]), ones, none, beta) == 0
+    assert penalised_loss(X, np.array([0.0, 1.0]), ones, none, beta) == 1e5
 
 
-@pytest.mark.parametrize("n", [50, FEWEST * STRIDES[-1] + 1, FEWEST * STRIDES[0] + 1])
+LARGE = pytest.param(FEWEST * STRIDES[0] + 1, marks=pytest.mark.full)
+
+
+@pytest.mark.parametrize("n", [50, FEWEST * STRIDES[-1] + 1, LARGE])
 def test_fit_ends_where_the_gradient_is_zero(n):
     """Whether it starts from all rows, every 8th or every 64th."""
     X, t, w, _ = problem(n)
     beta, hessian = fit_logistic(X, t, w, np.zeros(3))
     assert np.abs(gradient(X, t, w, beta)).max() < 1e-14
-    assert hessian == pytest.approx(newton_sums(X, w, beta)[1], rel=1e-6)
+    assert hessian == pytest.approx(sums(X, w, beta)[1], rel=1e-6)
 
 
 def test_fit_with_a_ridge_ends_where_its_gradient_is_zero():
@@ -101,46 +131,3 @@ def test_fit_shortens_steps_that_lead_too_far():
     w = np.full(41, 1 / 41)
     beta, _ = fit_logistic(X, t, w, np.zeros(2))
     assert np.abs(gradient(X, t, w, beta)).max() < 1e-14
-
-
-@pytest.mark.parametrize("centred", [True, False])
-def test_standardize_divides_by_the_standard_deviation(centred):
-    """Or, without centre, by the root mean square."""
-    X, _, w, _ = problem(BLOCK + 9)
-    features = 3 + 2 * X[:2]
-    out = np.ones((3, features.shape[1]))
-    mean, scale = standardize(features, w, out, centred)
-    assert mean == pytest.approx(features @ w if centred else [0, 0])
-    assert out[:2] == pytest.approx((features - mean[:, None]) / scale[:, None])
-    assert (out[:2] ** 2) @ w == pytest.approx([1, 1])
-
-
-def test_standardize_leaves_a_constant_feature_at_zero():
-    """Its scale is 0, and nothing is divided by it."""
-    out = np.ones((1, 3))
-    _, scale = standardize(np.full((1, 3), 0.5), np.array([0.25, 0.5, 0.25]), out, centred=True)
-    assert scale[0] == 0
-    assert (out == 0).all()
-
-
-def test_target_sums_and_products_are_those_of_the_formula():
-    """Whole blocks and a rest."""
-    X, t, w, _ = problem(BLOCK + 9)
-    linear, largest = target_sums(X, t, w)
-    assert linear == pytest.approx(X @ (w * t), rel=1e-13)
-    assert (largest == np.abs(X).max(axis=1)).all()
-    assert weighted_product(X[0], X[1], w) == pytest.approx((X[0] * w) @ X[1], rel=1e-13)
-
-
-def test_class_ranges_tell_the_scores_without_and_with_the_event():
-    """A class without rows has an empty range."""
-    score, event = np.array([0.3, 0.1, 0.7]), np.array([True, False, True])
-    assert class_ranges(score, event).tolist() == [[0.1, 0.1], [0.3, 0.7]]
-    assert class_ranges(score, event | True)[0].tolist() == [np.inf, -np.inf]
-
-
-def test_any_between_leaves_out_the_bounds():
-    """Only rows with that label count."""
-    score, event = np.array([0.1, 0.2, 0.3]), np.array([True, False, True])
-    assert any_between(score, event, which=False, low=0.1, high=0.3)
-    assert not any_between(score, event, which=True, low=0.1, high=0.3)

@@ -11,6 +11,8 @@ from threadpoolctl import threadpool_info
 
 from caltest.numerics.parallel import map_threads
 
+pytestmark = pytest.mark.loops
+
 TASKS = [(k,) for k in range(8)]
 
 

@@ -12,6 +12,8 @@ from caltest.numerics.recursion import (
     markov_pair_sums,
 )
 
+pytestmark = pytest.mark.loops
+
 POLYNOMIALS = [(1.0, 0.0, 0.0), (1.0, 1.0, 0.0), (1.0, 1.0, 1.0 / 3.0)]
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from scipy.special import softmax as softmax_of_scipy
 
 from caltest.numerics.softmax import bounded, softmax
+
+pytestmark = pytest.mark.loops
 
 
 def test_softmax_is_that_of_scipy():

@@ -13,6 +13,8 @@ from caltest.numerics.sorted_scores import (
     sum_variance,
 )
 
+pytestmark = pytest.mark.loops
+
 
 def test_sort_scores_is_a_sort_by_score_and_label():
     """The bits of a score and its label in one integer have the order of the pair."""

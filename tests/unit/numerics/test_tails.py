@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from caltest.numerics.tails import gamma_tail, normal_isf, normal_sf, student_isf
+from caltest.numerics.tails import gamma_tail, normal_isf, normal_sf, positive, student_isf
+
+pytestmark = pytest.mark.loops
 
 
 def test_normal_sf_keeps_its_digits_far_out():
@@ -47,3 +49,14 @@ def test_inverse_tails_are_those_of_scipy(p):
     """The points of the normal and of Student's law that are exceeded with probability p."""
     assert normal_isf(p) == pytest.approx(stats.norm.isf(p), rel=1e-12)
     assert student_isf(p, 7) == pytest.approx(stats.t.isf(p, 7), rel=1e-10)
+
+
+@pytest.mark.parametrize("pvalue", [1.0, 0.05, 1e-300])
+def test_positive_leaves_a_pvalue_as_it_is(pvalue):
+    """It changes only what underflowed."""
+    assert positive(pvalue) == pvalue
+
+
+def test_positive_is_never_zero():
+    """A tail that underflows becomes the least positive number of full precision."""
+    assert positive(0.0) == np.finfo(float).tiny

@@ -17,6 +17,8 @@ from caltest.numerics.variational import (
     whiten_back,
 )
 
+pytestmark = pytest.mark.loops
+
 M, N = 4, 6
 RNG = np.random.default_rng(0)
 HALF = RNG.normal(size=(M, M))

@@ -7,6 +7,8 @@ import pytest
 
 from caltest.numerics.weights import shares
 
+pytestmark = pytest.mark.loops
+
 
 def test_shares_sum_to_one_and_keep_the_sum():
     """That of counts is exact."""

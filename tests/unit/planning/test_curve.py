@@ -73,7 +73,7 @@ def test_effect_of_a_constant_risk_is_known():
     assert (effect.predicted, effect.true, effect.draws) == (pytest.approx(0.2), 0.1, None)
 
 
-def test_effect_of_a_law_is_its_mean():
+def test_effect_of_a_distribution_is_its_mean():
     """E|q - p| for noise is its share times E|1/2 - p|; for several classes, confidence counts."""
     p = beta(2, 5).expect(lambda x: abs(x - 0.5))
     effect = ct.power(beta(2, 5), noise=0.3, **QUICK).setting.effect

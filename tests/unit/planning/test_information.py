@@ -8,6 +8,8 @@ from scipy.special import expit, logit
 
 from caltest.planning.precision import recalibration_variance
 
+pytestmark = pytest.mark.loops
+
 P = np.linspace(0.05, 0.6, 12)
 X = np.column_stack([np.ones(12), logit(P)])
 ONES = np.ones(12)

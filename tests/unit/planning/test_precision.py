@@ -83,7 +83,7 @@ def test_result_can_be_read_back():
 
 
 def test_seed_repeats_the_draws():
-    """Of a law; rows that are there are all taken."""
+    """Of a distribution; rows that are there are all taken."""
     first, again = (ct.sample_size_for_precision(beta(2, 5), rng=1) for _ in range(2))
     assert first == again
     assert first.predictions == "Beta(2, 5)"

@@ -11,6 +11,8 @@ from statsmodels.genmod.generalized_linear_model import GLM
 
 from caltest.planning.rates import clopper_pearson, crossing, probit_line
 
+pytestmark = pytest.mark.loops
+
 X = np.array([4.0, 6.0, 9.0, 14.0])
 EVENTS, TRIALS = np.array([3.0, 20.0, 70.0, 99.0]), np.array([50.0, 100.0, 100.0, 100.0])
 

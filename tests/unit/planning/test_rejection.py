@@ -9,7 +9,7 @@ import caltest as ct
 from caltest.htests import REGISTRY
 from caltest.htests.run import Plan
 from caltest.lenses import resolve_lens
-from caltest.planning.rejection import most_extreme, outcome_of
+from caltest.planning.rejection import decide, most_extreme
 
 
 def plan_of(test, data, seed, lens="strong"):
@@ -27,8 +27,8 @@ def test_decision_is_that_of_the_test(test, model):
         options = {"lens": "confidence", "n_resamples": 199, "rng": seed}
         whole = ct.test_calibration(data, test=test, **options)
         plan = plan_of(test, data, seed, "confidence")
-        outcome = outcome_of(plan, level=0.1, n_resamples=199)
-        assert outcome == (whole.pvalue <= 0.1, whole.estimate)
+        decision = decide(plan, level=0.1, n_resamples=199)
+        assert decision == (whole.pvalue <= 0.1, whole.estimate)
 
 
 @pytest.mark.parametrize("test", ["skce", "kce", "skce-block", "skce-linear"])
@@ -38,9 +38,9 @@ def test_decision_of_a_pooled_measure_is_that_of_the_test(test, level):
     for seed in range(10):
         data = ct.datasets.generative_model("M1", n=60, m=3, alpha=1, rng=seed)
         whole = ct.test_calibration(data, test=test, n_resamples=199, rng=seed)
-        outcome = outcome_of(plan_of(test, data, seed), level=level, n_resamples=199)
-        assert outcome.rejected == (whole.pvalue <= level)
-        assert outcome.estimate == pytest.approx(whole.estimate, abs=1e-12)
+        decision = decide(plan_of(test, data, seed), level=level, n_resamples=199)
+        assert decision.rejected == (whole.pvalue <= level)
+        assert decision.estimate == pytest.approx(whole.estimate, abs=1e-12)
 
 
 def test_decision_of_a_pooled_measure_stops_early(monkeypatch):
@@ -55,8 +55,8 @@ def test_decision_of_a_pooled_measure_stops_early(monkeypatch):
         bound, "values", lambda *args: evaluated.append(len(args[1])) or values(*args)
     )
     assert pvalue > 0.3
-    outcome_of(plan, level=0.05, n_resamples=199)
-    outcome_of(plan, level=min(1.0, pvalue), n_resamples=199)
+    decide(plan, level=0.05, n_resamples=199)
+    decide(plan, level=min(1.0, pvalue), n_resamples=199)
     assert evaluated == [65, 65, 135]
 
 
@@ -64,8 +64,8 @@ def test_decision_of_few_label_vectors_is_that_of_the_test():
     """Where all label vectors are listed there is nothing to stop."""
     data = ct.Predictions([0.2, 0.9, 0.1, 0.3], [1, 0, 1, 1])
     whole = ct.test_calibration(data, n_resamples=199, rng=1)
-    outcome = outcome_of(plan_of("skce", data, 1), level=0.05, n_resamples=199)
-    assert outcome == (whole.pvalue <= 0.05, whole.estimate)
+    decision = decide(plan_of("skce", data, 1), level=0.05, n_resamples=199)
+    assert decision == (whole.pvalue <= 0.05, whole.estimate)
 
 
 def test_decision_stops_early(monkeypatch):
@@ -79,7 +79,7 @@ def test_decision_stops_early(monkeypatch):
     monkeypatch.setattr(
         bound, "redraw", lambda self, rng, size: drawn.append(size) or redraw(self, rng, size)
     )
-    outcome_of(plan, level=0.05, n_resamples=199)
+    decide(plan, level=0.05, n_resamples=199)
     assert drawn == [64]
 
 
@@ -95,6 +95,6 @@ def test_most_extreme_counts_what_the_pvalue_allows(level, sides):
 def test_estimate_is_that_of_the_observed_labels():
     """It is the value of the measure."""
     data = ct.datasets.generative_model("M2", n=60, m=3, rng=1)
-    outcome = outcome_of(plan_of("ece", data, 1, "confidence"), level=0.05, n_resamples=99)
+    decision = decide(plan_of("ece", data, 1, "confidence"), level=0.05, n_resamples=99)
     expected = ct.measures.ece(data, lens="confidence")
-    assert np.isclose(outcome.estimate, expected)
+    assert np.isclose(decision.estimate, expected)

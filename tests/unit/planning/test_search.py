@@ -9,18 +9,18 @@ import caltest as ct
 from caltest import InvalidInput, NotApplicable
 
 Z = {"test": "spiegelhalter", "null": "asymptotic", "n_datasets": 100, "rng": 1}
-LAW = beta(2, 5)
+RISKS = beta(2, 5)
 
 
 def planned(**options):
     """Plan a Spiegelhalter test by its normal limit, which is fast."""
-    return ct.sample_size(LAW, **Z | options)
+    return ct.sample_size(RISKS, **Z | options)
 
 
 def test_power_at_the_answer_is_that_of_power():
     """The last data sets are those of `power` with the same seed."""
     result = planned(slope=0.5)
-    alone = ct.power(LAW, n=result.n, slope=0.5, **Z)
+    alone = ct.power(RISKS, n=result.n, slope=0.5, **Z)
     assert result.power.to_dict() == alone.to_dict()
 
 
@@ -78,7 +78,7 @@ def test_progress_ends_at_its_total():
 
 def test_equivalence_may_be_planned_for_calibrated_predictions():
     """The rows that certify an error below a tolerance."""
-    result = ct.sample_size(LAW, tolerance=0.02, equivalence=True, n_datasets=60, n_min=50, rng=1)
+    result = ct.sample_size(RISKS, tolerance=0.02, equivalence=True, n_datasets=60, n_min=50, rng=1)
     assert result.power.setting.kind == "power"
     assert 50 < result.n < 1000
 

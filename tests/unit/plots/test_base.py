@@ -24,6 +24,7 @@ def test_axes_that_are_none_are_refused():
         base.axes(3)
 
 
+@pytest.mark.full
 def test_new_figure_needs_no_pyplot():
     """A plot loads no pyplot, so that it has no state and needs no display."""
     code = (

@@ -30,6 +30,7 @@ def names(ax):
     return [text.get_text() for text in ax.get_yticklabels()]
 
 
+@pytest.mark.full
 def test_rows_are_named_by_what_differs():
     """Lenses, tests, or both."""
     assert names(pvalues(table_of(lens=["strong", "confidence"]))) == ["strong", "confidence"]

@@ -115,6 +115,7 @@ def test_histogram_counts_the_predictions():
     assert not reliability_diagram(P, Y, histogram=False).child_axes
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("corp", [False, True])
 @pytest.mark.parametrize("n", [1, 2])
 @pytest.mark.parametrize("p", [0.0, 0.5, 1.0])

@@ -47,6 +47,7 @@ def test_bars_of_calibrators_are_a_standard_error_each_way():
     assert len(ax.texts) == len(result.rows)
 
 
+@pytest.mark.full
 def test_axes_are_those_that_were_given():
     """A figure of the user's, and the level of the intervals in the name of the axis."""
     ax = score_differences(models()).figure.add_subplot()

@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 
 from caltest import InvalidInput, Predictions
 from caltest.measures import skce
-from caltest.predictions import as_predictions
+from caltest.predictions import ModelData
 
 X = np.array([[0.0, 1.0], [2.0, 0.5], [1.0, 1.5], [1.5, 1.0]])
 Y = np.array(["no", "yes", "yes", "no"])
@@ -52,9 +52,9 @@ WITH_PROBS = TABLE.with_columns(p_no=pl.Series(PROBS[:, 0]), p_yes=pl.Series(PRO
         (Predictions(PROBS, Y), None, {}, "arrays"),
     ],
 )
-def test_as_predictions_takes_models_arrays_and_tables(model, data, options, source):
+def test_model_data_takes_models_arrays_and_tables(model, data, options, source):
     """Each form of the same model and data gives the same predictions."""
-    made = as_predictions(model, data, **options)
+    made = ModelData(model, data, **options).predictions()
     np.testing.assert_allclose(made.probs, PROBS, rtol=1e-12)
     assert made.labels.tolist() == [0, 1, 1, 0]
     assert made.classes.tolist() == ["no", "yes"]
@@ -70,22 +70,22 @@ def test_as_predictions_takes_models_arrays_and_tables(model, data, options, sou
         (Y, {"by": np.array(["u", "v", "u", "v"])}),
     ],
 )
-def test_as_predictions_takes_groups_as_values_or_column(data, options):
+def test_model_data_takes_groups_as_values_or_column(data, options):
     """The groups are those asked for by values or by the name of a column."""
-    assert as_predictions(PROBS, data, **options).groups.tolist() == ["u", "v", "u", "v"]
+    assert ModelData(PROBS, data, **options).predictions().groups.tolist() == ["u", "v", "u", "v"]
 
 
-def test_as_predictions_takes_the_groups_that_are_there():
+def test_model_data_takes_the_groups_that_are_there():
     """With by=True the groups are those of the Predictions."""
     grouped = Predictions(PROBS, Y, groups=[1, 1, 2, 2])
-    assert as_predictions(None, grouped, by=True) is grouped
-    assert as_predictions(grouped, by=[1, 2, 1, 2]).groups.tolist() == [1, 2, 1, 2]
+    assert ModelData(None, grouped, by=True).predictions() is grouped
+    assert ModelData(grouped, by=[1, 2, 1, 2]).predictions().groups.tolist() == [1, 2, 1, 2]
 
 
-def test_as_predictions_applies_a_calibrator_to_predictions():
+def test_model_data_applies_a_calibrator_to_predictions():
     """A calibrator maps probabilities; labels, weights and groups stay, classes too."""
     before = Predictions(PROBS, Y, sample_weight=[1, 2, 3, 4], groups=[1, 1, 2, 2])
-    after = as_predictions(lambda p: p[:, ::-1], before)
+    after = ModelData(lambda p: p[:, ::-1], before).predictions()
     np.testing.assert_array_equal(after.probs, before.probs[:, ::-1])
     assert after.classes.tolist() == ["no", "yes"]
     assert after.labels.tolist() == before.labels.tolist()
@@ -93,57 +93,57 @@ def test_as_predictions_applies_a_calibrator_to_predictions():
     assert after.groups.tolist() == [1, 1, 2, 2]
 
 
-def test_as_predictions_follows_the_classes_of_a_model():
+def test_model_data_follows_the_classes_of_a_model():
     """The labels of a test set that lacks a class still find their columns."""
     model = GaussianNB().fit(X, np.array([7, 5, 9, 7]))
-    made = as_predictions(model, (X, [9, 9, 5, 5]))
+    made = ModelData(model, (X, [9, 9, 5, 5])).predictions()
     assert made.classes.tolist() == [5, 7, 9]
     assert made.labels.tolist() == [2, 2, 0, 0]
 
 
-def test_as_predictions_takes_a_pipeline_of_texts():
+def test_model_data_takes_a_pipeline_of_texts():
     """X may be a list of texts, as pipelines take it."""
     texts = ["good fine", "bad", "fine", "bad awful"]
     model = make_pipeline(CountVectorizer(), MultinomialNB()).fit(texts, [1, 0, 1, 0])
-    assert as_predictions(model, (texts, [1, 0, 1, 0])).n == 4
-    assert as_predictions(model, (np.array(texts), np.eye(2)[[1, 0, 1, 0]])).n == 4
+    assert ModelData(model, (texts, [1, 0, 1, 0])).predictions().n == 4
+    assert ModelData(model, (np.array(texts), np.eye(2)[[1, 0, 1, 0]])).predictions().n == 4
 
 
-def test_as_predictions_takes_a_pipeline_of_pandas_columns():
+def test_model_data_takes_a_pipeline_of_pandas_columns():
     """A model fitted on a data frame gets a data frame, of its own columns only."""
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"age": X[:, 0], "dose": X[:, 1], "y": Y, "site": [1, 1, 2, 2]})
     model = LogisticRegression().fit(frame[["age", "dose"]], frame["y"])
-    made = as_predictions(model, frame, label="y", by="site")
+    made = ModelData(model, frame, label="y", by="site").predictions()
     np.testing.assert_array_equal(made.probs, model.predict_proba(frame[["age", "dose"]]))
 
 
-def test_as_predictions_crosses_several_columns_of_groups():
+def test_model_data_crosses_several_columns_of_groups():
     """Each row has the values of both; neither is a feature of the model."""
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"age": X[:, 0], "y": Y, "site": [1, 1, 2, 2], "sex": list("fmfm")})
     model = LogisticRegression().fit(frame[["age"]], frame["y"])
-    made = as_predictions(model, frame, label="y", by=["site", "sex"])
+    made = ModelData(model, frame, label="y", by=["site", "sex"]).predictions()
     assert made.groups.tolist() == ["1, f", "1, m", "2, f", "2, m"]
     np.testing.assert_array_equal(made.probs, model.predict_proba(frame[["age"]]))
 
 
-def test_as_predictions_takes_a_list_of_values_as_groups_of_the_rows():
+def test_model_data_takes_a_list_of_values_as_groups_of_the_rows():
     """Values that are no names of columns, or that repeat one."""
     frame = pl.DataFrame({"y": [0, 1, 0, 1], "p_0": [0.2] * 4, "p_1": [0.8] * 4, "a": [1, 2, 1, 2]})
     for groups in (["u", "v", "u", "v"], ["a", "a", "y", "y"]):
-        assert as_predictions(None, frame, label="y", by=groups).groups.tolist() == groups
+        assert ModelData(None, frame, label="y", by=groups).predictions().groups.tolist() == groups
     with pytest.raises(InvalidInput, match="by must not be the label column; got 'y'"):
-        as_predictions(None, frame, label="y", by=["a", "y"])
+        ModelData(None, frame, label="y", by=["a", "y"]).predictions()
 
 
-def test_as_predictions_takes_what_the_error_advises():
+def test_model_data_takes_what_the_error_advises():
     """A classifier without probabilities passes once wrapped as the message says."""
     wrapped = CalibratedClassifierCV(SVC(), cv=2).fit(np.tile(X, (4, 1)), np.tile(Y, 4))
-    assert as_predictions(wrapped, (X, Y)).m == 2
+    assert ModelData(wrapped, (X, Y)).predictions().m == 2
 
 
-def test_as_predictions_takes_the_classes_of_the_columns_of_a_table():
+def test_model_data_takes_the_classes_of_the_columns_of_a_table():
     """The columns of a table that is the model, or that a function returns, name the classes."""
     turned = WITH_PROBS.select("p_yes", "p_no")
     for model, data, label in (
@@ -151,20 +151,20 @@ def test_as_predictions_takes_the_classes_of_the_columns_of_a_table():
         (turned, TABLE, "y"),
         (lambda _: turned, (X, Y), None),
     ):
-        made = as_predictions(model, data, label=label)
+        made = ModelData(model, data, label=label).predictions()
         assert made.classes.tolist() == ["yes", "no"]
         assert made.labels.tolist() == [1, 0, 0, 1]
 
 
-def test_as_predictions_takes_probabilities_from_a_method_called_predict():
+def test_model_data_takes_probabilities_from_a_method_called_predict():
     """As in libraries where predict returns probabilities, in one dimension or two."""
 
     class Network:
         def predict(self, X):
             return X
 
-    assert as_predictions(Network().predict, (PROBS, Y)).n == 4
-    assert as_predictions(Network().predict, (PROBS[:, 1], Y)).n == 4
+    assert ModelData(Network().predict, (PROBS, Y)).predictions().n == 4
+    assert ModelData(Network().predict, (PROBS[:, 1], Y)).predictions().n == 4
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,31 @@ def test_two_sided_test_is_told_by_distance():
     """A z may be large or small; the sentence says as far."""
     data = ct.datasets.generative_model("M1", n=80, m=2, rng=1)
     told = ct.test_calibration(data, test="spiegelhalter", null="asymptotic")
-    assert "as far from its centre as" in reading(told)
+    assert "as far from its expected value as" in reading(told)
     assert "sets of labels" not in reading(told)
+
+
+def test_two_sided_test_beyond_its_resamples_is_told_as_a_bound():
+    """With 99 resamples p is 0.02 or more, however far the statistic is."""
+    data = ct.datasets.generative_model("M3", n=200, m=2, rng=1)
+    told = reading(ct.test_calibration(data, test="brier", n_resamples=99, rng=1))
+    assert told.endswith(
+        "in either direction, in at most about 20 in 1,000 data sets like this one."
+    )
+
+
+def test_upper_bound_is_told_as_one():
+    """A concentration bound holds for every model and is far from what comes up."""
+    data = ct.datasets.generative_model("M3", n=400, m=2, rng=1)
+    told = reading(ct.test_calibration(data, null="distribution-free"))
+    assert "or more in at most about" in told
+
+
+def test_bootstrap_draws_no_labels():
+    """It draws rows, and the sentence says resamples."""
+    data = ct.datasets.generative_model("M1", n=120, m=2, rng=1)
+    told = reading(ct.test_calibration(data, null="bootstrap", n_resamples=99, rng=1))
+    assert told.endswith("of 99 resamples).")
 
 
 def test_verdict_is_by_the_adjusted_pvalue(tested):

@@ -32,6 +32,7 @@ def test_numbers_are_those_of_test_calibration(page, three_classes):
     assert page.content.answer.tests[0] == alone
 
 
+@pytest.mark.full
 def test_same_seed_gives_the_same_page(make, three_classes):
     """Nothing in the page depends on the clock or on hidden randomness."""
     first, second = (make(three_classes).to_html() for _ in range(2))
@@ -62,6 +63,7 @@ def test_save_refuses_another_suffix(page, tmp_path):
         page.save(tmp_path / "report.pdf")
 
 
+@pytest.mark.full
 def test_verdict_words_need_a_level(make, page, three_classes):
     """Without a level there is no verdict in any format."""
     assert "rejected" in page.to_markdown()
@@ -70,6 +72,7 @@ def test_verdict_words_need_a_level(make, page, three_classes):
     assert "rejected" not in without.to_html()
 
 
+@pytest.mark.full
 def test_test_without_meaning_is_left_out_and_said(make, three_classes):
     """A test and a lens that do not go together cost a remark, not the report."""
     made = make(three_classes, test=["skce", "ks"], lens=["strong", "confidence"])
@@ -84,12 +87,14 @@ def test_report_without_any_test_is_an_error(make, three_classes):
         make(three_classes, test="ks", lens="strong")
 
 
+@pytest.mark.full
 def test_binary_map_is_used_one_versus_rest(make, three_classes):
     """Calibrators for two classes serve more of them too."""
     made = make(three_classes, recalibrate=["platt", ct.calibrators.VectorScaling()])
     assert [row.key for row in made.content.comparison.rows] == ["identity", "platt", "vector"]
 
 
+@pytest.mark.full
 def test_too_few_rows_for_halves_is_an_error(make):
     """Five rows cannot be divided into a part to fit and a part to test."""
     data = ct.Predictions([0.2, 0.4, 0.6, 0.8, 0.5], [0, 1, 0, 1, 1])
@@ -97,6 +102,7 @@ def test_too_few_rows_for_halves_is_an_error(make):
         make(data, recalibrate="platt")
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
 @pytest.mark.parametrize(
     ("probs", "labels"),

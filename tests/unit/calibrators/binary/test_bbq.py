@@ -9,6 +9,8 @@ import pytest
 
 from caltest.calibrators.binary.bbq import binnings, running_sums
 
+pytestmark = pytest.mark.loops
+
 
 def test_running_sums_carry_their_rounding_errors():
     """Against exact sums."""

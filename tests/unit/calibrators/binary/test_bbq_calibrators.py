@@ -8,6 +8,8 @@ import pytest
 from caltest import DegenerateDataWarning, InvalidInput
 from caltest.calibrators import BBQ
 
+pytestmark = pytest.mark.loops
+
 RNG = np.random.default_rng(5)
 SCORES = RNG.random(1000)
 LABELS = (RNG.random(1000) < SCORES**2).astype(int)

@@ -8,6 +8,8 @@ import pytest
 from caltest import DegenerateDataWarning, InvalidInput
 from caltest.calibrators import HistogramBinning
 
+pytestmark = pytest.mark.loops
+
 SCORES = np.array([0.0, 0.1, 0.2, 0.2, 0.7, 0.7, 0.8, 1.0])
 LABELS = np.array([0, 0, 1, 1, 0, 1, 1, 1])
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from caltest.calibrators.binary.histogram_bins import look_up, look_up_uniform
+
+pytestmark = pytest.mark.loops
 
 
 def test_look_up_takes_the_lower_bin_at_a_cut():

@@ -8,7 +8,10 @@ from scipy.special import xlog1py, xlogy
 
 from caltest.calibrators.binary.enir import bic_scores, mean_of_models, solution_path
 
+pytestmark = pytest.mark.loops
 
+
+@pytest.mark.full
 def test_passed_over_models_have_no_weight():
     """All of a thousand breakpoints by the definition."""
     rng = np.random.default_rng(3)

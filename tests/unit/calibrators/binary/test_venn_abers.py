@@ -7,6 +7,8 @@ import pytest
 
 from caltest.calibrators.binary.venn_abers import added_event, added_other
 
+pytestmark = pytest.mark.loops
+
 
 def max_min(mass, events, j):
     """Isotonic regression at j: the largest over starts of the smallest mean over ends."""

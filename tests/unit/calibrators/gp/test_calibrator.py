@@ -181,6 +181,7 @@ def test_json_repeats_predictions_to_the_last_bit():
             assert (again.latent([0.3]).upper == calibrator.latent([0.3]).upper).all()
 
 
+@pytest.mark.full
 @wavy
 @pytest.mark.parametrize("m", [2, 3, 40, 1000])
 def test_number_of_classes_is_free(m):
@@ -191,6 +192,7 @@ def test_number_of_classes_is_free(m):
     assert calibrator.mean_.size == 10
 
 
+@pytest.mark.full
 @wavy
 @pytest.mark.parametrize("seed", [0, 4, 7])
 def test_order_and_repetition_of_rows_change_no_bit(seed):
@@ -257,6 +259,7 @@ def test_nearly_equal_scores_are_as_good_as_others(gap):
     assert calibrated == pytest.approx(0.5, abs=0.02)
 
 
+@pytest.mark.full
 @wavy
 def test_logits_with_a_large_constant_lose_their_last_digits_alone():
     """Unnormalised log densities; at 1e15 a digit after the point is left."""
@@ -279,6 +282,7 @@ def test_shortest_length_scale_has_a_band_and_predictions():
     assert calibrator.predict_proba(probs).sum(axis=1) == pytest.approx(1)
 
 
+@pytest.mark.full
 @wavy
 def test_logits_may_be_huge_or_infinite():
     """The intervals of the kernel follow the range of the logits."""
@@ -331,6 +335,7 @@ def test_latent_checks_its_scores(three, z, message):
         three[0].latent(z)
 
 
+@pytest.mark.full
 @wavy
 @pytest.mark.parametrize("options", [{"expectation": "monte-carlo"}, {"batch_size": 60}])
 def test_other_ways_to_fit_are_near(options):
@@ -349,6 +354,7 @@ def test_summary_shows_kernel_and_bound(three):
         assert name in text
 
 
+@pytest.mark.full
 @wavy
 @pytest.mark.parametrize("from_logits", [False, True])
 def test_plot_shows_mean_band_identity_and_inducing_inputs(from_logits):

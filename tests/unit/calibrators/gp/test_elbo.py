@@ -13,6 +13,8 @@ from caltest.calibrators.gp.kernel import rbf_line
 from caltest.calibrators.gp.latent import Latent, pack, pack_gradient, unpack
 from caltest.calibrators.gp.paths import random_paths
 
+pytestmark = pytest.mark.loops
+
 M = 5
 
 
@@ -116,6 +118,7 @@ def test_gradient_over_draws_is_its_own_difference(full):
     assert pack_gradient(q, found.gradient, root) == pytest.approx(numeric, rel=1e-4, abs=1e-3)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("full", [True, False], ids=["full", "diagonal"])
 def test_mean_over_draws_is_the_expectation(full):
     """Against draws from each row's dense normal distribution, within 4 standard errors."""

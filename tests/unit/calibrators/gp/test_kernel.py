@@ -15,6 +15,8 @@ from caltest.calibrators.gp.kernel import (
     rbf_line_back,
 )
 
+pytestmark = pytest.mark.loops
+
 RNG = np.random.default_rng(0)
 X, Z = RNG.uniform(0, 1, 7), RNG.uniform(0, 1, 4)
 

@@ -8,6 +8,8 @@ import pytest
 from caltest.calibrators.gp import line_grid
 from caltest.calibrators.gp.kernel import rbf_line
 
+pytestmark = pytest.mark.loops
+
 
 @pytest.fixture
 def places():

@@ -7,6 +7,8 @@ import pytest
 
 from caltest.calibrators.gp.fit import line_kmeans
 
+pytestmark = pytest.mark.loops
+
 
 def test_few_points_are_their_own_centres():
     """Distinct ones, ascending."""

@@ -20,6 +20,8 @@ from caltest.calibrators.gp.optimize import (
 )
 from caltest.calibrators.gp.paths import random_paths
 
+pytestmark = pytest.mark.loops
+
 LIMITS = Limits(variance=(1e-4, 5.0), scale=(0.01, 10.0), noise=(1e-5, 1.0))
 M = 6
 
@@ -55,6 +57,7 @@ def test_newton_steps_end_at_the_best_mean_and_covariance(scores, start, full):
     assert np.abs(found.gradient.C @ q.C.T).max() < 0.01
 
 
+@pytest.mark.full
 def test_fit_is_stationary(scores, fitted):
     """What a step of any parameter within its limits would gain is a small share of a nat."""
     assert fitted.converged
@@ -66,6 +69,7 @@ def test_fit_is_stationary(scores, fitted):
     assert abs(found.gradient.kernel[1]) < 0.1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kernel", [(0.1, 2.0, 0.1), (4.0, 0.1, 1e-4)])
 def test_fit_does_not_depend_on_the_start(scores, start, fitted, kernel):
     """Other kernels to begin with end within 0.05 nats."""
@@ -75,6 +79,7 @@ def test_fit_does_not_depend_on_the_start(scores, start, fitted, kernel):
     assert again.value == pytest.approx(fitted.value, abs=0.05)
 
 
+@pytest.mark.full
 def test_mini_batches_end_near_the_fit_to_all_rows(scores, start, fitted):
     """From the fit to an eighth of the rows, Adam comes within a nat."""
     part = maximize(scores.rows(slice(0, 50)), start, LIMITS, full=True, max_iter=50, tol=1e-6)
@@ -93,6 +98,7 @@ def test_mini_batches_end_near_the_fit_to_all_rows(scores, start, fitted):
     assert end.value == bound(scores, end.q, full=True).value
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("full", [True, False], ids=["full", "diagonal"])
 def test_draws_improve_the_bound_that_they_measure(scores, fitted, full):
     """And say nearly the same as equation 7, for a posterior as certain as this."""

@@ -13,6 +13,8 @@ from caltest.calibrators.gp.softmax_expectation import (
     taylor,
 )
 
+pytestmark = pytest.mark.loops
+
 N, K = 5, 4
 RNG = np.random.default_rng(0)
 MEAN, CODES = RNG.normal(0, 2, (N, K)), np.array([0, 1, 2, 3, 1])

@@ -6,6 +6,8 @@ import pytest
 from caltest.calibrators.linear import newton_cg
 from caltest.calibrators.linear.newton_cg import minimise
 
+pytestmark = pytest.mark.loops
+
 
 def problem(n, m, seed=0):
     """Logits, labels of which half is noise, and an off-diagonal penalty."""

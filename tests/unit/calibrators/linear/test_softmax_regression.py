@@ -13,6 +13,8 @@ from caltest.calibrators.linear.softmax_regression import (
     value_and_gradient,
 )
 
+pytestmark = pytest.mark.loops
+
 
 @pytest.fixture
 def problem():

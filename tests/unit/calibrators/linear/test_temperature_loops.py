@@ -9,6 +9,8 @@ from scipy.special import log_softmax
 from caltest.calibrators.linear import temperature_loops
 from caltest.calibrators.linear.temperature_loops import derivatives, inverse_temperature
 
+pytestmark = pytest.mark.loops
+
 BOUNDS = (1e-6, 1e6)
 
 

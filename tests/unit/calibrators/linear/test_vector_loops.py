@@ -10,6 +10,8 @@ from scipy.special import log_softmax
 from caltest.calibrators.linear import vector_loops
 from caltest.calibrators.linear.vector_loops import minimize, newton_step, objective, variances
 
+pytestmark = pytest.mark.loops
+
 
 def sample(n, m, seed=0):
     """Logits, labels drawn from softmax(w z + b), and weights that sum to 1."""
@@ -76,7 +78,7 @@ def test_derivatives_of_certain_predictions_keep_their_digits():
     np.testing.assert_allclose(np.diag(point.hessian)[[0, 2]], np.exp(-80) * np.array([6400, 1]))
 
 
-@pytest.mark.parametrize("m", [2, 3, 10, 100])
+@pytest.mark.parametrize("m", [2, 3, 10, pytest.param(100, marks=pytest.mark.full)])
 def test_gradient_vanishes_at_the_optimum(m):
     """To a rounding error of the mean absolute logit."""
     data = sample(60 * m, m)

@@ -16,6 +16,8 @@ from caltest.calibrators.spline.natural_spline import (
     spline_values,
 )
 
+pytestmark = pytest.mark.loops
+
 ENDS = {
     "natural": np.array([1.0, 0.0, 0.0]),
     "parabolic": np.array([1.0, -1.0, 0.0]),

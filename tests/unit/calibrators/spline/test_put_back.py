@@ -11,6 +11,8 @@ from scipy.optimize import minimize
 from caltest.calibrators.spline.calibrator import largest_classes
 from caltest.calibrators.spline.put_back import put_back_rank, put_back_sum
 
+pytestmark = pytest.mark.loops
+
 KINDS = {"rank": put_back_rank, "sum": put_back_sum}
 
 

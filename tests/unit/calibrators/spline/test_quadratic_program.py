@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq, nnls
 
 from caltest.calibrators.spline.natural_spline import minimum_under, quadratic_minimum
+
+pytestmark = pytest.mark.loops
 
 
 def problem(seed, K, rows):

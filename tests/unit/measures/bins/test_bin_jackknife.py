@@ -7,6 +7,8 @@ import pytest
 
 from caltest.measures.bins.debiased_ece import unbiased_bin_errors
 
+pytestmark = pytest.mark.loops
+
 
 def plain(delta, start, single):
     """Sum the products of different rows of each cell; a single row adds its square."""

@@ -9,6 +9,8 @@ import caltest as ct
 from caltest.errors import InvalidInput
 from caltest.measures import ClasswiseECE, classwise_ece, ece
 
+pytestmark = pytest.mark.loops
+
 
 def test_classwise_ece_is_a_mean_over_classes():
     """One bin: |0.5 - 0.4|, |0.5 - 0.35| and |0 - 0.25|."""

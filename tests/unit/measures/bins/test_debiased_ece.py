@@ -59,7 +59,7 @@ def test_tolerance_of_the_root_is_in_units_of_the_root():
     """The z is that of the squared error with the squared tolerance."""
     data = generative_model("M2", n=300, m=2, rng=0)
     judged = [
-        tolerance_null(Tolerance(tolerance)).judge(
+        tolerance_null(Tolerance(tolerance)).test(
             DebiasedECE(root=root), data, n_resamples=9, seed=0, n_jobs=None
         )
         for root, tolerance in ((False, 0.01), (True, 0.1))

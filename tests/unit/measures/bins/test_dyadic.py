@@ -9,6 +9,8 @@ import pytest
 
 from caltest.measures.bins.t_cal import dyadic_sums, dyadic_variances, merge_program, shared_scales
 
+pytestmark = pytest.mark.loops
+
 
 def program(event, scales):
     """Return what the sums need beside labels."""

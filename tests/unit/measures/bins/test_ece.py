@@ -12,6 +12,8 @@ import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
 from caltest.measures import ECE, REGISTRY, ece
 
+pytestmark = pytest.mark.loops
+
 LINES = "use lens='confidence', 'classwise' or 'top-2'"
 
 

@@ -7,6 +7,8 @@ import pytest
 
 from caltest.measures.binning import median_variance_bins
 
+pytestmark = pytest.mark.loops
+
 UNLIMITED = 10**9
 
 

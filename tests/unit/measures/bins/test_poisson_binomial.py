@@ -6,6 +6,8 @@ from scipy import stats
 
 from caltest.measures.bins.reliability_bins import count_law, count_limits, sum_limits
 
+pytestmark = pytest.mark.loops
+
 
 def convolved(event):
     """The law of the number of events, one event after the other."""
@@ -38,6 +40,7 @@ def test_count_law_is_the_convolution(n, shape):
     np.testing.assert_allclose(whole, convolved(event), rtol=0, atol=3e-15)
 
 
+@pytest.mark.full
 def test_count_law_of_a_million_events_leaves_little_out():
     """With n = 10^6 less than one count in a hundred is kept, and all but 1e-12 of the mass."""
     first, pmf = count_law(np.linspace(0, 1, 10**6))

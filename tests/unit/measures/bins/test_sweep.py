@@ -7,6 +7,8 @@ import pytest
 
 from caltest.measures.bins.binned import sweep_counts, tie_runs
 
+pytestmark = pytest.mark.loops
+
 
 def plain_bins(labels, values, bins):
     """Return the labels in each of the occupied bins of equal mass, ties in the lower one."""

@@ -9,6 +9,8 @@ import pytest
 
 from caltest.measures.cumulative.brownian import modulus_sf, range_sf
 
+pytestmark = pytest.mark.loops
+
 # mpmath 1.4.1 with 80 digits: both series of each law, which agree to 60 digits up to x = 8.
 DIGITS = [
     (0.25, 0.999999996593717536, 1.0),

@@ -59,7 +59,7 @@ def test_limit_law_is_that_of_the_scaled_error():
         limit = KSError(scaled=scaled).limit(data)
         assert limit.statistic == pytest.approx(statistic, rel=1e-12)
         assert limit.pvalue == pytest.approx(modulus_sf(statistic), rel=1e-10)
-    assert limit.name == "scaled KS"
+    assert limit.statistic_name == "scaled KS"
 
 
 @pytest.mark.parametrize("options", [{"scaled": True}, {"scaled": False}])

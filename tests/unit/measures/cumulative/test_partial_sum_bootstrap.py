@@ -7,6 +7,8 @@ import pytest
 
 from caltest.measures.cumulative.near_maximum import draw_poisson, resampled_extremes
 
+pytestmark = pytest.mark.loops
+
 
 @pytest.mark.parametrize("rows", [1, 8, 13])
 def test_extremes_are_those_of_cumulated_sums(rows):

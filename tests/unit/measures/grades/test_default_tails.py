@@ -17,6 +17,8 @@ from caltest.measures.grades.grade import (
     normal_score,
 )
 
+pytestmark = pytest.mark.loops
+
 GRADES = [(0, 10, 0.1), (10, 10, 0.1), (3, 50, 0.02), (30, 100, 0.01), (1, 1, 0.5)]
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
 from caltest.measures.grades.risk_groups import class_counts, event_expectations, group_starts
+
+pytestmark = pytest.mark.loops
 
 
 def exact_sizes(ordered, groups):

@@ -17,6 +17,8 @@ from caltest.measures.isotonic.band_loops import (
     smallest_tails,
 )
 
+pytestmark = pytest.mark.loops
+
 
 def sample(seed, size, largest=6):
     """Return x, sizes and events of groups, and the blocks (j, k) with their counts."""

@@ -12,6 +12,8 @@ from scipy.stats import binom
 
 from caltest.measures.isotonic.band_loops import deviance, log_pmf, log_upper_tail, lower_limit
 
+pytestmark = pytest.mark.loops
+
 
 @pytest.mark.parametrize("n", [1, 2, 17, 1000, 10**6])
 @pytest.mark.parametrize("x", [1e-9, 0.003, 0.4, 0.97])

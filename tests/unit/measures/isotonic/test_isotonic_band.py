@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from sklearn.isotonic import IsotonicRegression
 
 from caltest.measures.isotonic.corp_curve import fits_at
 from caltest.numerics.sorted_scores import step_ends
+
+pytestmark = pytest.mark.loops
 
 
 def test_fits_at_rows_are_those_of_scikit_learn():

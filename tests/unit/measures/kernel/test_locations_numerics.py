@@ -13,6 +13,8 @@ from caltest.measures.kernel.locations import (
     hotelling,
 )
 
+pytestmark = pytest.mark.loops
+
 
 @pytest.mark.parametrize("size", [1, LANES, LANES + 3])
 @pytest.mark.parametrize("n", [1, ROWS + 5])

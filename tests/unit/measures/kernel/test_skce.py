@@ -269,7 +269,7 @@ def test_limit_is_a_t_statistic_over_blocks():
     assert limit.statistic == pytest.approx(
         values.mean() / (np.std(values, ddof=1) / math.sqrt(20))
     )
-    assert limit.law == "normal limit of the mean over 20 blocks"
+    assert limit.null_text == "normal limit of the mean over 20 blocks"
 
 
 # ---- errors -------------------------------------------------------------------------------------

@@ -11,6 +11,8 @@ from scipy.stats import chi2
 
 from caltest.measures.recalibration.belt_loops import selected_quantile, selected_sf
 
+pytestmark = pytest.mark.loops
+
 Q = 0.05
 K = chi2.ppf(0.95, 1)
 

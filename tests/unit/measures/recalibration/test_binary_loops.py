@@ -12,16 +12,17 @@ from statsmodels.api import GLM, add_constant
 from statsmodels.genmod.families import Binomial
 
 from caltest.measures.recalibration.binary_loops import (
-    event_sums,
+    all_rows,
     few_nodes,
-    fit_recalibration,
     label_ranges,
-    log_likelihood_gain,
     log_odds,
-    recalibrate,
+    recalibrations,
     standard_rows,
-    tied_loss,
+    supremum,
 )
+from caltest.measures.recalibration.deviation_fit import deviation_sums, gain, maximise
+
+pytestmark = pytest.mark.loops
 
 
 def rows_of(x, weight=None):
@@ -32,8 +33,12 @@ def rows_of(x, weight=None):
 def fitted(labels, rows, parameters=2, nodes=None):
     """Fit one row of labels."""
     labels = np.atleast_2d(labels).astype(np.uint8)
-    sums = event_sums(labels, rows.weight, rows.weight * rows.z)
-    return recalibrate(labels, rows, few_nodes(rows) if nodes is None else nodes, sums, parameters)
+    return recalibrations(labels, rows, few_nodes(rows) if nodes is None else nodes, parameters)
+
+
+def sums_of(labels, rows):
+    """Return what the fit needs of the labels."""
+    return deviation_sums(labels[None], 0, rows.events, rows.weighted)[0]
 
 
 def data(n, intercept=0.3, slope=0.7, seed=0):
@@ -64,14 +69,15 @@ def test_fits_are_those_of_statsmodels(n):
     np.testing.assert_allclose(gains[0], expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("slope", [-3.0, -0.5, 0.2, 1.0, 1.9, 5.0])
 def test_nodes_give_the_fit_of_all_rows(slope):
     """A few hundred nodes instead of 50,000 rows, to twelve digits; steep slopes by the rows."""
     x, labels = data(50_000, slope=slope)
     rows = rows_of(x)
     nodes = few_nodes(rows)
-    assert nodes.x.size < 1000
-    by_nodes, by_rows = (fitted(labels, rows, nodes=kind) for kind in (nodes, rows))
+    assert nodes.weight.size < 1000
+    by_nodes, by_rows = (fitted(labels, rows, nodes=kind) for kind in (nodes, all_rows(rows)))
     np.testing.assert_allclose(by_nodes[0], by_rows[0], rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(by_nodes[1], by_rows[1], rtol=1e-10, atol=1e-9)
 
@@ -80,12 +86,11 @@ def test_small_gains_are_no_differences_of_large_numbers():
     """At 1e-9 from no change the gain is the quadratic form, to six digits."""
     x, labels = data(5000)
     rows = rows_of(x)
-    first, second = event_sums(labels[None], rows.weight, rows.z)[0]
     p = expit(x)
     alpha = 1e-9
     expected = alpha * np.sum(labels - p) - alpha**2 / 2 * np.sum(p * (1 - p))
-    gain = log_likelihood_gain(*rows[:3], first, second, alpha, 0.0)
-    assert gain == pytest.approx(expected, rel=1e-6)
+    found = gain(np.array([alpha]), sums_of(labels, rows), all_rows(rows))
+    assert found == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -136,20 +141,29 @@ def test_log_odds_are_bounded():
 def test_ranges_stop_once_they_overlap():
     """Else they are those of all rows."""
     x = np.array([1.0, 2.0, 3.0])
-    assert label_ranges(np.array([0, 0, 1], np.uint8), x).tolist() == [1, 2, 3, 3]
+    assert label_ranges(np.array([0, 0, 1], np.uint8), x) == (1, 2, 3, 3)
     assert label_ranges(np.array([0, 0, 0], np.uint8), x)[2] == math.inf
-    assert tied_loss(np.array([0, 0, 1], np.uint8), x, np.ones(3), 2.0) == 0.0
+
+
+def test_supremum_is_the_loss_of_all_labels_but_tied_ones():
+    """At the threshold a label of each kind leaves log 2 for both."""
+    x, labels = np.array([0.0, 1.0, 1.0, 2.0]), np.array([0, 0, 1, 1], np.uint8)
+    loss = -log_likelihood(x, labels)
+    assert supremum(labels, x, np.ones(4), math.inf) == pytest.approx(loss)
+    assert supremum(labels, x, np.ones(4), 1.0) == pytest.approx(loss - 2 * math.log(2))
+    assert supremum(labels, x, np.ones(4), 2.0) == pytest.approx(loss)
 
 
 def test_one_parameter_leaves_the_other_alone():
     """The intercept is that of the offset, and beta stays."""
     x, labels = data(200)
     rows = rows_of(x)
-    first, second = event_sums(labels[None], rows.weight, rows.z)[0]
-    alpha, beta, gain = fit_recalibration(*rows[:3], first, second, 0.0, 0.0, 1)
-    assert (alpha, beta) == (fitted(labels, rows)[0][0, 0], 0.0)
-    assert np.sum(labels - expit(x + alpha)) == pytest.approx(0, abs=1e-9)
-    assert gain > 0
+    gamma = np.zeros(2)
+    value, attained = maximise(sums_of(labels, rows), all_rows(rows), gamma[:1], 0.0)
+    assert (gamma[0], gamma[1]) == (fitted(labels, rows)[0][0, 0], 0.0)
+    assert np.sum(labels - expit(x + gamma[0])) == pytest.approx(0, abs=1e-9)
+    assert attained
+    assert value > 0
 
 
 def test_fit_finds_labels_of_next_to_no_probability():
@@ -161,7 +175,8 @@ def test_fit_finds_labels_of_next_to_no_probability():
         rows = rows_of(x, rng.choice([0.5, 1.0, 2.0], 7))
 
         def loss(theta, rows=rows, labels=labels):
-            return -log_likelihood(theta[0] + theta[1] * rows.z, labels, rows.weight)
+            z = rows.weighted[1] / rows.weight
+            return -log_likelihood(theta[0] + theta[1] * z, labels, rows.weight)
 
         best = loss([rows.mean, rows.sd]) - minimize(loss, [0.0, 0.0], method="Nelder-Mead").fun
         _, gains = fitted(labels, rows)

@@ -41,8 +41,8 @@ def test_several_classes_contain_two(slopes):
 def test_degrees_of_freedom_of_three_classes(three_classes):
     """A common slope and two intercepts, or two of each."""
     common, reference = (Cox(slopes=slopes).limit(three_classes) for slopes in SLOPES)
-    assert "3 degrees" in common.law
-    assert "4 degrees" in reference.law
+    assert "3 degrees" in common.null_text
+    assert "4 degrees" in reference.null_text
     assert reference.statistic > common.statistic
 
 
@@ -79,7 +79,7 @@ def test_third_class_that_never_occurs_changes_nothing():
     padded = Predictions(np.column_stack([data.probs, np.zeros(50)]), data.labels)
     with pytest.warns(DegenerateDataWarning, match=r"below 2.2e-16 count as that .* in 50 of 50"):
         assert cox(padded) == pytest.approx(cox(data), rel=1e-9)
-    assert "2 degrees" in Cox().limit(padded).law
+    assert "2 degrees" in Cox().limit(padded).null_text
 
 
 def test_weights_count_rows(three_classes):
@@ -128,7 +128,7 @@ def test_constant_predictions_test_the_intercept():
     expected = 80 * (0.25 * math.log(0.5) + 0.75 * math.log(1.5))
     with pytest.warns(DegenerateDataWarning, match=r"no slope can be estimated; it is taken as 1"):
         assert cox(data) == pytest.approx(expected, rel=1e-12)
-    assert "1 degree of" in Cox().limit(data).law
+    assert "1 degree of" in Cox().limit(data).null_text
     with pytest.raises(NotApplicable, match="use test='calibration-in-the-large'"):
         Cox(tested="slope").limit(data)
 

@@ -14,6 +14,8 @@ from caltest.measures.recalibration.log_odds_basis import (
     polynomial_basis,
 )
 
+pytestmark = pytest.mark.loops
+
 
 def test_basis_is_orthonormal_under_its_weights():
     """Up to the sum of the weights."""

@@ -8,6 +8,8 @@ from statsmodels.nonparametric.smoothers_lowess import lowess as statsmodels_low
 
 from caltest.measures.smooth import lowess
 
+pytestmark = pytest.mark.loops
+
 RNG = np.random.default_rng(0)
 SCORES = {
     "uniform": RNG.random(300),

@@ -19,6 +19,8 @@ from caltest.measures.smooth.smoothing import (
     spread,
 )
 
+pytestmark = pytest.mark.loops
+
 
 @pytest.fixture(scope="module")
 def points():

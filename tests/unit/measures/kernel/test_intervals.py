@@ -9,7 +9,7 @@ from caltest import NotApplicable
 from caltest.datasets import generative_model
 from caltest.kernels import Exponential, Gaussian
 from caltest.measures import SKCE, skce
-from caltest.measures.kernel.skce import jackknife_error, second_moment
+from caltest.measures.kernel.intervals import jackknife_error, second_moment
 
 
 @pytest.mark.parametrize("kernel", [Exponential(bandwidth=0.5), Gaussian(bandwidth=0.5)])

@@ -9,37 +9,26 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from caltest.errors import NotApplicable
-from caltest.intervals.base import Bounds, Method
-from caltest.measures import Measure
+from caltest.measures.base import Bounds
 from caltest.measures.label_scores import row_weights
 from caltest.measures.recalibration.binary_loops import log_odds
-from caltest.measures.recalibration.calibration_intercept import CalibrationIntercept
-from caltest.measures.recalibration.calibration_slope import CalibrationSlope
-from caltest.measures.recalibration.cox import Cox
+from caltest.measures.recalibration.fits import BoundCoefficient
 from caltest.numerics.tails import student_isf
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
 
+
+SANDWICH = {"sandwich": "normal limit, sandwich error"}
+
+
+INTERCEPT_ALONE, INTERCEPT, SLOPE = range(3)  # columns of the estimates; alone: for slope 1
+
+
 SMALLEST_SHARE = 1e-12  # of the curvature, below which it is what rounding left of a zero
 
 
-def applies(measure: Measure) -> bool:
-    """Tell whether the measure estimates a slope or an intercept."""
-    if isinstance(measure, Cox):
-        return measure.tested != "both"
-    return isinstance(measure, CalibrationIntercept | CalibrationSlope)
-
-
-def compute(
-    measure: Measure,
-    predictions: Predictions,
-    *,
-    level: float,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
-) -> Bounds:
+def sandwich_bounds(predictions: Predictions, column: int, symbol: str, *, level: float) -> Bounds:
     r"""Bound a slope or intercept by Student's interval with the sandwich standard error.
 
     With the rows :math:`z_i` of the logistic regression, (1) or (1, log odds), and its fitted
@@ -60,53 +49,41 @@ def compute(
     weight = np.array(row_weights(predictions))
     if not weight.all():
         predictions, weight = predictions.subset(weight > 0), weight[weight > 0]
-    slope, with_slope = _parameters(measure)
-    fits = [CalibrationIntercept(slope="estimated"), CalibrationSlope()]
-    if with_slope:
-        intercept, factor = (fit.bind(predictions, n_jobs).value() for fit in fits)
-    else:
-        intercept, factor = CalibrationIntercept().bind(predictions, n_jobs).value(), 1.0
-    estimate = factor if slope else intercept
-    columns = 1 + with_slope
-    if not math.isfinite(intercept + factor) or predictions.n <= columns:
+    bound = BoundCoefficient(predictions, "the calibration intercept", column)
+    alone, intercept, slope = bound.recalibrations(bound.observed[None])[0][0].tolist()
+    parameters = 1 if column == INTERCEPT_ALONE else 2
+    if column == INTERCEPT_ALONE:
+        intercept, slope = alone, 1.0
+    if not math.isfinite(intercept + slope) or predictions.n <= parameters:
         raise NotApplicable(
-            f"the {measure.estimate_symbol} is not determined by these labels and has no interval; "
-            "use the p-value of the exact null"
+            f"the {symbol} is not determined by these labels and has no interval",
+            "use the p-value of the exact null",
         )
-    error = float(_error(predictions, weight, intercept, factor, columns)[int(slope)])
-    reach = student_isf((1.0 - level) / 2.0, predictions.n - columns) * error
+    errors = _errors(predictions, weight, intercept, slope, parameters)
+    estimate, error = (slope, errors[1]) if column == SLOPE else (intercept, errors[0])
+    reach = student_isf((1.0 - level) / 2.0, predictions.n - parameters) * float(error)
     law = "Student's interval, sandwich standard error"
     return Bounds(estimate - reach, estimate + reach, estimate, law)
 
 
-def _parameters(measure: Measure) -> tuple[bool, bool]:
-    """Return whether the slope is asked for, and whether it is estimated."""
-    if isinstance(measure, CalibrationIntercept):
-        return False, measure.slope == "estimated"
-    slope = isinstance(measure, CalibrationSlope) or getattr(measure, "tested", "") == "slope"
-    return slope, slope
-
-
-def _error(
-    predictions: Predictions, weight: Floats, intercept: float, slope: float, columns: int
+def _errors(
+    predictions: Predictions, weight: Floats, intercept: float, slope: float, parameters: int
 ) -> Floats:
     """Return the standard errors of intercept and slope."""
     x = log_odds(predictions.probs)
     fitted = expit(intercept + slope * x)
     mean = float(weight @ x / weight.sum())
-    rows = np.column_stack([np.ones_like(x), x - mean])[:, :columns]
+    rows = np.column_stack([np.ones_like(x), x - mean])[:, :parameters]
     curvature = rows.T @ (rows * (weight * fitted * (1.0 - fitted))[:, None])
     scale = np.sqrt(np.diagonal(curvature))
     if not scale.all() or np.linalg.det(curvature / np.outer(scale, scale)) < SMALLEST_SHARE:
         raise NotApplicable(
             "the log odds do not vary, or the labels leave no curvature, so that there is no "
-            "standard error; use test='calibration-in-the-large', or the p-value alone"
+            "standard error",
+            "use test='calibration-in-the-large', or the p-value alone",
         )
     score = rows * (weight * (predictions.labels - fitted))[:, None]
-    root = np.linalg.solve(curvature, score.T) * math.sqrt(x.size / (x.size - columns))
-    if columns == 2:
+    root = np.linalg.solve(curvature, score.T) * math.sqrt(x.size / (x.size - parameters))
+    if parameters == 2:
         root[0] -= mean * root[1]  # back to log odds that are not centred
     return np.asarray(np.linalg.norm(root, axis=1))
-
-
-METHOD = Method("sandwich", "normal limit, sandwich error", applies, compute, resamples=False)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from caltest.intervals.resampling import cell_sums, class_cell_sums, partial_sums, total_of
+from caltest.numerics.resampled_sums import cell_sums, class_cell_sums, partial_sums, total_of
+
+pytestmark = pytest.mark.loops
 
 RNG = np.random.default_rng(1)
 N, BINS, M = 50, 4, 3

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from caltest.htests.master_scale import grade_deviations, spiegelhalter_score
 from caltest.measures import spiegelhalter_z
+from caltest.measures.grades.hosmer_lemeshow import grade_deviations
+from caltest.measures.scores.spiegelhalter import spiegelhalter_score
+
+pytestmark = pytest.mark.loops
 
 PD, DEFAULTS, N = np.array([0.01, 0.2]), np.array([3, 15]), np.array([100, 50])
 

@@ -1,21 +1,90 @@
-"""A concave function climbed to its supremum, also where that lies at infinity.
+"""What fits by Newton's method share: steps that exist, short enough ones, and bounded ones.
 
-J. Nocedal and S. J. Wright, Numerical Optimization, 2nd edition (2006), algorithms 4.1 and 4.3.
+J. Nocedal and S. J. Wright, Numerical Optimization, 2nd edition (2006), algorithms 3.1
+(backtracking), 3.3 (a multiple of the identity added), 4.1 and 4.3 (region of trust).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor
 
 Floats = NDArray[np.float64]
+Trial = TypeVar("Trial", bound=tuple[Any, ...])
+
+HALVINGS = 60
+SUFFICIENT = 1e-4  # part of the decrease that the slope promises, Armijo's rule
+HOPELESS = 1e6  # added to a diagonal of about 1
 
 STEPS = 500
 SECULAR_STEPS = 60
 ENOUGH = 1e-13  # of the gain that a step promises, relative to the value
+
+
+def backtrack(
+    at: Callable[[float], Trial],
+    value: float,
+    slope: float,
+    also: Callable[[Trial], bool] | None = None,
+) -> tuple[float, Trial] | None:
+    """Halve a step until the objective falls by enough (Armijo).
+
+    Parameters
+    ----------
+    at : callable
+        Returns the objective after a part of the step, in [0, 1], as the first of what it returns.
+    value, slope : float
+        The objective, and its slope along the step, where the step starts.
+    also : callable, optional
+        Whether a point will do that fails Armijo's rule, as near a minimum, where rounding errors
+        hide the decrease.
+
+    Returns
+    -------
+    tuple of float and tuple, or None
+        The part of the step, and what `at` returned for it; None where all are too long.
+    """
+    length = 1.0
+    for _ in range(HALVINGS):
+        trial = at(length)
+        if trial[0] <= value + SUFFICIENT * length * slope or (also is not None and also(trial)):
+            return length, trial
+        length /= 2
+    return None
+
+
+def damped_factor(H: Floats, shift: float) -> tuple[tuple[Floats, bool], float]:
+    """Factor H (Cholesky), of a diagonal of about 1 and positive definite up to rounding errors.
+
+    Along directions without curvature, as of separated labels or collinear features, H is singular:
+    the shift is added to its diagonal in place, 100 times as much until it suffices.
+
+    Returns
+    -------
+    factor : tuple
+        For `scipy.linalg.cho_solve`.
+    shift : float
+        What was added.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If H is far from positive definite, or not finite.
+    """
+    places = np.arange(len(H))
+    diagonal = H[places, places]
+    while shift < HOPELESS:
+        H[places, places] = diagonal + shift
+        try:
+            return cho_factor(H, lower=True, check_finite=False), shift
+        except LinAlgError:
+            shift *= 100
+    raise LinAlgError("the matrix is not positive definite")
 
 
 def climb(

@@ -7,7 +7,9 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from caltest.numerics.trust_region import bounded_step, climb
+from caltest.numerics.newton import bounded_step, climb
+
+pytestmark = pytest.mark.loops
 
 
 def test_bounded_step_is_the_best_of_its_length():

@@ -1,0 +1,30 @@
+"""Intervals that a measure computes itself, such as those of the limit of its own estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from caltest.intervals.base import Method
+from caltest.measures import REGISTRY, Measure
+from caltest.measures.base import Bounds
+from caltest.predictions import Predictions
+
+
+def compute(
+    measure: Measure,
+    predictions: Predictions,
+    *,
+    level: float,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+) -> Bounds:
+    """Bound a measure by its own method; see `Measure.own_interval`."""
+    return measure.own_interval(predictions, level=level, n_jobs=n_jobs)
+
+
+def own_methods() -> Iterator[Method]:
+    """Yield the methods that measures declare, each once."""
+    titles = {key: title for one in REGISTRY.values() for key, title in one.own_intervals.items()}
+    for key, title in titles.items():
+        yield Method(key, title, compute, resamples=False)

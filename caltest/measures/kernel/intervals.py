@@ -1,0 +1,225 @@
+"""Standard errors of the unbiased SKCE, labels and predictions random.
+
+`jackknife_error(pairs: AllPairs, n_jobs=None) -> (estimate, standard error)`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.errors import NotApplicable
+from caltest.kernels import FittedKernel
+from caltest.measures.base import Bounds
+from caltest.measures.kernel.all_pairs import AllPairs, all_pairs
+from caltest.measures.kernel.block_pairs import MANY_BLOCKS, BlockPairs
+from caltest.numerics.tails import normal_isf, student_isf
+from caltest.predictions import Predictions
+
+ALL_PAIRS_UP_TO = 300
+SAMPLED_PAIRS = 50_000
+Floats = NDArray[np.float64]
+PAIRS = {"u-statistic": "normal limit of the U-statistic"}
+BLOCKS = {"block": "normal limit of the mean over blocks"}
+PAIRS_UP_TO = 20_000  # rows whose pairs take seconds
+LAW = "normal limit of the U-statistic, jackknife standard error"
+BIASED = "the estimate is biased upwards; the interval is that of the unbiased one"
+ZERO = (
+    "the normal limit holds where the predictions are not calibrated; an interval that reaches 0 "
+    "says no more than that"
+)
+RARE = (
+    "few blocks carry the error, so that the interval is too short; use estimator='unbiased' "
+    "(test='skce')"
+)
+ALL = (
+    "few blocks carry the error, and their mean has no normal limit yet: estimate and interval are "
+    "of the pairs of all rows, which have the same mean"
+)
+
+
+def jackknife_error(pairs: AllPairs, n_jobs: int | None = None) -> tuple[float, float]:
+    r"""Return the unbiased SKCE and its jackknife standard error, predictions random as well.
+
+    With :math:`g_i = \frac{1}{n-1} \sum_{j \ne i} h_{ij}` the estimate is the mean U of the g, and
+    the values without one row differ from it by :math:`2 (g_i - U) / (n - 2)`, so that
+
+    .. math:: \widehat{se}^2 = \frac{4 (n - 1)}{n (n - 2)^2} \sum_i (g_i - U)^2.
+
+    Its mean is the variance :math:`4 \zeta_1 / n + 2 \zeta_2 / n^2` of U with the second term about
+    doubled: it is too large, not too small, where the model is almost calibrated and the first
+    term vanishes. Unweighted rows only; 0 where the row means do not vary.
+
+    References
+    ----------
+    Arvesen (1969), Jackknifing U-statistics, Ann. Math. Stat. 40; Efron, Stein (1981), The
+    jackknife estimate of variance, Ann. Stat. 9, section 4.
+    """
+    n = pairs.predictions.n
+    if n < 3:
+        raise NotApplicable(
+            f"the jackknife needs at least three observations, and there are {n}",
+            "use the exact null, without tolerance and interval",
+        )
+    means = pairs.row_sums(n_jobs) / (n - 1)
+    estimate = float(means.mean())
+    squares = float(np.square(means - estimate).sum())
+    return estimate, 2.0 * math.sqrt(squares * (n - 1) / n) / (n - 2)
+
+
+def second_moment(pairs: AllPairs | BlockPairs) -> float:
+    """Return the mean of h_ij^2 over i < j, or over pairs drawn with a fixed seed where n is large.
+
+    It bounds the variance of h, and its root the largest eigenvalue of the covariance of what h is
+    the inner product of.
+    """
+    predictions = pairs.predictions
+    delta = -predictions.probs
+    delta[np.arange(predictions.n), predictions.labels] += 1.0
+    left, right = _some_pairs(predictions.n)
+    h = np.zeros(left.size)
+    for term in pairs.kernel.terms:
+        z = term.project(delta)
+        h += term.pairs(left, right) * np.einsum("pk,pk->p", z[left], z[right])
+    return float(np.square(h).mean())
+
+
+def _some_pairs(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    if n <= ALL_PAIRS_UP_TO:
+        return np.triu_indices(n, 1)
+    rng = np.random.default_rng(0)
+    left = rng.integers(0, n, SAMPLED_PAIRS)
+    return left, (left + rng.integers(1, n, SAMPLED_PAIRS)) % n
+
+
+def pair_bounds(
+    predictions: Predictions,
+    kernel: FittedKernel,
+    symbol: str,
+    *,
+    is_biased: bool,
+    level: float,
+    n_jobs: int | None,
+) -> Bounds:
+    r"""Bound the SKCE by its unbiased estimate U and jackknife standard error.
+
+    Kernel and bandwidth are those of the test; the interval is for the SKCE with that kernel. Away
+    from 0, :math:`r = \sqrt U` is the length of a mean and closer to normal than U, whose error
+    grows with U. So the interval takes the lower end of :math:`U \pm z \, se` and for the upper
+    end the root, whose reach is e:
+
+    .. math:: \max(U - z \, se, 0), \quad
+        (r + e)^2 = \max(U, 0) + z \, se + \frac{(z \, se)^2}{4 \max(U, z \, se / 2)}.
+
+    Rows with rare and large errors may be too few, or none, and U and its standard error are then
+    small together. So c rows with the largest error R that the predictions allow are added to the
+    mean for the upper end:
+
+    .. math:: r + \delta + \sqrt{e^2 + z^2 \delta^2 / c}, \quad \delta = c (R - r) / (n + c),
+        \quad c + z \sqrt c = -\log a, \quad a = (1 - level) / 2.
+
+    If no row shows an error this is the exact bound: a share s of such rows is missed by all n with
+    probability :math:`(1 - s)^n`, which is a for :math:`s = -\log(a) / n`.
+
+    References
+    ----------
+    Serfling (1980), Approximation theorems of mathematical statistics, section 5.5.1; Arvesen
+    (1969), Jackknifing U-statistics; Agresti, Coull (1998), Approximate is better than exact for
+    interval estimation of binomial proportions (added rows).
+    """
+    estimate, error = _jackknife(all_pairs(predictions, kernel, biased=False), n_jobs)
+    if error == 0:
+        raise NotApplicable(f"the {symbol} is the same without any row", "report the p-value alone")
+    a = (1.0 - level) / 2.0
+    z = normal_isf(a)
+    reach = z * error
+    low = max(estimate - reach, 0.0)
+    high = max(estimate, 0.0) + reach + reach * reach / (4.0 * max(estimate, reach / 2.0))
+    root = math.sqrt(max(estimate, 0.0))
+    added = ((math.sqrt(z * z - 4.0 * math.log(a)) - z) / 2.0) ** 2
+    rest = math.sqrt(largest_error(predictions, kernel)) - root
+    shift = max(added * rest / (_size(predictions) + added), 0.0)
+    spread = math.hypot(math.sqrt(high) - root, z * shift / math.sqrt(added))
+    notes = (*kernel.notes, BIASED) if is_biased else kernel.notes
+    notes = notes if low > 0 else (*notes, ZERO)
+    return Bounds(low, (root + shift + spread) ** 2, estimate, LAW, notes)
+
+
+def root_bounds(bounds: Bounds) -> Bounds:
+    """Return the interval of the root of an error."""
+    low, high, estimate = bounds.low, bounds.high, max(bounds.estimate, 0.0)
+    return replace(bounds, low=math.sqrt(low), high=math.sqrt(high), estimate=math.sqrt(estimate))
+
+
+def block_bounds(bound: BlockPairs, symbol: str, *, level: float, n_jobs: int | None) -> Bounds:
+    """Bound the SKCE by Student's interval of the mean of independent blocks.
+
+    It holds for calibrated predictions too. The bounds are not below 0, since the SKCE is not.
+    Where few blocks carry the error, as where it is rare and a pair of two errors rarer, they are
+    those of all pairs of up to 20,000 rows; of more rows those of blocks, with a note.
+    """
+    values = bound.block_values(n_jobs)
+    if values.size < 2 or np.ptp(values) == 0:
+        raise NotApplicable(
+            f"the interval needs block values that vary, and these ({values.size} in all) do not; "
+            "use estimator='unbiased' (test='skce')"
+        )
+    estimate = float(values.mean())
+    error = float(values.std(ddof=1)) / math.sqrt(values.size)
+    reach = student_isf((1.0 - level) / 2.0, values.size - 1) * error
+    few = effective_number(values) < MANY_BLOCKS
+    if few and bound.predictions.n <= PAIRS_UP_TO:
+        rows, kernel = bound.predictions, bound.kernel
+        found = pair_bounds(rows, kernel, symbol, is_biased=False, level=level, n_jobs=n_jobs)
+        notes = (*bound.notes, ALL) if found.low > 0 else (*bound.notes, ALL, ZERO)
+        return replace(found, notes=notes)
+    notes = (*bound.notes, RARE) if few else bound.notes
+    law = f"Student's interval of the mean over {values.size} blocks"
+    return Bounds(max(estimate - reach, 0.0), max(estimate + reach, 0.0), estimate, law, notes)
+
+
+def effective_number(values: Floats) -> float:
+    """Return (sum d^2)^2 / sum d^4, the number of blocks that the standard error rests on."""
+    squares = np.square(values - values.mean())
+    return float(squares.sum() ** 2 / np.square(squares).sum())
+
+
+def largest_error(predictions: Predictions, kernel: FittedKernel) -> float:
+    """Return the largest h_ii = delta_i' k(p_i, p_i) delta_i over the rows and their labels."""
+    matrix = sum(term.matrix for term in kernel.terms)
+    image = predictions.probs @ matrix
+    own = np.einsum("ik,ik->i", image, predictions.probs)
+    return float((np.diagonal(matrix) - 2.0 * image + own[:, None]).max())
+
+
+def _size(predictions: Predictions) -> float:
+    """Return the number of rows, with weights (sum w)^2 / sum w^2."""
+    weight = predictions.sample_weight
+    return predictions.n if weight is None else float(weight.sum() ** 2 / np.square(weight).sum())
+
+
+def _jackknife(pairs: AllPairs, n_jobs: int | None) -> tuple[float, float]:
+    if pairs.predictions.sample_weight is None:
+        return jackknife_error(pairs, n_jobs)
+    return _weighted_jackknife(pairs, n_jobs)
+
+
+def _weighted_jackknife(pairs: AllPairs, n_jobs: int | None) -> tuple[float, float]:
+    """Leave out one row of positive weight at a time; h_ij counts w_i w_j times."""
+    weight = pairs.weight
+    sums = pairs.row_sums(n_jobs)[weight > 0]
+    weight = weight[weight > 0]
+    n, total, squares = weight.size, float(weight.sum()), float(np.square(weight).sum())
+    if n < 3:
+        raise NotApplicable(
+            f"the jackknife needs three observations of positive weight, and there are {n}",
+            "report the p-value alone",
+        )
+    whole = float(sums.sum())
+    mass = np.square(total - weight) - (squares - np.square(weight))
+    without = (whole - 2.0 * sums) / mass
+    variance = (n - 1) / n * float(np.square(without - without.mean()).sum())
+    return whole / (total**2 - squares), math.sqrt(variance)

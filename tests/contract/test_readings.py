@@ -1,0 +1,309 @@
+"""The sentence of the report on a test is true: its direction, its statistic and its count.
+
+For every test, null and alternative the sentence is taken to pieces, and what it says is computed
+anew: from the resampled or enumerated statistics, from labels redrawn here, or by scipy.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+import caltest as ct
+from caltest.errors import NotApplicable
+from caltest.htests import REGISTRY
+from caltest.nulls import REGISTRY as NULLS
+from caltest.render import number
+from caltest.reporting.reading import reading
+
+SENTENCE = re.compile(
+    r"Were (?P<hypothesis>.+?), (?P<name>.+?) would be "
+    r"(?:(?P<value>\S+) or (?P<side>more|less)"
+    r"|as far from its expected value as (?P<centred>\S+), in either direction,)"
+    r" in (?P<bound>at most about|about|fewer than) (?P<k>[\d.,]+) in (?P<base>[\d,]+)"
+    r" data sets like this one(?: \(in (?P<count>none|[\d,]+) of .+\))?\."
+)
+RESAMPLES = 199
+FOUR = ("binomial", "jeffreys", "normal", "vasicek")
+CASES = [
+    (key, null, alternative)
+    for key, test in REGISTRY.items()
+    for null in test.nulls
+    for alternative in (("greater", "two-sided") if key in FOUR else (None,))
+]
+
+
+class Told(NamedTuple):
+    """What a sentence says."""
+
+    alternative: str
+    share: float
+    low: float  # as the share is rounded
+    high: float
+    is_bound: bool
+    count: int | None
+
+
+def told_by(result):
+    """Take the sentence to pieces; its statistic is that of the result."""
+    found = SENTENCE.fullmatch(reading(result))
+    assert found is not None, reading(result)
+    sides = {"more": "greater", "less": "less", None: "two-sided"}
+    assert found["name"] == result.statistic_name
+    assert (found["value"] or found["centred"]) == number(result.statistic)
+    k, base = (float(found[name].replace(",", "")) for name in ("k", "base"))
+    half = 0.05 if "." in found["k"] else 0.5
+    least = 0.0 if found["bound"] == "fewer than" else (k - half) / base
+    count = found["count"] and int(found["count"].replace("none", "0").replace(",", ""))
+    return Told(
+        sides[found["side"]],
+        k / base,
+        least,
+        (k + half) / base,
+        found["bound"] != "about",
+        count,
+    )
+
+
+def share_of(values, weight, statistic, alternative):
+    """Return the share of the values that are as extreme; two-sided, twice that of one side."""
+    slack = 1e-9 * max(1.0, abs(statistic)) if np.isfinite(statistic) else 0.0
+    upper = weight[values >= statistic - slack].sum() / weight.sum()
+    lower = weight[values <= statistic + slack].sum() / weight.sum()
+    both = min(1.0, 2.0 * min(upper, lower))
+    return {"greater": upper, "less": lower, "two-sided": both}[alternative]
+
+
+def data_of(n, seed=3, pull=0.25):
+    """Return predictions of two classes that are a little too extreme."""
+    rng = np.random.default_rng(seed)
+    true = rng.uniform(0.05, 0.95, n)
+    logit = np.log(true / (1 - true)) * (1 + pull) + 0.1
+    return ct.Predictions(1 / (1 + np.exp(-logit)), (rng.uniform(size=n) < true).astype(int))
+
+
+def one_grade(n, pd=0.12):
+    """Return the predictions of one grade."""
+    return ct.Predictions(np.full(n, pd), (np.arange(n) < round(n * pd * 1.25)).astype(int))
+
+
+def run(data, key, null, alternative, **options):
+    """Run one test, without the warnings on degenerate data."""
+    if alternative is not None:
+        options["alternative"] = alternative
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ct.test_calibration(
+            data, test=key, null=null, n_resamples=RESAMPLES, rng=1, **options
+        )
+
+
+def label_vectors(n):
+    """Return all 2^n label vectors."""
+    return np.indices((2,) * n).reshape(n, -1).T.astype(np.uint8)
+
+
+# ---- direction and statistic --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("key", "null", "alternative"), CASES)
+def test_sentence_names_the_direction_of_the_result(key, null, alternative):
+    """And so does that of the result as JSON holds it, without the predictions."""
+    result = run(data_of(120), key, null, alternative)
+    told = told_by(result)
+    assert told.alternative == result.alternative
+    assert told.low <= result.pvalue <= told.high or told.is_bound
+    again = ct.HTest.from_dict(json.loads(result.to_json()))
+    assert again.alternative == result.alternative
+    assert reading(again) == reading(result)
+
+
+# ---- counts -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "null", "alternative"), [case for case in CASES if NULLS[case[1]].resamples]
+)
+def test_count_is_that_of_the_resamples(key, null, alternative):
+    """The observed statistic is one more of them."""
+    result = run(data_of(120), key, null, alternative)
+    told, values = told_by(result), result.null_distribution
+    extreme = share_of(values, np.ones(values.size), result.statistic, told.alternative)
+    sides = 2 if told.alternative == "two-sided" else 1
+    expected = min(1.0, (extreme * values.size + sides) / (values.size + 1))
+    assert told.low - 1e-9 <= expected <= told.high + 1e-9
+    if told.count is not None:
+        assert told.count == round(extreme * values.size)
+    assert told.is_bound == (expected <= sides / (values.size + 1) + 1e-9)
+
+
+@pytest.mark.parametrize(("key", "null", "alternative"), [c for c in CASES if c[1] == "exact"])
+def test_count_is_that_of_all_label_vectors(key, null, alternative):
+    """Where there are few, they are enumerated: here they are too."""
+    data = data_of(7, seed=5)
+    try:
+        result = run(data, key, null, alternative)
+    except NotApplicable:
+        pytest.skip("not defined for seven rows")
+    assert "label vectors" in result.null_text
+    told, evidence = told_by(result), result.evidence
+    bound = evidence.measure.bind(evidence.seen)
+    labels = label_vectors(7)
+    probs = bound.label_probs
+    weight = np.prod(probs[np.arange(7), labels], axis=1)
+    values = bound.comparable(bound.values(labels))
+    observed = float(bound.comparable(np.array([result.statistic]))[0])
+    expected = share_of(values, weight, observed, told.alternative)
+    assert told.low - 1e-9 <= expected <= told.high + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("key", "null", "alternative"),
+    [case for case in CASES if not NULLS[case[1]].resamples and case[0] not in FOUR],
+)
+def test_count_is_about_that_of_redrawn_labels(key, null, alternative):
+    """Of limits, formulas and bounds: the statistic is computed for labels drawn here.
+
+    A bound is one: not more of them are as extreme. The statistic of another direction would be
+    as extreme in nearly all of them.
+    """
+    n, draws = 200, 120
+    data = data_of(n, seed=4)
+    result = run(data, key, null, alternative)
+    told = told_by(result)
+    rng = np.random.default_rng(0)
+    probs = data.probs[:, 1]
+    values = []
+    for _ in range(draws):
+        redrawn = ct.Predictions(probs, (rng.uniform(size=n) < probs).astype(int))
+        values.append(run(redrawn, key, null, alternative).statistic)
+    expected = share_of(np.array(values), np.ones(draws), result.statistic, told.alternative)
+    error = 4 * np.sqrt(max(expected * (1 - expected), 0.01) / draws) + 0.02
+    assert expected <= told.high + error
+    if not told.is_bound and "conservative" not in " ".join((*result.notes, result.null_text)):
+        assert expected >= told.low - error
+
+
+# ---- grades: the tail by scipy ------------------------------------------------------------------
+
+
+def tails_by_scipy(test, d, n, pd):
+    """Return P(D >= d) and P(D <= d)."""
+    if test == "binomial":
+        return stats.binom.sf(d - 1, n, pd), stats.binom.cdf(d, n, pd)
+    if test == "normal":
+        z = (d - n * pd) / np.sqrt(n * pd * (1 - pd))
+        return stats.norm.sf(z), stats.norm.cdf(z)
+    rho = 0.12 * (1 - np.exp(-50 * pd)) + 0.24 * np.exp(-50 * pd)
+
+    def rate(z):
+        return stats.norm.cdf((stats.norm.ppf(pd) + np.sqrt(rho) * z) / np.sqrt(1 - rho))
+
+    upper, lower = (
+        integrate.quad(lambda z: tail(rate(z)) * stats.norm.pdf(z), -9, 9, limit=400)[0]  # noqa: B023
+        for tail in (lambda p: stats.binom.sf(d - 1, n, p), lambda p: stats.binom.cdf(d, n, p))
+    )
+    return upper, lower
+
+
+@pytest.mark.parametrize("defaults", [38, 60, 84])
+@pytest.mark.parametrize("alternative", ["greater", "two-sided"])
+@pytest.mark.parametrize("test", FOUR)
+def test_sentence_on_a_grade_is_true(test, alternative, defaults):
+    """60 defaults are expected of 1000; a two-sided test counts few defaults too."""
+    table = ct.test_master_scale([0.06], [defaults], [1000], test=test, alternative=alternative)
+    told = told_by(table.rows[0])
+    assert told.alternative == alternative
+    if test == "jeffreys":  # between the tails with and without d itself
+        upper = stats.binom.sf(defaults, 1000, 0.06), stats.binom.sf(defaults - 1, 1000, 0.06)
+        lower = stats.binom.cdf(defaults - 1, 1000, 0.06), stats.binom.cdf(defaults, 1000, 0.06)
+    else:
+        above, below = tails_by_scipy(test, defaults, 1000, 0.06)
+        upper, lower = (above, above), (below, below)
+    least, most = upper
+    if alternative == "two-sided":
+        least, most = (min(1.0, 2 * min(pair)) for pair in zip(upper, lower, strict=True))
+    assert told.low <= most * (1 + 1e-6)
+    assert told.high >= least * (1 - 1e-6)
+
+
+def test_two_sided_test_of_too_few_defaults_is_not_read_as_one_of_too_many():
+    """38 or more are nearly certain where 60 are expected; as far from 60 come up in 2 of 1,000."""
+    table = ct.test_master_scale([0.06], [38], [1000], test="binomial", alternative="two-sided")
+    assert reading(table.rows[0]) == (
+        "Were the predicted probabilities in the group 1 right, defaults would be as far from its "
+        "expected value as 38, in either direction, in about 2 in 1,000 data sets like this one."
+    )
+
+
+@pytest.mark.parametrize(
+    ("test", "null", "alternative"),
+    [case for case in CASES if case[0] in FOUR and not NULLS[case[1]].resamples],
+)
+def test_sentence_on_the_rows_of_a_grade_is_that_on_its_counts(test, null, alternative):
+    """Both have the direction of the option."""
+    data = one_grade(400)
+    told = told_by(run(data, test, null, alternative))
+    assert told.alternative == alternative
+    upper = stats.binom.sf(int(data.labels.sum()) - 1, 400, 0.12)
+    assert told.share > 0.2 * upper  # nearly as likely, or likelier where defaults are correlated
+
+
+@pytest.mark.parametrize("portfolio", ["hosmer-lemeshow", "spiegelhalter"])
+def test_sentence_on_all_grades_is_true(portfolio):
+    """Chi^2 counts large values, z both tails."""
+    table = ct.test_master_scale(
+        [0.01, 0.05], [14, 44], [1000, 1000], portfolio=portfolio, test="binomial"
+    )
+    (result,) = table.omnibus
+    told = told_by(result)
+    expected = {
+        "hosmer-lemeshow": stats.chi2.sf(result.statistic, 2),
+        "spiegelhalter": 2 * stats.norm.sf(abs(result.statistic)),
+    }[portfolio]
+    assert told.alternative == {"spiegelhalter": "two-sided"}.get(portfolio, "greater")
+    assert told.low <= expected <= told.high
+
+
+# ---- tolerances and groups ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("equivalence", [False, True])
+@pytest.mark.parametrize("key", ["skce", "skce-linear", "skce-block", "debiased-ece", "ks"])
+def test_sentence_on_a_tolerance_is_true(key, equivalence):
+    """Of equivalence small values count; the sentence supposes the hypothesis that is tested."""
+    value = {"ks": 0.02, "debiased-ece": 0.002}.get(key, 0.001)
+    result = run(data_of(400), key, None, None, tolerance=value, equivalence=equivalence)
+    told = told_by(result)
+    assert told.alternative == ("less" if equivalence else "greater")
+    supposed = f"at {'least' if equivalence else 'most'} {value:g}, "
+    assert supposed in reading(result)
+    assert told.is_bound
+    x, side = result.statistic, "cdf" if equivalence else "sf"
+    if key == "ks":
+        values = result.null_distribution
+        extreme = share_of(values, np.ones(values.size), x, told.alternative)
+        expected = (1 + extreme * values.size) / (1 + values.size)
+    elif result.statistic_name == "t":
+        expected = getattr(stats.t, side)(x, 400 // 2 - 1)
+    else:
+        expected = getattr(stats.norm, side)(x)
+    assert expected <= told.high
+    assert told.low <= max(expected, result.pvalue)
+
+
+@pytest.mark.parametrize("key", ["brier", "ece"])
+def test_sentence_on_all_groups_is_true(key):
+    """Fisher's statistic is large where p-values are small, whatever their alternative."""
+    data = data_of(120).with_groups(np.arange(120) % 3)
+    (result,) = run(data, key, None, None, by=True).omnibus
+    told = told_by(result)
+    values = result.null_distribution
+    assert told.alternative == "greater"
+    assert told.count == np.count_nonzero(values >= result.statistic * (1 - 1e-12))

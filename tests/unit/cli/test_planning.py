@@ -1,0 +1,187 @@
+"""Planning commands: where predictions come from, what is true, sizes, mistakes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from scipy.stats import beta, dirichlet
+
+import caltest as package
+
+QUICK = ("--n-datasets", "20", "--seed", "1")
+Z = (*QUICK, "--test", "spiegelhalter", "--null", "asymptotic")
+
+
+def test_result_is_that_of_python(caltest):
+    """The command line prints what `power` returns."""
+    expected = package.power(beta(2, 5), n=[30, 60], temperature=2, n_datasets=20, rng=1)
+    finished = caltest("power", "--beta", "2,5", "--temperature", "2", "--n", "30,60", *QUICK)
+    assert finished == (0, str(expected), "")
+
+
+def test_sample_size_is_that_of_python(caltest):
+    """The command line prints what `sample_size` returns."""
+    options = {"test": "spiegelhalter", "null": "asymptotic", "n_datasets": 20, "rng": 1}
+    expected = package.sample_size(beta(2, 5), slope=0.4, power=0.7, **options)
+    finished = caltest("sample-size", "--beta", "2,5", "--slope", "0.4", "--power", "0.7", *Z)
+    assert finished == (0, str(expected), "")
+
+
+def test_widths_are_those_of_python(caltest):
+    """Where a width is given, the others are left out."""
+    expected = package.sample_size_for_precision(
+        beta(2, 5), ratio_width=None, slope_width=0.3, noise=0.1, rng=1
+    )
+    arguments = ("--slope-width", "0.3", "--noise", "0.1", "--seed", "1")
+    assert caltest("precision", "--beta", "2,5", *arguments) == (0, str(expected), "")
+
+
+def test_widths_have_the_defaults_of_python(caltest):
+    """Where no width is given."""
+    expected = package.sample_size_for_precision(beta(2, 5), rng=1)
+    assert caltest("precision", "--beta", "2,5", "--seed", "1") == (0, str(expected), "")
+
+
+def test_rows_of_a_file_need_no_label(caltest, predictions_csv):
+    """The file is resampled; its column of labels plays no part, wherever it is called."""
+    arguments = ("power", predictions_csv, "--noise", "0.5", "--n", "20", *QUICK)
+    finished = caltest(*arguments)
+    assert "predictions.csv, 8 rows drawn with replacement, m = 3" in finished.out
+    assert caltest(*arguments, "--label", "y", "--probs", "p_") == finished
+
+
+def test_weights_of_a_file_are_the_chances_of_its_rows(caltest, tmp_path):
+    """A row of weight 0 is never drawn."""
+    path = tmp_path / "a.csv"
+    path.write_text("risk,w\n0.9,0\n0.2,3\n")
+    arguments = ("--probs", "risk", "--weight", "w", "--ratio", "0.5", "--n", "20", *QUICK)
+    assert "mean risk:        0.2, true event rate 0.4" in caltest("power", path, *arguments).out
+
+
+def test_lens_may_name_a_class_of_the_columns(caltest, predictions_csv):
+    """What follows the prefix is the class."""
+    arguments = ("--noise", "0.5", "--n", "20", "--lens", "classwise[bee]", *QUICK)
+    assert "lens: classwise[bee]" in caltest("power", predictions_csv, *arguments).out
+
+
+def test_several_tests_and_classes_of_a_distribution(caltest):
+    """Tests are joined by commas, intercepts too."""
+    expected = package.power(
+        dirichlet([1, 2, 3]),
+        n=20,
+        slope=0.8,
+        intercept=[0, 0.5, 1],
+        test=["ece", "brier"],
+        bins=3,
+        n_datasets=20,
+        rng=1,
+    )
+    arguments = ("--slope", "0.8", "--intercept", "0,0.5,1", "--test", "ece,brier")
+    options = ("--n", "20", "--set", "bins=3", "--format", "json")
+    finished = caltest("power", "--dirichlet", "1,2,3", *arguments, *options, *QUICK)
+    assert json.loads(finished.out) == {"schema": "caltest/power/1"} | expected.to_dict()
+
+
+def test_fitted_map_may_be_the_truth(caltest, tmp_path):
+    """What `caltest calibrate fit` wrote is taken for true."""
+    from caltest.calibrators import TemperatureScaling
+
+    data = package.datasets.generative_model("M2", n=100, m=2, alpha=1, rng=1)
+    fitted = TemperatureScaling().fit(data.probs, data.labels)
+    path = tmp_path / "map.json"
+    path.write_text(fitted.to_json())
+    arguments = ("--beta", "2,5", "--n", "50", *QUICK, "--format", "json")
+    by_map = json.loads(caltest("power", *arguments, "--map", path).out)
+    by_value = json.loads(caltest("power", *arguments, "--temperature", fitted.temperature_).out)
+    assert by_map["setting"]["effect"] == pytest.approx(by_value["setting"]["effect"])
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".json", ".md", ".csv", ".html", ".tex"])
+def test_output_goes_to_a_file_in_the_format_of_its_suffix(caltest, tmp_path, suffix):
+    """Powers and numbers of rows have every format."""
+    path = tmp_path / f"result{suffix}"
+    seed = ("--seed", "1")
+    for command, *what in (
+        ("power", "--n", "30", *Z),
+        ("sample-size", "--power", "0.7", *Z),
+        ("precision", "--slope-width", "0.2", *seed),
+    ):
+        arguments = (command, "--beta", "2,5", "--slope", "0.3", *what)
+        assert caltest(*arguments, "-o", path) == (0, "", "")
+        names = {".txt": "text", ".md": "markdown", ".tex": "latex"}
+        form = names.get(suffix, suffix[1:])
+        assert path.read_text() == caltest(*arguments, "--format", form).out
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("power --n 30", "one of FILE, --beta, --dirichlet must be given; got none"),
+        ("power --beta 2,5 --dirichlet 1,1 --n 30", "got --beta and --dirichlet"),
+        ("power --beta 2,5", "Missing option '--n'"),
+        ("power --beta 2,5 --n", "Option '--n' requires an argument"),
+        ("power --beta 2 --n 30", "--beta must have 2 parameters; got 1"),
+        ("power --dirichlet 2 --n 30", "--dirichlet must have at least 2 parameters"),
+        ("power --beta 2,x --n 30", "--beta must be positive numbers joined by commas; got '2,x'"),
+        ("power --beta 2,-1 --n 30", "--beta must be positive numbers joined by commas"),
+        ("power --beta 2,5 --n 1,,3", "--n must be numbers joined by commas; got '1,,3'; write"),
+        ("power --beta 2,5 --n 30.5", "--n must be whole numbers"),
+        ("power --beta 2,5 --n 0", "--n must be an integer of at least 1"),
+        ("power --beta 2,5 --n 30 --weight w", "--weight has no effect without FILE; got 'w'"),
+        ("power --beta 2,5 --n 30 --logits", "--logits has no effect without FILE; got True"),
+        ("power --beta 2,5 --n 30 --ratio -1", "--ratio must be a positive number"),
+        ("power --beta 2,5 --n 30 --ratio 2 --slope 1", "got --slope and --intercept and --ratio"),
+        ("power --beta 2,5 --n 30 --lens classwise", "--lens must not be a family"),
+        ("power --beta 2,5 --n 30 --set bins=3", "--set for --test skce must be one of"),
+        ("power nothing.csv --n 30", "nothing.csv"),
+        ("power --dirichlet 1,1,1 --n 30 --ratio 2", "--ratio is about the event of two classes"),
+        ("sample-size --beta 2,5", "caltest sample-size must have a truth that differs"),
+        ("sample-size --beta 2,5", "pass --temperature, --slope, --intercept, --ratio, --noise"),
+        ("sample-size --beta 2,5 --power 80 --slope 0.5", "--power must lie strictly between 0"),
+        ("sample-size --beta 2,5 --slope 0.9 --n-max 30", "raise --n-max"),
+        ("sample-size --beta 2,5 --slope 0.9 --n-max 2", "--n-max must be above --n-min"),
+        ("sample-size --beta 2,5 --slope 0.9 --test ece,ks", "got 2 tests; run it once for each"),
+        ("precision --dirichlet 1,1", "caltest precision has no option --dirichlet; it belongs to"),
+        ("precision", "one of FILE, --beta must be given; got none"),
+        ("precision --beta 2,5 --ratio-width 0", "--ratio-width must be a positive number"),
+        ("precision --beta 2,5 --level 0.05", "caltest precision has no option --level. Try"),
+    ],
+)
+def test_bad_input_is_one_line(caltest, line, message):
+    """Status 2, nothing on stdout, one line on stderr that names the mistake."""
+    command, *arguments = line.split()
+    quick = ("--seed", "1") if command == "precision" else QUICK
+    finished = caltest(command, *quick, *arguments)
+    assert (finished.status, finished.out) == (2, "")
+    assert message in finished.err
+    assert finished.err.startswith("caltest: ")
+    assert finished.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("power --beta 2,5 --power 0.8", "sample-size"),
+        ("power --beta 2,5 --slope 0.8 --n-max 500", "sample-size"),
+        ("power --beta 2,5 --ratio-width 0.2 --slope-width 0.2", "precision"),
+        ("sample-size --beta 2,5 --n 100", "power"),
+    ],
+)
+def test_option_of_another_command_names_it(caltest, line, command):
+    """As of `caltest power` when it did all three."""
+    words = line.split()
+    option = next(word for word in words[3:] if word.startswith("--") and word != "--slope")
+    finished = caltest(*words)
+    assert finished.err == (
+        f"caltest: caltest {words[0]} has no option {option}; it belongs to caltest {command}. "
+        f"Try caltest {command} --help.\n"
+    )
+    assert (finished.status, finished.out) == (2, "")
+
+
+def test_three_classes_have_no_width(caltest, predictions_csv):
+    """The remedy names the option."""
+    finished = caltest("precision", predictions_csv)
+    assert (finished.status, finished.out) == (2, "")
+    assert "and there are 3; name the column of one class by --probs\n" in finished.err

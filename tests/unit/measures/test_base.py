@@ -1,0 +1,62 @@
+"""What measures share: their outcomes, and what is asked of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from caltest.datasets import generative_model
+from caltest.errors import NotApplicable
+from caltest.measures import REGISTRY, Outcome
+from caltest.measures.base import two_sided_normal
+from caltest.measures.cumulative.ks import KSError
+from caltest.measures.kernel.skce import SKCE
+from caltest.measures.tolerance import Tolerance
+
+DATA = generative_model("M1", n=40, m=2, rng=0)
+
+
+def test_pvalue_of_an_outcome_is_never_zero():
+    """A tail that underflows becomes the least positive number."""
+    outcome = two_sided_normal(60.0, 60.0, {})
+    assert outcome.pvalue == np.finfo(float).tiny
+    assert outcome.alternative == "two-sided"
+    assert replace(outcome, pvalue=0.25).pvalue == 0.25
+
+
+@pytest.mark.parametrize("key", REGISTRY)
+def test_measure_says_which_values_speak_against_calibration(key):
+    """Large ones, or large and small ones."""
+    assert REGISTRY[key]().alternative in {"greater", "two-sided"}
+
+
+@pytest.mark.parametrize("ask", ["limit", "closed_form", "concentration_bound"])
+def test_measure_without_a_capability_says_what_to_use(ask):
+    """The ECE has neither a limit, nor a formula, nor an inequality."""
+    measure = REGISTRY["ece"]()
+    with pytest.raises(NotApplicable, match="use null='exact'"):
+        getattr(measure, ask)(DATA)
+
+
+@pytest.mark.parametrize("estimator", ["biased", "linear", "block"])
+def test_unbiased_estimator_alone_is_a_degenerate_u_statistic(estimator):
+    """The bootstrap of Arcones and Gine is for it."""
+    assert SKCE().degenerate_ustatistic(DATA).value() == SKCE().bind(DATA).value()
+    with pytest.raises(NotApplicable, match="no U-statistic"):
+        SKCE(estimator=estimator).degenerate_ustatistic(DATA)
+
+
+def test_bootstrap_of_a_tolerance_is_that_of_ks_alone():
+    """Others have a limit, or none."""
+    assert SKCE().tolerance_bootstrap(DATA, Tolerance(0.1)) is None
+    assert KSError().tolerance_bootstrap(DATA, Tolerance(0.1)).n == 40
+    with pytest.raises(NotApplicable, match="use scaled=False"):
+        KSError(scaled=True).tolerance_bootstrap(DATA, Tolerance(0.1))
+
+
+def test_outcome_names_its_fields():
+    """Numbers cannot change places."""
+    with pytest.raises(TypeError, match="positional"):
+        Outcome("z", 1.0, 0.3, 1.0, "greater", "normal limit")
