@@ -7,11 +7,11 @@ are smooth functions of means and variances, and the derivatives are theirs, not
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.classifiers.softmax_normal import normal_samples
+from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ def antithetic(size: int, K: int) -> Floats:
     return np.concatenate([half, -half])
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def bernoulli(
     mean: Floats, variance: Floats, codes: Codes, nodes: Floats, weights: Floats
 ) -> tuple[float, Floats, Floats]:
@@ -66,7 +66,7 @@ def bernoulli(
     return value, by_mean, by_variance
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def softmax(
     mean: Floats, variance: Floats, codes: Codes, points: Floats
 ) -> tuple[float, Floats, Floats]:
@@ -104,6 +104,7 @@ def softmax(
                 second[k] -= share * points[s, k]
         # The mean of the points of class y is 0: they are antithetic.
         first[y] += S
-        by_mean[:, i] = first / S
-        by_variance[:, i] = second / (2.0 * deviation * S)
+        for k in range(K):
+            by_mean[k, i] = first[k] / S
+            by_variance[k, i] = second[k] / (2.0 * deviation[k] * S)
     return value, by_mean, by_variance

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import qmc
 
+from caltest.numerics.compiled import njit
 from caltest.numerics.parallel import map_threads
 
 Floats = NDArray[np.float64]
@@ -43,7 +43,7 @@ def softmax_means(mean: Floats, deviation: Floats, samples: Floats, n_jobs: int 
     return out
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _means(mean: Floats, deviation: Floats, samples: Floats, out: Floats) -> None:
     (n, K), S = mean.shape, samples.shape[0]
     f = np.empty(K)

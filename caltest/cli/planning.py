@@ -208,7 +208,7 @@ class StudyFile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Truth:
+class TruthOptions:
     """How far the predictions of the study are off."""
 
     temperature: Temperature = None
@@ -239,7 +239,7 @@ class Truth:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyTests(ChosenTests):
+class ProcedureOptions(ChosenTests):
     """The tests of each simulated data set."""
 
     lens: Lens = "strong"
@@ -260,14 +260,14 @@ class StudyTests(ChosenTests):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyTest(StudyTests):
+class OneTestOptions(ProcedureOptions):
     """The test of each simulated data set."""
 
     test: OneTest = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Simulation:
+class SimulationOptions:
     """How much is simulated, and from which seed."""
 
     n_datasets: DataSets = 1000
@@ -291,11 +291,11 @@ def power(
     n: Sizes,
     beta: Beta = None,
     dirichlet: Dirichlet = None,
-    truth: Truth,
+    truth: TruthOptions,
     file: StudyFile,
     classes: options.Classes = None,
-    tests: StudyTests,
-    simulation: Simulation,
+    tests: ProcedureOptions,
+    simulation: SimulationOptions,
     out: Output,
 ) -> None:
     """Power of tests of calibration in studies of n rows, by simulation.
@@ -326,11 +326,11 @@ def sample_size(
     n_max: Most = 10_000,
     beta: Beta = None,
     dirichlet: Dirichlet = None,
-    truth: Truth,
+    truth: TruthOptions,
     file: StudyFile,
     classes: options.Classes = None,
-    test: StudyTest,
-    simulation: Simulation,
+    test: OneTestOptions,
+    simulation: SimulationOptions,
     out: Output,
 ) -> None:
     """Number of rows with which a test of calibration has a power, by simulation.
@@ -361,7 +361,7 @@ def precision(
     slope_width: SlopeWidth = None,
     intercept_width: InterceptWidth = None,
     beta: Beta = None,
-    truth: Truth,
+    truth: TruthOptions,
     file: StudyFile,
     seed: options.Seed = None,
     out: Output,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from caltest.errors import NotApplicable
 from caltest.intervals.base import Method
@@ -73,9 +73,9 @@ def bca_ends(
     """Return both ends, and whether the bias correction is at its limit."""
     below = (np.mean(values < estimate) + np.mean(values <= estimate)) / 2.0
     least = 0.5 / values.size
-    z0 = ndtri(np.clip(below, least, 1.0 - least))
-    z = z0 + ndtri(np.array([0.5 - level / 2.0, 0.5 + level / 2.0]))
-    share = np.clip(ndtr(z0 + z / np.maximum(1.0 - skewed * z, 0.05)), 0.0, 1.0)
+    z0 = scipy.special.ndtri(np.clip(below, least, 1.0 - least))
+    z = z0 + scipy.special.ndtri(np.array([0.5 - level / 2.0, 0.5 + level / 2.0]))
+    share = np.clip(scipy.special.ndtr(z0 + z / np.maximum(1.0 - skewed * z, 0.05)), 0.0, 1.0)
     low, high = np.quantile(values, share)
     return (float(low), float(high)), bool(min(below, 1.0 - below) < 0.005)
 

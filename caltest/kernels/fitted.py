@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from caltest.errors import InvalidInput, NotApplicable
 from caltest.kernels.bandwidth import ALL_PAIRS_UP_TO, PAIRS, bandwidth_by_rule, sampled_pairs
-from caltest.kernels.distances import l1_pairs, l1_tile, l2_pairs, l2_tile
+from caltest.kernels.distances import l1_distances, l1_pairs, l2_distances, l2_pairs
 from caltest.kernels.matrix import MatrixKernel, Term
 from caltest.kernels.scalar import ScalarKernel
 from caltest.numerics.parallel import map_threads
@@ -54,8 +54,7 @@ class FittedScalar:
         if self.distances is not None:
             scaled = self.distances[i0:i1, j0:j1] / self.bandwidth
         else:
-            scaled = np.empty((i1 - i0, j1 - j0))
-            self._measure_tile(i0, i1, j0, j1, scaled)
+            scaled = self._measured(self.coordinates[i0:i1], self.coordinates[j0:j1])
             scaled *= self.unit / self.bandwidth
         return self.kernel.profile(scaled)
 
@@ -69,8 +68,7 @@ class FittedScalar:
         if callable(self.kernel.metric):
             out = _callable_distances(self.kernel.metric, coordinates, points)
         else:
-            out = np.empty((len(coordinates), len(points)))
-            self._measure(coordinates, _coordinates(self.kernel, points)[0], out)
+            out = self._measured(coordinates, _coordinates(self.kernel, points)[0])
         out *= self.unit / self.bandwidth
         return self.kernel.profile(out)
 
@@ -82,12 +80,9 @@ class FittedScalar:
         measure(self.coordinates, left, right, out)
         return np.multiply(out, self.unit, out=out)
 
-    def _measure_tile(self, i0: int, i1: int, j0: int, j1: int, out: Floats) -> None:
-        self._measure(self.coordinates[i0:i1], self.coordinates[j0:j1], out)
-
-    def _measure(self, left: Floats, right: Floats, out: Floats) -> None:
-        measure = l2_tile if self.kernel.metric == "euclidean" else l1_tile
-        measure(left, right, out)
+    def _measured(self, left: Floats, right: Floats) -> Floats:
+        measure = l2_distances if self.kernel.metric == "euclidean" else l1_distances
+        return measure(left, right)
 
     def _all_distances(self, n_jobs: int | None) -> Floats | None:
         """Return the lower triangle of all distances where it is small or the metric a callable."""
@@ -101,7 +96,8 @@ class FittedScalar:
 
         def fill(tiles: list[Tile]) -> None:
             for i0, i1, j0, j1 in tiles:
-                self._measure_tile(i0, i1, j0, j1, out[i0:i1, j0:j1])
+                left, right = self.coordinates[i0:i1], self.coordinates[j0:j1]
+                out[i0:i1, j0:j1] = self._measured(left, right)
 
         for _ in map_threads(fill, tile_groups(n, self.coordinates.shape[1]), n_jobs):
             pass
@@ -228,7 +224,17 @@ def _fitted_term(term: Term, fitted: dict[ScalarKernel, FittedScalar]) -> Fitted
 
 
 def _coordinates(kernel: ScalarKernel, probs: Floats) -> tuple[Floats, float]:
-    """Return rows and a unit such that the metric is unit x L1 (Euclidean: L2) of the rows."""
+    """Return rows and a unit such that the metric is unit x L1 (Euclidean: L2) of the rows.
+
+    The rows are read-only whatever their origin: numba compiles the distances for each kind.
+    """
+    rows, unit = _rows_and_unit(kernel, probs)
+    rows = rows.view()
+    rows.flags.writeable = False
+    return rows, unit
+
+
+def _rows_and_unit(kernel: ScalarKernel, probs: Floats) -> tuple[Floats, float]:
     if callable(kernel.metric):
         return probs, 1.0
     if probs.shape[1] != 2:

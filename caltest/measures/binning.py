@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +17,7 @@ from caltest.errors import NotApplicable, invalid
 from caltest.measures.base import BoundMeasure, Measure
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.bins import cell_numbers, quantile_cuts, uniform_bins
+from caltest.numerics.compiled import njit
 from caltest.numerics.labels import label_dtype
 from caltest.validation.options import check_positive
 
@@ -129,7 +129,7 @@ def median_variance_cells(predictions: Predictions, min_size: int, max_bins: int
     return cells
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def median_variance_bins(
     points: Floats, weight: Floats, min_size: float, max_bins: int
 ) -> tuple[Ints, int]:
@@ -169,7 +169,7 @@ def median_variance_bins(
     return cells, len(start)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _largest_variance(points: Floats, weight: Floats, rows: Ints) -> tuple[float, int]:
     """Return the largest sample variance (ddof = 1) of a component, and the first that has it."""
     d = points.shape[1]
@@ -187,7 +187,7 @@ def _largest_variance(points: Floats, weight: Floats, rows: Ints) -> tuple[float
     return 0.0, 0
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _median_cut(values: Floats, weight: Floats) -> int:
     """Return how many of the sorted values lie below the median.
 

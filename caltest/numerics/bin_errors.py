@@ -8,11 +8,11 @@ convolution, but only for one bin and class at a time: it does not know sample w
 dependence between classes, or bins that depend on the labels.)
 """
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.numerics.bins import bin_of
+from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -22,13 +22,21 @@ TV, CITYBLOCK, SQEUCLIDEAN, DEBIASED = range(4)
 COPIES = 4  # sums kept side by side, as equal bins in a row would wait for each other
 
 
-@numba.njit(nogil=True, cache=True)
 def uniform_sums(event: Floats, labels: Ints, weight: Floats | None, bins: int) -> Floats:
     """Return the sums of weight, event probability, label and squared weight, (bins, 4).
 
     Event probabilities and labels are weighted; the bins have equal width.
     """
     sums = np.zeros((COPIES, bins, 4))
+    _add_to_bins(event, labels, weight, sums)
+    if weight is None:
+        sums[:, :, 3] = sums[:, :, 0]
+    return np.asarray(sums.sum(axis=0))
+
+
+@njit()
+def _add_to_bins(event: Floats, labels: Ints, weight: Floats | None, sums: Floats) -> None:
+    bins = sums.shape[1]
     for i in range(event.size):
         p = event[i]
         k = np.uint64(bin_of(p, float(bins)))
@@ -41,13 +49,9 @@ def uniform_sums(event: Floats, labels: Ints, weight: Floats | None, bins: int) 
         sums[copy, k, 2] += w * labels[i]
         if weight is not None:
             sums[copy, k, 3] += w * w
-    if weight is None:
-        sums[:, :, 3] = sums[:, :, 0]
-    total: Floats = sums.sum(axis=0)
-    return total
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def event_sums(
     event: Floats, labels: Ints, weight: Floats | None, cells: Ints, count: int
 ) -> Floats:
@@ -65,7 +69,7 @@ def event_sums(
     return sums
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def cell_sums(rows: Floats, weight: Floats | None, start: Ints) -> Floats:
     """Return the weighted sums of the rows of `rows` (n, m) in each cell, (cells, m)."""
     out = np.zeros((start.size - 1, rows.shape[1]))
@@ -79,7 +83,7 @@ def cell_sums(rows: Floats, weight: Floats | None, start: Ints) -> Floats:
     return out
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def event_counts(labels: Labels, weight: Floats | None, start: Ints) -> Floats:
     """Return the weighted number of events in each cell for each row of `labels`, (B, cells)."""
     out = np.empty((labels.shape[0], start.size - 1))
@@ -99,7 +103,7 @@ def event_counts(labels: Labels, weight: Floats | None, start: Ints) -> Floats:
     return out
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def event_errors(
     counts: Floats,
     mass: Floats,
@@ -124,7 +128,7 @@ def event_errors(
     return out
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def event_distance(y: float, p: float, correction: float, kind: int) -> float:
     """Return the distance of (1 - y, y) to (1 - p, p)."""
     gap = abs(y - p)
@@ -137,7 +141,7 @@ def event_distance(y: float, p: float, correction: float, kind: int) -> float:
     return gap * gap - correction * y * (1.0 - y)  # debiased: of the events, not of both classes
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def simplex_errors(
     labels: Labels,
     weight: Floats | None,
@@ -180,7 +184,7 @@ def simplex_errors(
     return out
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _without_labels(mean: Floats, correction: float, kind: int) -> float:
     if kind == TV:
         return 0.5 * float(mean.sum())
@@ -190,7 +194,7 @@ def _without_labels(mean: Floats, correction: float, kind: int) -> float:
     return squares - correction if kind == DEBIASED else squares
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def _with_label(y: float, p: float, correction: float, kind: int) -> float:
     """Return the change of the distance where the mean label of a class is y instead of 0."""
     if kind == TV:
@@ -201,7 +205,7 @@ def _with_label(y: float, p: float, correction: float, kind: int) -> float:
     return change + correction * y * y if kind == DEBIASED else change
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def add_power(
     total: float, largest: float, share: float, d: float, power: float
 ) -> tuple[float, float]:
@@ -220,7 +224,7 @@ def add_power(
     return total + share * (d / largest) ** power, largest
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def power_root(total: float, largest: float, power: float) -> float:
     """Return the mean of a power, in units of the distance."""
     if power == 1.0:

@@ -1,8 +1,9 @@
 """Bins of predictions: equal width on the simplex, equal mass on a line."""
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.unsignedinteger]
@@ -12,7 +13,7 @@ EMPTY = -1
 EDGE = 1e-15  # relative rounding of a product, with room to spare
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def bin_of(p: float, bins: float) -> int:
     """Return the bin of p among `bins` of equal width, right-closed, 0 in the first.
 
@@ -30,7 +31,7 @@ def bin_of(p: float, bins: float) -> int:
     return k
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def uniform_bins(probs: Floats, bins: int, out: Codes) -> None:
     """Write the bin of every probability of `probs` (n, m) to `out` (n, m)."""
     for i in range(probs.shape[0]):
@@ -38,7 +39,7 @@ def uniform_bins(probs: Floats, bins: int, out: Codes) -> None:
             out[i, j] = bin_of(probs[i, j], float(bins))
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def cell_numbers(codes: Codes) -> tuple[Ints, int]:
     """Number the distinct rows of `codes` (n, m) in order of appearance.
 
@@ -65,7 +66,7 @@ def cell_numbers(codes: Codes) -> tuple[Ints, int]:
     return cells, count
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def _hash(row: Codes) -> int:
     """Mix the codes of a row by multiplication and shift (Fowler-Noll-Vo with a final stir)."""
     h = np.uint64(14695981039346656037)
@@ -75,7 +76,7 @@ def _hash(row: Codes) -> int:
     return int((h * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20))
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def _equal(left: Codes, right: Codes) -> bool:
     for j in range(left.size):  # noqa: SIM110 - numba compiles no generator
         if left[j] != right[j]:
@@ -99,18 +100,9 @@ def quantile_cuts(values: Floats, weight: Floats | None, bins: int) -> Floats:
     return np.asarray(cuts[cuts < values[-1]])
 
 
-@numba.njit(nogil=True, cache=True)
 def sort_by_cell(cells: Ints, count: int) -> tuple[Ints, Ints]:
     """Order the rows by cell, rows of a cell as they came; also where each cell starts."""
-    start = np.zeros(count + 1, np.int64)
-    for c in cells:
-        start[c + 1] += 1
-    for c in range(count):
-        start[c + 1] += start[c]
-    place = start[:count].copy()
-    order = np.empty(cells.size, np.int64)
-    for i in range(cells.size):
-        c = cells[i]
-        order[place[c]] = i
-        place[c] += 1
-    return order, start
+    start = np.concatenate([[0], np.cumsum(np.bincount(cells, minlength=count))])
+    # NumPy sorts integers of 16 bits by counting.
+    keys = cells.astype(np.uint16) if count <= 1 << 16 else cells
+    return np.argsort(keys, kind="stable"), start

@@ -1,8 +1,9 @@
 """Kernel sums over pairs with equal labels, for many redrawn labels at a time."""
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -11,7 +12,7 @@ Labels = NDArray[np.unsignedinteger]
 RESAMPLES = 256  # resamples whose index lists stay in the L2 cache
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def class_lists(labels: Labels, m: int) -> tuple[NDArray[np.uint16], Ints]:
     """Sort the columns of each row of `labels` (B, n <= 2^16) by label.
 
@@ -26,7 +27,8 @@ def class_lists(labels: Labels, m: int) -> tuple[NDArray[np.uint16], Ints]:
             start[b, labels[b, j] + 1] += 1
         for k in range(m):
             start[b, k + 1] += start[b, k]
-        place[:] = start[b, :m]
+        for k in range(m):
+            place[k] = start[b, k]
         for j in range(n):
             k = labels[b, j]
             columns[b, place[k]] = j
@@ -34,7 +36,7 @@ def class_lists(labels: Labels, m: int) -> tuple[NDArray[np.uint16], Ints]:
     return columns, start
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def add_class_sums(
     tile: Floats,
     labels: Labels,
@@ -63,7 +65,7 @@ def add_class_sums(
                     out[b] += matrix[k, l] * total
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def _gathered(row: Floats, columns: NDArray[np.uint16], first: int, last: int) -> float:
     """Sum row[columns[first:last]], in four chains so that additions do not wait for each other."""
     a = b = c = d = 0.0
@@ -80,7 +82,7 @@ def _gathered(row: Floats, columns: NDArray[np.uint16], first: int, last: int) -
     return (a + b) + (c + d)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def label_sums(table: Floats, labels: Labels) -> Floats:
     """Return sum_i table[i, y_i] for each row of `labels` (B, n)."""
     out = np.zeros(labels.shape[0])
@@ -90,7 +92,7 @@ def label_sums(table: Floats, labels: Labels) -> Floats:
     return out
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def add_pair_sums(
     kappa: Floats,
     left: NDArray[np.int64],

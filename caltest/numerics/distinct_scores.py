@@ -1,9 +1,9 @@
 """Distinct scores in ascending order, with the weights of their rows and of their events."""
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.numerics.compiled import njit
 from caltest.numerics.sorted_scores import sort_scores
 
 Floats = NDArray[np.float64]
@@ -45,7 +45,7 @@ def in_order(
     return score[kept] + 0.0, event[kept].astype(np.uint8), moderate_weight(weight[kept])
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _pool(
     ordered: Floats, labels: NDArray[np.uint8], weight: Floats
 ) -> tuple[Floats, Floats, Floats]:

@@ -2,14 +2,15 @@
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def pool_steps(
     labels: NDArray[np.unsignedinteger], weight: Floats, ends: NDArray[np.bool_]
 ) -> tuple[Floats, Floats, NDArray[np.int64]]:
@@ -35,7 +36,7 @@ def pool_steps(
     return mass[:top].copy(), events[:top].copy(), last[:top].copy()
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _pool(
     labels: NDArray[np.unsignedinteger],
     weight: Floats,
@@ -63,7 +64,7 @@ def _pool(
     return top
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def recalibrated_scores(
     labels: NDArray[np.unsignedinteger],
     weight: Floats,

@@ -2,9 +2,10 @@
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
@@ -12,7 +13,7 @@ Labels = NDArray[np.unsignedinteger]
 REDUCE = {"contract", "nsz", "reassoc"}  # lets sums run in several chains
 
 
-@numba.njit(nogil=True, cache=True, fastmath=REDUCE)
+@njit(fastmath=REDUCE)
 def binary_brier_sums(labels: Labels, event: Floats, weight: Floats) -> Floats:
     """Return sum_i w_i (y_i - p_i)^2 for each row of `labels` (B, n)."""
     out = np.zeros(labels.shape[0])
@@ -25,7 +26,7 @@ def binary_brier_sums(labels: Labels, event: Floats, weight: Floats) -> Floats:
     return out
 
 
-@numba.njit(nogil=True, cache=True, fastmath=REDUCE)
+@njit(fastmath=REDUCE)
 def binary_deviation_sums(labels: Labels, event: Floats, weight: Floats) -> Floats:
     """Return sum_i w_i (y_i - p_i) (1 - 2 p_i), the Brier score less its mean, for each row."""
     out = np.zeros(labels.shape[0])
@@ -38,7 +39,7 @@ def binary_deviation_sums(labels: Labels, event: Floats, weight: Floats) -> Floa
     return out
 
 
-@numba.njit(nogil=True, cache=True, fastmath=REDUCE)
+@njit(fastmath=REDUCE)
 def binary_residual_sums(labels: Labels, event: Floats, weight: Floats) -> Floats:
     """Return sum_i w_i (y_i - p_i) for each row of `labels` (B, n)."""
     out = np.zeros(labels.shape[0])
@@ -50,7 +51,7 @@ def binary_residual_sums(labels: Labels, event: Floats, weight: Floats) -> Float
     return out
 
 
-@numba.njit(nogil=True, cache=True, fastmath=REDUCE)
+@njit(fastmath=REDUCE)
 def binary_event_sums(labels: Labels, _event: Floats, weight: Floats) -> Floats:
     """Return sum_i w_i y_i for each row of `labels` (B, n)."""
     out = np.zeros(labels.shape[0])
@@ -62,7 +63,7 @@ def binary_event_sums(labels: Labels, _event: Floats, weight: Floats) -> Floats:
     return out
 
 
-@numba.njit(nogil=True, cache=True, fastmath=REDUCE)
+@njit(fastmath=REDUCE)
 def binary_deviation_variance(event: Floats, weight: Floats) -> float:
     """Return the variance of the above under calibration, sum_i w_i^2 p (1 - p) (1 - 2 p)^2."""
     total = 0.0
@@ -72,7 +73,7 @@ def binary_deviation_variance(event: Floats, weight: Floats) -> float:
     return total
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def brier_table(probs: Floats, out: Floats) -> None:
     """Write the squared distance of p_i to each unit vector, without cancellation."""
     n, m = probs.shape
@@ -86,7 +87,7 @@ def brier_table(probs: Floats, out: Floats) -> None:
             before += probs[i, k] ** 2
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def deviation_table(probs: Floats, variance: Floats, out: Floats) -> None:
     r"""Write :math:`d_{ik} = \sum_j p_j^2 - p_k`, half the Brier score less its mean.
 
@@ -107,7 +108,7 @@ def deviation_table(probs: Floats, variance: Floats, out: Floats) -> None:
             variance[i] += probs[i, k] * d * d
 
 
-@numba.njit(nogil=True, cache=True, fastmath=REDUCE)
+@njit(fastmath=REDUCE)
 def wrong_and_right_sums(right: Labels, confidence: Floats, weight: Floats) -> Floats:
     """Return sums over each row of `right` (B, n), 1 where the predicted class is right.
 

@@ -1,15 +1,16 @@
 """Labels redrawn from predictions: y* ~ Cat(p), by inversion of the cumulative probabilities."""
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
 
 # Uniform numbers drawn at a time; the stream does not depend on it.
 CHUNK = 1 << 16
-LINEAR_UP_TO = 16
+LINEAR_UP_TO = 16  # with more classes a uniform number is looked up by bisection
 
 
 def label_dtype(m: int) -> type[np.unsignedinteger]:
@@ -32,9 +33,16 @@ def cumulative_probs(probs: Floats) -> Floats:
 def draw_labels(cumulative: Floats, rng: np.random.Generator, size: int) -> Labels:
     """Draw `size` rows of n labels, one row a resample."""
     n, m = cumulative.shape
-    out = np.empty((size, n), dtype=label_dtype(m))
+    out = np.zeros((size, n), dtype=label_dtype(m))
+    # The last class is left out: it is what remains.
+    columns = np.ascontiguousarray(cumulative[:, :-1].T) if m <= LINEAR_UP_TO else None
     for rows in _row_chunks(size, n):
-        _invert(cumulative, rng.random((len(out[rows]), n)), out[rows])
+        uniforms = rng.random((len(out[rows]), n))
+        if columns is None:
+            _invert(cumulative, uniforms, out[rows])
+        else:
+            for column in columns:
+                out[rows] += column <= uniforms
     return out
 
 
@@ -57,16 +65,16 @@ def _row_chunks(size: int, n: int) -> list[slice]:
     return [slice(start, min(start + rows, size)) for start in range(0, size, rows)]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _invert(cumulative: Floats, uniforms: Floats, out: Labels) -> None:
     n, m = cumulative.shape
     for b in range(uniforms.shape[0]):
         for i in range(n):
-            u = uniforms[b, i]
-            if m <= LINEAR_UP_TO:
-                k = 0  # counted without branches, which would be mispredicted
-                for c in cumulative[i]:
-                    k += c <= u
-            else:
-                k = np.searchsorted(cumulative[i], u, side="right")
-            out[b, i] = k
+            low, high = 0, m - 1
+            while low < high:
+                middle = (low + high) // 2
+                if cumulative[i, middle] <= uniforms[b, i]:
+                    low = middle + 1
+                else:
+                    high = middle
+            out[b, i] = low

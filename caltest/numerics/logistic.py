@@ -1,9 +1,9 @@
 """Logistic regression on one to three features by Newton's method, in fused passes."""
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.numerics.compiled import njit
 from caltest.numerics.newton import backtrack
 
 Floats = NDArray[np.float64]
@@ -109,7 +109,7 @@ def penalised_loss(X: Floats, t: Floats, w: Floats, ridge: Floats, beta: Floats)
     return total
 
 
-@numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"}, error_model="numpy")
+@njit(fastmath={"contract", "nsz", "reassoc"}, error_model="numpy")
 def newton_sums(
     beta: Floats, X: Floats, w: Floats, base: Floats, first: Floats, second: Floats
 ) -> None:
@@ -169,7 +169,7 @@ def newton_sums(
                 second[l, j] = second[j, l]
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _probabilities(eta: Floats, w: Floats, d: Floats, h: Floats) -> None:
     """Write w q and w q (1 - q)."""
     for i in range(w.size):
@@ -179,7 +179,7 @@ def _probabilities(eta: Floats, w: Floats, d: Floats, h: Floats) -> None:
         h[i] = w[i] * (e * q * q)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _residuals(
     eta: Floats, w: Floats, z: Floats, p: Floats, c: Floats, d: Floats, h: Floats
 ) -> None:
@@ -195,7 +195,7 @@ def _residuals(
         h[i] = w[i] * (e * q * q)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def exp_minus(x: float) -> float:
     """Return exp(-x) for x of at least 0, within 4e-16 relative; at most 708 counts of x.
 

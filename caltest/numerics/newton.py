@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor
 
 Floats = NDArray[np.float64]
 Trial = TypeVar("Trial", bound=tuple[Any, ...])
@@ -81,10 +81,10 @@ def damped_factor(H: Floats, shift: float) -> tuple[tuple[Floats, bool], float]:
     while shift < HOPELESS:
         H[places, places] = diagonal + shift
         try:
-            return cho_factor(H, lower=True, check_finite=False), shift
-        except LinAlgError:
+            return scipy.linalg.cho_factor(H, lower=True, check_finite=False), shift
+        except scipy.linalg.LinAlgError:
             shift *= 100
-    raise LinAlgError("the matrix is not positive definite")
+    raise scipy.linalg.LinAlgError("the matrix is not positive definite")
 
 
 def climb(

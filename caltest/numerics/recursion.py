@@ -6,16 +6,17 @@ the point before: moving by a step s multiplies by :math:`e^{-s}` and expands
 :math:`(r + s)^k` by the binomial formula.
 """
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.unsignedinteger]
 LANES = 8  # independent recursions side by side hide the latency of each
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def exponential_pair_sums(
     decay: Floats, scale: Floats, shift: Floats, counts: Counts, out: Floats
 ) -> None:
@@ -36,10 +37,11 @@ def exponential_pair_sums(
                 earlier = decay[i] * carried[lane]
                 total[lane] += w * earlier
                 carried[lane] = earlier + w
-        out[start : start + lanes] = total[:lanes]
+        for lane in range(lanes):
+            out[start + lane] = total[lane]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def markov_pair_sums(
     step: Floats,
     decay: Floats,
@@ -66,10 +68,11 @@ def markov_pair_sums(
                 s0[lane] = e * s0[lane]
                 total[lane] += w * (c[0] * s0[lane] + c[1] * s1[lane] + c[2] * s2[lane])
                 s0[lane] += w
-        out[start : start + lanes] = total[:lanes]
+        for lane in range(lanes):
+            out[start + lane] = total[lane]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def earlier_sums(step: Floats, decay: Floats, c: Floats, w: Floats) -> Floats:
     """Return sum_{j<i} kappa_ij w_j for every i."""
     out = np.empty(w.size)
@@ -82,20 +85,3 @@ def earlier_sums(step: Floats, decay: Floats, c: Floats, w: Floats) -> Floats:
         out[i] = c[0] * s0 + c[1] * s1 + c[2] * s2
         s0 += w[i]
     return out
-
-
-@numba.njit(nogil=True, cache=True)
-def merge_labelled(zeros: Floats, ones: Floats) -> tuple[Floats, NDArray[np.uint8]]:
-    """Merge two sorted arrays into one, with the label 0 or 1 of each value."""
-    n = zeros.size + ones.size
-    values, labels = np.empty(n), np.zeros(n, np.uint8)
-    j = k = 0
-    for i in range(n):
-        if k == ones.size or (j < zeros.size and zeros[j] <= ones[k]):
-            values[i] = zeros[j]
-            j += 1
-        else:
-            values[i] = ones[k]
-            labels[i] = 1
-            k += 1
-    return values, labels

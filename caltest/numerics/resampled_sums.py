@@ -4,16 +4,17 @@ How often each row was drawn is counted first, in an array that the cache holds;
 read in order.
 """
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Rows = NDArray[np.int32]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def times_drawn(rows: Rows, n: int) -> NDArray[np.uint16]:
     """Return how often each of n rows is among `rows`."""
     counts = np.zeros(n, np.uint16)
@@ -22,7 +23,7 @@ def times_drawn(rows: Rows, n: int) -> NDArray[np.uint16]:
     return counts
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def cell_sums(
     rows: Rows, cell: Ints, gap: Floats, weight: Floats, cells: int
 ) -> tuple[Floats, Floats]:
@@ -43,7 +44,7 @@ def cell_sums(
     return mass, sums
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def class_cell_sums(
     rows: Rows,
     codes: NDArray[np.unsignedinteger],
@@ -67,7 +68,7 @@ def class_cell_sums(
     return mass, sums
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def partial_sums(rows: Rows, gap: Floats, ends: NDArray[np.bool_]) -> Floats:
     """Return the sums of the gaps of the drawn rows up to each step end, the rows being sorted."""
     counts = times_drawn(rows, gap.size)
@@ -81,7 +82,7 @@ def partial_sums(rows: Rows, gap: Floats, ends: NDArray[np.bool_]) -> Floats:
     return out
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def total_of(rows: Rows, values: Floats) -> float:
     """Return the sum of the values of the drawn rows."""
     counts = times_drawn(rows, values.size)

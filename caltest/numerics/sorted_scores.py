@@ -1,8 +1,9 @@
 """Scores in ascending order with their labels, and the partial sums of labels minus scores."""
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
@@ -16,38 +17,34 @@ def sort_scores(score: Floats, labels: NDArray[np.int64]) -> tuple[Floats, NDArr
     a score up to 1 are zero; so score and label fit in one integer, and sorting it is several
     times faster than an argsort with two gathers.
     """
-    keys = np.empty(score.size, np.int64)
-    _join(score, labels, keys)
+    # Adding zero turns -0.0 into 0.0.
+    keys = (score + 0.0).view(np.int64)
+    _join(keys, labels)
     keys.sort()
     kept = np.empty(score.size, np.uint8)
     _split(keys, kept)
     return keys.view(np.float64), kept
 
 
-@numba.njit(nogil=True, cache=True)
-def _join(score: Floats, labels: NDArray[np.int64], keys: NDArray[np.int64]) -> None:
+@njit()
+def _join(keys: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
     for i in range(keys.size):
-        # Adding zero turns -0.0 into 0.0.
-        keys[i] = (np.float64(score[i] + 0.0).view(np.int64) << 1) | labels[i]
+        keys[i] = (keys[i] << 1) | labels[i]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _split(keys: NDArray[np.int64], kept: NDArray[np.uint8]) -> None:
     for i in range(keys.size):
         kept[i] = keys[i] & 1
         keys[i] >>= 1
 
 
-@numba.njit(nogil=True, cache=True)
 def step_ends(ordered: Floats) -> NDArray[np.bool_]:
     """Return whether each sorted score is the last of its equals."""
-    ends = np.ones(ordered.size, np.bool_)
-    for i in range(ordered.size - 1):
-        ends[i] = ordered[i] < ordered[i + 1]
-    return ends
+    return np.append(ordered[:-1] < ordered[1:], True)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def partial_sum_extremes(
     labels: Labels, weight: Floats, ordered: Floats, ends: NDArray[np.bool_]
 ) -> tuple[Floats, Floats]:
@@ -67,14 +64,14 @@ def partial_sum_extremes(
                 for lane in range(LANES):
                     top[lane] = max(top[lane], carried[lane])
                     bottom[lane] = min(bottom[lane], carried[lane])
-        high[start : start + LANES] = top
-        low[start : start + LANES] = bottom
+        for lane in range(LANES):
+            high[start + lane], low[start + lane] = top[lane], bottom[lane]
     for b in range(in_lanes, size):
         high[b], low[b] = _one_row(labels[b], weight, ordered, ends)
     return high, low
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _one_row(
     labels: Labels, weight: Floats, ordered: Floats, ends: NDArray[np.bool_]
 ) -> tuple[float, float]:
@@ -87,7 +84,7 @@ def _one_row(
     return top, bottom
 
 
-@numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
+@njit(fastmath={"contract", "nsz", "reassoc"})
 def sum_variance(score: Floats, weight: Floats) -> float:
     """Return the variance of sum_i w_i y_i under calibration, sum_i w_i^2 p_i (1 - p_i)."""
     total = 0.0

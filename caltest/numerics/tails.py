@@ -1,28 +1,28 @@
 """Upper tails of limiting distributions, without the cancellation of 1 - cdf."""
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import gammaincc, ndtr, ndtri, stdtr, stdtrit
 
 
 def normal_sf(z: float) -> float:
     """Return P(Z > z) for a standard normal Z."""
-    return float(ndtr(-z))
+    return float(scipy.special.ndtr(-z))
 
 
 def normal_isf(p: float) -> float:
     """Return z with P(Z > z) = p for a standard normal Z."""
-    return -float(ndtri(p))
+    return -float(scipy.special.ndtri(p))
 
 
 def student_isf(p: float, df: float) -> float:
     """Return t with P(T > t) = p for Student's T with `df` degrees of freedom."""
-    return -float(stdtrit(df, p))
+    return -float(scipy.special.stdtrit(df, p))
 
 
 def student_sf(t: float, degrees: int) -> float:
     """Return P(T > t) for Student's T."""
-    return float(stdtr(degrees, -t))
+    return float(scipy.special.stdtr(degrees, -t))
 
 
 def gamma_tail(sample: NDArray[np.float64], value: float) -> float:
@@ -35,7 +35,7 @@ def gamma_tail(sample: NDArray[np.float64], value: float) -> float:
     if skewness <= 0:
         return normal_sf(float(z))
     shape = 4.0 / skewness**2
-    return float(gammaincc(shape, max(0.0, shape + z * np.sqrt(shape))))
+    return float(scipy.special.gammaincc(shape, max(0.0, shape + z * np.sqrt(shape))))
 
 
 def positive(pvalue: float) -> float:

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit, logit, ndtri
 
 from caltest import render, validation
 from caltest.errors import NotApplicable, invalid
@@ -209,7 +209,7 @@ def sample_size_for_precision(
     stated = StatedTruth(temperature, slope, intercept, ratio, noise, truth)
     true = stated.for_classes(distribution.m)
     risks = _risks(distribution, true, seed)
-    z = -float(ndtri((1 - confidence) / 2))
+    z = -float(scipy.special.ndtri((1 - confidence) / 2))
     rows = tuple(CRITERIA[name](risks, width, z) for name, width in widths.items())
     source, pool = distribution.template.source, distribution.pool
     return PrecisionSize(
@@ -288,7 +288,7 @@ def _row_of_coefficient(
 
 def _log_odds(p: Floats) -> Floats:
     _check_log_odds(p)
-    return np.asarray(logit(p))
+    return np.asarray(scipy.special.logit(p))
 
 
 CRITERIA: dict[str, Callable[[Risks, float, float], PrecisionRow]] = {
@@ -346,7 +346,7 @@ def recalibration_variance(
     w = weights / weights.sum()
     beta = np.zeros(X.shape[1])
     for _ in range(STEPS):
-        mu = expit(offset + X @ beta)
+        mu = scipy.special.expit(offset + X @ beta)
         A = (X * (w * mu * (1 - mu))[:, None]).T @ X
         step = np.linalg.solve(A, X.T @ (w * (q - mu)))
         beta = beta + step / max(1.0, float(np.abs(step).max()))
@@ -354,7 +354,7 @@ def recalibration_variance(
             break
     else:
         raise np.linalg.LinAlgError("no finite limit")
-    mu = expit(offset + X @ beta)
+    mu = scipy.special.expit(offset + X @ beta)
     A = (X * (w * mu * (1 - mu))[:, None]).T @ X
     B = (X * (w * (q * (1 - q) + (q - mu) ** 2))[:, None]).T @ X
     inverse = np.linalg.inv(A)

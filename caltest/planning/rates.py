@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import betaincinv, log_ndtr, ndtr
 
 Floats = NDArray[np.float64]
 
@@ -35,8 +35,8 @@ def clopper_pearson(k: int, n: int, level: float) -> tuple[float, float]:
     Clopper, Pearson (1934), Biometrika 26(4).
     """
     tail = (1 - level) / 2
-    low = float(betaincinv(k, n - k + 1, tail)) if k else 0.0
-    high = 1.0 - float(betaincinv(n - k, k + 1, tail)) if k < n else 1.0
+    low = float(scipy.special.betaincinv(k, n - k + 1, tail)) if k else 0.0
+    high = 1.0 - float(scipy.special.betaincinv(n - k, k + 1, tail)) if k < n else 1.0
     return low, high
 
 
@@ -51,7 +51,7 @@ def probit_line(x: Floats, events: Floats, trials: Floats) -> Line:
     beta = np.zeros(2)
     for _ in range(STEPS):
         eta = np.clip(X @ beta, -FAR, FAR)
-        p, q = ndtr(eta), ndtr(-eta)
+        p, q = scipy.special.ndtr(eta), scipy.special.ndtr(-eta)
         density = np.exp(-0.5 * eta * eta) / math.sqrt(2 * math.pi)
         information = (X * (n * density**2 / (p * q))[:, None]).T @ X
         step = np.linalg.solve(information, X.T @ ((k - n * p) * density / (p * q)))
@@ -69,7 +69,7 @@ def _length(X: Floats, beta: Floats, step: Floats, k: Floats, n: Floats) -> floa
 
     def likelihood(b: Floats) -> float:
         eta = X @ b
-        return float(k @ log_ndtr(eta) + (n - k) @ log_ndtr(-eta))
+        return float(k @ scipy.special.log_ndtr(eta) + (n - k) @ scipy.special.log_ndtr(-eta))
 
     length, now = 1.0, likelihood(beta)
     while length > 1e-6 and likelihood(beta + length * step) < now - 1e-12 * abs(now):

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from caltest import render
-from caltest.comparison import Ranking, rank_methods
 from caltest.plots import base
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from caltest.comparison import Ranking
 
 WIDTH, LETTER, ROW = 4.6, 0.078, 0.24  # inches
 BAR = 0.42  # between bars of groups, in rows
@@ -79,6 +80,8 @@ def critical_difference(
     >>> [text.get_text() for text in ax.texts if text.get_text().startswith("critical")]
     ['critical difference 1.25']
     """
+    from caltest.comparison import Ranking, rank_methods
+
     ranking = scores
     if not isinstance(ranking, Ranking):
         ranking = rank_methods(

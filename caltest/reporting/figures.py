@@ -12,12 +12,14 @@ from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
 from caltest.reporting.content import Answer, Where
 from caltest.reporting.reading import sentence
-from caltest.reporting.recalibrated import HeldOut
 from caltest.reporting.svg import inline_svg
 from caltest.results import HTest, HTestTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
+
+    from caltest.reporting.recalibrated import HeldOut
+
 
 MOST_AFTER = 6  # calibrators with a diagram
 GRID_WORK = 1e8  # n m beyond which classes have no diagrams of their own

@@ -8,11 +8,9 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from caltest import validation
-from caltest.calibrators import REGISTRY as CALIBRATORS
-from caltest.calibrators import Calibrator
 from caltest.htests import REGISTRY as TESTS
 from caltest.htests.adjust import METHODS
 from caltest.lenses import Lens, resolve_lens
@@ -26,11 +24,14 @@ from caltest.reporting.html import html_page
 from caltest.reporting.markdown import markdown_page
 from caltest.reporting.methods import methods_of
 from caltest.reporting.plan import plan_of
-from caltest.reporting.recalibrated import HeldOut, compare
 from caltest.reporting.reproduction import reproduction
 from caltest.reporting.scores import collect_scores
 from caltest.reporting.tested import Settings, answer
 from caltest.reporting.where import find_where
+
+if TYPE_CHECKING:
+    from caltest.calibrators import Calibrator
+    from caltest.reporting.recalibrated import HeldOut
 
 SCHEMA = "caltest/report/2"
 SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
@@ -271,6 +272,8 @@ def _content(
     comparison: Comparison | None = None
     outcomes: tuple[HeldOut, ...] = ()
     if maps:
+        from caltest.reporting.recalibrated import compare
+
         comparison, outcomes = compare(predictions, maps, settings)
     settings.progress("scores")
     groups = () if where.groups is None else where.groups.rows
@@ -303,6 +306,9 @@ def _calibrators(values: object) -> list[Calibrator]:
     """Return calibrators, with their default options where a key stands for one."""
     if values is None:
         return []
+    from caltest.calibrators import REGISTRY as CALIBRATORS
+    from caltest.calibrators import Calibrator
+
     return [
         CALIBRATORS[validation.check_choice(one, recalibrations(), "recalibrate")]()
         if isinstance(one, str)
@@ -313,6 +319,8 @@ def _calibrators(values: object) -> list[Calibrator]:
 
 def recalibrations() -> list[str]:
     """Return the keys of the calibrators that need no other one inside of them."""
+    from caltest.calibrators import REGISTRY as CALIBRATORS
+
     return [
         key
         for key, kind in CALIBRATORS.items()

@@ -27,7 +27,10 @@ INNER = {"one-vs-rest": "platt", "ensemble": "temperature"}
 EACH_LOGIT = {"vector", "matrix", "gp"}  # not differences alone
 DEFAULTS = {"gp": {"monotone": True}}  # otherwise it warns where its latent mean falls
 every_calibrator = pytest.mark.parametrize("key", REGISTRY)
-every_number_of_classes = pytest.mark.parametrize("m", [2, 3, 5])
+every_number_of_classes = pytest.mark.parametrize(
+    "m", [pytest.param(2, marks=pytest.mark.full), 3, pytest.param(5, marks=pytest.mark.full)]
+)
+two_or_three_classes = pytest.mark.parametrize("m", [2, pytest.param(3, marks=pytest.mark.full)])
 degenerate = pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")
 
 
@@ -98,7 +101,7 @@ def test_calibrated_rows_lie_on_the_simplex(key, m):
 
 
 @degenerate
-@pytest.mark.parametrize("m", [2, 3])
+@two_or_three_classes
 @every_calibrator
 def test_zeros_and_ones_can_be_fitted(key, m):
     """Probabilities of 0 on the observed class give a map without NaN."""
@@ -142,7 +145,7 @@ def test_class_may_be_missing_in_the_calibration_set(key):
     assert_probabilities(calibrator.predict_proba(edges(4)), len(edges(4)), 4)
 
 
-@pytest.mark.parametrize("m", [2, 3])
+@two_or_three_classes
 @pytest.mark.parametrize("key", [key for key in REGISTRY if key != "gp"])
 def test_logarithms_of_probabilities_are_logits(key, m):
     """`from_logits` gives the same map; the kernel of a process is one of distances of scores."""
@@ -171,7 +174,7 @@ def test_one_dimension_of_logits_is_log_odds(key):
     np.testing.assert_allclose(calibrator.predict_proba(odds), expected, atol=1e-7)
 
 
-@pytest.mark.parametrize("m", [2, 3])
+@two_or_three_classes
 @every_calibrator
 def test_row_of_weight_zero_is_left_out(key, m):
     """Whatever stands in it."""
@@ -185,7 +188,7 @@ def test_row_of_weight_zero_is_left_out(key, m):
     np.testing.assert_allclose(calibrator.predict_proba(probs), expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("m", [2, 3])
+@two_or_three_classes
 @pytest.mark.parametrize("key", [key for key in REGISTRY if key != "ensemble"])
 def test_weight_is_a_number_of_rows(key, m):
     """Integer weights are repeated rows; those of an ensemble would be in several folds."""
@@ -267,7 +270,7 @@ def test_input_is_left_alone(key):
     assert repr(calibrator.get_params()) == before
 
 
-@pytest.mark.parametrize("m", [2, 3])
+@two_or_three_classes
 @pytest.mark.parametrize("key", [key for key in REGISTRY if key != "ensemble"])
 def test_fit_does_not_depend_on_the_order_of_rows(key, m):
     """Nor a prediction on the rows beside it; an ensemble deals its folds in the order of rows."""
@@ -329,7 +332,7 @@ def test_degenerate_data_give_a_defined_map(key, case):
 
 
 @pytest.mark.parametrize("weight", [1e-200, 1e200])
-@pytest.mark.parametrize("m", [2, 3])
+@two_or_three_classes
 @every_calibrator
 def test_weights_may_be_huge_or_tiny(key, m, weight):
     """Rows on the simplex, without an overflow."""
@@ -341,6 +344,7 @@ def test_weights_may_be_huge_or_tiny(key, m, weight):
     assert_probabilities(calibrator.predict_proba(edges(m)), len(edges(m)), m)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "key",
     [pytest.param(key, marks=[pytest.mark.slow] * (key in SLOW)) for key in REGISTRY],
@@ -383,7 +387,7 @@ def test_json_keeps_names_and_logits(key):
     np.testing.assert_array_equal(again.predict_proba(logits), calibrator.predict_proba(logits))
 
 
-@pytest.mark.parametrize("m", [2, 3])
+@two_or_three_classes
 @every_calibrator
 def test_pickle_and_joblib_keep_the_map(key, m, tmp_path):
     """Without the calibration set."""
@@ -411,7 +415,7 @@ def test_clone_keeps_options_and_forgets_the_fit(key):
 # ---- printing and testing -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("m", [2, 3])
+@two_or_three_classes
 @every_calibrator
 def test_summary_prints_in_every_format(key, m):
     """Errors before and after, on the data of the fit and on others."""
@@ -433,7 +437,7 @@ def test_saved_calibrator_has_a_summary_of_parameters(key):
     assert "held out" in str(again.summary(*data_of(3), n_resamples=9, rng=0))
 
 
-@pytest.mark.parametrize("m", [2, 3])
+@two_or_three_classes
 @every_calibrator
 def test_calibrator_can_be_tested(key, m):
     """`test_calibration` takes a calibrator with (probs, labels)."""
@@ -542,6 +546,7 @@ def test_transform_gives_tables(key, library):
     np.testing.assert_array_equal(table.to_numpy(), calibrator.predict_proba(probs))
 
 
+@pytest.mark.full
 @degenerate
 @every_calibrator
 def test_maps_follow_each_other_in_a_pipeline(key):

@@ -146,18 +146,20 @@ def test_json_of_compared_models_follows_its_schema(capsys, table):
     assert not errors(printed(capsys, "compare", table, *words))
 
 
-@pytest.mark.parametrize("words", [("--n", "30,60"), ("--power", "0.5", "--n-max", "200")])
+@pytest.mark.parametrize(
+    "words", [("power", "--n", "30,60"), ("sample-size", "--power", "0.5", "--n-max", "200")]
+)
 def test_json_of_plans_follows_its_schema(capsys, words):
     """Power, and the rows that a power needs."""
     more = ("--test", "spiegelhalter", "--null", "asymptotic", "--n-datasets", "20", *QUICK)
-    values = printed(capsys, "power", "--beta", "2,5", "--slope", "0.3", *words, *more)
+    values = printed(capsys, *words, "--beta", "2,5", "--slope", "0.3", *more)
     assert not errors(values)
 
 
 def test_json_of_widths_follows_its_schema(capsys):
     """The rows that confidence intervals need."""
     words = ("--beta", "2,5", "--ratio-width", "0.2", "--slope-width", "0.2", *QUICK)
-    assert not errors(printed(capsys, "power", *words))
+    assert not errors(printed(capsys, "precision", *words))
 
 
 def test_json_of_an_interval_follows_its_schema():

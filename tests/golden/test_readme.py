@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pytest
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -18,6 +19,7 @@ def write_predictions(names):
     table.write_csv("predictions.csv")
 
 
+@pytest.mark.full
 def test_readme_prints_what_it_shows(run_page):
     """Each block of Python and each command is followed by its whole output."""
     shown = run_page(README, before_console=write_predictions)

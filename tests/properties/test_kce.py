@@ -51,6 +51,7 @@ def test_kce_is_the_root_of_the_biased_skce(predictions):
     assert kce(predictions, kernel=kernel) == math.sqrt(max(squared, 0.0))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("null", ["exact", "consistency", "distribution-free"])
 @pytest.mark.parametrize("m", [2, 4])
 def test_kce_has_the_pvalue_of_the_biased_skce(m, null):

@@ -88,6 +88,7 @@ def test_peer_predictions_are_those_of_its_bound(peer, peer_fit):
     assert peer_fit[1][:3] == pytest.approx(peer[0], abs=0.005)
 
 
+@pytest.mark.full
 def test_our_bound_is_higher_than_the_peers(data, peer_fit):
     """Of the same model, with a full S; and higher again with the covariances within rows."""
     diagonal = GPCalibrator(covariance="diagonal").fit(*data)

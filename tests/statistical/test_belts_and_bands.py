@@ -15,7 +15,6 @@ from caltest.datasets import generative_model
 from caltest.htests import REGISTRY
 from caltest.measures import confidence_band_curve
 from caltest.measures.recalibration.belt import CalibrationBelt
-from caltest.measures.recalibration.belt_loops import NO_GAIN
 from caltest.measures.recalibration.deviation_fit import maximise
 
 LEVEL, BAND = 0.05, 0.999
@@ -68,7 +67,7 @@ def test_score_is_standard_normal_under_calibration():
     sums = model.sums(bound.redraw(np.random.default_rng(0), 20_000))
     h = bound.predictions.probs.prod(axis=1).sum()
     np.testing.assert_allclose(np.cov(sums.T) / h, np.eye(5), atol=0.05)
-    value, _ = maximise(sums[0] * 1e-4, model._rows, np.zeros(5), NO_GAIN)
+    value, _ = maximise(sums[0] * 1e-4, model._rows, np.zeros(5), separable=True)
     assert value == pytest.approx(1e-8 * sums[0] @ sums[0] / (2 * h), rel=1e-3)
 
 

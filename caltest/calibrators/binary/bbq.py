@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-import numba
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import betaln
 
 from caltest.calibrators.binary.base import BinaryCalibrator
 from caltest.calibrators.inputs import Inputs
+from caltest.numerics.compiled import njit
 from caltest.validation import check_flag, check_optional_integer, check_positive
 
 __all__ = ["BBQ"]
@@ -179,7 +179,7 @@ def log_scores(counts: Counts, numbers: Ints, size: float) -> tuple[Ints, Floats
         starts, ends = binnings(counts[1] + counts[2], batch)
         m, n, a, b = beta_terms(counts, starts, ends, size)
         # Each factor of the product over the bins is a ratio of two beta functions.
-        terms = betaln(m + a, n + b) - betaln(a, b)
+        terms = scipy.special.betaln(m + a, n + b) - scipy.special.betaln(a, b)
         found.append((np.diff(starts), np.add.reduceat(terms, starts[:-1])))
     return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
 
@@ -215,7 +215,7 @@ def _batches(numbers: Ints) -> Iterator[Ints]:
     yield from np.split(numbers, np.flatnonzero(np.diff(part)) + 1)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def binnings(mass: Floats, numbers: Ints) -> tuple[Ints, Ints]:
     """Cut the distinct scores into bins of equal mass, for each number of bins.
 
@@ -271,7 +271,7 @@ def _midpoints(values: Floats, places: Ints) -> Floats:
     return np.where(middle < high, middle, low)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def running_sums(first: float, jumps: Floats) -> Floats:
     """Return first, first + jumps[0], ..., with the rounding errors carried along (Neumaier)."""
     out = np.empty(jumps.size + 1)

@@ -6,12 +6,12 @@ import heapq
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.calibrators.binary.base import BinaryCalibrator
 from caltest.calibrators.inputs import Inputs
+from caltest.numerics.compiled import njit
 from caltest.validation import check_flag
 
 __all__ = ["ENIR"]
@@ -128,7 +128,7 @@ def _last_minimum(values: Floats) -> int:
     return len(values) - 1 - int(np.argmin(values[::-1]))
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def solution_path(mass: Floats, events: Floats) -> tuple[Blocks, Merges]:
     """Merge blocks until no boundary falls, in O(d log d) by a heap of the next meetings."""
     blocks, count = _initial_blocks(mass, events)
@@ -163,7 +163,7 @@ def solution_path(mass: Floats, events: Floats) -> tuple[Blocks, Merges]:
     return blocks, (lambdas[:merged].copy(), parts[:merged].copy(), before, after)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _initial_blocks(mass: Floats, events: Floats) -> tuple[Blocks, int]:
     """Pool neighbours of equal frequency, compared by cross products, exact for counts."""
     d = mass.size
@@ -184,7 +184,7 @@ def _initial_blocks(mass: Floats, events: Floats) -> tuple[Blocks, int]:
     return (w[:size], e[:size], left[:size], right[:size], first[:size], last[:size]), b + 1
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _push_meeting(
     heap: list[tuple[float, int, int]], blocks: Blocks, a: int, b: int, now: float
 ) -> None:
@@ -203,13 +203,13 @@ def _push_meeting(
         heapq.heappush(heap, (max(apart / speed, now), a, b))
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def _value(blocks: Blocks, a: int, lam: float) -> float:
     value = (blocks[1][a] + (blocks[2][a] - blocks[3][a]) * lam) / blocks[0][a]
     return float(min(max(value, 0.0), 1.0))
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def bic_scores(blocks: Blocks, merges: Merges, size: float) -> tuple[Ints, Floats]:
     """Score the breakpoints of the path by BIC = -2 log L + (number of blocks) log(size).
 
@@ -251,7 +251,7 @@ def bic_scores(blocks: Blocks, merges: Merges, size: float) -> tuple[Ints, Float
     return models[:found][::-1].copy(), scores[:found][::-1].copy()
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def mean_of_models(
     blocks: Blocks, merges: Merges, models: Ints, weight: Floats
 ) -> tuple[Ints, Ints, Floats]:
@@ -287,13 +287,13 @@ def mean_of_models(
     return blocks[4][found], blocks[5][found], value[found]
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def _initial(blocks: Blocks, c: int, count: int) -> int:
     """Return the block at lambda = 0 with which block c starts."""
     return int(np.searchsorted(blocks[4][:count], blocks[4][c]))
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _first_block(parts: Ints, count: int) -> int:
     """Return the block that has the first score at the end of the path."""
     a = 0
@@ -303,7 +303,7 @@ def _first_block(parts: Ints, count: int) -> int:
     return a
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _split(before: Ints, after: Ints, a: int, b: int, c: int, head: int) -> int:
     """Put a and b in the place of c in the list of blocks; returns its first."""
     before[a], after[a], before[b], after[b] = before[c], b, a, after[c]
@@ -315,7 +315,7 @@ def _split(before: Ints, after: Ints, a: int, b: int, c: int, head: int) -> int:
     return head
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _deviance(blocks: Blocks, after: Ints, head: int, lam: float) -> float:
     """Return -2 log L of the blocks in the list."""
     total = 0.0
@@ -326,7 +326,7 @@ def _deviance(blocks: Blocks, after: Ints, head: int, lam: float) -> float:
     return total
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _block_deviance(blocks: Blocks, a: int, lam: float) -> float:
     """Return -2 log L of a block at lambda, or with its own frequency where lambda is NaN.
 

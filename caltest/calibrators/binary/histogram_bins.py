@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.numerics.bin_errors import uniform_sums
 from caltest.numerics.bins import bin_of, quantile_cuts
+from caltest.numerics.compiled import njit
 from caltest.numerics.distinct_scores import distinct_scores, moderate_weight
 
 Floats = NDArray[np.float64]
@@ -32,7 +32,7 @@ def quantile_bin_sums(
     return cuts, np.add.reduceat(mass, starts), np.add.reduceat(events, starts)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def look_up_uniform(score: Floats, values: Floats) -> Floats:
     """Return the value of the bin of equal width in which each score lies."""
     out = np.empty(score.size)
@@ -41,10 +41,6 @@ def look_up_uniform(score: Floats, values: Floats) -> Floats:
     return out
 
 
-@numba.njit(nogil=True, cache=True)
 def look_up(score: Floats, cuts: Floats, values: Floats) -> Floats:
     """Return values[k] for scores in (cuts[k - 1], cuts[k]]; there are len(cuts) + 1 values."""
-    out = np.empty(score.size)
-    for i in range(score.size):
-        out[i] = values[np.searchsorted(cuts, score[i])]
-    return out
+    return np.asarray(values[np.searchsorted(cuts, score)])

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from caltest.calibrators.binary.base import BinaryCalibrator
 from caltest.calibrators.inputs import Inputs
+from caltest.numerics.compiled import njit
 from caltest.validation import check_choice
 
 __all__ = ["VennAbers"]
@@ -152,7 +152,7 @@ def added_other(mass: Floats, events: Floats) -> Floats:
     return np.clip((run - rise) / run, 0.0, 1.0)[::-1]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _slopes(mass: Floats, events: Floats) -> tuple[Floats, Floats]:
     """Return the rise and the run of the minorant at each score with an event added there."""
     d = mass.size
@@ -182,7 +182,7 @@ def _slopes(mass: Floats, events: Floats) -> tuple[Floats, Floats]:
     return rise, run
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _corners_from_the_right(x: Floats, y: Floats) -> NDArray[np.int64]:
     """Return the corners of the greatest convex minorant, the last point first."""
     stack = np.empty(x.size, np.int64)
@@ -195,11 +195,11 @@ def _corners_from_the_right(x: Floats, y: Floats) -> NDArray[np.int64]:
     return stack[:size][::-1].copy()
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def _turns_left(x: Floats, y: Floats, a: int, b: int, c: int) -> bool:
     return bool((y[b] - y[a]) * (x[c] - x[b]) < (y[c] - y[b]) * (x[b] - x[a]))
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def _below(x: Floats, y: Floats, i: int, low: int, high: int) -> bool:
     return bool((y[i] - y[low]) * (x[high] - x[low]) < (y[high] - y[low]) * (x[i] - x[low]))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +32,7 @@ def rbf_line_back(
     return float(weighted.sum()), by_scale, by_x
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def pair_products(z: Floats, sigma: Floats, variance: float, scale: float) -> tuple[Floats, Floats]:
     """Multiply each row of sigma by the kernel matrix of the same row of z, pair by pair.
 

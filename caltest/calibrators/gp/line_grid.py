@@ -7,9 +7,10 @@ between two sparse matrices with ten entries per row: :math:`k(z, z') = w(z)^T K
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +41,7 @@ def grid(low: float, high: float, scale: float) -> Floats:
     return low + step * np.arange(1 - HALF, size + 1 - HALF).astype(np.float64)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def stencils(points: Floats, nodes: Floats) -> tuple[Indices, Floats]:
     """Return the first node of each point, (P,), and the weights of its nodes, (P, ORDER)."""
     P = points.size
@@ -63,7 +64,7 @@ def stencils(points: Floats, nodes: Floats) -> tuple[Indices, Floats]:
     return first, weights
 
 
-@numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
+@njit(fastmath={"contract", "nsz", "reassoc"})
 def gather(first: Indices, weights: Floats, table: Floats) -> Floats:
     """Return the values at the points, (P,), of a function known on the grid, (G,)."""
     out = np.empty(first.size)
@@ -75,7 +76,7 @@ def gather(first: Indices, weights: Floats, table: Floats) -> Floats:
     return out
 
 
-@numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
+@njit(fastmath={"contract", "nsz", "reassoc"})
 def gather_rows(first: Indices, weights: Floats, tables: Floats, K: int) -> Floats:
     """Return the values at K points per row, (n, K), of a function per row, (n, G)."""
     n = tables.shape[0]
@@ -90,7 +91,7 @@ def gather_rows(first: Indices, weights: Floats, tables: Floats, K: int) -> Floa
     return out
 
 
-@numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
+@njit(fastmath={"contract", "nsz", "reassoc"})
 def scatter(first: Indices, weights: Floats, values: Floats, out: Floats) -> None:
     """Add to the grid, (G,), what `gather` takes from it: the transposed map."""
     for i in range(first.size):
@@ -98,7 +99,7 @@ def scatter(first: Indices, weights: Floats, values: Floats, out: Floats) -> Non
             out[first[i] + j] += weights[i, j] * values[i]
 
 
-@numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
+@njit(fastmath={"contract", "nsz", "reassoc"})
 def scatter_rows(first: Indices, weights: Floats, values: Floats, size: int) -> Floats:
     """Return the transposed map of `gather_rows`: values (n, K) to one grid per row, (n, G)."""
     n, K = values.shape
@@ -111,7 +112,7 @@ def scatter_rows(first: Indices, weights: Floats, values: Floats, size: int) -> 
     return out
 
 
-@numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
+@njit(fastmath={"contract", "nsz", "reassoc"})
 def gather_draws(first: Indices, weights: Floats, draws: Floats, out: Floats) -> None:
     """Add to `out`, (P, S), the values at the points of S functions known on the grid, (G, S)."""
     for i in range(first.size):
@@ -121,7 +122,7 @@ def gather_draws(first: Indices, weights: Floats, draws: Floats, out: Floats) ->
                 out[i, s] += w * draws[row, s]
 
 
-@numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
+@njit(fastmath={"contract", "nsz", "reassoc"})
 def scatter_draws(first: Indices, weights: Floats, values: Floats, out: Floats) -> None:
     """Add to the grid, (G, S), the transposed map of `gather_draws`."""
     for i in range(first.size):

@@ -12,9 +12,10 @@ for all classes as well as one for each (C diagonal).
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
 
@@ -22,7 +23,7 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def softmax_rows(mean: Floats, codes: Codes) -> tuple[Floats, Floats]:
     """Return the softmax of each row, (n, K), and the logarithm of its entry y, (n,)."""
     n, K = mean.shape
@@ -39,7 +40,7 @@ def softmax_rows(mean: Floats, codes: Codes) -> tuple[Floats, Floats]:
     return sigma, log_prob
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def taylor(
     sigma: Floats, log_prob: Floats, product: Floats, variance: Floats, codes: Codes, weight: Floats
 ) -> tuple[float, Floats]:
@@ -79,7 +80,7 @@ def taylor(
     return value, by_mean
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def subtract_largest(draws: Floats) -> None:
     """Subtract, in each row and draw of (n, K, S), the largest over classes."""
     n, K, S = draws.shape
@@ -94,7 +95,7 @@ def subtract_largest(draws: Floats) -> None:
                 draws[i, k, s] -= top[s]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def monte_carlo(draws: Floats, codes: Codes, weight: Floats) -> float:
     """Return the weighted sum over rows of the mean of log softmax_y over draws, (n, K, S).
 
@@ -118,7 +119,7 @@ def monte_carlo(draws: Floats, codes: Codes, weight: Floats) -> float:
     return value
 
 
-@numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
+@njit(fastmath={"contract", "nsz", "reassoc"})
 def mean_shares(values: Floats, out: Floats) -> None:
     """Write the mean over draws of each class's share of the sum, from (n, K, S) to (n, K)."""
     n, K, S = values.shape

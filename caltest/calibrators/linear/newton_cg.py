@@ -10,10 +10,11 @@ second moments of x.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve
+import scipy
 
 from caltest.calibrators.linear.softmax_regression import (
     Codes,
@@ -115,11 +116,7 @@ def minimise(
     of Newton's method changes some scores by about 1 and divides the gradient by about e, until it
     vanishes.
     """
-
-    def at(theta: Floats) -> Trial:
-        value, gradient, probs = value_and_gradient(theta, X, codes, weight, penalty)
-        return value, project(gradient, free, tied=tied), probs
-
+    at = partial(_point, X, codes, weight, penalty, free, tied)
     theta = start
     value, gradient, probs = at(theta)
     size = np.sqrt(weight @ np.einsum("ij,ij->i", X, X))
@@ -158,6 +155,19 @@ def minimise(
         if norm <= enough:
             break
     return Minimum(theta, norm, escaping, count, norm <= VANISHED * max(float(size), 1.0))
+
+
+def _point(
+    X: Floats,
+    codes: Codes,
+    weight: Floats,
+    penalty: Floats,
+    free: Mask,
+    tied: bool,  # noqa: FBT001 - internal
+    theta: Floats,
+) -> Trial:
+    value, gradient, probs = value_and_gradient(theta, X, codes, weight, penalty)
+    return value, project(gradient, free, tied=tied), probs
 
 
 def _conjugate_gradients(
@@ -240,7 +250,7 @@ def _dense(
     factor, _ = damped_factor(H, DAMPING)
 
     def solve(V: Floats) -> Floats:
-        flat: Floats = cho_solve(factor, V.ravel() * unit, check_finite=False) * unit
+        flat: Floats = scipy.linalg.cho_solve(factor, V.ravel() * unit, check_finite=False) * unit
         return flat.reshape(V.shape)
 
     return solve

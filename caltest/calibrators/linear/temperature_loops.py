@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.numerics.compiled import njit
 from caltest.numerics.logistic import PLAIN, newton_sums
 
 Floats = NDArray[np.float64]
@@ -133,7 +133,7 @@ def _of_more(z: Floats, y: Codes, weight: Floats) -> Derivatives:
     return both
 
 
-@numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
+@njit(fastmath={"contract", "nsz", "reassoc"})
 def _sums(d: Floats, e: Floats, observed: Floats, weight: Floats) -> Pair:
     """Sum both derivatives; d = z less the largest logit of its row, e = exp(beta d)."""
     slope = curvature = 0.0

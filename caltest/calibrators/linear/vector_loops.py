@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve
 
+from caltest.numerics.compiled import njit
 from caltest.numerics.newton import backtrack, damped_factor
 from caltest.numerics.parallel import map_threads
 
@@ -108,7 +108,7 @@ def newton_step(point: Point) -> tuple[Floats, float]:
     """
     scale, scaled = _scaled(point.hessian)
     factor, shift = damped_factor(scaled, SHIFT)
-    step: Floats = cho_solve(factor, -point.gradient / scale) / scale
+    step: Floats = scipy.linalg.cho_solve(factor, -point.gradient / scale) / scale
     m = len(step) // 2
     step[m:] -= step[m:].mean()
     return step, float(factor[0].diagonal().min()) ** 2 if shift == SHIFT else 0.0
@@ -139,7 +139,7 @@ def variances(hessian: Floats) -> Floats:
 def _variances(hessian: Floats) -> Floats:
     scale, scaled = _scaled(hessian)
     factor, _ = damped_factor(scaled, SHIFT)
-    inverse = cho_solve(factor, np.eye(len(scale))) / scale / scale[:, np.newaxis]
+    inverse = scipy.linalg.cho_solve(factor, np.eye(len(scale))) / scale / scale[:, np.newaxis]
     m = len(scale) // 2
     inverse[m:] -= inverse[m:].mean(axis=0)
     inverse[:, m:] -= inverse[:, m:].mean(axis=1, keepdims=True)
@@ -192,7 +192,7 @@ def _part(z: Floats, y: Codes, weight: Floats, theta: Floats) -> tuple[float, Fl
     return value, sums, g.T @ g
 
 
-@numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc", "nnan"})
+@njit(fastmath={"contract", "nsz", "reassoc", "nnan"})
 def _exponents(z: Floats, y: Codes, theta: Floats) -> tuple[Floats, Floats]:
     """Return w z + b minus its largest of each row, and that of the observed class."""
     n, m = z.shape
@@ -208,7 +208,7 @@ def _exponents(z: Floats, y: Codes, theta: Floats) -> tuple[Floats, Floats]:
     return e, observed
 
 
-@numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
+@njit(fastmath={"contract", "nsz", "reassoc"})
 def _add(
     z: Floats, y: Codes, weight: Floats, e: Floats, observed: Floats, sums: Floats, g: Floats
 ) -> float:

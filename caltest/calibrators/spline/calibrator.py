@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
@@ -26,6 +25,7 @@ from caltest.calibrators.spline.cumulative_spline import (
 from caltest.calibrators.spline.put_back import put_back_rank, put_back_sum
 from caltest.errors import invalid, shown
 from caltest.lenses.ranks import check_rank
+from caltest.numerics.compiled import njit
 from caltest.numerics.interpolation import interpolate
 from caltest.validation import check_choice, check_flag, check_integer, listing
 from caltest.validation.arrays import AnyArray, as_numbers
@@ -303,7 +303,7 @@ def _rank_score(ranked: Floats, kind: str, r: int) -> Floats:
     return np.ascontiguousarray(ranked[:, r - 1])
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def largest_classes(probs: Floats, r: int) -> NDArray[np.int64]:
     """Return the r classes of the largest probabilities in falling order, (n, r).
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import numba
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import lsq_linear, nnls
+
+from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
 Cuts = tuple[Floats, Floats]
@@ -39,14 +40,14 @@ def curvature_map(K: int, end: Floats) -> Floats:
     return np.asarray(np.linalg.solve(left, right), dtype=np.float64)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _place(t: float, K: int) -> tuple[int, float]:
     """Return the interval of t in [0, 1] and the position u in it."""
     j = min(int(t * (K - 1)), K - 2)
     return j, t * (K - 1) - j
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def normal_equations(t: Floats, h: Floats, K: int, longest: float) -> tuple[Floats, Floats]:
     """Return P (2K, 2K) and r (2K,) with z'P z - 2 r'z + const the misfit, for z = (y, d).
 
@@ -68,7 +69,7 @@ def normal_equations(t: Floats, h: Floats, K: int, longest: float) -> tuple[Floa
     return _in_basis(powers, products)
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def _add_point(powers: Floats, products: Floats, t: float, h: float, w: float) -> None:
     """Add w u^p to the sums of the interval of t, and w h u^p."""
     K = len(powers) + 1
@@ -90,7 +91,7 @@ def _add_point(powers: Floats, products: Floats, t: float, h: float, w: float) -
     products[j, 3] += wu3 * h
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _in_basis(powers: Floats, products: Floats) -> tuple[Floats, Floats]:
     """Turn sums over the powers of u into those over the products of basis functions."""
     K = len(powers) + 1
@@ -108,7 +109,7 @@ def _in_basis(powers: Floats, products: Floats) -> tuple[Floats, Floats]:
     return P, r
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def spline_values(t: Floats, y: Floats, d: Floats) -> Floats:
     """Return s(t)."""
     values = np.empty(t.size)
@@ -120,7 +121,7 @@ def spline_values(t: Floats, y: Floats, d: Floats) -> Floats:
     return values
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _piece_slope(j: int, u: float, v: float, y: Floats, d: Floats) -> float:
     """Return the mean slope between u and v in one interval, without cancellation."""
     a, b = 1 - u, 1 - v
@@ -129,7 +130,7 @@ def _piece_slope(j: int, u: float, v: float, y: Floats, d: Floats) -> float:
     return slope
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def mean_slopes(start: Floats, stop: Floats, y: Floats, d: Floats) -> Floats:
     """Return (s(stop) - s(start)) / (stop - start), and s' where the two are equal."""
     slopes = np.empty(start.size)
@@ -220,8 +221,8 @@ def _shortest(B: Floats, e: Floats) -> Floats:
 def _least_squares(E: Floats, target: Floats) -> Floats:
     """Return the x >= 0 with the least |E x - target|."""
     try:
-        x: Floats = nnls(E, target, maxiter=PASSES * E.shape[1])[0]
+        x: Floats = scipy.optimize.nnls(E, target, maxiter=PASSES * E.shape[1])[0]
     except RuntimeError:  # SciPy 1.12 to 1.15 may cycle among constraints that nearly agree
-        found = lsq_linear(E, target, bounds=(0.0, np.inf), method="bvls", tol=1e-15)
+        found = scipy.optimize.lsq_linear(E, target, bounds=(0.0, np.inf), method="bvls", tol=1e-15)
         x = np.asarray(found.x, dtype=np.float64)
     return x

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +27,7 @@ SMALLEST = np.finfo(np.float64).eps  # a rank has more than those after it
 TILT = 4 * SMALLEST  # between equal classes, so that they still have their order
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def put_back_rank(probs: Floats, order: NDArray[np.int64], r: int, g: Floats) -> Floats:
     """Return rows whose r-th largest probability is g, as near to it as the order allows.
 
@@ -52,7 +53,7 @@ def put_back_rank(probs: Floats, order: NDArray[np.int64], r: int, g: Floats) ->
     return rows
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def put_back_sum(probs: Floats, order: NDArray[np.int64], r: int, g: Floats) -> Floats:
     """Return rows whose r largest probabilities sum to g, but at least to r / m."""
     n, m = probs.shape
@@ -76,7 +77,7 @@ def put_back_sum(probs: Floats, order: NDArray[np.int64], r: int, g: Floats) -> 
     return rows
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _keep_first(row: Floats, first: int) -> None:
     """Keep the predicted class where others are equal to it, up to rounding."""
     largest = row.argmax()
@@ -84,7 +85,7 @@ def _keep_first(row: Floats, first: int) -> None:
         row[first] = np.nextafter(row[largest], 2.0)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _fill_around(row: Floats, p: Floats, r: int, g: float) -> None:
     """Set the r-th class to g, those before it to max(c p, g), those after it to min(c p, g)."""
     m = p.size
@@ -103,7 +104,7 @@ def _fill_around(row: Floats, p: Floats, r: int, g: float) -> None:
         row[order[k]] = g * (1 - TILT * (k - r + 1)) if first <= k < last else c * q[k]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _fill_both(row: Floats, p: Floats, r: int, g: float) -> None:
     """Set the first r classes to max(a p, L) and the others to min(c p, L), with the best L.
 
@@ -136,7 +137,7 @@ def _fill_both(row: Floats, p: Floats, r: int, g: float) -> None:
         row[order[k]] = tied if f <= k < e else (a if k < f else c) * q[k]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _raise(q: Floats, before: Floats, r: int, mass: float, level: float) -> tuple[float, int]:
     """Return a and f such that a q_k for k < f and the level for f <= k < r have the mass."""
     f = r
@@ -147,7 +148,7 @@ def _raise(q: Floats, before: Floats, r: int, mass: float, level: float) -> tupl
     return a, f
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _lower(q: Floats, after: Floats, r: int, mass: float, level: float) -> tuple[float, int]:
     """Return c and e such that the level for r <= k < e and c q_k for k >= e have the mass."""
     e = r
@@ -158,17 +159,17 @@ def _lower(q: Floats, after: Floats, r: int, mass: float, level: float) -> tuple
     return c, e
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _factor(mass: float, total: float) -> float:
     return max(mass / total, 0.0) if total > 0 else 0.0
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _sums_before(q: Floats) -> Floats:
     return np.append(0.0, np.cumsum(q))
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _sums_from(q: Floats) -> Floats:
     """Return the sums from each place on, the smallest added first."""
     return np.append(0.0, np.cumsum(q[::-1]))[::-1]

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,6 +19,7 @@ from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics import bin_errors
 from caltest.numerics.bin_errors import add_power, event_distance, power_root
 from caltest.numerics.bins import sort_by_cell
+from caltest.numerics.compiled import njit
 from caltest.numerics.labels import cumulative_probs, draw_events, draw_labels, event_table
 from caltest.validation.options import check_choice
 
@@ -341,19 +341,15 @@ def check_sweep(predictions: Predictions) -> None:
         raise NotApplicable("binning='sweep' takes no sample weights", "use binning='quantile'")
 
 
-@numba.njit(nogil=True, cache=True)
 def tie_runs(values: Floats) -> tuple[Ints, Ints]:
     """Return, for each of the sorted `values`, where the run of equal values starts and ends."""
-    n = values.size
-    starts, ends = np.zeros(n, np.int64), np.full(n, n)
-    for i in range(1, n):
-        starts[i] = starts[i - 1] if values[i] == values[i - 1] else i
-    for i in range(n - 2, -1, -1):
-        ends[i] = ends[i + 1] if values[i] == values[i + 1] else i + 1
-    return starts, ends
+    first = np.append(True, values[1:] != values[:-1])
+    bounds = np.append(np.flatnonzero(first), values.size)
+    run = np.cumsum(first) - 1
+    return bounds[run], bounds[run + 1]
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def cut(k: int, bins: int, ends: Ints) -> int:
     """Return where the first k of `bins` bins of equal mass end; ties stay in the lower bin."""
     if k == 0:
@@ -361,7 +357,7 @@ def cut(k: int, bins: int, ends: Ints) -> int:
     return int(ends[-(-k * ends.size // bins) - 1])
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def sweep_counts(labels: Labels, starts: Ints, ends: Ints) -> Ints:
     """Return the number of bins for each row of `labels` (B, n), sorted by prediction.
 
@@ -384,7 +380,7 @@ def sweep_counts(labels: Labels, starts: Ints, ends: Ints) -> Ints:
     return out
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _is_monotone(bins: int, first: int, last: int, sums: Ints, ends: Ints) -> bool:
     """Tell whether mean labels grow from the bin that holds row `first` to that of row `last`."""
     n = ends.size
@@ -402,7 +398,7 @@ def _is_monotone(bins: int, first: int, last: int, sums: Ints, ends: Ints) -> bo
     return True
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def sweep_errors(
     labels: Labels, bins: Ints, ends: Ints, event: Floats, kind: int, power: float
 ) -> Floats:

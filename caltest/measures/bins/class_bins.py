@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.numerics.bin_errors import add_power, power_root
 from caltest.numerics.bins import bin_of
+from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
 
@@ -18,7 +18,7 @@ Codes = NDArray[np.unsignedinteger]
 Labels = NDArray[np.unsignedinteger]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def uniform_class_sums(probs: Floats, weight: Floats | None, bins: int) -> tuple[Floats, Floats]:
     """Return weight and weighted probability in each class and bin of equal width, (m, bins)."""
     n, m = probs.shape
@@ -34,7 +34,7 @@ def uniform_class_sums(probs: Floats, weight: Floats | None, bins: int) -> tuple
     return sums[:, :, 0].copy(), sums[:, :, 1].copy()
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def coded_class_sums(
     probs: Floats, weight: Floats | None, codes: Codes, bins: int
 ) -> tuple[Floats, Floats]:
@@ -51,7 +51,7 @@ def coded_class_sums(
     return mass, event
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def class_errors(
     labels: Labels, weight: Floats | None, codes: Codes, mass: Floats, event: Floats, power: float
 ) -> Floats:
@@ -72,7 +72,7 @@ def class_errors(
     return out
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def mean_class_error(counts: Floats, mass: Floats, event: Floats, power: float) -> float:
     """Return the mean over classes of (sum_k share_k |label - prediction|^power)^(1/power).
 
@@ -91,7 +91,7 @@ def mean_class_error(counts: Floats, mass: Floats, event: Floats, power: float) 
     return float(total / m)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def uniform_label_counts(probs: Floats, labels: Labels, weight: Floats | None, bins: int) -> Floats:
     """Return the weighted labels in each class and bin of equal width, (m, bins)."""
     counts = np.zeros((probs.shape[1], bins))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +14,7 @@ from caltest.measures.binning import BinnedMeasure
 from caltest.measures.bins.binned import DEBIASED, BinnedError, bind_bins
 from caltest.measures.bins.ece import ECE
 from caltest.measures.tolerance import Deviation, Tolerance, deviation_limit, unseen_chance
+from caltest.numerics.compiled import njit
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens
@@ -238,7 +238,7 @@ def debiased_ece(
     return measure.evaluate(probs, labels, lens, n_jobs)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def unbiased_bin_errors(
     delta: Floats, start: Ints, single: float
 ) -> tuple[float, Floats, float, float]:
@@ -296,7 +296,7 @@ def unbiased_bin_errors(
     return total / n, without, 2.0 * spread / n**2, largest
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def _norm(sums: Floats) -> float:
     total = 0.0
     for k in range(sums.size):

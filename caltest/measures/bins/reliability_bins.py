@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numba
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from caltest import validation
 from caltest.lenses import Lens, resolve_lens
@@ -22,9 +21,11 @@ __all__ = ["ReliabilityBins", "reliability_bins"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 BINNINGS = ("uniform", "quantile")
+Complexes = NDArray[np.complex128]
 EXPONENT = 40.0  # what is left out is below e^-40, 4e-18
 FEW_ROWS, GRID = 512, 4096  # of a bin with weights, and the points of the grid of their sum
 SLACK = 1e-12  # a level that is reached up to rounding counts as reached
+ROWS = 4096  # factors of the characteristic function at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +163,7 @@ def _bins(predictions: Predictions, binning: str, bins: int, level: float) -> Re
         mass = np.add.reduceat(weight, start[:-1])
         scaled = weight / weight.max()  # powers of large weights have no place in a double
         error = (1.0 - level) / 2.0
-        sums = sum_limits(event, scaled, start, error, float(-ndtri(error)))
+        sums = sum_limits(event, scaled, start, error, float(-scipy.special.ndtri(error)))
         most = np.add.reduceat(scaled, start[:-1])
         lower, upper = (np.minimum(limit / most, 1.0) for limit in sums)
     ones = np.broadcast_to(1.0, event.size) if weight is None else weight
@@ -191,7 +192,6 @@ def _sorted_by_bin(
     return order, start, None if weight is None else weight[order]
 
 
-@numba.njit(nogil=True, cache=True)
 def count_limits(event: Floats, start: Ints, error: float) -> tuple[Ints, Ints]:
     """Return the `error` and 1 - `error` quantiles of the number of events in each bin.
 
@@ -220,85 +220,49 @@ def count_limits(event: Floats, start: Ints, error: float) -> tuple[Ints, Ints]:
     return lower, upper
 
 
-@numba.njit(nogil=True, cache=True)
 def _exceeding(pmf: Floats, error: float) -> int:
     """Return the first index up to which the sum exceeds the error."""
-    total = 0.0
-    for j in range(pmf.size):
-        total += pmf[j]
-        if total > error:
-            return j
-    return pmf.size - 1
+    above = np.cumsum(pmf) > error
+    return int(np.argmax(above)) if above[-1] else pmf.size - 1
 
 
-@numba.njit(nogil=True, cache=True)
 def count_law(event: Floats) -> tuple[int, Floats]:
     """Return P(N = first), P(N = first + 1), ... with N the number of events, and `first`.
 
     What is left out has less than 1e-16 of the mass.
     """
-    mean = variance = 0.0
-    for p in event:
-        mean += p
-        variance += p * (1.0 - p)
+    mean, variance = float(event.sum()), float(np.sum(event * (1.0 - event)))
     reach = _reach(variance)
     first = max(0, math.floor(mean - reach))
     last = min(event.size, math.ceil(mean + reach))
     size = last - first + 1
-    real, imaginary = _characteristic(event, first, size, variance)
-    pmf = np.empty(size)
-    for j in range(size):
-        total = 1.0
-        for k in range(1, real.size):
-            # k * j is taken modulo the size: large angles would lose digits.
-            angle = 2.0 * math.pi * ((k * j) % size) / size
-            twice = 1.0 if 2 * k == size else 2.0
-            total += twice * (real[k] * math.cos(angle) + imaginary[k] * math.sin(angle))
-        pmf[j] = max(total / size, 0.0)
-    return first, pmf
+    pmf = np.fft.irfft(_characteristic(event, first, size, variance).conj(), size)
+    return first, np.maximum(pmf, 0.0)
 
 
-@numba.njit(nogil=True, cache=True)
 def _reach(variance: float) -> float:
     """Return the t at which Bernstein's bound of P(|N - mean| > t) is 2 e^-40."""
     third = EXPONENT / 3.0
     return third + math.sqrt(third * third + 2.0 * EXPONENT * variance)
 
 
-@numba.njit(nogil=True, cache=True)
-def _characteristic(event: Floats, first: int, size: int, variance: float) -> tuple[Floats, Floats]:
+def _characteristic(event: Floats, first: int, size: int, variance: float) -> Complexes:
     """Return E exp(2 pi i k (N - first) / size) for k = 0, 1, ... as long as it can matter.
 
     Its modulus is at most exp(-variance (1 - cos t)), from |1 - p + p e^it|^2 = 1 - 2 p (1 - p)
     (1 - cos t); the frequencies above size / 2 are the conjugates of those below.
     """
-    count = 1
-    while count <= size // 2:
-        if variance * (1.0 - math.cos(2.0 * math.pi * count / size)) > EXPONENT:
-            break
-        count += 1
-    cosine, sine = np.empty(count), np.empty(count)
-    real, imaginary = np.ones(count), np.zeros(count)
-    for k in range(count):
-        half = math.pi * k / size
-        cosine[k] = -2.0 * math.sin(half) ** 2  # cos - 1 without cancellation
-        sine[k] = math.sin(2.0 * half)
-    for p in event:
-        for k in range(count):
-            a, b = 1.0 + p * cosine[k], p * sine[k]
-            x, y = real[k], imaginary[k]
-            real[k] = x * a - y * b
-            imaginary[k] = x * b + y * a
-    for k in range(count):
-        angle = 2.0 * math.pi * ((k * first) % size) / size
-        c, s = math.cos(angle), math.sin(angle)
-        x, y = real[k], imaginary[k]
-        real[k] = x * c + y * s
-        imaginary[k] = y * c - x * s
-    return real, imaginary
+    k = np.arange(size // 2 + 1)
+    k = k[variance * (1.0 - np.cos(2.0 * np.pi * k / size)) <= EXPONENT]
+    half = np.pi * k / size
+    step = -2.0 * np.sin(half) ** 2 + 1j * np.sin(2.0 * half)  # e^it - 1 without cancellation
+    values = np.ones(k.size, complex)
+    for start in range(0, event.size, ROWS):
+        values *= np.prod(1.0 + event[start : start + ROWS, None] * step, axis=0)
+    # k * first is taken modulo the size: large angles would lose digits.
+    return np.asarray(values * np.exp(-2j * np.pi * (k * first % size) / size))
 
 
-@numba.njit(nogil=True, cache=True)
 def sum_limits(
     event: Floats, weight: Floats, start: Ints, error: float, quantile: float
 ) -> tuple[Floats, Floats]:
@@ -323,43 +287,31 @@ def sum_limits(
     return lower, upper
 
 
-@numba.njit(nogil=True, cache=True)
 def _sum_law(event: Floats, weight: Floats) -> tuple[Floats, float]:
     """Return the law of the weighted sum on the multiples of a step, and the step.
 
     A weight between two multiples is split between them so that its mean stays.
     """
-    total, step = weight.sum(), weight.min()
+    total, step = float(weight.sum()), float(weight.min())
     if total > GRID * step or np.any(np.abs(weight / step - np.rint(weight / step)) > 1e-9):
         step = total / GRID
-    size = math.ceil(total / step) + event.size + 1
-    pmf = np.zeros(size)
+    pmf = np.zeros(math.ceil(total / step) + event.size + 1)
     pmf[0] = 1.0
-    top = 0
-    for i in range(event.size):
-        steps = weight[i] / step
+    for p, steps in zip(event, weight / step, strict=True):
         k = math.floor(steps + 1e-9)
-        part = max(steps - k, 0.0) if steps - k > 1e-9 else 0.0
-        p = event[i]
-        top = min(top + k + (part > 0.0), size - 1)
-        for j in range(top, -1, -1):
-            moved = pmf[j - k] * (1.0 - part) if j >= k else 0.0
-            if j >= k + 1:
-                moved += pmf[j - k - 1] * part
-            pmf[j] = (1.0 - p) * pmf[j] + p * moved
+        part = steps - k if steps - k > 1e-9 else 0.0
+        before = p * pmf
+        pmf -= before
+        pmf[k:] += (1.0 - part) * before[: pmf.size - k]
+        pmf[k + 1 :] += part * before[: pmf.size - k - 1]
     return pmf, step
 
 
-@numba.njit(nogil=True, cache=True)
 def _expansion_limits(event: Floats, weight: Floats, quantile: float) -> tuple[float, float]:
-    mean = variance = third = fourth = 0.0
-    for i in range(event.size):
-        p, w = event[i], weight[i]
-        v = p * (1.0 - p)
-        mean += w * p
-        variance += w**2 * v
-        third += w**3 * v * (1.0 - 2.0 * p)
-        fourth += w**4 * v * (1.0 - 6.0 * v)
+    v = event * (1.0 - event)
+    mean, variance = float(weight @ event), float(weight**2 @ v)
+    third = float(weight**3 @ (v * (1.0 - 2.0 * event)))
+    fourth = float(weight**4 @ (v * (1.0 - 6.0 * v)))
     if variance == 0.0:
         return mean, mean
     deviation = math.sqrt(variance)
@@ -370,7 +322,6 @@ def _expansion_limits(event: Floats, weight: Floats, quantile: float) -> tuple[f
     return min(max(low, 0.0), mean), max(high, mean)
 
 
-@numba.njit(nogil=True, cache=True)
 def _expansion(z: float, skew: float, excess: float) -> float:
     """Return the quantile of the standardised law (Cornish and Fisher 1938)."""
     return (

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +14,7 @@ from caltest.errors import NotApplicable
 from caltest.measures.base import BoundMeasure, Measure
 from caltest.measures.bins.ece import ECE
 from caltest.measures.one_dimension import check_one_dimension
+from caltest.numerics.compiled import njit
 from caltest.numerics.labels import draw_events, event_table
 
 if TYPE_CHECKING:
@@ -174,27 +174,18 @@ def t_cal(
     return TCal(scales=scales).evaluate(probs, labels, lens, n_jobs)
 
 
-@numba.njit(nogil=True, cache=True)
 def shared_scales(event: Floats, scales: int) -> Ints:
     """Return the finest scale at which row i and row i + 1 of the sorted `event` share a cell.
 
     It is 0 where there is none; the last row shares none.
     """
-    out = np.zeros(event.size, np.int64)
-    before = 0
-    for i in range(event.size):
-        cell = max(int(np.ceil(event[i] * 2.0**scales)) - 1, 0)
-        if i > 0:
-            differ, scale = cell ^ before, scales
-            while differ > 0:
-                differ >>= 1
-                scale -= 1
-            out[i - 1] = max(scale, 0)
-        before = cell
-    return out
+    cells = np.maximum(np.ceil(event * 2.0**scales).astype(np.int64) - 1, 0)
+    # The exponent of a whole number is the number of its bits.
+    bits = np.frexp((cells[1:] ^ cells[:-1]).astype(np.float64))[1]
+    return np.append(np.maximum(scales - bits, 0), 0)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def merge_program(shared: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     """Return the merges after each row, and the scales and the size of the node of each merge."""
     n = shared.size
@@ -217,7 +208,7 @@ def merge_program(shared: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     return merges, coarse[:count].copy(), fine[:count].copy(), size[:count].copy()
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def dyadic_sums(
     labels: Labels,
     event: Floats,
@@ -250,18 +241,19 @@ def dyadic_sums(
                 node += 1
             top = 0 if shared[i] == 0 else top + 1
         for b in range(scales, 0, -1):
-            at[b - 1] += at[b]
-            out[start : start + lanes, b - 1] = at[b, :lanes]
+            _add(at[b], at[b - 1])
+            for lane in range(lanes):
+                out[start + lane, b - 1] = at[b, lane]
     return out
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def _add(values: Floats, to: Floats) -> None:
     for lane in range(LANES):
         to[lane] += values[lane]
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def _add_cell(sums: Floats, squares: Floats, part: float, fine: Floats, coarse: Floats) -> None:
     """Add a cell to the sums of its scales, which are running sums from `fine` to `coarse`."""
     for lane in range(LANES):
@@ -270,7 +262,7 @@ def _add_cell(sums: Floats, squares: Floats, part: float, fine: Floats, coarse: 
         coarse[lane] -= term
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def dyadic_variances(
     event: Floats,
     shared: Ints,
@@ -296,7 +288,8 @@ def dyadic_variances(
             squares[top - 1] += squares[top]
             top -= 1
             pairs = max(sums[top] ** 2 - squares[top], 0.0)
-            out[coarse[node] : fine[node]] += 2.0 * pairs / float(size[node]) ** 2
+            for b in range(coarse[node], fine[node]):
+                out[b] += 2.0 * pairs / float(size[node]) ** 2
             node += 1
         top = 0 if shared[i] == 0 else top + 1
     return out

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import ndtr
+import scipy
 
 MODULUS_MEETING, RANGE_MEETING = 1.0, 1.5
 
@@ -54,7 +54,9 @@ def modulus_sf(x: float) -> float:
         terms = np.exp(-np.square(ODD * (math.pi / x)) / 8.0) / ODD
         return 1.0 - 4.0 / math.pi * float(terms[0] - terms[1] + terms[2] - terms[3])
     k = np.arange(TERMS)
-    tail = 4.0 * math.fsum((1.0 - 2.0 * (k % 2)) * ndtr(-(2.0 * k + 1.0) * min(x, FAR_OUT)))
+    tail = 4.0 * math.fsum(
+        (1.0 - 2.0 * (k % 2)) * scipy.special.ndtr(-(2.0 * k + 1.0) * min(x, FAR_OUT))
+    )
     return max(tail, SMALLEST)
 
 
@@ -88,5 +90,5 @@ def range_sf(r: float) -> float:
         terms = (1.0 / r / r + 1.0 / frequency) * np.exp(-frequency / r / r / 2.0)
         return 1.0 - 8.0 * float(terms.sum())
     k = np.arange(1, TERMS + 1)
-    tail = 8.0 * math.fsum((2.0 * (k % 2) - 1.0) * k * ndtr(-k * min(r, FAR_OUT)))
+    tail = 8.0 * math.fsum((2.0 * (k % 2) - 1.0) * k * scipy.special.ndtr(-k * min(r, FAR_OUT)))
     return max(tail, SMALLEST)

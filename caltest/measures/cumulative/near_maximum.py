@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.measures.one_dimension import sorted_rows
 from caltest.measures.tolerance import FEW, FEW_ROWS, Tolerance, ToleranceBootstrap
+from caltest.numerics.compiled import njit
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
 
@@ -99,7 +99,7 @@ def draw_poisson(rng: np.random.Generator, size: int, n: int) -> Counts:
     return _POISSON[rng.integers(0, 1 << 16, (size, n), dtype=np.uint16)]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def resampled_extremes(counts: Counts, residuals: Floats, up: Bools, down: Bools) -> Floats:
     """Return max(max_{up} G, max_{down} -G) with G(k) = sum_{i<=k} (c_i - mean c) r_i / n.
 
@@ -109,12 +109,10 @@ def resampled_extremes(counts: Counts, residuals: Floats, up: Bools, down: Bools
     out = np.empty(size)
     for start in range(0, size, LANES):
         lanes = min(LANES, size - start)
-        mean, carried, top = np.zeros(LANES), np.zeros(LANES), np.full(LANES, -np.inf)
+        mean, carried, top = np.zeros(LANES), np.zeros(LANES), np.empty(LANES)
         for lane in range(lanes):
-            total = np.int64(0)
-            for i in range(n):
-                total += np.int64(counts[start + lane, i])
-            mean[lane] = total / n
+            top[lane] = -np.inf
+            mean[lane] = _total(counts[start + lane]) / n
         for i in range(n):
             for lane in range(lanes):
                 carried[lane] += residuals[i] * (counts[start + lane, i] - mean[lane])
@@ -124,5 +122,14 @@ def resampled_extremes(counts: Counts, residuals: Floats, up: Bools, down: Bools
             if down[i]:
                 for lane in range(lanes):
                     top[lane] = max(top[lane], -carried[lane])
-        out[start : start + lanes] = top[:lanes] / n
+        for lane in range(lanes):
+            out[start + lane] = top[lane] / n
     return out
+
+
+@njit()
+def _total(counts: Counts) -> np.int64:
+    total = np.int64(0)
+    for count in counts:
+        total += np.int64(count)
+    return total

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import betainc, expit, ndtr, ndtri
+from scipy.special import expit
 
 from caltest import validation
 from caltest.errors import NotApplicable
@@ -187,15 +188,15 @@ def certain_tails(d: int, n: int, pd: float) -> Tails:
 
 def binomial_tails(d: int, n: int, pd: float) -> Tails:
     """Independent defaults; the tails are incomplete beta functions."""
-    upper = float(betainc(d, n - d + 1, pd)) if d > 0 else 1.0
-    lower = float(betainc(n - d, d + 1, 1.0 - pd)) if d < n else 1.0
+    upper = float(scipy.special.betainc(d, n - d + 1, pd)) if d > 0 else 1.0
+    lower = float(scipy.special.betainc(n - d, d + 1, 1.0 - pd)) if d < n else 1.0
     return upper, lower
 
 
 def jeffreys_tails(d: int, n: int, pd: float) -> Tails:
     """Posterior probability, from Jeffreys' prior, of a rate of at most pd, and of at least pd."""
-    upper = float(betainc(d + 0.5, n - d + 0.5, pd))
-    lower = float(betainc(n - d + 0.5, d + 0.5, 1.0 - pd))
+    upper = float(scipy.special.betainc(d + 0.5, n - d + 0.5, pd))
+    lower = float(scipy.special.betainc(n - d + 0.5, d + 0.5, 1.0 - pd))
     return upper, lower
 
 
@@ -213,18 +214,22 @@ def factor_tails(d: int, n: int, pd: float, correlation: float) -> Tails:
     """
     z, weight = _factor(d, n, pd, correlation)
     mass = weight * np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
-    x = (ndtri(pd) + math.sqrt(correlation) * z) / math.sqrt(1.0 - correlation)
-    upper = float(mass @ betainc(d, n - d + 1, ndtr(x))) if d > 0 else 1.0
-    lower = float(mass @ betainc(n - d, d + 1, ndtr(-x))) if d < n else 1.0
+    x = (scipy.special.ndtri(pd) + math.sqrt(correlation) * z) / math.sqrt(1.0 - correlation)
+    upper = (
+        float(mass @ scipy.special.betainc(d, n - d + 1, scipy.special.ndtr(x))) if d > 0 else 1.0
+    )
+    lower = (
+        float(mass @ scipy.special.betainc(n - d, d + 1, scipy.special.ndtr(-x))) if d < n else 1.0
+    )
     return min(upper, 1.0), min(lower, 1.0)
 
 
 def factor_limit_tails(d: int, n: int, pd: float, correlation: float) -> Tails:
     """The same for n to infinity, where the default rate given the factor is that of the model."""
     with np.errstate(divide="ignore"):  # no default, or nothing but defaults
-        rate = ndtri(d / n)
-    z = (math.sqrt(1.0 - correlation) * rate - ndtri(pd)) / math.sqrt(correlation)
-    return float(ndtr(-z)), float(ndtr(z))
+        rate = scipy.special.ndtri(d / n)
+    z = (math.sqrt(1.0 - correlation) * rate - scipy.special.ndtri(pd)) / math.sqrt(correlation)
+    return float(scipy.special.ndtr(-z)), float(scipy.special.ndtr(z))
 
 
 def _factor(
@@ -232,13 +237,15 @@ def _factor(
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], ...]:
     """Return nodes and weights for the factor."""
     rate = (d + 0.5) / (n + 1.0)
-    x = float(ndtri(rate))
+    x = float(scipy.special.ndtri(rate))
     slope = (
         math.sqrt(correlation / (1.0 - correlation))
         * math.exp(-0.5 * x**2)
         / math.sqrt(2.0 * math.pi)
     )
-    centre = (math.sqrt(1.0 - correlation) * x - float(ndtri(pd))) / math.sqrt(correlation)
+    centre = (math.sqrt(1.0 - correlation) * x - float(scipy.special.ndtri(pd))) / math.sqrt(
+        correlation
+    )
     width = math.sqrt(rate * (1.0 - rate) / (n + 1.0)) / slope
     cuts = np.concatenate([np.linspace(-FARTHEST, FARTHEST, 77), [centre]])
     cuts = np.concatenate([cuts, centre + width * STEPS, centre - width * STEPS])

@@ -5,10 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
-import numba
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import chdtrc
 
 from caltest import validation
 from caltest.errors import NotApplicable
@@ -16,6 +15,7 @@ from caltest.measures.base import BoundMeasure, Measure, Outcome
 from caltest.measures.label_scores import rounding_scale
 from caltest.measures.one_dimension import sorted_rows
 from caltest.numerics.bin_errors import event_counts
+from caltest.numerics.compiled import njit
 from caltest.numerics.labels import draw_events
 from caltest.predictions import Predictions
 
@@ -78,7 +78,7 @@ class GroupedMeasure(Measure):
         return Outcome(
             statistic_name=self.symbol,
             statistic=value,
-            pvalue=float(chdtrc(df, value)),
+            pvalue=float(scipy.special.chdtrc(df, value)),
             estimate=value,
             alternative="greater",
             null_text=f"chi^2 limit with {df} degree{'s' if df > 1 else ''} of freedom",
@@ -218,7 +218,7 @@ def group_starts(ordered: Floats, groups: int) -> Ints:
     return np.concatenate(([0], ends, [ordered.size])).astype(np.int64)
 
 
-@numba.njit(nogil=True, cache=True, fastmath=REDUCE)
+@njit(fastmath=REDUCE)
 def event_expectations(event: Floats, start: Ints) -> tuple[Floats, Floats]:
     """Return the expected others and events (groups, 2), and the variance, sum p (1 - p).
 
@@ -235,7 +235,7 @@ def event_expectations(event: Floats, start: Ints) -> tuple[Floats, Floats]:
     return expected, variance
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def class_counts(labels: Labels, start: Ints, m: int) -> Floats:
     """Return how often each class occurs in each group of rows, (B, groups, m)."""
     out = np.zeros((labels.shape[0], start.size - 1, m))

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
 MOST_STEPS = 100
@@ -22,7 +23,7 @@ SMALL = np.array(
 )
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def group_events(labels: NDArray[np.unsignedinteger], ends: NDArray[np.bool_]) -> Floats:
     """Count the events of each group, (B, M), where `ends` marks its last row."""
     out = np.zeros((labels.shape[0], np.count_nonzero(ends)))
@@ -36,7 +37,7 @@ def group_events(labels: NDArray[np.unsignedinteger], ends: NDArray[np.bool_]) -
     return out
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def smallest_tails(events: Floats, sizes: Floats, x: Floats) -> Floats:
     """Return the largest -log P(K >= events of a block), K ~ Bin(its size, x at its end), (B,).
 
@@ -58,7 +59,7 @@ def smallest_tails(events: Floats, sizes: Floats, x: Floats) -> Floats:
     return out
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _running_sums(values: Floats) -> Floats:
     sums = np.zeros(values.size + 1)
     for k in range(values.size):
@@ -66,7 +67,7 @@ def _running_sums(values: Floats) -> Floats:
     return sums
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _any_candidate(rows: Floats, sums: Floats, k: int, x: float, least: float) -> bool:
     """Return whether -log of the tail of a block that ends at k may be above `least`.
 
@@ -89,7 +90,7 @@ def _any_candidate(rows: Floats, sums: Floats, k: int, x: float, least: float) -
     return found
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _may_exceed(y: float, n: float, x: float, least: float) -> bool:
     """Return whether -log of a tail may be above `least`, by the first bound above."""
     if x <= 0.0:
@@ -100,7 +101,7 @@ def _may_exceed(y: float, n: float, x: float, least: float) -> bool:
     return bound > least
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def exact_lower_bounds(events: Floats, sizes: Floats, log_error: float) -> Floats:
     """Return at each group the largest Clopper-Pearson limit of the blocks up to it, (M,).
 
@@ -127,7 +128,7 @@ def exact_lower_bounds(events: Floats, sizes: Floats, log_error: float) -> Float
     return out
 
 
-@numba.njit(nogil=True, cache=True, fastmath={"contract", "nnan", "nsz", "reassoc"})
+@njit(fastmath={"contract", "nnan", "nsz", "reassoc"})
 def hoeffding_lower_bounds(
     fitted: Floats, sizes: Floats, starts: NDArray[np.bool_], constant: float
 ) -> Floats:
@@ -152,7 +153,7 @@ def hoeffding_lower_bounds(
     return out
 
 
-@numba.njit(nogil=True, cache=True, fastmath={"contract", "nnan", "nsz", "reassoc"})
+@njit(fastmath={"contract", "nnan", "nsz", "reassoc"})
 def hoeffding_excess(fitted: Floats, sizes: Floats, starts: NDArray[np.bool_], x: Floats) -> float:
     """Return the largest 2 n (mean - x)^2 over blocks whose mean is above x at their end."""
     number, total = _sums_before(fitted, sizes, starts)
@@ -169,7 +170,7 @@ def hoeffding_excess(fitted: Floats, sizes: Floats, starts: NDArray[np.bool_], x
     return best
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _sums_before(fitted: Floats, sizes: Floats, starts: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """Return the rows and the fitted events before each block of the fit."""
     number, total = np.zeros(np.count_nonzero(starts)), np.zeros(np.count_nonzero(starts))
@@ -184,7 +185,7 @@ def _sums_before(fitted: Floats, sizes: Floats, starts: NDArray[np.bool_]) -> tu
     return number, total
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _stirling_error(k: float) -> float:
     """Return log(k!) minus Stirling's formula."""
     if k < SMALL.size:
@@ -194,7 +195,7 @@ def _stirling_error(k: float) -> float:
     return (1.0 / 12.0 - (1.0 / 360.0 - series * s) * s) / k
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def deviance(k: float, mean: float) -> float:
     """Return k log(k / mean) + mean - k without cancellation; the mean is positive."""
     if abs(k - mean) >= 0.1 * (k + mean):
@@ -211,7 +212,7 @@ def deviance(k: float, mean: float) -> float:
     return total
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def log_pmf(k: float, n: float, x: float) -> float:
     """Return log P(K = k) for K ~ Bin(n, x), 0 < x < 1, by Loader's saddle-point expansion."""
     if k == 0:
@@ -223,7 +224,7 @@ def log_pmf(k: float, n: float, x: float) -> float:
     return part - HALF_LOG_2_PI - 0.5 * (math.log(k) + math.log1p(-k / n))
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def log_upper_tail(k: float, n: float, x: float) -> float:
     """Return log P(K >= k) for K ~ Bin(n, x) and k of at least the mean; -inf where it is 0."""
     if k <= 0 or x >= 1.0:
@@ -240,7 +241,7 @@ def log_upper_tail(k: float, n: float, x: float) -> float:
     return min(log_pmf(k, n, x) + math.log(total), 0.0)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def lower_limit(k: float, n: float, log_error: float, start: float) -> float:
     """Return the x with log P(K >= k) = log_error, Clopper's and Pearson's lower limit of k / n.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.one_dimension import sorted_rows
+from caltest.numerics.compiled import njit
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.labels import draw_events
 from caltest.numerics.parallel import map_threads
@@ -260,7 +260,7 @@ def _places(event: Floats) -> Ints:
     return np.asarray(firsts[np.union1d(by_rank, by_value)])
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def fits_at(
     labels: NDArray[np.unsignedinteger], weight: Floats, ends: NDArray[np.bool_], rows: Ints
 ) -> Floats:

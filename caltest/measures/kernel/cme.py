@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import chdtrc
 
 from caltest.errors import NotApplicable
 from caltest.kernels import FittedKernel, Kernel, as_matrix_kernel
@@ -137,7 +137,7 @@ class CME(Measure):
         return Outcome(
             statistic_name="T^2",
             statistic=statistic,
-            pvalue=float(chdtrc(df, statistic)),
+            pvalue=float(scipy.special.chdtrc(df, statistic)),
             estimate=bound.estimate(statistic),
             alternative="greater",
             null_text=f"chi^2 limit with {df} degrees of freedom",

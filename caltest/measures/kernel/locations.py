@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import invalid
 from caltest.kernels import FittedKernel
 from caltest.measures.base import BoundMeasure
+from caltest.numerics.compiled import njit
 from caltest.predictions import Predictions
 from caltest.validation.arrays import AnyArray
 from caltest.validation.labels import check_labels
@@ -118,7 +118,7 @@ class AtLocations(BoundMeasure):
             yield rows, kappa, np.asarray(expected)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def add_location_sums(kappa: Floats, gain: Floats, labels: Labels, out: Floats) -> None:
     """Add sum_i sum_t kappa[t, i, j] gain[t, y_i, j] to `out` (B, J) for each row of labels."""
     size, n = labels.shape
@@ -132,7 +132,7 @@ def add_location_sums(kappa: Floats, gain: Floats, labels: Labels, out: Floats) 
                         out[b, j] += kappa[t, i, j] * gain[t, y, j]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def add_location_moments(
     kappa: Floats, gain: Floats, shift: Floats, labels: Labels, sums: Floats, products: Floats
 ) -> None:
@@ -152,7 +152,7 @@ def add_location_moments(
                     products[start + lane, j, k] += second[max(j, k), min(j, k), lane]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _lane_moments(
     kappa: Floats, gain: Floats, shift: Floats, labels: Labels, first: Floats, second: Floats
 ) -> None:

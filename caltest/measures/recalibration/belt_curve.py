@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 
 from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
@@ -173,7 +173,7 @@ def _belt(
     model.check_fitted(fit, "the belt has no substitute, the test has null='exact'")
     statistic, degree = float(fit.statistic[0]), int(fit.degree[0])
     at = _grid(model.z, points)
-    grid = expit(at)
+    grid = scipy.special.expit(at)
     edges = np.array(
         [model.bounds(labels, fit, at, selection.quantile(level, degree)) for level in levels]
     )
@@ -198,8 +198,10 @@ def _grid(z: Floats, points: int) -> Floats:
     """Return log odds, half at equal distances and half at those of their probabilities."""
     low, high = float(z.min()), float(z.max())
     half = points // 2
-    inner = np.linspace(expit(low), expit(high), points - half + 2)[1:-1]
-    return np.sort(np.concatenate([np.linspace(low, high, half), logit(inner)]))
+    inner = np.linspace(scipy.special.expit(low), scipy.special.expit(high), points - half + 2)[
+        1:-1
+    ]
+    return np.sort(np.concatenate([np.linspace(low, high, half), scipy.special.logit(inner)]))
 
 
 def _intervals(grid: Floats, excess: Floats) -> Intervals:

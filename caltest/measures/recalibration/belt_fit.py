@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import chdtri, expit
 
 from caltest.errors import NotApplicable, invalid
 from caltest.measures.base import Labels
@@ -48,7 +48,7 @@ class Selection:
     @property
     def cut(self) -> float:
         """The least likelihood ratio that raises the degree."""
-        return float(chdtri(1, 1.0 - self.threshold))
+        return float(scipy.special.chdtri(1, 1.0 - self.threshold))
 
     def sf(self, statistic: float, degree: int) -> float:
         """Return the p-value of a statistic, given the degree that was selected; never 0."""
@@ -178,6 +178,10 @@ class LogOddsModel:
         """Return whether a polynomial is too steep for the nodes, if there are any."""
         return self._nodes is not None and largest_rise(gamma, self._nodes) > STEEP
 
+    def _support(self, gamma: Floats) -> Support:
+        """Return the nodes, or all rows where there are none or the polynomial is too steep."""
+        return self._rows if self._nodes is None or self._is_steep(gamma) else self._nodes
+
     def coefficients(self, fit: Fit) -> Floats:
         """Return the polynomial of the first row of labels in powers of the log odds."""
         k = int(fit.degree[0]) + 1
@@ -188,12 +192,11 @@ class LogOddsModel:
     def bounds(self, labels: Labels, fit: Fit, at: Floats, drop: float) -> Floats:
         """Return the probabilities (points, 2) between which the fit lies at given log odds."""
         k = int(fit.degree[0]) + 1
-        steep = self._nodes is None or self._is_steep(fit.gamma[0])
-        rows = self._rows if steep or self._nodes is None else self._nodes
-        basis = basis_values(at, self.shift[:k], self.norm[:k])
+        rows = self._support(fit.gamma[0])
+        basis = np.ascontiguousarray(basis_values(at, self.shift[:k], self.norm[:k]))
         sums = self.sums(labels[None])[0, :k]
         moved = likelihood_bounds(sums, rows, fit.gamma[0, :k].copy(), basis, drop)
-        return np.asarray(expit(at[:, None] + moved))
+        return np.asarray(scipy.special.expit(at[:, None] + moved))
 
 
 def check_belt(internal: object, threshold: object, max_degree: object) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from functools import cache
 
-import numba
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import chdtri, erfcx
 
 from caltest.measures.recalibration.deviation_fit import (
     ENOUGH,
@@ -23,13 +21,13 @@ from caltest.measures.recalibration.deviation_fit import (
     solve,
 )
 from caltest.measures.recalibration.log_odds_basis import NODES, basis_values
+from caltest.numerics.compiled import njit
 from caltest.numerics.logistic import newton_sums
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
 BLOCK = 4096  # rows whose polynomials stay in the cache
-STEEP = 1.0  # change of eta within a bin up to which interpolation has nine digits
-NO_GAIN = 1e-10  # of log likelihood, where it has no maximum and only approaches its supremum
+STEEP = 2.0  # change of eta within a bin up to which interpolation has nine digits
 POINTS = 48  # of Gauss-Legendre; the integrands are analytic
 
 
@@ -43,12 +41,12 @@ def polynomial_sums(
     sums = np.zeros((len(labels), shift.size))
     for start in range(0, z.size, BLOCK):
         rows = slice(start, start + BLOCK)
-        weighted = np.ascontiguousarray((basis_values(z[rows], shift, norm) * w[rows, None]).T)
+        weighted = basis_values(z[rows], shift, norm).T * w[rows]
         sums += deviation_sums(labels, start, p[rows], weighted)
     return sums
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def select_degree(
     t: Floats, fit: Support, first: int, last: int, cut: float
 ) -> tuple[Floats, NDArray[np.int64], Floats, NDArray[np.bool_]]:
@@ -75,12 +73,12 @@ def select_degree(
     kept, attained = np.zeros((size, rank)), np.empty(size, np.bool_)
     for b in range(size):
         d = min(first, rank - 1)
-        value, attained[b] = maximise(t[b], fit, kept[b, : d + 1], NO_GAIN)
+        value, attained[b] = maximise(t[b], fit, kept[b, : d + 1], separable=True)
         while d < min(last, rank - 1):
             gamma = np.empty(d + 2)
             for j in range(d + 2):
                 gamma[j] = kept[b, j]
-            higher, exists = maximise(t[b], fit, gamma, NO_GAIN)
+            higher, exists = maximise(t[b], fit, gamma, separable=True)
             if 2.0 * (higher - value) < cut:
                 break
             d, value, attained[b] = d + 1, higher, exists
@@ -96,7 +94,7 @@ def largest_rise(gamma: Floats, fit: Support) -> float:
     return float(np.abs(np.diff(eta, axis=1)).sum(axis=1).max())
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def likelihood_bounds(t: Floats, fit: Support, gamma: Floats, at: Floats, drop: float) -> Floats:
     """Return the least and largest gamma'f over {twice the log likelihood falls by up to drop}.
 
@@ -130,7 +128,7 @@ def likelihood_bounds(t: Floats, fit: Support, gamma: Floats, at: Floats, drop: 
     return bounds
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _edge(t: Floats, fit: Support, gamma: Floats, s: float, f: Floats, level: float) -> float:
     """Return the extreme gamma'f at which the log likelihood has come down to a level.
 
@@ -139,7 +137,7 @@ def _edge(t: Floats, fit: Support, gamma: Floats, s: float, f: Floats, level: fl
     log(1 + r), since the third derivative of the logistic loss is bounded by the second.
     """
     k = gamma.size
-    first, L, top = np.empty(k), np.empty((k, k)), fit.largest
+    first, L = np.empty(k), np.empty((k, k))
     rest, across, along = np.empty(k), np.empty(k), np.empty(k)
     for _ in range(STEPS):
         newton_sums(gamma, fit.phi, fit.weight, fit.base, first, L)
@@ -152,10 +150,14 @@ def _edge(t: Floats, fit: Support, gamma: Floats, s: float, f: Floats, level: fl
         # short - (s f - rest)'step = 0 with step = across + change * along.
         change = short - s * inner(f, across) + inner(rest, across)
         change /= s * inner(f, along) - inner(rest, along)
-        reach = 0.0
         for j in range(k):
             across[j] += change * along[j]
-            reach += abs(across[j]) * top[j]
+        reach = 0.0
+        for i in range(fit.weight.size):
+            moved = 0.0
+            for j in range(k):
+                moved += across[j] * fit.phi[j, i]
+            reach = max(reach, abs(moved))
         size = math.log1p(reach) / reach if reach > 1.0 else 1.0
         for j in range(k):
             gamma[j] += size * across[j]
@@ -179,7 +181,7 @@ def selected_sf(t: float, degree: int, first: int, threshold: float) -> float:
         Confidence level of the likelihood-ratio tests of the selection.
     """
     steps = degree - first
-    cut = float(chdtri(1, 1.0 - threshold))
+    cut = float(scipy.special.chdtri(1, 1.0 - threshold))
     if t <= steps * cut:
         return 1.0
     if math.isinf(t):
@@ -191,7 +193,7 @@ def selected_sf(t: float, degree: int, first: int, threshold: float) -> float:
 
 def selected_quantile(level: float, degree: int, first: int, threshold: float) -> float:
     """Return the t with P(statistic <= t) = level."""
-    low = (degree - first) * float(chdtri(1, 1.0 - threshold))
+    low = (degree - first) * float(scipy.special.chdtri(1, 1.0 - threshold))
     high = low + 10.0
     while selected_sf(high, degree, first, threshold) > 1.0 - level:
         high *= 2.0
@@ -199,14 +201,14 @@ def selected_quantile(level: float, degree: int, first: int, threshold: float) -
     def excess(t: float) -> float:
         return selected_sf(t, degree, first, threshold) - (1.0 - level)
 
-    return float(brentq(excess, low, high, xtol=1e-12, rtol=1e-14))
+    return float(scipy.optimize.brentq(excess, low, high, xtol=1e-12, rtol=1e-14))
 
 
 def _scaled_tail(t: Floats, steps: int, first: int, cut: float, q: float) -> Floats:
     """Return g_steps(t) for t of at least steps times the cut."""
     if steps == 0:
         # exp(t/2) times the tails of chi^2 with 2 and 1 degrees of freedom.
-        return np.ones_like(t) if first == 1 else np.asarray(erfcx(np.sqrt(t / 2.0)))
+        return np.ones_like(t) if first == 1 else np.asarray(scipy.special.erfcx(np.sqrt(t / 2.0)))
     left = np.maximum(t - (steps - 1) * cut, cut)
     # r = sqrt(t) sin(a) makes sqrt(t - r^2) smooth up to r^2 = t; squares of the distance to the
     # upper end take away the root that the integral inside has there.
@@ -216,7 +218,7 @@ def _scaled_tail(t: Floats, steps: int, first: int, cut: float, q: float) -> Flo
     inner = _scaled_tail(t[..., None] * np.cos(angle) ** 2, steps - 1, first, cut, q)
     terms = inner * np.cos(angle) @ (2.0 * x * weight)
     integral = math.sqrt(2.0 / math.pi) * np.sqrt(t) * (high - low) * terms
-    beyond = (q * math.exp(cut / 2.0)) ** (steps - 1) * erfcx(np.sqrt(left / 2.0))
+    beyond = (q * math.exp(cut / 2.0)) ** (steps - 1) * scipy.special.erfcx(np.sqrt(left / 2.0))
     return np.asarray(integral + beyond)
 
 

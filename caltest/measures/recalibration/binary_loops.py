@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.measures.recalibration.deviation_fit import Support, deviation_sums, maximise, support
 from caltest.measures.recalibration.log_odds_basis import chebyshev_nodes
+from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
 
@@ -34,9 +34,6 @@ FEWEST = 2048  # rows from which on nodes take their place
 
 
 WIDTH = 0.5  # of a cell of log odds
-
-
-DEGREE = 12  # nodes of a cell
 
 
 STEEPEST = 2.0  # slope up to which the nodes give 14 digits
@@ -75,12 +72,13 @@ def standard_rows(x: Floats, w: Floats) -> Rows:
     """Return log odds, of a size up to 700, with what is needed of them."""
     total = float(w.sum())
     mean = float(x @ w) / total
-    weighted = np.stack([w, x - mean])
-    z = weighted[1]
-    sd = math.sqrt(float(np.einsum("i,i,i", z, z, w)) / total)
+    z, weighted = x - mean, np.empty((2, x.size))
+    weighted[0] = w
+    np.multiply(z, w, out=weighted[1])
+    sd = math.sqrt(float(weighted[1] @ z) / total)
     sd = sd if sd > SAME * max(1.0, abs(mean)) else 0.0
-    z *= w / sd if sd > 0 else 0.0
-    events = np.exp(-x)
+    weighted[1] *= 1.0 / sd if sd > 0 else 0.0
+    events = np.exp(np.negative(x, out=z), out=z)
     events += 1.0
     return Rows(x, np.divide(1.0, events, out=events), w, weighted, mean, sd)
 
@@ -89,7 +87,7 @@ def few_nodes(rows: Rows) -> Support:
     """Return nodes that stand for many rows; of few rows, the rows."""
     if rows.x.size < FEWEST or rows.sd == 0:
         return all_rows(rows)
-    return _support(rows, *chebyshev_nodes(rows.x, rows.weight, WIDTH, DEGREE))
+    return _support(rows, *chebyshev_nodes(rows.x, rows.weight, WIDTH))
 
 
 def all_rows(rows: Rows) -> Support:
@@ -131,7 +129,7 @@ def recalibrations(
     return estimates, gains
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def recalibrate(
     labels: Labels, rows: Rows, fit: Support, sums: Floats, parameters: int
 ) -> tuple[Floats, Floats]:
@@ -146,7 +144,7 @@ def recalibrate(
             gains[b, 0] = gains[b, 1] = supremum(row, rows.x, rows.weight, math.inf)
             continue
         gamma[0] = 0.0
-        gain, _ = maximise(sums[b], fit, gamma[:1], 0.0)
+        gain, _ = maximise(sums[b], fit, gamma[:1], separable=False)
         estimates[b, 0] = estimates[b, 1] = gamma[0]
         gains[b, 0] = gains[b, 1] = max(gain, 0.0)
         if parameters == 1 or rows.sd == 0.0:
@@ -160,7 +158,7 @@ def recalibrate(
             gains[b, 1] = supremum(row, rows.x, rows.weight, middle)
         else:
             gamma[0] = gamma[1] = 0.0
-            gain, _ = maximise(sums[b], fit, gamma, 0.0)
+            gain, _ = maximise(sums[b], fit, gamma, separable=False)
             change = gamma[1] / rows.sd
             estimates[b, 1] = gamma[0] - change * rows.mean
             estimates[b, 2] = 1.0 + change
@@ -168,7 +166,7 @@ def recalibrate(
     return estimates, gains
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def label_ranges(row: Labels, x: Floats) -> tuple[float, float, float, float]:
     """Return least and largest x without the event, then with it; inf where there is none.
 
@@ -186,7 +184,7 @@ def label_ranges(row: Labels, x: Floats) -> tuple[float, float, float, float]:
     return low0, high0, low1, high1
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def supremum(row: Labels, x: Floats, w: Floats, threshold: float) -> float:
     """Return the gain of labels that a threshold separates: their loss by the predictions.
 

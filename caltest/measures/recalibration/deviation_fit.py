@@ -13,17 +13,20 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from caltest.numerics.compiled import njit
 from caltest.numerics.logistic import newton_sums
 
 Floats = NDArray[np.float64]
 
 
 Labels = NDArray[np.unsignedinteger]
+
+
+BLOCK = 1024  # rows that stay in the cache
 
 
 STEPS = 200
@@ -35,13 +38,16 @@ HALVINGS = 60
 ENOUGH = 1e-6  # the largest change of an eta in the last step; its error is the square
 
 
-FLAT = 1e-14  # relative pivot of the curvature that counts as none
+FLAT = 1e-15  # relative pivot of the curvature that counts as none
 
 
 NOISE = 1e-15  # of a slope, relative to the sum of weights
 
 
 TRUSTED = 10.0  # change of an eta by a first step
+
+
+NO_GAIN = 1e-10  # of log likelihood, where it has no maximum and only approaches its supremum
 
 
 class Support(NamedTuple):
@@ -74,26 +80,29 @@ def support(z: Floats, weight: Floats, phi: Floats) -> Support:
     return Support(base, weight, np.ascontiguousarray(phi), largest, NOISE * float(weight.sum()))
 
 
-@numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
+@njit(fastmath={"contract", "nsz", "reassoc"})
 def deviation_sums(labels: Labels, start: int, p: Floats, weighted: Floats) -> Floats:
     """Return sum_i w_i phi(z_i) (y_i - p_i) over some columns of labels (B, n), (B, k).
 
     `p` (size,) and `weighted` (k, size), w phi, belong to the columns from `start` on.
     """
-    sums, rest = np.zeros((labels.shape[0], len(weighted))), np.empty(p.size)
-    for b in range(labels.shape[0]):
-        row = labels[b, start : start + p.size]
-        for i in range(p.size):
-            rest[i] = row[i] - p[i]
-        for j in range(len(weighted)):
-            f, total = weighted[j], 0.0
-            for i in range(p.size):
-                total += rest[i] * f[i]
-            sums[b, j] = total
+    sums, rest = np.zeros((labels.shape[0], len(weighted))), np.empty(BLOCK)
+    for first in range(0, p.size, BLOCK):
+        size = min(BLOCK, p.size - first)
+        q = p[first : first + size]
+        for b in range(labels.shape[0]):
+            row = labels[b, start + first : start + first + size]
+            for i in range(size):
+                rest[i] = row[i] - q[i]
+            for j in range(len(weighted)):
+                f, total = weighted[j, first : first + size], 0.0
+                for i in range(size):
+                    total += rest[i] * f[i]
+                sums[b, j] += total
     return sums
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def gain(gamma: Floats, t: Floats, fit: Support) -> float:
     """Return gamma't - G(gamma), what the log likelihood gains over the predictions."""
     total = 0.0
@@ -111,7 +120,7 @@ def gain(gamma: Floats, t: Floats, fit: Support) -> float:
     return inner(gamma, t) - total
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def inner(x: Floats, y: Floats) -> float:
     """Return x'y, of the length of x."""
     total = 0.0
@@ -120,7 +129,7 @@ def inner(x: Floats, y: Floats) -> float:
     return total
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def factor(H: Floats) -> bool:
     """Write Cholesky's factor over the lower triangle, 0 along flat directions.
 
@@ -142,7 +151,7 @@ def factor(H: Floats) -> bool:
     return regular
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def solve(L: Floats, right: Floats, out: Floats) -> None:
     """Solve with the factor; 0 along flat directions."""
     for j in range(len(L)):
@@ -156,14 +165,12 @@ def solve(L: Floats, right: Floats, out: Floats) -> None:
         out[j] = out[j] / L[j, j] if L[j, j] > 0.0 else 0.0
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def maximise(t: Floats, fit: Support, gamma: Floats, least: float) -> tuple[float, bool]:
+@njit(error_model="numpy")
+def maximise(t: Floats, fit: Support, gamma: Floats, separable: bool) -> tuple[float, bool]:  # noqa: FBT001
     """Maximise gamma't - G(gamma), from the gamma given, in place, by Newton's method.
 
-    Where a direction has next to no curvature the step is damped, so that it changes no eta by more
-    than a radius: labels of next to no probability have a slope there all the same. A step that
-    changes no eta by more than 1 goes up whatever the data (Bach 2010); a longer one is halved
-    until it does.
+    A step that changes no eta by more than 1 goes up whatever the data (Bach 2010); a longer one is
+    halved until it does.
 
     Parameters
     ----------
@@ -171,8 +178,11 @@ def maximise(t: Floats, fit: Support, gamma: Floats, least: float) -> tuple[floa
         `deviation_sums`.
     gamma : (k,) array
         The coefficients of the first k functions.
-    least : float
-        The gain by a long step, of log likelihood, that shows that there is no maximum.
+    separable : bool
+        Whether the functions may separate the labels, so that there is no maximum: then directions
+        without curvature are left alone. Otherwise they have a slope all the same where labels have
+        next to no probability, and steps are damped, so that they change no eta by more than a
+        radius.
 
     Returns
     -------
@@ -184,14 +194,14 @@ def maximise(t: Floats, fit: Support, gamma: Floats, least: float) -> tuple[floa
     k = gamma.size
     first, H, L = np.empty(k), np.empty((k, k)), np.empty((k, k))
     rest, step, trial = np.empty(k), np.empty(k), np.empty(k)
-    radius = TRUSTED
+    radius = math.inf if separable else TRUSTED
     for _ in range(STEPS):
         newton_sums(gamma, fit.phi, fit.weight, fit.base, first, H)
         for j in range(k):
             rest[j] = t[j] - first[j]
         reach = _bounded_step(H, L, rest, fit.largest, radius, fit.noise, step)
         promised = inner(step, rest)
-        if promised <= least and reach > 0.1:
+        if separable and promised <= NO_GAIN and reach > 0.1:
             return gain(gamma, t, fit) + promised, False
         length = 1.0
         if reach > 1.0:
@@ -211,7 +221,7 @@ def maximise(t: Floats, fit: Support, gamma: Floats, least: float) -> tuple[floa
     return gain(gamma, t, fit), False
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _bounded_step(
     H: Floats, L: Floats, rest: Floats, largest: Floats, radius: float, noise: float, step: Floats
 ) -> float:
@@ -233,8 +243,11 @@ def _bounded_step(
             size += (rest[j] / largest[j]) ** 2
         if damping > 0.0 or (regular and reach <= radius):
             return reach
-        damping = math.sqrt(size) / radius
-        if damping * radius <= noise:
+        size = math.sqrt(size)
+        if size <= noise:
             break
+        if radius == math.inf:
+            return reach
+        damping = size / radius
     step[:] = 0.0
     return 0.0

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import betaincinv, gammainccinv, gammaincinv, ndtri
 
 from caltest import validation
 from caltest.errors import NotApplicable
@@ -267,11 +267,15 @@ def _count_limits(observed: int, n: int, level: float, method: str) -> tuple[flo
             raise NotApplicable(
                 "log(E/O) is infinite where no event was observed", f"{ALTERNATIVES}"
             )
-        reach = float(-ndtri(tail)) * math.sqrt((1.0 - observed / n) / observed)
+        reach = float(-scipy.special.ndtri(tail)) * math.sqrt((1.0 - observed / n) / observed)
         return observed * math.exp(-reach), observed * math.exp(reach)
     if method == "poisson":
-        low = float(gammaincinv(observed, tail)) if observed else 0.0
-        return low, float(gammainccinv(observed + 1, tail))
-    low = float(betaincinv(observed, n - observed + 1, tail)) if observed else 0.0
-    high = float(betaincinv(observed + 1, n - observed, 1.0 - tail)) if observed < n else 1.0
+        low = float(scipy.special.gammaincinv(observed, tail)) if observed else 0.0
+        return low, float(scipy.special.gammainccinv(observed + 1, tail))
+    low = float(scipy.special.betaincinv(observed, n - observed + 1, tail)) if observed else 0.0
+    high = (
+        float(scipy.special.betaincinv(observed + 1, n - observed, 1.0 - tail))
+        if observed < n
+        else 1.0
+    )
     return n * low, n * high

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import chdtrc
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import BoundMeasure, Labels, Outcome
@@ -232,7 +232,7 @@ def chi2_limit(bound: Ratio, ratio: float, estimate: float) -> Outcome:
     return Outcome(
         statistic_name="LR",
         statistic=ratio,
-        pvalue=float(chdtrc(bound.df, ratio)),
+        pvalue=float(scipy.special.chdtrc(bound.df, ratio)),
         estimate=estimate,
         alternative="greater",
         null_text=f"chi^2 limit with {bound.df} degree{'s' if bound.df > 1 else ''} of freedom",

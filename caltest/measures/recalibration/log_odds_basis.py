@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit
+
+from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
 
 
-WIDTH = 0.16  # of a bin of log odds; interpolation there is exact to rounding
+WIDTH = 0.32  # of a bin of log odds; interpolation there is exact to rounding
 
 
-NODES = 8  # a bin
+NODES = 12  # a cell
 
 
 FEW = 4096  # rows enough for a basis
@@ -32,7 +33,7 @@ def polynomial_basis(z: Floats, w: Floats, degree: int) -> tuple[Floats, Floats]
     """
     for stride in (max(1, z.size // FEW), 1):
         some = z[::stride]
-        h = w[::stride] * expit(some) * expit(-some)
+        h = w[::stride] * scipy.special.expit(some) * scipy.special.expit(-some)
         if not h.any():  # they underflow
             h = w[::stride]
         shift, norm = orthonormal_basis(some.copy(), h / h.max(), degree)
@@ -41,7 +42,7 @@ def polynomial_basis(z: Floats, w: Floats, degree: int) -> tuple[Floats, Floats]
     return shift, norm
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def orthonormal_basis(z: Floats, h: Floats, degree: int) -> tuple[Floats, Floats]:
     """Return the recurrence of the polynomials that are orthonormal under weights h.
 
@@ -76,20 +77,16 @@ def orthonormal_basis(z: Floats, h: Floats, degree: int) -> tuple[Floats, Floats
     return shift, norm
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def basis_values(z: Floats, shift: Floats, norm: Floats) -> Floats:
-    """Evaluate the polynomials, (K, rank)."""
-    out = np.empty((z.size, shift.size))
-    for i in range(z.size):
-        this, last = 1.0, 0.0
-        for j in range(shift.size):
-            if j > 0:
-                new = ((z[i] - shift[j - 1]) * this - norm[j - 1] * last) / norm[j]
-                this, last = new, this
-            out[i, j] = this
-            if j == 0:
-                last = 0.0
-    return out
+    """Evaluate the polynomials, (K, rank), one after the other in memory."""
+    out = np.ones((shift.size, z.size))
+    for j in range(1, shift.size):
+        new, this, last = out[j], out[j - 1], out[max(j - 2, 0)]
+        before = norm[j - 1] if j > 1 else 0.0
+        for i in range(z.size):
+            new[i] = ((z[i] - shift[j - 1]) * this[i] - before * last[i]) / norm[j]
+    return out.T
 
 
 def monomials(shift: Floats, norm: Floats) -> Floats:
@@ -111,14 +108,14 @@ def interpolation_nodes(z: Floats, w: Floats) -> tuple[Floats, Floats] | None:
 
     Returns
     -------
-    tuple of two (8 bins,) arrays, or None
-        Nodes and weights, eight for each bin that holds a row; None where that is no saving.
+    tuple of two (12 bins,) arrays, or None
+        Nodes and weights, twelve for each bin that holds a row; None where that is no saving.
     """
     bins = int((float(z.max()) - float(z.min())) / WIDTH) + 1
-    return None if 2 * NODES * bins > z.size else chebyshev_nodes(z, w, WIDTH, NODES)
+    return None if 2 * NODES * bins > z.size else chebyshev_nodes(z, w, WIDTH)
 
 
-def chebyshev_nodes(z: Floats, w: Floats, width: float, degree: int) -> tuple[Floats, Floats]:
+def chebyshev_nodes(z: Floats, w: Floats, width: float) -> tuple[Floats, Floats]:
     """Return the Chebyshev nodes of the cells of log odds that hold rows, and their weights.
 
     Over a cell of log odds of radius r a function f(a + b z) is that of its interpolation in K
@@ -133,31 +130,30 @@ def chebyshev_nodes(z: Floats, w: Floats, width: float, degree: int) -> tuple[Fl
         Log odds with weights above 0.
     width : float
         Of a cell, 2 r.
-    degree : int
-        Nodes of a cell, K.
     """
     low = float(z.min())
     cells = int((float(z.max()) - low) / width) + 1
-    moments = chebyshev_moments(z, w, low, width, np.zeros((cells, degree)))
+    moments = chebyshev_moments(z, w, low, width, cells)
     used = np.flatnonzero(moments[:, 0])
-    angle = (np.arange(degree) + 0.5) * (math.pi / degree)
-    lagrange = np.cos(np.outer(np.arange(degree), angle)) * (2.0 / degree)
+    angle = (np.arange(NODES) + 0.5) * (math.pi / NODES)
+    lagrange = np.cos(np.outer(np.arange(NODES), angle)) * (2.0 / NODES)
     lagrange[0] /= 2.0
     nodes = low + width / 2.0 * (2 * used[:, None] + 1 + np.cos(angle))
     return nodes.ravel(), (moments[used] @ lagrange).ravel()
 
 
-@numba.njit(nogil=True, cache=True)
-def chebyshev_moments(z: Floats, w: Floats, low: float, width: float, moments: Floats) -> Floats:
-    """Add w_i T_j(x_i) of the rows to those of their cells, (cells, degree), x in [-1, 1]."""
-    cells, degree = moments.shape
+@njit()
+def chebyshev_moments(z: Floats, w: Floats, low: float, width: float, cells: int) -> Floats:
+    """Return the sums of w_i T_j(x_i) over the rows of each cell, (cells, NODES), x in [-1, 1]."""
+    moments = np.zeros((cells, NODES))
+    radius = width / 2.0
     for i in range(z.size):
-        place = (z[i] - low) / width
-        c = min(int(place), cells - 1)
-        x = 2.0 * (place - c) - 1.0
+        place = (z[i] - low) / radius
+        c = min(int(0.5 * place), cells - 1)
+        x = place - (2.0 * c + 1.0)
         before, now = w[i], w[i] * x
         moments[c, 0] += before
-        for j in range(1, degree):
+        for j in range(1, NODES):
             moments[c, j] += now
             before, now = now, 2.0 * x * now - before
     return moments

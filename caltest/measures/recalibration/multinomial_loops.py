@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from caltest.calibrators.linear.vector_loops import curvature
+from caltest.numerics.compiled import njit
 from caltest.numerics.logistic import exp_minus
 from caltest.numerics.newton import climb
 
@@ -114,7 +114,7 @@ def make_task(probs: Floats, weight: Floats, reference: int) -> Task:
     return Task(probs, features, weight, reference, expected, start, largest)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def class_sums(labels: Labels, features: Floats, weight: Floats) -> Floats:
     """Return the sums of w and of w f over the rows of each class, (B, 2m)."""
     m = features.shape[1]
@@ -235,7 +235,7 @@ def _gradient(
     return np.where(kept, sums - expected, 0.0), linear - growth
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def expectations(
     probs: Floats, features: Floats, weight: Floats, theta: Floats, present: Floats
 ) -> tuple[Floats, float]:
@@ -301,10 +301,10 @@ def _solve(H: Floats, right: Floats) -> tuple[Floats, bool]:
     Also whether the right side has a part in the directions that are left alone.
     """
     try:
-        factor = cho_factor(H, lower=True, check_finite=False)
+        factor = scipy.linalg.cho_factor(H, lower=True, check_finite=False)
         if np.diag(factor[0]).min() > PIVOT:
-            return cho_solve(factor, right, check_finite=False), False
-    except LinAlgError:
+            return scipy.linalg.cho_solve(factor, right, check_finite=False), False
+    except scipy.linalg.LinAlgError:
         pass
     values, vectors = np.linalg.eigh(H)
     kept = values > CUT * values[-1]

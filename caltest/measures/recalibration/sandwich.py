@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import Bounds
@@ -71,7 +71,7 @@ def _errors(
 ) -> Floats:
     """Return the standard errors of intercept and slope."""
     x = log_odds(predictions.probs)
-    fitted = expit(intercept + slope * x)
+    fitted = scipy.special.expit(intercept + slope * x)
     mean = float(weight @ x / weight.sum())
     rows = np.column_stack([np.ones_like(x), x - mean])[:, :parameters]
     curvature = rows.T @ (rows * (weight * fitted * (1.0 - fitted))[:, None])

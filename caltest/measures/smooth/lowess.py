@@ -9,9 +9,10 @@ moments lose nothing.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +35,7 @@ DEGREES = 12  # 0 to 10, and 11 for the spread about the mean
 REDUCE = {"contract", "nsz", "reassoc"}  # lets sums run in several chains
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def find_knots(x: Floats, delta: float) -> Floats:
     """Return the scores at which lines are fitted, from ascending scores.
 
@@ -52,7 +53,7 @@ def find_knots(x: Floats, delta: float) -> Floats:
     return np.array(knots)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def find_radii(x: Floats, knots: Floats, k: int) -> Floats:
     """Return the distance from each knot to the farthest of its `k` nearest scores."""
     radii = np.empty(knots.size)
@@ -68,7 +69,7 @@ def find_radii(x: Floats, knots: Floats, k: int) -> Floats:
     return radii
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def window_edges(x: Floats, knots: Floats, radii: Floats, near: float, far: float) -> Ints:
     """Return where the rows of each knot start that are left of it, near, right of it, and beyond.
 
@@ -101,7 +102,7 @@ def window_edges(x: Floats, knots: Floats, radii: Floats, near: float, far: floa
 # ---- few rows: a weight for every row -----------------------------------------------------------
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def row_weights(x: Floats, knots: Floats, radii: Floats, edges: Ints) -> Floats:
     """Return the weight of every label in the line at every knot, (knots, n)."""
     weights = np.zeros((knots.size, x.size))
@@ -131,7 +132,7 @@ def row_weights(x: Floats, knots: Floats, radii: Floats, edges: Ints) -> Floats:
 # ---- many rows: moments of cells ----------------------------------------------------------------
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def cell_frames(x: Floats, start: Ints) -> tuple[Floats, Floats]:
     """Return the middle of each cell of rows and half its width, (cells,); 1 for a width of 0."""
     middle, half = np.empty(start.size - 1), np.ones(start.size - 1)
@@ -143,7 +144,7 @@ def cell_frames(x: Floats, start: Ints) -> tuple[Floats, Floats]:
     return middle, half
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def cell_moments(x: Floats, labels: Labels, start: Ints, middle: Floats, half: Floats) -> Floats:
     """Return sum_i y_i t_i^d over each cell, t the place in [-1, 1]; (B, cells, DEGREES)."""
     out = np.empty((labels.shape[0], start.size - 1, DEGREES))
@@ -154,7 +155,7 @@ def cell_moments(x: Floats, labels: Labels, start: Ints, middle: Floats, half: F
     return out
 
 
-@numba.njit(nogil=True, cache=True, fastmath=REDUCE)
+@njit(fastmath=REDUCE)
 def _add_powers(x: Floats, y: Labels, middle: float, unit: float, out: Floats) -> None:
     m0 = m1 = m2 = m3 = m4 = m5 = m6 = m7 = m8 = m9 = m10 = m11 = 0.0
     for i in range(x.size):
@@ -186,7 +187,7 @@ def _add_powers(x: Floats, y: Labels, middle: float, unit: float, out: Floats) -
     out[:] = (m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def moment_weights(
     knots: Floats,
     radii: Floats,
@@ -229,7 +230,7 @@ def moment_weights(
     return out.reshape(knots.size, cells * DEGREES)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _tricube(
     knot: float, radius: float, edges: Ints, row: int, middle: float, half: float, out: Floats
 ) -> None:
@@ -249,7 +250,7 @@ def _tricube(
             out[d] = value
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _times_line(polynomial: Floats, level: float, slope: float) -> Floats:
     """Return the polynomial times level + slope t; its highest coefficient must be 0."""
     out = level * polynomial
@@ -260,7 +261,7 @@ def _times_line(polynomial: Floats, level: float, slope: float) -> Floats:
 # ---- errors -------------------------------------------------------------------------------------
 
 
-@numba.njit(nogil=True, cache=True, fastmath=REDUCE)
+@njit(fastmath=REDUCE)
 def row_errors(x: Floats, knots: Floats, start: Ints, deviations: Floats, out: Floats) -> None:
     """Write the absolute deviation of every row, interpolated between those of knots.
 
@@ -275,7 +276,7 @@ def row_errors(x: Floats, knots: Floats, start: Ints, deviations: Floats, out: F
         out[b, start[-1] :] = abs(deviations[b, -1])
 
 
-@numba.njit(nogil=True, cache=True, fastmath=REDUCE)
+@njit(fastmath=REDUCE)
 def mean_errors(x: Floats, knots: Floats, start: Ints, deviations: Floats) -> Floats:
     """Return the mean over rows of what `row_errors` writes, (B,)."""
     out = np.empty(deviations.shape[0])

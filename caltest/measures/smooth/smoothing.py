@@ -13,10 +13,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import numba
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.fft import dct
+
+from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
 
@@ -36,7 +37,7 @@ TOLERANCE = 1e-10
 BLOCK = 512  # points whose rotations stay in the L1 cache
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def cells(ordered: Floats, size: int) -> tuple[Indices, Floats]:
     """Return where each of `size` equal cells of [0, 1] starts, and the place of points in theirs.
 
@@ -52,7 +53,7 @@ def cells(ordered: Floats, size: int) -> tuple[Indices, Floats]:
     return start, place
 
 
-@numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
+@njit(fastmath={"contract", "nsz", "reassoc"})
 def residual_sums(labels: Labels, weight: Floats, score: Floats) -> tuple[float, float]:
     """Return the sums of w (y - p) and of its modulus."""
     signed = absolute = 0.0
@@ -63,7 +64,7 @@ def residual_sums(labels: Labels, weight: Floats, score: Floats) -> tuple[float,
     return signed, absolute
 
 
-@numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
+@njit(fastmath={"contract", "nsz", "reassoc"})
 def spread(
     values: Floats | Labels, weight: Floats, start: Indices, place: Floats, out: Floats
 ) -> None:
@@ -89,7 +90,7 @@ def spread(
         out[size - abs(size - cell - 2)] += (s3 - s1) / 6.0
 
 
-@numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
+@njit(fastmath={"contract", "nsz", "reassoc"})
 def cosine_sums(points: Floats, residuals: Floats, size: int) -> Floats:
     """Return a_k for k = 0 to `size`, in O(n size), by rotating each point through its angles."""
     out = np.zeros(size + 1)
@@ -112,7 +113,7 @@ def grid_coefficients(nodes: Floats) -> Floats:
     """Return a_k for k = 0 to the number of cells, for masses on the nodes of a grid."""
     masses = nodes / 2.0
     masses[[0, -1]] *= 2.0
-    return np.asarray(dct(masses, type=1))
+    return np.asarray(scipy.fft.dct(masses, type=1))
 
 
 def damped(coefficients: Floats, bandwidth: float, size: int) -> Floats:
@@ -128,10 +129,10 @@ def damped(coefficients: Floats, bandwidth: float, size: int) -> Floats:
 def integral_on_grid(coefficients: Floats, bandwidth: float) -> float:
     """Return the integral of the absolute smoothed residuals from their values on a grid."""
     size = coefficients.size - 1
-    return float(corrected_trapezoid(dct(damped(coefficients, bandwidth, size), type=1)))
+    return float(corrected_trapezoid(scipy.fft.dct(damped(coefficients, bandwidth, size), type=1)))
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def corrected_trapezoid(g: Floats) -> float:
     r"""Return the integral of |g| over [0, 1] from equidistant values, g' = 0 at both ends.
 
@@ -161,10 +162,10 @@ def integral_between_roots(coefficients: Floats, bandwidth: float) -> float:
     b = b[: np.flatnonzero(b)[-1] + 1] if b.any() else b[:1]
     grid = np.zeros(size + 1)
     grid[: b.size] = b
-    return float(_between_roots(b, dct(grid, type=1)))
+    return float(_between_roots(b, scipy.fft.dct(grid, type=1)))
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _between_roots(b: Floats, g: Floats) -> float:
     h = 1.0 / (g.size - 1)
     noise = 1e-13 * np.abs(g).max()
@@ -182,7 +183,7 @@ def _between_roots(b: Floats, g: Floats) -> float:
     return float(total + abs(b[0] - left))
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _series(b: Floats, t: float) -> tuple[float, float, float]:
     """Return value, slope and antiderivative of b_0 + 2 sum_k b_k cos(k pi t)."""
     value, slope, area = b[0], 0.0, b[0] * t
@@ -197,7 +198,7 @@ def _series(b: Floats, t: float) -> tuple[float, float, float]:
     return value, slope, area
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _root(b: Floats, low: float, high: float, at_low: float) -> float:
     """Solve by Newton steps inside a shrinking bracket."""
     t = 0.5 * (low + high)

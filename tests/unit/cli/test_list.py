@@ -51,6 +51,7 @@ def test_list_of_one_entry_shows_its_options(caltest):
     assert "estimator" not in words.replace("block estimator", "")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", REGISTRIES)
 def test_list_of_every_entry_has_its_options(caltest, kind):
     """Each option that a test, measure, kernel or calibrator takes has a line."""

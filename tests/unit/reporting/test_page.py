@@ -9,6 +9,8 @@ from html.parser import HTMLParser
 
 import pytest
 
+pytestmark = pytest.mark.full  # two pages with all their sections take ten seconds each
+
 VOID = {"meta", "link", "br"}
 
 
@@ -118,7 +120,6 @@ def luminance(colour):
     return sum(w * p for w, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
-@pytest.mark.full
 def test_names_of_the_user_are_escaped(hostile):
     """A script in names of classes, groups, source, title, author and command stays text."""
     text = hostile.to_html()
@@ -133,7 +134,6 @@ def test_names_of_the_user_are_escaped_in_markdown(hostile):
     assert "<script" not in hostile.to_markdown()
 
 
-@pytest.mark.full
 def test_long_tables_fold(make):
     """A table of many rows shows the first, and all behind a summary."""
     import caltest as ct
@@ -143,7 +143,6 @@ def test_long_tables_fold(make):
     assert "<summary>Balance of the classes: all 20 rows</summary>" in text
 
 
-@pytest.mark.full
 def test_control_characters_are_shown(make):
     """An escape sequence in a source is written out."""
     import caltest as ct

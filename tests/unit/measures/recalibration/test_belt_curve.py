@@ -40,6 +40,7 @@ def test_belt_holds_its_fit_and_grows_with_the_level():
     assert (np.diff(edges, axis=0) > 0).all()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("internal", [False, True])
 def test_belt_says_what_its_test_says(internal):
     """Degree, statistic and p-value are those of the asymptotic test."""

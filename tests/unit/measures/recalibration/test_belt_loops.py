@@ -8,7 +8,6 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from caltest.measures.recalibration.belt_loops import (
-    NO_GAIN,
     largest_rise,
     likelihood_bounds,
     polynomial_sums,
@@ -65,7 +64,7 @@ def test_maximum_is_that_of_a_general_optimiser(degree):
     z, p, y = sample()
     (shift, norm), sums, rows = prepared(z, p, y, degree)
     gamma = np.zeros(degree + 1)
-    value, attained = maximise(sums[0], rows, gamma, NO_GAIN)
+    value, attained = maximise(sums[0], rows, gamma, separable=True)
     beta = gamma @ monomials(shift, norm)
     beta[1] += 1
     peer = minimize(lambda b: -log_likelihood(b, z, y), beta * 0.9, options={"gtol": 1e-8})
@@ -80,7 +79,7 @@ def test_separated_labels_have_a_supremum():
     z = np.linspace(-2, 2, 30)
     y = (z > 0).astype(np.uint8)
     _, sums, rows = prepared(z, expit(z), y)
-    value, attained = maximise(sums[0], rows, np.zeros(2), NO_GAIN)
+    value, attained = maximise(sums[0], rows, np.zeros(2), separable=True)
     assert not attained
     assert value == pytest.approx(-log_likelihood(np.array([0.0, 1.0]), z, y), rel=1e-9)
 
@@ -92,7 +91,7 @@ def test_outlier_does_not_stop_the_fit():
     y = (rng.random(z.size) < 0.25).astype(np.uint8)
     _, sums, rows = prepared(z, expit(z), y)
     gamma = np.zeros(5)
-    value, attained = maximise(sums[0], rows, gamma, NO_GAIN)
+    value, attained = maximise(sums[0], rows, gamma, separable=True)
     eta = z + gamma @ rows.phi
     assert attained
     np.testing.assert_allclose(
@@ -108,7 +107,7 @@ def test_degree_rises_while_the_next_one_gains_enough():
     for seed in range(20):
         z, p, y = sample(seed=seed)
         _, sums, rows = prepared(z, p, y + 0)
-        fits = [maximise(sums[0], rows, np.zeros(d + 1), NO_GAIN)[0] for d in range(5)]
+        fits = [maximise(sums[0], rows, np.zeros(d + 1), separable=True)[0] for d in range(5)]
         degree = 1
         while degree < 4 and 2 * (fits[degree + 1] - fits[degree]) >= CUT:
             degree += 1
@@ -136,9 +135,11 @@ def test_likelihood_region_has_the_bounds_of_a_constrained_optimiser():
     z, p, y = sample(200)
     (shift, norm), sums, rows = prepared(z, p, y, 2)
     gamma, drop = np.zeros(3), 6.0
-    maximise(sums[0], rows, gamma, NO_GAIN)
+    maximise(sums[0], rows, gamma, separable=True)
     at = np.array([-3.0, 0.0, 2.0])
-    bounds = likelihood_bounds(sums[0], rows, gamma, basis_values(at, shift, norm), drop)
+    bounds = likelihood_bounds(
+        sums[0], rows, gamma, np.array(basis_values(at, shift, norm), order="C"), drop
+    )
     best = gamma @ monomials(shift, norm) + [0, 1, 0]
     least = log_likelihood(best, z, y) - drop / 2
     inside = {"type": "ineq", "fun": lambda b: log_likelihood(b, z, y) - least}

@@ -159,7 +159,7 @@ def test_one_parameter_leaves_the_other_alone():
     x, labels = data(200)
     rows = rows_of(x)
     gamma = np.zeros(2)
-    value, attained = maximise(sums_of(labels, rows), all_rows(rows), gamma[:1], 0.0)
+    value, attained = maximise(sums_of(labels, rows), all_rows(rows), gamma[:1], separable=False)
     assert (gamma[0], gamma[1]) == (fitted(labels, rows)[0][0, 0], 0.0)
     assert np.sum(labels - expit(x + gamma[0])) == pytest.approx(0, abs=1e-9)
     assert attained

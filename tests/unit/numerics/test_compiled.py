@@ -1,0 +1,41 @@
+"""Hot loops wait for their first call."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+
+from caltest.numerics.compiled import njit
+
+
+@njit()
+def _half(x):
+    return x / 2
+
+
+@njit(fastmath=True)
+def _quarter(x):
+    return _half(_half(x))
+
+
+def test_loop_calls_other_loops():
+    """A loop that is compiled finds those that it calls compiled as well."""
+    assert _quarter(8.0) == 2.0
+    assert _half(8.0) == 4.0
+
+
+def test_loop_is_the_function_to_the_reader():
+    """Its name stays, and the function itself is kept."""
+    assert _quarter.__name__ == "_quarter"
+    assert _half.py_func(np.float64(3)) == 1.5
+
+
+def test_small_multi_class_test_loads_no_numba():
+    """The SKCE of three classes is a matter of matrix products."""
+    code = (
+        "import sys, caltest as ct; data = ct.datasets.generative_model('M1', n=50, m=3, rng=1);"
+        "ct.test_calibration(None, data, n_resamples=19, rng=1); assert 'numba' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
