@@ -30,9 +30,9 @@ LEGEND = (
     "too large. M2 (half of the labels are class 0), M3 (labels ignore the predictions) and T1.2 "
     "(labels drawn from the predictions at temperature 1.2) are power. A ring marks a rate of the "
     "data sets that have a p-value, a dash what was not run. The standard error of a size is about "
-    "2 points, 4 for n = 2000 and the consistency null: 10 there is no proof of a fault. "
-    "Predictions are Dirichlet(0.1), most of them near 0 or 1; with others power differs. "
-    "How they were made: "
+    "2 points, 4 for n = 2000 and the consistency null: 10 there proves nothing. Predictions are "
+    "Dirichlet(0.1), most of them near 0 or 1; with others the power differs. "
+    "Settings: "
     f"[size and power of every test](../{RATES})."
 )
 MORE = (
@@ -42,7 +42,7 @@ MORE = (
 WITHIN = (
     "With a tolerance, in % for n = 250 and 2000: sizes where the tolerance is the true error of "
     "models that are off by a known function; power against half of it, and power to show that a "
-    "calibrated model is within it. How they were made: "
+    "calibrated model is within it. Settings: "
     f"[tolerance tests](../{TOLERANCE})."
 )
 

@@ -217,59 +217,61 @@ def beside(value: float, stored: tuple[float, int] | None) -> str:
 
 def choices(outcomes: Mapping[str, Outcome]) -> list[str]:
     """Say which penalties were chosen, in the units of Kull et al.; L2 has one for both."""
-    said = []
+    words = []
     for method, (_, chosen) in outcomes.items():
         if chosen is not None:
             lam, mu = chosen
             also = f", mu = {mu:.3g}" if "ODIR" in method else ""
-            said.append(f"{method}: lambda = {lam:.3g}{also}")
-    return ["Chosen, in the units of Kull et al.: " + "; ".join(said) + ".", ""]
+            words.append(f"{method}: lambda = {lam:.3g}{also}")
+    return ["Chosen, in the units of Kull et al.: " + "; ".join(words) + ".", ""]
 
 
 HEADER = """# The calibrators on the logits of networks
 
-Fitted to the validation part, measured on the test part. Networks kull_*: Kull et al. (2019);
-mukhoti_*: Mukhoti et al. (2020), trained with the focal loss or the Brier score.
+Each calibrator is fitted to the validation set and measured on the test set of a network. The
+networks kull_* are those of Kull et al. (2019), the networks mukhoti_* those of Mukhoti et al.
+(2020), trained with the focal loss or the Brier score.
 
 Temperature, vector and matrix scaling take logits, the others probabilities, as in the papers.
 Penalties are chosen by the log loss of five folds, those of Kull et al., from their grid (for 100
 classes from a coarser one), and the five maps are averaged.
 
-The log loss raises probabilities to 1e-15: histogram, isotonic and spline maps reach 0. Class-wise
-ECE is the mean over classes with 15 bins; that of Kull et al. is a sum over classes with the bins
-of their program. The spline changes the largest probability only and keeps the accuracy. All are
-point estimates: a calibrated network too has errors above 0, and the tests of caltest say which
-are more than chance.
+The log loss raises probabilities below 1e-15 to that value, since histogram, isotonic and spline
+maps reach 0. Class-wise ECE is the mean over classes with 15 bins; that of Kull et al. is a sum
+over classes with the bins of their program. The spline changes the largest probability only and
+keeps the accuracy. All numbers are point estimates: a calibrated network too has errors above 0,
+and the tests of caltest tell which are more than chance.
 
 Made by `python -m docs.studies.calibrators_on_networks --data DIR --reference DIR`. What the papers
 print of these networks is compared number by number in `paper_checks/README.md`.
 
 ## What differs from the papers, and why
 
-A star marks a difference of more than rounding from what the papers' programs stored.
+A star marks a difference that is more than rounding from what the papers' programs stored.
 
-- Uncalibrated and temperature: none but the last digit.
+- Uncalibrated and temperature: nothing but the last digit.
 - Vector and matrix scaling, Dirichlet: theirs were fitted by Adam with early stopping and end near
   the minimum; ours end at it. Adam with their settings and five other orders of the batches gives
   vector scaling of c10_resnet110, c10_densenet40 and c10_convnet log losses of 0.2056 to 0.2063,
-  0.2225 to 0.2226 and 0.1974 to 0.1978 (theirs 0.2062, 0.2224, 0.1977; the minimum of the
-  validation part gives 0.2065, 0.2231, 0.1973). Rows "their penalties" take the penalties that they
-  stored: there the log loss differs by less than 0.0004, with either sign.
-- Chosen penalties: the loss in cross-validation is flat, so that where Adam stops decides their
-  choice. Ours has other penalties, which change error and ECE by a few predictions for 10 classes.
-  For 100, Adam stops far away: matrix scaling of c100_convnet with lambda 1e6, 1000, 10 (mu 0.01)
-  gives 1.033, 0.960 and 1.004 by Adam (theirs 0.961), and 0.954, 0.954 and 0.958 at the minimum.
+  0.2225 to 0.2226 and 0.1974 to 0.1978 (theirs 0.2062, 0.2224, 0.1977; the minimum on the
+  validation set gives 0.2065, 0.2231, 0.1973). The rows "their penalties" use the penalties that
+  they stored: there the log loss differs by less than 0.0004, with either sign.
+- Chosen penalties: the loss in cross-validation is flat, so that their choice depends on where Adam
+  stops. Ours chooses other penalties, which change error and ECE by a few predictions for 10
+  classes. For 100, Adam stops far away: matrix scaling of c100_convnet with lambda 1e6, 1000, 10
+  (mu 0.01) gives 1.033, 0.960 and 1.004 by Adam (theirs 0.961), and 0.954, 0.954 and 0.958 at the
+  minimum.
 - One-vs-rest histogram: their log loss raises probabilities to 1e-15 before normalising the rows,
   ours after. Where the observed class has probability 0 in a row of sum s, that adds ln s. In
-  float32 some scores of c10_densenet40 are 0, which are in none of their bins. With both, ours are
-  theirs: 0.547192 and 0.572461.
-- One-vs-rest isotonic: the same log loss; and the scikit-learn of the time gave a score that occurs
-  several times, such as 1 in float32, the weight of one. With both, ours are theirs: 0.270758 and
-  0.277319.
+  float32 some scores of c10_densenet40 are 0 and fall into none of their bins. With both changes
+  ours agree with theirs: 0.547192 and 0.572461.
+- One-vs-rest isotonic: the log loss again; and the scikit-learn of the time gave a score that
+  occurs several times, such as 1 in float32, the weight of one. With both changes ours agree with
+  theirs: 0.270758 and 0.277319.
 - One-vs-rest beta: betacal raises scores to the precision of their type, 1.2e-7 in float32, as
   theirs were; 65 and 79 % of the scores of the two networks are smaller. Ours takes float64 and
-  raises to 2.2e-16, which is better here. With float32 scores, and scikit-learn's default solver of
-  the time, liblinear, betacal's program gives theirs: 0.213850 and 0.239184.
+  raises them to 2.2e-16, which is better here. With float32 scores and liblinear, scikit-learn's
+  default solver of the time, betacal's program gives theirs: 0.213850 and 0.239184.
 """
 
 

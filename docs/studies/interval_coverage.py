@@ -249,23 +249,24 @@ def entries(repetitions: int, seconds: float, jobs: int, keep: Path | None) -> l
 
 HEADER = """# Coverage of the confidence intervals
 
-Coverage in % and, in brackets, mean length of `result.confidence_interval(0.95)` over simulated
-data sets of n = 50, 250 and 1000 rows, with the default method of each test and B = {b} resamples:
-{most} data sets an entry, fewer, at least {least}, where they take long. The standard error of a
-coverage of 95 % is {error:.1f} points for {most} data sets.
+The entries are the {{term}}`coverage` in % and, in brackets, the mean length of
+`result.confidence_interval(0.95)` over simulated data sets of n = 50, 250 and 1000 rows, with the
+default method of each test and B = {b} resamples. Each entry is from {most} data sets, or fewer
+where they take long, but at least {least}. The standard error of a coverage of 95 % is {error:.1f}
+points for {most} data sets.
 
 A dagger (†) marks a coverage more than three standard errors below 95 %: the interval is too short
-there. More than 95 is conservative, the price of holding where the error is small. "-" has not been
-simulated.
+there. More than 95 is conservative, the price of keeping the coverage where the error is small. "-"
+has not been simulated.
 
-M1 is calibrated: the true error is 0. M2 (Widmann et al. 2019) has a share pi of labels of the
-first class. T1.2: labels drawn from the predictions at temperature 1.2. alpha is 0.1 for the tests
-skce and kce, whose kernel is the exponential with the mean distance as bandwidth, so that the true
-value is known (skce-block: blocks of 10); it is 1 for the others, whose true value is that of
+M1 is calibrated: the true error is 0. In M2 (Widmann et al. 2019) a share pi of the labels is the
+first class. In T1.2 labels are drawn from the predictions at temperature 1.2. alpha is 0.1 for the
+tests skce and kce, whose kernel is the exponential with the mean distance as bandwidth, so that the
+true value is known (skce-block: blocks of 10); it is 1 for the others, whose true value is that of
 {truth:,} rows. The ucme has fixed test locations. "grade": PD {pd:g}, and independent defaults at a
 rate of {rate:g}; "factor": the one-factor model with that PD and correlation {correlation:g}.
 
-Names with a hyphen or one word are tests; those with an underscore are measures that
+Names of one word or with a hyphen are tests; those with an underscore are measures, which
 `test_calibration(..., test=measure)` takes.
 
 """
@@ -273,33 +274,36 @@ Names with a hyphen or one word are tests; those with an underscore are measures
 NOTES = """
 What the table shows:
 
-- The plug-in ECE is biased upwards, and resampled rows add their own bias: in one setting
-  (15 bins, two classes, n = 1000, log odds 0.9 times those predicted) percentile and
-  bias-corrected intervals hold the true ECE in 0 % of 300 data sets, the basic bootstrap in 75 %.
-  Hence "convex", by the triangle inequality below and Jensen's above, conservative at every error.
+- The plug-in ECE is biased upwards, and resampled rows add their own bias: in one setting (15 bins,
+  two classes, n = 1000, log odds 0.9 times those predicted) percentile and bias-corrected intervals
+  cover the true ECE in 0 % of 300 data sets, the basic bootstrap in 75 %. Hence the method
+  "convex", which rests on the triangle inequality for its lower end and on Jensen's inequality for
+  its upper end, and is conservative for every error.
 - The bootstrap of a supremum (KS, MCE) is not consistent at 0 and where two places attain it;
-  "convex" needs neither.
-- Rare and large errors (M2 with pi = 0.1 and two classes, n = 50: five rows) may hardly be among
-  the data. The upper end of the "u-statistic" counts as many rows with the largest possible error
-  besides as could have been missed; without them coverage there is 85 %.
-- A pair of blocks tells something of such errors only where both rows err: where few blocks carry
-  the error, "block" takes all pairs, whose mean is the same. Blocks alone hold the SKCE in 72 %.
-- Scores are skew. In 1000 data sets of n = 50, M2 with pi = 0.5, BCa holds the log loss in 91.3 %,
-  Student's interval in 93.2 % and the bootstrap of Student's t, "studentized", in 93.5 %; over
-  M1 and M2 with pi = 0.1 and 0.5, n = 50 and 250, they have means of 93.4, 93.9 and 94.4 % for log
-  loss and Brier score together.
-- Emax and e90 of fewer than 100 rows with large errors: rows resampled vary too little at the ends
-  of the loess. The interval is too short there and has a note.
-- The MCE under the lens confidence with ten classes: the worst bin has hardly any rows, and rows
-  resampled vary too little there, so that 79 to 91 % hold. The interval of an MCE has a note.
-- "bca" holds the overconfidence, a mean over the wrong predictions alone, in 86 to 94 % up to
-  n = 250; "studentized" holds calibration in the large in 91 % for M2 with pi = 0.1 and n = 1000.
-- The slope and intercept of a regression that is not true: profile likelihood holds the intercept
-  in 86 % for M2 with pi = 0.5 and n = 50, the "sandwich" in 93 %.
+  "convex" does not need it to be.
+- Rare and large errors (M2 with pi = 0.1 and two classes, n = 50: five rows) may hardly occur in
+  the data. The upper end of the "u-statistic" adds as many rows with the largest possible error as
+  could have been missed; without them the coverage there is 85 %.
+- A pair of rows is informative about such errors only where both rows err: where few blocks carry
+  the error, "block" takes all pairs, whose mean estimates the same. Intervals from blocks alone
+  cover the SKCE in 72 %.
+- Scores are skewed. In 1000 data sets of n = 50, M2 with pi = 0.5, BCa covers the log loss in 91.3
+  %, Student's interval in 93.2 % and the bootstrap of Student's t, "studentized", in 93.5 %; over
+  M1 and M2 with pi = 0.1 and 0.5, n = 50 and 250, their mean coverages are 93.4, 93.9 and 94.4 %
+  for log loss and Brier score together.
+- Emax and e90 of fewer than 100 rows with large errors: resampled rows vary too little at the ends
+  of the loess. The interval is too short there and carries a note.
+- The MCE under the lens confidence with ten classes: the worst bin has hardly any rows, and
+  resampled rows vary too little there, so that the coverage is 79 to 91 %. The interval of an MCE
+  carries a note.
+- "bca" covers the overconfidence, a mean over the wrong predictions alone, in 86 to 94 % up to n =
+  250; "studentized" covers calibration in the large in 91 % for M2 with pi = 0.1 and n = 1000.
+- The slope and intercept of a logistic model that does not hold: profile likelihood covers the
+  intercept in 86 % for M2 with pi = 0.5 and n = 50, the "sandwich" in 93 %.
 
 Statistics that grow with n (Hosmer-Lemeshow, Pigeon-Heyse, Cox's likelihood ratio, CME, T-Cal,
-Spiegelhalter's z, le Cessie-van Houwelingen, those of belt and band) estimate no quantity, and
-`confidence_interval` says so with a measure that does.
+Spiegelhalter's z, le Cessie-van Houwelingen, those of belt and band) do not estimate a quantity;
+`confidence_interval` then says so and names a measure that does.
 
 The size of the tolerance tests at their boundary is in [tolerance.md](tolerance.md).
 

@@ -1,9 +1,9 @@
-"""Where laws of grouped tests fail: sizes, written to docs/studies/risk_groups_and_grades.md.
+"""Where the textbook nulls of grouped tests fail, as docs/studies/risk_groups_and_grades.md.
 
     python -P docs/studies/risk_groups_and_grades.py [--repetitions 2000] [--jobs 2]
 
 Tests over risk groups are simulated on calibrated data and on development samples; tests of rating
-grades are summed over the law of the number of defaults, so that their sizes have no error.
+grades are summed over the distribution of the number of defaults: their sizes have no error.
 """
 
 from __future__ import annotations
@@ -172,20 +172,20 @@ def grade_row(n: int, pd: float, rho: float) -> str:
 
 # ---- the page -----------------------------------------------------------------------------------
 
-INTRODUCTION = """# Risk groups and rating grades: where the laws fail
+INTRODUCTION = """# Risk groups and rating grades: where the textbook nulls fail
 
-Sizes in % at level 5 %: how often predictions that are right are rejected. Written by
+Sizes in % at level 5 %: how often calibrated predictions are rejected. The page is written by
 `docs/studies/risk_groups_and_grades.py`.
 
-## Hosmer-Lemeshow: where the chi-square fails
+## Hosmer-Lemeshow: where the chi-square limit fails
 
-Sizes over {sets} data sets; † is more than three standard errors ({se:.2f} points each) above 5 %,
-‡ below, and ° leaves out data sets without a p-value. HL is "hosmer-lemeshow", PH "pigeon-heyse",
-CH "le-cessie-van-houwelingen". External is for data that the model was not fitted to, internal
-(`internal=True`) for the sample that it was fitted to: chi^2 with g and g - 2 degrees of freedom
-for HL and g and g - 1 for PH, times m - 1 for m classes; for CH the normal law, with the variance
-that fitting leaves. There are g = 10 groups. The exact null redraws labels from the predictions,
-B = {b}. Events are those expected in a tenth of the rows, in one data set.
+Sizes are over {sets} data sets; † is more than three standard errors ({se:.2f} points each) above 5
+%, ‡ below, and ° leaves out data sets without a p-value. HL is "hosmer-lemeshow", PH
+"pigeon-heyse", CH "le-cessie-van-houwelingen". External is for data that the model was not fitted
+to, internal (`internal=True`) for the sample that it was fitted to: chi^2 with g and g - 2 degrees
+of freedom for HL and g and g - 1 for PH, times m - 1 for m classes; for CH the normal limit, with
+the variance that is left after fitting. There are g = 10 groups. The exact null redraws labels from
+the predictions, B = {b}. Events are those expected in a tenth of the rows, in one data set.
 """
 TITLES = (
     "Data that the model was not fitted to: external is right, internal is wrong",
@@ -199,41 +199,44 @@ GROUPS = """
 """
 HEAD = "HL, ext. | HL, int. | HL, exact | PH, ext. | PH, int. | CH, ext. | CH, int."
 READING = """
-- Sparse groups: with 2 to 20 expected events in a group the chi^2 law holds, with 0.2 to 2 it
-  rejects 8 % and with 0.02 to 0.2 it rejects 17 %, as one event in a group that expects few adds
-  more than the law foresees. Results have a note from less than 5 on. Where groups of nearly
-  certain rows expect nothing at all (M1), they add nothing either, and the size is about right.
-- The exact null holds in each of these: 6.5 % in the row of 100 rare events is chance, since 6000
-  more data sets gave 5.2 %.
-- Internal degrees of freedom on other data reject 11 % where groups are not sparse (the law itself
-  says 11.5 %), 13 to 20 % with four classes. The internal variance of CH is that of a sample in
-  which fitting removed most of the deviation: on other data it rejects most right models.
-- External laws on the development sample reject 2 % (HL, PH) or never (CH): a model is nearer to
-  the labels that it was fitted to. So does the exact null, as no model is fitted to the labels that
-  it redraws; it is for data that the model has not seen, and the tests refuse it with
-  `internal=True`. PH with g - 1 is conservative, as fitting takes more than one degree.
-- Four classes, Dirichlet(3): predictions differ within groups, and the chi^2 law is conservative.
+- Sparse groups: with 2 to 20 expected events in a group the chi^2 limit holds, with 0.2 to 2 it
+  rejects 8 % and with 0.02 to 0.2 it rejects 17 %, since an event in a group that expects few adds
+  more than the limit allows for. Below 5 expected events results carry a note. Where groups of
+  nearly certain rows expect no events at all (M1), they add nothing either, and the size is about
+  right.
+- The exact null keeps the level in each of these: 6.5 % in the row of 100 rare events is chance,
+  since 6000 more data sets gave 5.2 %.
+- Internal degrees of freedom on other data reject 11 % where groups are not sparse (11.5 % in the
+  limit), 13 to 20 % with four classes. The internal variance of CH is that of a sample in which
+  fitting removed most of the deviation: on other data it rejects most calibrated models.
+- External limits on the development sample reject 2 % (HL, PH) or never (CH), since a model is
+  closer to the labels that it was fitted to. So would the exact null, since no model is fitted to
+  the labels that it redraws; it is for data that the model has not seen, and the tests refuse it
+  with `internal=True`. PH with g - 1 is conservative, since fitting uses up more than one degree of
+  freedom.
+- Four classes, Dirichlet(3): predictions differ within groups, and the chi^2 limit is conservative.
 """
 GRADED = """
 ## Rating grades: rare and correlated defaults
 
 All obligors of a grade have its PD. Defaults are independent, or correlated through the one-factor
-normal model with correlation {rho:g}. Sizes are sums over the law of the number of defaults: they
-have no simulation error, and † is any size above 5 %. In brackets is the least number of defaults
-that is rejected, alternative "greater". Vasicek is with the correlation {rho:g} and with that of
-Basel for corporates, {low:.2f} to {high:.2f} here.
+normal model with correlation {rho:g}. Sizes are sums over the distribution of the number of
+defaults: they have no simulation error, and † is any size above 5 %. In brackets is the smallest
+number of defaults that leads to rejection, alternative "greater". Vasicek's test is run with the
+correlation {rho:g} and with that of Basel for corporates, {low:.2f} to {high:.2f} here.
 
 """
 CREDIT_READING = """
-- Correlation: tests that take defaults to be independent reject 18 to 30 % of right grades where
-  ten to a hundred defaults are expected, and the more obligors the more. The exact null is one of
-  them: it redraws labels independently. Vasicek's law with the right correlation keeps the level.
+- Correlation: tests that assume independent defaults reject 18 to 30 % of grades whose PD is right
+  where ten to a hundred defaults are expected, and more of them the more obligors there are. The
+  exact null is no exception: it redraws labels independently. Vasicek's test with the right
+  correlation keeps the level.
 - A larger correlation than the true one makes the test lenient (below 1 % from ten expected
-  defaults on). Not in the rarest grade: correlated defaults come together, so that a single one is
-  less likely, and is rejected.
+  defaults on), except where defaults are rarest: correlated defaults come together, so that a
+  single one is less likely, and it leads to rejection.
 - Rare defaults: the binomial test never exceeds the level where defaults are independent. Jeffreys'
-  test is not made to: its p-value is near the mid-p value, and with about one expected default it
-  rejects 8 %, as the normal law does; with a hundred 5.1 %.
+  test does not guarantee that: its p-value is near the mid-p value, and with about one expected
+  default it rejects 8 %, as the normal test does; with a hundred, 5.1 %.
 """
 
 

@@ -244,70 +244,70 @@ def page(rates: dict[Cell, Rate], repetitions: int) -> str:
 
 HEADER = """# Size and power of every test
 
-Rejections in % of simulated data sets at level 5 %, for n = 50, 250 and 2000. Column M1 is size:
-the predictions are calibrated, and 5 is right, less is conservative. Columns M2, M3 (Widmann et al.
-2019, section 7) and T1.2 (labels drawn from the predictions at temperature 1.2, a mild
-overconfidence) are power: more is better. Sizes of the tests with `tolerance=` are in
-[tolerance.md](tolerance.md), those of grouped tests and rating grades on other data in
-[risk_groups_and_grades.md](risk_groups_and_grades.md).
+The entries are rejections in % of simulated data sets at level 5 %, for n = 50, 250 and 2000.
+Column M1 is size: the predictions are calibrated, so that 5 is right and less is conservative.
+Columns M2, M3 (Widmann et al. 2019, section 7) and T1.2 (labels drawn from the predictions at
+temperature 1.2, a mild overconfidence) are power: more is better. Sizes of the tests with
+`tolerance=` are in [tolerance.md](tolerance.md), those of grouped tests and rating grades on other
+data in [risk_groups_and_grades.md](risk_groups_and_grades.md).
 
 A dagger (†) marks a size more than three standard errors above 5 %: that null fails there, for the
-reason given below the tables. The binomial standard error of a rate of 5 % over N data sets is
-22 / sqrt(N) points: 1.8 for N = 150, 2.8 for N = 60, 3.6 for N = 37, 4.0 for N = 30.
+reason given below the tables. The binomial standard error of a rate of 5 % over N data sets is 22 /
+sqrt(N) points: 1.8 for N = 150, 2.8 for N = 60, 3.6 for N = 37, 4.0 for N = 30.
 
-Data sets in a column M1: {repetitions} (n = 2000: a quarter; bootstrap at most 200; consistency at
-most 60, and 30 for n = 2000); half as many in the others. A rate ends after {few} where it has
-taken {budget:.0f} seconds, or where it is a power and all were rejected. B = {b} resamples. A dash
-stands where a null has no meaning at this n, or one test takes more than a second. A ring (°) says
-that some of the data sets have no p-value, as separated classes have none from the law of the
-calibration belt, and rows that are alone in their bins none from the debiased ECE; the rate is that
-of the others. The p-values of "skce-linear" are those of "skce-block", and those of "unreliability"
-are those of "cox": they are run once.
+Column M1 has {repetitions} data sets (n = 2000: a quarter; bootstrap at most 200; consistency at
+most 60, and 30 for n = 2000), the others half as many. A rate ends after {few} data sets where it
+has taken {budget:.0f} seconds, or where it is a power and all were rejected. There are B = {b}
+resamples. A dash stands where a null is not defined at this n, or where one test takes more than a
+second. A ring (°) says that some of the data sets have no p-value, as with separated classes under
+the asymptotic null of the calibration belt, or where every bin of the debiased ECE holds a single
+row; the rate is then that of the others. The p-values of "skce-linear" are those of "skce-block",
+and those of "unreliability" are those of "cox": they are run once.
 
 Made by `python -P docs/studies/size_and_power.py --repetitions {repetitions}` in {minutes:.0f}
 CPU minutes.
 """
 EARLIER = """
-{count} of the {all} rates of the tests of part one, power and the consistency null, are those of an
-earlier run with the same seeds, and their time is not counted. The other {again} were run again and
-are what they were.
+{count} of the {all} rates (power and the consistency null of the kernel tests, binned and
+cumulative errors and scores) are those of an earlier run with the same seeds, and their time is not
+counted. The other {again} were run again and did not change.
 """
 REASONS = """## Why some sizes are too large
 
 - "cox", "unreliability" and "calibration-slope", asymptotic, two classes, n = 50: the predictions
-  of M1 are Beta(0.1, 0.1), so near 0 or 1 that 50 of them tell as much as 8 of 1/2 do:
-  sum p (1 - p) = 2.1. That is too little for a law of large samples with one or two parameters. At
-  n = 250 it holds.
-- "cme", asymptotic: T^2 has the inverse of an estimated covariance matrix, and the chi^2 law takes
-  it for known. It needs about 1000 rows for each test location, and the result says so.
+  of M1 are Beta(0.1, 0.1), so near 0 or 1 that 50 of them are as informative as 8 predictions of
+  1/2: sum p (1 - p) = 2.1. That is too little for a limiting distribution with one or two
+  parameters. At n = 250 it holds.
+- "cme", asymptotic: T^2 has the inverse of an estimated covariance matrix, which the chi^2 limit
+  treats as known. It needs about 1000 rows for each test location, and the result says so.
 - "ece" and "classwise-ece", consistency, ten classes: rows are drawn with replacement, and copies
   of a row fall into one bin, in which the row was alone. Their deviations average out, so that the
-  resamples have less error than the data. The exact null keeps the rows.
+  resamples show less error than the data. The exact null keeps the rows.
 
-## Why some are too small
+## Why some sizes are too small
 
-- "distribution-free": bounds that hold for every model.
-- "confidence-band", closed-form: error probabilities of all blocks are added; the exact null of
-  the same statistic is not conservative.
-- "binomial", "jeffreys" and "normal" by their laws: they take the rows for one grade with one PD,
-  and events vary less where predictions differ. "vasicek" is for correlated defaults besides, here
-  with Basel's correlation for corporates, and these are independent.
+- "distribution-free": it is an upper bound on the p-value that holds for every model.
+- "confidence-band", closed-form: the error probabilities of all blocks are added (Bonferroni); the
+  exact null of the same statistic is not conservative.
+- "binomial", "jeffreys" and "normal", closed-form or asymptotic: they take the rows for one grade
+  with one PD, and events vary less where predictions differ. "vasicek" moreover assumes correlated
+  defaults, here with Basel's correlation for corporates, and these are independent.
 - "binomial", "jeffreys" and "normal", consistency, two classes: their statistic is the number of
-  events, which in rows drawn with replacement varies with their predictions too.
+  events, which varies with the predictions too when rows are drawn with replacement.
 - "hosmer-lemeshow", asymptotic, ten classes: predictions differ within the groups.
 
-Tests of grades look for more events than predicted, and know nothing but their number. Where the
-event is that the most likely class is right, M2, M3 and T1.2 have fewer than predicted, which such
-a test does not see; T1.2 with two classes has as many of each class as predicted.
+Tests of grades look for more events than predicted, and use only their number. Where the event is
+that the most likely class is right, M2, M3 and T1.2 have fewer events than predicted, which such a
+test does not see; T1.2 with two classes has as many of each class as predicted.
 
-## Hosmer-Lemeshow: where the chi-square fails
+## Hosmer-Lemeshow: where the chi-square limit fails
 
-With fewer than about two expected events in a group it rejects too often (8 % where 0.2 to 2 are
-expected, 17 % where 0.02 to 0.2 are), and the wrong degrees of freedom do: g - 2 for other data
-11 to 13 %, g for the sample that the model was fitted to 2 %. The exact null holds where the chi^2
-law does not, for data that the model was not fitted to. Numbers, with those of Pigeon and Heyse, le
-Cessie and van Houwelingen and the tests of rating grades under correlated defaults, are in
-[risk_groups_and_grades.md](risk_groups_and_grades.md).
+With fewer than about two expected events in a group the test rejects too often (8 % where 0.2 to 2
+are expected, 17 % where 0.02 to 0.2 are). The wrong degrees of freedom give wrong sizes: g - 2 on
+other data 11 to 13 %, g on the sample that the model was fitted to 2 %. The exact null keeps the
+level where the chi^2 limit does not, for data that the model was not fitted to. The numbers, with
+those of Pigeon and Heyse, of le Cessie and van Houwelingen and of the tests of rating grades under
+correlated defaults, are in [risk_groups_and_grades.md](risk_groups_and_grades.md).
 """
 
 

@@ -187,10 +187,11 @@ def table(found: list[Rates]) -> list[str]:
 
 HEADER = """# Tolerance tests: size at the boundary, and power
 
-Rejections in % of {repetitions} simulated data sets at level 5 %. The models are off by a known
-function of the prediction, and the tolerance is their true error: there both hypotheses, "the error
-is at most" and "at least the tolerance", hold just so, and 5 is right, less is conservative. Then
-power: against half of the error as the tolerance, and of "at least" for a calibrated model.
+The entries are rejections in % of {repetitions} simulated data sets at level 5 %. The models are
+off by a known function of the prediction, and the {{term}}`tolerance` is their true error: there
+both hypotheses, "the error is at most the tolerance" and "at least the tolerance", hold on their
+boundary, so that 5 is right and less is conservative. The last two columns are power: against a
+tolerance of half the error, and of "at least" for a calibrated model.
 
 A dagger (†) marks a size more than three standard errors above 5 %. Predictions are uniform on an
 interval; the kernel is exponential with bandwidth 0.3; KS takes B = {b} resamples.
