@@ -36,7 +36,7 @@ DRAWN = 5  # of so many evaluations the figure has one, which keeps its file sma
 class GrownForest:
     """Forest of ten trees, as many as their Mondrian forest, that is grown again with each batch.
 
-    A Mondrian forest that is extended online has the law of one that is grown at once, so that
+    A Mondrian forest that is extended online is distributed as one that is grown at once, so that
     growing again is what comes nearest to it.
 
     Parameters
@@ -199,9 +199,9 @@ TEXT = (
     "of the authors' program: 500 labels, batches of 250 rows, 250 labels to calibrate with when "
     "500, 2000 and 3500 have been bought. The paper has a Mondrian forest, which is not "
     "available; its numbers are those of the program's stored results "
-    "(figures/active_learning/active_learning_results.csv, ten runs). In its place stands a forest "
-    "of ten trees that is grown again with each batch, beside two other online classifiers. All "
-    "errors are means over the last third of the pass. Higher and lower are read as such by three "
+    "(figures/active_learning/active_learning_results.csv, ten runs). Here a forest of ten trees "
+    "that is grown again with each batch replaces it, beside two other online classifiers. All "
+    "errors are means over the last third of the pass. Higher and lower mean by at least three "
     "standard errors of the differences of paired runs."
 )
 # Experiments on what differs, in the full run: what was run, and what it gave.

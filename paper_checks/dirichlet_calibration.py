@@ -147,14 +147,14 @@ def _naive_bayes(rows: list[Row]) -> Part:
 
 
 LOGARITHMS = (
-    "Probabilities are clipped at 2e-308 before their logarithm, as in the paper's code, and come "
-    "to the calibrators as logits. With caltest's own clipping, at 2e-16, naive Bayes gives "
-    "temperature scaling other losses: 0.48 for dermatology, where the paper has 0.31."
+    "Probabilities are clipped at 2e-308 before their logarithm, as in the paper's code, and "
+    "passed to the calibrators as logits. With caltest's own clipping, at 2e-16, temperature "
+    "scaling of naive Bayes has other losses: 0.48 for dermatology, where the paper has 0.31."
 )
 WIDE = (
     "The tolerance is that of the difference of two means, of our repetitions and of the paper's "
     "five, with the standard deviation of ours. Student's quantile is large for so few (12.9 for "
-    "four repetitions, 8.6 for five, 5.4 for eight): only gross differences can be found."
+    "four repetitions, 8.6 for five, 5.4 for eight): only gross differences can be detected."
 )
 
 
@@ -223,8 +223,8 @@ def _measures(rows: list[Row]) -> Part:
     text = (
         f"Average ranks over {dirichlet_ranks.pairs(rows)} pairs of data set and classifier, and "
         f"critical differences at the level 5 %; the control of Bonferroni-Dunn is {CONTROL}. The "
-        "pairs share data sets, which Friedman's test takes for independent, as the paper does."
-        "\n\n"
+        "pairs share data sets, although Friedman's test assumes that they are independent, as "
+        "the paper does.\n\n"
     )
     return Part("All eight measures", [], text + markdown_table(header, lines))
 

@@ -130,13 +130,13 @@ def claims(rows: list[Row], setting: Setting) -> list[Part]:
 
 
 TEXT_3 = (
-    "For each observation GPD takes a Dirichlet distribution with the parameter 1 + alpha_eps "
-    "for the observed class and alpha_eps for the others. The authors' values are those that "
-    "their program names as used in the paper (github.com/dmilios/dirichletGPC, "
-    "src/utilities.py), out of 0.1, 0.01, 0.001 and 0.0001: 0.01 for EEG, HTRU2, MAGIC and "
-    "MiniBooNE, 0.1 for CoverType and 0.001 for every set of more than two classes. It does not "
-    "say how they were chosen. The notes give what the training set would choose, and "
-    "differences over splits with their standard errors, as under figure 4."
+    "For each observation GPD takes a Dirichlet distribution with the parameter 1 + alpha_eps for "
+    "the observed class and alpha_eps for the others. The authors' values are those that their "
+    "program names as used in the paper (github.com/dmilios/dirichletGPC, src/utilities.py), out "
+    "of 0.1, 0.01, 0.001 and 0.0001: 0.01 for EEG, HTRU2, MAGIC and MiniBooNE, 0.1 for CoverType "
+    "and 0.001 for every set of more than two classes. The program does not say how they were "
+    "chosen. The notes give what the training set would choose, and differences over splits with "
+    "their standard errors, as under figure 4."
 )
 TEXT_4 = (
     "GPC: variational Gaussian-process classification. GPD: Gaussian-process regression on "

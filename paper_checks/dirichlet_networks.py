@@ -184,15 +184,17 @@ TEXT_STORED = (
 )
 TEXT_P = (
     "The paper's network, c10_resnet_wide32, is not in `--data`; the same computation on those "
-    "that are: labels redrawn from the predictions 10^4 times, 15 bins. The least p-value that can "
-    "occur is 0.0001."
+    "that are: labels redrawn from the predictions 10^4 times, 15 bins. The smallest possible "
+    "p-value is 0.0001."
 )
 TEXT_CHOSEN = (
     "Log loss where lambda and mu are chosen by five folds from the authors' grid (for 100 "
     "classes from a coarser one), beside that of table 3, where the cells are counted. The loss "
-    "in cross-validation is flat, so that other penalties are chosen with little effect."
+    "in cross-validation is flat, so that the choice of other penalties has little effect."
 )
-TEXT_DIGITS = "Naive Bayes, fitted, calibrated and tested on a third each. It needs no files."
+TEXT_DIGITS = (
+    "Naive Bayes is fitted, calibrated and tested on a third each. This check needs no files."
+)
 
 
 def _table(found: Found, number: int) -> list[Claim]:

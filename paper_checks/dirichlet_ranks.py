@@ -35,8 +35,9 @@ QUOTED = {
     ("table 2", "log-loss"): {"DirL2": 2.25, "TempS": 4.61},
 }
 SHUTTLE = (
-    "One set is not the same: the paper's shuttle has 101500 rows (supplement, table 3), that of "
-    "`--data` 58000. It is repeated twice here, the other sets five times, as in the paper."
+    "One data set is not the same: the paper's shuttle has 101500 rows (supplement, table 3), "
+    "that of `--data` 58000. It is repeated twice here, the other sets five times, as in the "
+    "paper."
 )
 BEST = ("log-loss", "p-cw-ECE", "accuracy")
 
@@ -259,7 +260,7 @@ def supplement(rows: Sequence[Row], missing: str) -> Part:
 
 
 IMPOSSIBLE = (
-    "Trees, neighbours and forests give some labels the probability 0. In the paper's code "
+    "Trees, nearest neighbours and forests give some labels the probability 0. In the paper's code "
     "(dirichletcal, multinomial.py) the loss clips probabilities at machine epsilon *after* the "
     "softmax: such labels have no gradient, and temperature scaling leaves the predictions nearly "
     "as they are. caltest maximises the likelihood, to which one impossible label matters more "

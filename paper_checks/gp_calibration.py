@@ -173,20 +173,20 @@ def claims(rows: list[Row], setting: Setting) -> list[Part]:
 
 TEXT_TABLES = (
     "The paper's numbers are those that the authors' program stored (JonathanWenger/pycalib, "
-    "datasets/*/calibration). Its classifiers are trained again with its settings and judged by "
-    "its protocol: ten random folds of 1000 rows to calibrate and 8000 (MNIST: 9000) to test, the "
-    "ECE with 100 bins as the program computes it, Platt and temperature scaling that take "
-    "probabilities for logits. AdaBoost is SAMME.R, which scikit-learn no longer has. In the place "
-    "of XGBoost stands scikit-learn's histogram gradient boosting with XGBoost's number of trees, "
-    "depth, learning rate and penalty. Mondrian forests and PCam are not available. The tolerance "
-    "is three standard errors of the difference: they come from the ten folds, theirs and ours, "
-    "and for the random forest and the network also from their seeds."
+    "datasets/*/calibration). Its classifiers are trained again with its settings and evaluated "
+    "by its protocol: ten random folds of 1000 rows to calibrate and 8000 (MNIST: 9000) to test, "
+    "the ECE with 100 bins as the program computes it, Platt and temperature scaling applied to "
+    "probabilities as if they were logits. AdaBoost is SAMME.R, which scikit-learn no longer has. "
+    "XGBoost is replaced by scikit-learn's histogram gradient boosting with XGBoost's number of "
+    "trees, depth, learning rate and penalty. Mondrian forests and PCam are not available. The "
+    "tolerance is three standard errors of the difference: they come from the ten folds, theirs "
+    "and ours, and for the random forest and the network also from their seeds."
 )
 TEXT_2 = (
-    "The same for MNIST, with the program's split into training and test images. The networks on "
-    "CIFAR-100 and ImageNet are not available."
+    "This is the same for MNIST, with the program's split into training and test images. The "
+    "networks on CIFAR-100 and ImageNet are not available."
 )
-TEXT_S2 = "Of the same classifiers in the same folds."
+TEXT_S2 = "These are the accuracies of the same classifiers in the same folds."
 TEXT_FIGURE = (
     "Four classes, 100 rows, the confidence Beta(2, 3/4) on [1/4, 1] and right with probability "
     "z^3, as in the authors' program. The picture shows the first set."

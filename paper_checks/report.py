@@ -24,23 +24,23 @@ This page is written by the runner, from the root of the repository:
 
     python -m paper_checks [NAME ...] [--data DIR] [--reference DIR] [--full] [--jobs N]
 
-It recomputes what the papers behind caltest report, and puts beside each number of a paper the one
-that caltest gives, the tolerance and a verdict.
+It recomputes what the papers behind caltest report, and prints beside each number of a paper the
+number that caltest gives, the tolerance and a verdict.
 
 - **reproduced**: the difference is within the tolerance, which is half a unit of the last printed
   decimal, or the Monte Carlo error computed from the run: 3 standard errors or the level 0.1 %
   (3.29 standard errors, or Student's quantile), so that of 1000 true numbers 1 to 3 differ by
   chance.
-- **differs**: it is not. What is known of the reason stands under the table.
+- **differs**: it is not. What is known of the reason is noted under the table.
 - **data not available**: the files that the number needs are not in `--data` or `--reference`.
 - **not run: --full**: the quick run leaves it out.
-- **paper's value not at hand**: computed, but no source of the paper's number was at hand.
+- **paper's value not at hand**: computed, but no source of the paper's number was found.
 - **not in the paper**: the same computation on data that the paper does not have.
 
-Of long tables only what differs is listed here; every number is in `results/*.csv`. Times, which
-depend on the machine, are only there. Seeds are fixed: a rerun writes the same page. A cell of a
-paper that is compared twice ("again") is counted once. Of each check the full run is shown where
-there is one, and else the quick one.
+Of long tables only what differs is listed here; every number is in `results/*.csv`, and so are
+times, which depend on the machine. Seeds are fixed: a rerun writes the same page. A cell of a paper
+that is compared twice ("again") is counted once. For each check the full run is shown where there
+is one, otherwise the quick run.
 """
 
 

@@ -94,13 +94,13 @@ def _errors(tested: dict[Key, Sample], setting: Setting, title: str, keys: list[
     flat = sum(_is_flat(rejection(tested[key])) and _is_flat(paper[key]) for key in named)
     little = (
         f"{flat} of the {len(keys)} curves are 0 or 1 at every level, in the paper and here, and "
-        "say little."
+        "are uninformative."
     )
     return Part(title, listed, f"{CURVES} {little} {_squares(tested, paper)}")
 
 
 def _supremum(n: int) -> float:
-    """Largest difference of two empirical laws, of n and of the paper's data sets."""
+    """Largest difference of two empirical distributions, of n and of the paper's data sets."""
     return SUPREMUM * math.sqrt(1 / n + 1 / PAPER_SETS)
 
 
@@ -132,10 +132,11 @@ def _squares(tested: dict[Key, Sample], paper: dict[Key, Sample]) -> str:
     key = max(changes, key=lambda key: float(changes[key].max()))
     test = next(test for test, name in NAMES.items() if name == key[2])
     return (
-        "For a negative estimate caltest's bounds are 1; the paper's code squares the estimate. "
-        f"That changes the errors only at levels of {lowest:.2f} and above, by at most "
-        f"{changes[key].max():.3f}: for {key[0]}, m = {key[1]}, {test}, where the largest "
-        f"difference from the paper is {_distance(rejection(tested[key]), paper[key]):.3f}, and "
+        "For a negative estimate caltest's distribution-free p-values are 1; the paper's code "
+        f"squares the estimate. That changes the errors only at levels of {lowest:.2f} and above, "
+        f"by at most {changes[key].max():.3f}: for {key[0]}, m = {key[1]}, {test}, where the "
+        "largest difference from the paper is "
+        f"{_distance(rejection(tested[key]), paper[key]):.3f}, and "
         f"{_distance(squared[key], paper[key]):.3f} with the square."
     )
 
@@ -230,8 +231,9 @@ READINGS = (
     f'and "too often", within and beyond {WIDTH} standard errors of 0.05.'
 )
 SMALL_SAMPLE = (
-    f"The limit laws are not exact at n = {N}, and with 10^4 data sets that shows. The paper's own "
-    "curves of M1 in figure 2 have the same deviation: 0.0347 for A_uq, 0.0455 for A_l."
+    f"The limiting distributions are not exact at n = {N}, and 10^4 data sets are enough to see "
+    "it. The paper's own curves of M1 in figure 2 have the same deviation: 0.0347 for A_uq, "
+    "0.0455 for A_l."
 )
 
 

@@ -30,11 +30,12 @@ NAMES = ECES | {
     for rule, bandwidth in BANDWIDTHS.items()
 }
 TWO_MODES = (
-    "With 1000 classes the law of SKCE_ul has two modes, as section 7.3 says: here one near "
-    "-0.0004 and one near 0.0027. Of our 50 data sets one is at the upper mode, where 6 are "
-    "expected, and Student's quantile does not hold for such a law. 4000 other data sets (seeds "
-    "of chunks 1 to 80; mean distance as bandwidth) have the mean 0.000003 with standard error "
-    "0.000016, 12 % of them at the upper mode, and of their 80 groups of 50 one is as far from 0."
+    "With 1000 classes the distribution of SKCE_ul has two modes, as section 7.3 says: here one "
+    "near -0.0004 and one near 0.0027. Of our 50 data sets one is at the upper mode, where 6 are "
+    "expected, and Student's quantile does not hold for such a distribution. 4000 other data sets "
+    "(seeds of chunks 1 to 80; mean distance as bandwidth) have the mean 0.000003 with standard "
+    "error 0.000016, 12 % of them at the upper mode, and of their 80 groups of 50 one is as far "
+    "from 0."
 )
 NOTES = {
     ("alpha = 0.1, pi = 0.25, uniform", 1000, f"SKCEul_{rule}"): TWO_MODES for rule in BANDWIDTHS
@@ -98,7 +99,7 @@ def _means(found: dict[Key, Sample], keys: set[Key], setting: Setting, title: st
     listed = []
     for key in [key for key in found if key in keys]:
         sample, (model, m, name) = found[key], key
-        # The paper's mean has an error too: as many data sets of the same law, 10^4.
+        # The paper's mean has an error too: as many data sets of the same distribution, 10^4.
         error = sample.std(ddof=1) * math.sqrt(1 / sample.size + 1 / PAPER_SETS)
         error *= _quantile(sample)
         reason = f"level 0.1 %, {sample.size} and {PAPER_SETS} data sets"
@@ -119,9 +120,9 @@ QUANTILE = (
 )
 MEDIAN = (
     "The median heuristic is that of the paper's code: the median of all n^2 distances, the n "
-    "zeros of the diagonal among them. caltest's own rule leaves them out, and that can be seen: "
-    "for alpha = 1, pi = 1, first class, m = 100 it gives a mean of SKCE_uq of 0.36512 (1500 data "
-    "sets, standard error 0.00001), where the paper has 0.36500."
+    "zeros of the diagonal among them. caltest's own rule leaves them out, and the difference "
+    "shows: for alpha = 1, pi = 1, first class, m = 100 it gives a mean of SKCE_uq of 0.36512 "
+    "(1500 data sets, standard error 0.00001), where the paper has 0.36500."
 )
 
 
@@ -210,7 +211,7 @@ UP_TO_100 = (
 
 
 def _quantile(sample: Sample) -> float:
-    """Quantile of Student's law for a difference that chance exceeds once in a thousand."""
+    """Quantile of Student's t for a difference that chance exceeds once in a thousand."""
     return float(student.isf(0.0005, sample.size - 1))
 
 

@@ -15,16 +15,16 @@ N = 250  # observations of a data set
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model: predictions from Dir(alpha, ..., alpha), labels in part from a fixed law.
+    """A model: predictions from Dir(alpha, ..., alpha), labels in part from a fixed distribution.
 
     Attributes
     ----------
     name : {"M1", "M2", "M3"}
-        Of `generative_model`: the fixed law is the first class for M2, uniform for M3.
+        Of `generative_model`: the fixed distribution is the first class for M2, uniform for M3.
     alpha : float
         Concentration of the predictions.
     pi : float
-        Share of the labels that come from the fixed law.
+        Share of the labels that come from the fixed distribution.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Model:
 
     def matches(self, alpha: float, pi: float, *, only_first: bool) -> bool:
         """Whether these are its parameters in the paper's files."""
-        # Without fixed labels the two laws of them are one model, which stands there twice.
+        # Without fixed labels the two distributions of them are one model, which is listed twice.
         return (self.alpha, self.pi, self.name == "M2") == (alpha, pi, only_first)
 
 
@@ -63,8 +63,8 @@ MODELS = {
 
 
 def _label(model: Model) -> str:
-    law = {"M1": "calibrated", "M2": "first class", "M3": "uniform"}[model.name]
-    return f"alpha = {model.alpha:g}, pi = {model.pi:g}, {law}"
+    fixed = {"M1": "calibrated", "M2": "first class", "M3": "uniform"}[model.name]
+    return f"alpha = {model.alpha:g}, pi = {model.pi:g}, {fixed}"
 
 
 # The other models of the appendix.

@@ -49,9 +49,9 @@ DIVISOR = (
     "4999; A_l is compared after that change."
 )
 NEGATIVE = (
-    "D_b, D_uq and D_l are caltest's bounds of lemma 2. Where SKCE_ul is negative, caltest's D_l "
-    "is 1, and what is compared is the bound with the square of the estimate, as in the paper's "
-    "code."
+    "D_b, D_uq and D_l are caltest's distribution-free p-values, by lemma 2. Where SKCE_ul is "
+    "negative, caltest's D_l is 1, and what is compared is the value with the square of the "
+    "estimate, as in the paper's code."
 )
 BY_CHANCE = (
     "For googlenet one of our 999 resamples reaches the estimate. With 9999 resamples (seed 1) 14 "

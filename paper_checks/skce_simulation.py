@@ -49,7 +49,7 @@ def _mean_square(predictions: Predictions) -> float:
 
 
 def kernels(model: str, m: int, predictions: Predictions) -> dict[str, Exponential]:
-    """Kernels of the paper: bandwidth by the median heuristic, or the mean distance of the law."""
+    """Kernels of the paper: bandwidth by median heuristic, or the mean distance of the model."""
     median, mean = median_distance(predictions.probs), ALL[model].mean_distance(m)
     return {"median": Exponential(median), "mean": Exponential(mean)}
 

@@ -47,11 +47,11 @@ def tasks(setting: Setting) -> list[Task]:
                 found.append(_task(estimates, (model, m, chunk, size)))
                 if m in TESTED:
                     found.append(_task(pvalues, (model, m, chunk, size, resamples, resamples)))
-        for model, law in APPENDIX.items():
+        for model, fixed in APPENDIX.items():
             for chunk, size in _chunks(others):
                 found.append(_task(estimates, (model, m, chunk, size)))
             # The paper's figures of p-values have only these shares.
-            if m in TESTED and law.pi in {0.0, 0.5, 1.0}:
+            if m in TESTED and fixed.pi in {0.0, 0.5, 1.0}:
                 for chunk, size in _chunks(setting.choose(0, 50, 300)):
                     found.append(_task(pvalues, (model, m, chunk, size, resamples, resamples)))
     return found + skce_networks.tasks(setting)

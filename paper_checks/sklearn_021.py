@@ -74,7 +74,7 @@ class AdaBoostSammeR(ClassifierMixin, BaseEstimator):
 
 
 class RegularizedQDA(ClassifierMixin, BaseEstimator):
-    """Normal law of each class, with its covariance shrunk to the identity.
+    """Normal distribution of each class, with its covariance shrunk to the identity.
 
     The variances along the principal axes of a class are (1 - reg_param) of those seen, plus
     reg_param. A class of fewer observations than features has as many axes as observations.
@@ -92,20 +92,20 @@ class RegularizedQDA(ClassifierMixin, BaseEstimator):
         """Find mean, axes and variances of each class."""
         self.classes_, counts = np.unique(y, return_counts=True)
         self.priors_ = counts / counts.sum()
-        self.laws_: list[tuple[Floats, Floats, Floats]] = []
+        self.normals_: list[tuple[Floats, Floats, Floats]] = []
         for k, count in zip(self.classes_, counts, strict=True):
             own = X[y == k]
             mean = own.mean(axis=0)
             _, lengths, axes = np.linalg.svd(own - mean, full_matrices=False)
             variance = (1 - self.reg_param) * lengths**2 / (count - 1) + self.reg_param
-            self.laws_.append((mean, axes.T, variance))
+            self.normals_.append((mean, axes.T, variance))
         return self
 
     def predict_proba(self, X: Floats) -> Floats:
         """Probabilities of the classes, (n, m)."""
         logs = [
             -0.5 * (np.square((X - mean) @ axes) / variance + np.log(variance)).sum(axis=1)
-            for mean, axes, variance in self.laws_
+            for mean, axes, variance in self.normals_
         ]
         return softmax(np.column_stack(logs) + np.log(self.priors_), axis=1)
 

@@ -216,11 +216,11 @@ TEXT_1 = (
     "`gupta_tables.py`). Networks and methods have the names of Kull et al., whose logits they "
     "are: c10_densenet40 is the paper's CIFAR-10, DenseNet-40, and TempS its Temp. Scaling. The "
     "logits of two networks, and the confidences of two more, are in `--data`. Without "
-    "calibration and after temperature scaling nothing is left to choose: see single precision "
-    "below. Vector scaling, MS-ODIR and Dir-ODIR are at the minimum of their loss here, where the "
-    "authors' fits by Adam stop before; the penalties are those that Kull et al. stored for "
-    "c10_densenet40, and chosen by cross-validation for c10_resnet110. The spline has 6 knots and "
-    "linear run-out, as in the paper."
+    "calibration and after temperature scaling there is nothing left to choose: see single "
+    "precision below. Vector scaling, MS-ODIR and Dir-ODIR are at the minimum of their loss here, "
+    "where the authors' fits by Adam stop earlier; the penalties are those that Kull et al. stored "
+    "for c10_densenet40, and chosen by cross-validation for c10_resnet110. The spline has 6 knots "
+    "and linear run-out, as in the paper."
 )
 TEXT_2 = (
     "The scores that the spline is fitted to are all different here, so that their order is fixed. "
@@ -245,11 +245,13 @@ TEXT_4 = (
     "knots here, caltest's default for this score; the notes give it with 6, as in the script."
 )
 TEXT_6 = (
-    "On the two networks whose logits are there. The paper says that its spline is better than "
-    "MS-ODIR and Dir-ODIR in all experiments; its own table 1 has an exception, c10_resnet_wide32 "
-    "with 0.367 against 0.305 and 0.291."
+    "The statements are checked on the two networks whose logits are available. The paper says "
+    "that its spline is better than MS-ODIR and Dir-ODIR in all experiments; its own table 1 has "
+    "an exception, c10_resnet_wide32 with 0.367 against 0.305 and 0.291."
 )
-TEXT_DIGITS = "Naive Bayes, fitted, calibrated and tested on a third each. It needs no files."
+TEXT_DIGITS = (
+    "Naive Bayes is fitted, calibrated and tested on a third each. This check needs no files."
+)
 
 
 def _mean(found: Found, network: str, method: str, mode: str) -> float | None:
