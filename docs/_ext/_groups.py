@@ -107,7 +107,7 @@ GROUPS = {
             "RationalQuadratic",
         ],
         "Matrix-valued kernels": ["Scaled", "Diagonal", "Sum", "Product"],
-        "Bounds": ["kernel_norm", "error_bound"],
+        "Norms and upper bounds": ["kernel_norm", "error_bound"],
         "For those who add a kernel": [
             "Kernel",
             "ScalarKernel",

@@ -126,6 +126,28 @@ def test_every_page_is_in_a_toctree():
         ), folder.name
 
 
+def test_picture_of_the_house_has_every_folder():
+    """The floors of the architecture page are the folders of the package, and arrows fit."""
+    house = extension("_house")
+    package = Path(caltest.__file__).parent
+    folders = {folder.parent.name for folder in package.glob("*/__init__.py")}
+    rooms = [one for floor in house.floors() for one in floor]
+    assert folders <= {one.name for one in rooms}
+    assert all(one.purpose for one in rooms)
+    assert {name for pair in house.exceptions() for name in pair} <= {one.name for one in rooms}
+
+
+@pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md"])
+def test_named_files_exist(page):
+    """What the pages for developers name is there; names in capitals stand for the reader's own."""
+    text = (DOCS.parent / page).read_text(encoding="utf-8")
+    paths = set(re.findall(r"`((?:caltest|docs|tests|\.ci)/[\w/]+(?:\.\w+)?)`", text))
+    named = {path for path in paths if not re.search(r"[A-Z]", path)}
+    assert named
+    missing = {path for path in named if not (DOCS.parent / path).exists()}
+    assert not missing
+
+
 def test_no_code_block_is_indented():
     """Blocks start at the margin, where they are found and run."""
     for path in DOCS.rglob("*.md"):
