@@ -24,6 +24,7 @@ PACKAGE = Path(caltest.__file__).parent
 
 WIDTH, LEFT, RIGHT = 10.5, 0.6, 0.75  # inches: the figure, and the margins beside the floors
 GAP, PAD, LINE = 0.13, 0.1, 0.19  # between floors, around the text of a room, a line of it
+LANE = 0.3  # inches from the floors to the way up beside them
 NAME = 1.15  # inches for the name of a room that has a floor to itself
 LETTERS = 14.5  # letters of small type to the inch
 ROOM, FAMILY, INK, GREY = "#eef3f8", "#ffffff", "#1f2d3d", "#5b6b7b"
@@ -116,6 +117,9 @@ def draw() -> Figure:
     for start, end in exceptions():
         if {start, end} <= set(by_name):
             _draw_exception(axes, by_name[start], by_name[end])
+    if "plots" in by_name:
+        x, y = WIDTH - RIGHT + LANE + 0.06, by_name["plots"].middle
+        axes.text(x, y, ".plot()", size=8.5, color=GREY, va="center")
     return figure
 
 
@@ -164,7 +168,7 @@ def _draw_order(axes: Axes, height: float) -> None:
 def _draw_exception(axes: Axes, start: Place, end: Place) -> None:
     """Draw a dashed way in the margin right of the floors, upwards."""
     edge = WIDTH - RIGHT
-    lane = edge + 0.3
+    lane = edge + LANE
     if start.right > edge - GAP:
         way = [(start.right, start.middle)]
     else:  # down to the gap below the floor, and along it
@@ -174,4 +178,3 @@ def _draw_exception(axes: Axes, start: Place, end: Place) -> None:
     axes.plot(x, y, color=GREY, lw=1, ls=(0, (3, 2)))
     ends = (lane, end.middle), (end.right, end.middle)
     axes.add_patch(FancyArrowPatch(*ends, arrowstyle="-|>", mutation_scale=10, color=GREY))
-    axes.text(lane + 0.06, end.middle, ".plot()", size=8.5, color=GREY, va="center")
