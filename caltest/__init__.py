@@ -75,11 +75,12 @@ _NAMES = {
 
 
 def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        return importlib.import_module(f"caltest.{name}")
-    if name in _NAMES:
-        return getattr(importlib.import_module(_NAMES[name]), name)
-    raise AttributeError(f"module 'caltest' has no attribute {name!r}")
+    if name not in _MODULES and name not in _NAMES:
+        raise AttributeError(f"module 'caltest' has no attribute {name!r}")
+    module = importlib.import_module(_NAMES.get(name, f"caltest.{name}"))
+    # Kept, so that it is looked up once.
+    value = globals()[name] = getattr(module, name) if name in _NAMES else module
+    return value
 
 
 def __dir__() -> list[str]:

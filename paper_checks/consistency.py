@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.measures import ece
-from caltest.measures.binning import UNLIMITED, uniform_cells
-from caltest.numerics.median_variance import median_variance_bins
+from caltest.measures.binning import UNLIMITED, median_variance_bins, uniform_cells
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from caltest import test_calibration
 from caltest.kernels import Exponential
 from caltest.measures import ece
-from caltest.measures.binning import UNLIMITED
-from caltest.numerics.median_variance import median_variance_bins
+from caltest.measures.binning import UNLIMITED, median_variance_bins
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 from paper_checks.check import NO_DATA, Claim, Part, Row, Setting, Task

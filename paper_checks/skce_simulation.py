@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.kernels import Exponential
+from caltest.kernels.distances import l1_tile
 from caltest.measures import SKCE, ece, skce
-from caltest.numerics.distances import l1_tile
 from caltest.predictions import Predictions
 from paper_checks.check import Row
 from paper_checks.consistency import consistency_pvalue

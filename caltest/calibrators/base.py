@@ -15,26 +15,80 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 
 from caltest.calibrators.inputs import Floats, Inputs
 from caltest.calibrators.output import Output
-from caltest.errors import DegenerateDataWarning
+from caltest.errors import DegenerateDataWarning, invalid
 from caltest.predictions import Predictions
 from caltest.sources import classes_of_table, is_table
 from caltest.validation import (
     as_array,
     check_calibrator,
-    check_columns,
-    check_columns_of_fit,
     check_flag,
     check_labels,
-    check_labels_given,
     check_logits,
-    check_not_continuous,
     check_not_swapped,
     check_probs,
     check_unused,
     check_weights,
 )
+from caltest.validation.arrays import AnyArray, missing
+from caltest.validation.labels import label_values
+
+__all__ = ["Calibrator"]
 
 Codes = NDArray[np.int64]
+
+
+def check_labels_given(y: object, name: str = "y") -> AnyArray:
+    """Check that there are labels; a column of them becomes one dimension, with a warning."""
+    if y is None:
+        # The last words are those that scikit-learn's own checks look for.
+        remedy = "pass the labels: a calibrator requires y to be passed, but the target y is None"
+        raise invalid(f"{name} must be given", "None", remedy)
+    values = as_array(y, name)
+    if values.dtype.kind == "c":
+        remedy = "pass integers or strings: Complex data not supported"  # scikit-learn's words
+        raise invalid(f"{name} must be labels", f"dtype {values.dtype}", remedy)
+    values = label_values(values, name)
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        row = int(np.argwhere(~np.isfinite(values))[0, 0])
+        got = f"{values[row].max():.8g} at row {row}"
+        if np.isnan(values[row]).any():
+            raise missing(name, got)
+        raise invalid(f"{name} must be finite", got, "drop or mend that row")
+    if values.ndim == 2 and values.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
+        # The first words are those that scikit-learn's own checks look for.
+        text = f"A column-vector {name} was passed when a 1d array was expected; pass .ravel()"
+        warnings.warn(text, DataConversionWarning, stacklevel=4)
+        return values.ravel()
+    return values
+
+
+def check_columns(values: AnyArray, name: str) -> None:
+    """Check that there is one dimension, or a column for each of at least two classes."""
+    if values.ndim == 2 and values.shape[1] < 2:
+        # In the words that scikit-learn's own checks look for.
+        k = values.shape[1]
+        got = f"{k} feature(s) (shape={values.shape}) while a minimum of 2 is required"
+        remedy = "pass that of class 1 of two as one dimension, .ravel()"
+        raise invalid(f"{name} must have one column per class", got, remedy)
+
+
+def check_columns_of_fit(values: AnyArray, m: int, name: str) -> None:
+    """Check that one dimension stands for two classes where a map is applied."""
+    if values.ndim == 1 and m != 2:
+        rule = f"{name} must have {m} columns, as in fit"
+        raise invalid(rule, f"shape {values.shape}", "Reshape your data: one row per prediction")
+
+
+def check_not_continuous(labels: AnyArray, name: str = "y") -> None:
+    """Check that labels are no measurements."""
+    if labels.dtype.kind == "f" and labels.ndim == 1:
+        bad = np.isfinite(labels) & (labels != np.floor(labels))
+        if bad.any():
+            row = int(np.argmax(bad))
+            rule = f"{name} must be labels of classes, not continuous numbers"
+            raise invalid(rule, f"{labels[row]:.8g} at row {row}", "pass integers or strings")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,29 +19,66 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params, check_is_fitted, has_fit_parameter
 
-from caltest.calibrators.base import CalibrationSet, Calibrator
+from caltest.calibrators.base import CalibrationSet, Calibrator, check_labels_given
 from caltest.calibrators.inputs import Floats, Inputs
+from caltest.calibrators.linear.temperature import TemperatureScaling
 from caltest.calibrators.one_vs_rest import OneVsRest
 from caltest.calibrators.selection import Fold, folds
-from caltest.calibrators.temperature import TemperatureScaling
-from caltest.errors import DegenerateDataWarning
+from caltest.errors import DegenerateDataWarning, invalid
 from caltest.validation import (
     check_calibrator,
     check_choice,
-    check_column_per_class,
     check_flag,
-    check_held_out_once,
     check_jobs,
     check_labels,
-    check_labels_given,
     check_logits,
     check_probs,
-    check_response,
-    check_several_classes,
     check_weights,
 )
+from caltest.validation.arrays import AnyArray
+
+__all__ = ["CalibratedClassifier"]
 
 PREFIT = "prefit"
+
+
+def check_response(estimator: Any, *, from_logits: bool) -> str:
+    """Find the method of a classifier that predicts probabilities, or logits where they are due."""
+    if not from_logits and hasattr(estimator, "predict_proba"):
+        return "predict_proba"
+    if hasattr(estimator, "decision_function"):
+        return "decision_function"
+    got = f"a {type(estimator).__name__}"
+    if from_logits:
+        rule = "estimator must have decision_function where the calibrator has from_logits=True"
+        raise invalid(rule, got, "pass a calibrator with from_logits=False")
+    rule = "estimator must have predict_proba or decision_function"
+    raise invalid(rule, got, "pass a classifier of scikit-learn")
+
+
+def check_column_per_class(scores: AnyArray, m: int, method: str) -> None:
+    """Check that a classifier predicts one column per class."""
+    if scores.ndim != 2 or scores.shape[1] != m:
+        rule = f"{method} of the estimator must give one column per class"
+        got = f"shape {scores.shape} for {m} classes"
+        raise invalid(rule, got, "pass decision_function_shape='ovr' to an SVC")
+
+
+def check_several_classes(classes: AnyArray) -> None:
+    """Check that a classifier has something to tell apart."""
+    if len(classes) < 2:
+        got = f"one class, {classes.tolist()[0]!r}" if len(classes) else "no labels"
+        raise invalid("y must have at least two classes", got, "pass rows of another class too")
+
+
+def check_held_out_once(tests: list[AnyArray], kept: AnyArray) -> AnyArray:
+    """Check that folds hold out each of the rows once, and return the rows in that order."""
+    rows = np.concatenate(tests)
+    if not np.array_equal(np.sort(rows), kept):
+        rule = "cv must hold out each row once where ensemble=False"
+        got = f"{len(rows)} held-out rows, {len(np.unique(rows))} of them different, of {len(kept)}"
+        raise invalid(rule, got, "pass ensemble=True, or a splitter such as KFold")
+    return rows
 
 
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):

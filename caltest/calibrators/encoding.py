@@ -65,7 +65,7 @@ def _options(calibrator: Any) -> dict[str, Any]:
 
 
 def _calibrator(values: Mapping[str, Any]) -> Any:
-    from caltest.calibrators.registry import REGISTRY
+    from caltest.calibrators import REGISTRY
     from caltest.validation import check_choice
 
     if not {"options", "state"} <= values.keys():

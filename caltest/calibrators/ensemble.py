@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +14,38 @@ from sklearn.utils import get_tags
 from caltest.calibrators.base import CalibrationSet, Calibrator
 from caltest.calibrators.inputs import Floats, Inputs
 from caltest.calibrators.selection import Choice, choose
-from caltest.validation import check_jobs, check_param_grid
+from caltest.errors import invalid, shown
+from caltest.validation import check_jobs
+from caltest.validation.options import (
+    check_choice,
+)
+
+__all__ = ["EnsembleCalibrator"]
+
+
+def check_param_grid(grid: object, options: Collection[str]) -> list[dict[str, list[Any]]]:
+    """Check a grid of options: a dict of values to compare, or a list of dicts; None is one."""
+    grids = [{}] if grid is None else grid
+    grids = [grids] if isinstance(grids, Mapping) else grids
+    rule = "param_grid must be a dict of options and their values, or a list of such dicts"
+    remedy = "pass {'lam': [0.01, 0.1]}, say"
+    if not isinstance(grids, list | tuple) or not grids:
+        raise invalid(rule, shown(grid), remedy)
+    if not all(isinstance(part, Mapping) for part in grids):
+        raise invalid(rule, shown(grid), remedy)
+    return [_checked_grid(part, options) for part in grids]
+
+
+def _checked_grid(grid: Mapping[Any, Any], options: Collection[str]) -> dict[str, list[Any]]:
+    checked = {}
+    for name, values in grid.items():
+        check_choice(name, options, "a name in param_grid")
+        array = isinstance(values, np.ndarray) and values.ndim == 1
+        if not (array or isinstance(values, list | tuple)) or not len(values):
+            rule = f"param_grid[{name!r}] must be a list of at least one value"
+            raise invalid(rule, shown(values), "put it into brackets")
+        checked[name] = values.tolist() if array else list(values)
+    return checked
 
 
 class EnsembleCalibrator(Calibrator):

@@ -7,6 +7,8 @@ from typing import ClassVar
 from caltest.calibrators.base import CalibrationSet, Calibrator
 from caltest.calibrators.inputs import Floats, Inputs
 
+__all__ = ["Identity"]
+
 
 class Identity(Calibrator):
     """The identity map: what an uncalibrated model is in a comparison of calibrators.

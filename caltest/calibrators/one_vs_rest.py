@@ -16,6 +16,8 @@ from caltest.calibrators.inputs import Floats, Inputs
 from caltest.numerics.parallel import map_threads
 from caltest.validation import check_jobs, listing
 
+__all__ = ["OneVsRest"]
+
 AGAINST_REST = np.array([False, True])
 
 

@@ -13,12 +13,44 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from caltest.calibrators.base import CalibrationSet, Calibrator
 from caltest.calibrators.inputs import SMALLEST, Floats
+from caltest.errors import invalid, shown
 from caltest.numerics.parallel import map_threads
-from caltest.validation import check_fold, check_folds, check_random_state
+from caltest.validation import check_random_state
+from caltest.validation.arrays import AnyArray
+from caltest.validation.options import (
+    check_integer,
+    check_rows,
+)
 
 Rows = NDArray[np.intp]
 Fold = tuple[Rows, Rows]
 Setting = Mapping[str, Any]
+
+
+def check_folds(cv: object) -> Any:
+    """Check a number of folds, an object with a method `split`, or pairs of indices, as a list."""
+    if hasattr(cv, "split") and not isinstance(cv, str | type):
+        return cv
+    if isinstance(cv, Iterable) and not isinstance(cv, str):
+        pairs = list(cv)
+        if pairs and all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
+            return pairs
+        rule = "cv must give the pair (training rows, held-out rows) of each fold"
+        raise invalid(rule, shown(pairs), "pass a number of folds, or a splitter of scikit-learn")
+    return check_integer(cv, "cv", 2)
+
+
+def check_fold(pair: Any, weight: Floats) -> tuple[AnyArray, AnyArray]:
+    """Check the rows of a fold and leave out those of weight 0; some must remain on both sides."""
+    rows = []
+    for values, side in zip(pair, ("training", "held-out"), strict=True):
+        name = f"{side} rows of cv"
+        checked = check_rows(values, len(weight), name)
+        kept = checked[weight[checked] > 0]
+        if not len(kept):
+            raise invalid(f"{name} must not all have weight 0", "such a fold", "pass other folds")
+        rows.append(kept)
+    return rows[0], rows[1]
 
 
 @dataclass(frozen=True, slots=True)

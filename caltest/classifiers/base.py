@@ -17,9 +17,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
+from caltest.classifiers.softmax_normal import normal_samples, quantiles, softmax, softmax_means
 from caltest.errors import invalid, shown
 from caltest.numerics.parallel import one_blas_thread
-from caltest.numerics.softmax_normal import normal_samples, quantiles, softmax, softmax_means
 from caltest.render import Sheet, number
 from caltest.results import Summary
 from caltest.validation import (
@@ -33,7 +33,7 @@ from caltest.validation import (
 )
 
 if TYPE_CHECKING:
-    from caltest.numerics.rbf import KernelGradient
+    from caltest.classifiers.rbf import KernelGradient
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]

@@ -10,10 +10,10 @@ import numpy as np
 
 from caltest.classifiers.base import Codes, Floats, GPClassifier, Maximum, grid_of
 from caltest.classifiers.inducing import inducing_points
+from caltest.classifiers.label_transform import Targets, pseudo_targets
 from caltest.classifiers.regressions import Latent, Regressions, regressions, size_of
+from caltest.classifiers.softmax_normal import softmax_means
 from caltest.errors import invalid, shown
-from caltest.numerics.dirichlet_gp import Targets, pseudo_targets
-from caltest.numerics.softmax_normal import softmax_means
 from caltest.validation import check_choice
 
 SMALLEST = float(np.finfo(np.float64).tiny)

@@ -9,10 +9,10 @@ import numpy as np
 
 from caltest.classifiers.base import Codes, Floats, GPClassifier, Maximum
 from caltest.classifiers.inducing import inducing_points
+from caltest.classifiers.label_transform import label_targets
 from caltest.classifiers.platt import Sigmoids, fit_sigmoids, normalised
 from caltest.classifiers.regressions import regressions, size_of
 from caltest.errors import DegenerateDataWarning
-from caltest.numerics.dirichlet_gp import label_targets
 from caltest.validation import check_flag, check_level
 
 

@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from caltest.numerics.collapsed_bound import (
+from caltest.classifiers.collapsed_bound import (
     Evidence,
     RowsByClass,
     bound_and_gradient,
     posterior,
     rows_by_class,
 )
-from caltest.numerics.dirichlet_gp import Targets
-from caltest.numerics.exact_gp import evidence_and_gradient, exact_posterior
+from caltest.classifiers.exact_gp import evidence_and_gradient, exact_posterior
+from caltest.classifiers.label_transform import Targets
+from caltest.classifiers.rbf import rbf
 from caltest.numerics.parallel import map_threads
-from caltest.numerics.rbf import rbf
 
 Floats = NDArray[np.float64]
 

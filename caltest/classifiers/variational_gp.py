@@ -10,8 +10,7 @@ import numpy as np
 
 from caltest.classifiers.base import PRECISION, Codes, Floats, GPClassifier
 from caltest.classifiers.inducing import inducing_points
-from caltest.classifiers.regressions import in_parts
-from caltest.numerics.label_bound import (
+from caltest.classifiers.label_bound import (
     GAIN,
     Expectation,
     Inducing,
@@ -24,8 +23,9 @@ from caltest.numerics.label_bound import (
     prior,
     start,
 )
-from caltest.numerics.label_expectations import antithetic, bernoulli, hermite, softmax
-from caltest.numerics.rbf import rbf
+from caltest.classifiers.label_expectations import antithetic, bernoulli, hermite, softmax
+from caltest.classifiers.rbf import rbf
+from caltest.classifiers.regressions import in_parts
 from caltest.numerics.variational import whiten
 from caltest.validation import check_integer
 

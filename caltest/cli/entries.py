@@ -9,7 +9,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from caltest import measures
 from caltest.cli.settings import OF_THE_COMMAND
+from caltest.measures import Measure
 
 KINDS = ("tests", "measures", "nulls", "lenses", "kernels", "calibrators")
 KEYS_OF = {"kernel": "kernels", "calibrator": "calibrators"}
@@ -79,10 +81,11 @@ def _defaults(kind: str, entry: Any, source: Any) -> dict[str, object]:
 def _documented(source: type) -> dict[str, str]:
     """Read the types of parameters off the docstrings of a class, its bases and its function.
 
-    The function of a measure has the name of its file and documents what the class only holds.
+    The function of a measure documents what the class only holds.
     """
-    module = importlib.import_module(source.__module__)
-    function = getattr(module, source.__module__.rpartition(".")[2], None)
+    function = None
+    if issubclass(source, Measure):
+        function = getattr(measures, source.function_name(), None)
     found: dict[str, str] = {}
     for one in (*reversed(source.__mro__[:-1]), function):
         section = (inspect.getdoc(one) or "").partition(f"Parameters\n{DASHES}")[2]

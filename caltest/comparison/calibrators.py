@@ -15,7 +15,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, Strat
 from caltest import validation
 from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
-from caltest.comparison.inputs import read_inputs
+from caltest.comparison.inputs import check_functions, read_inputs
 from caltest.comparison.judge import Judge, make_judge
 from caltest.comparison.maps import resolve_calibrators, split
 from caltest.comparison.outcomes import (
@@ -28,11 +28,13 @@ from caltest.comparison.outcomes import (
     selection,
 )
 from caltest.comparison.scores import COLUMNS, ProperScore, check_score, lens_of_measures
-from caltest.errors import DegenerateDataWarning
+from caltest.errors import DegenerateDataWarning, invalid, shown
 from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.predictions import Predictions
 from caltest.results import CalibratorComparison
+from caltest.validation.arrays import AnyArray
+from caltest.validation.options import check_integer
 
 FEWEST = 10  # rows of which parts are held out
 INNER = 5  # inner folds where those outside are a splitter's
@@ -204,7 +206,7 @@ def compare_calibrators(
         classes=classes,
     )
     maps = resolve_calibrators(calibrators, predictions.m, from_logits=from_logits)
-    functions = validation.check_functions(measures, COLUMNS, "measures")
+    functions = check_functions(measures, COLUMNS, "measures")
     setup = _setup(
         predictions,
         calibration_set,
@@ -252,12 +254,12 @@ def _setup(
     seed: int,
 ) -> Setup:
     """Deal the rows to folds, outside and inside of each training set."""
-    validation.check_enough_rows(predictions.n, FEWEST)
+    check_enough_rows(predictions.n, FEWEST)
     split_seed, test_seed = _seeds(seed)
     cv, inner_cv = folds
-    validation.check_inner_folds(inner_cv)
+    check_inner_folds(inner_cv)
     pairs = split(predictions, cv, split_seed, by_label=False)
-    validation.check_held_out_at_most_once([rows for _, rows in pairs], predictions.n)
+    check_held_out_at_most_once([rows for _, rows in pairs], predictions.n)
     outside = cv if isinstance(cv, int | np.integer) else INNER
     inside = outside if inner_cv is None else inner_cv
     inner = (
@@ -356,3 +358,31 @@ def _notes(outcomes: Mapping[str, Outcome], n_folds: int) -> list[str]:
             lines.append(f"{name}: {count} of {n_folds} folds: {text}")
         lines += [f"{name}: {text}" for text in outcome.remarks]
     return lines
+
+
+def check_inner_folds(inner_cv: object, name: str = "inner_cv") -> None:
+    """Check folds inside of training sets, which have no rows in common that pairs could name."""
+    if isinstance(inner_cv, int | np.integer) or inner_cv is None:
+        if inner_cv is not None:
+            check_integer(inner_cv, name, minimum=2)
+    elif not hasattr(inner_cv, "split"):
+        rule = f"{name} must be a number of folds or a splitter"
+        remedy = "pass 5, or a splitter of scikit-learn, which splits each training set"
+        raise invalid(rule, shown(inner_cv), remedy)
+
+
+def check_enough_rows(n: int, fewest: int) -> None:
+    """Check that there are rows enough to hold parts of them out."""
+    if n < fewest:
+        rule = f"data must have at least {fewest} rows, of which parts are held out"
+        raise invalid(rule, f"{n}", "pass more")
+
+
+def check_held_out_at_most_once(tests: Sequence[AnyArray], n: int) -> None:
+    """Check that no row is held out twice."""
+    counts = np.bincount(np.concatenate(tests), minlength=n)
+    if counts.max() > 1:
+        row = int(counts.argmax())
+        rule = "cv must hold out each row at most once, so that rows count alike"
+        remedy = "pass a splitter such as KFold, or a number of folds"
+        raise invalid(rule, f"row {row} held out {counts[row]} times", remedy)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from caltest import sources, validation
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.inputs import Inputs
+from caltest.errors import invalid, shown
 from caltest.predictions import Predictions, as_predictions
+from caltest.validation.arrays import AnyArray
 
 
 def read_inputs(
@@ -37,7 +39,7 @@ def read_inputs(
     inputs = Inputs(predictions.probs, from_logits=False)
     if from_logits:
         values = validation.check_logits(_logits(model, data, classes, columns))
-        validation.check_shape_of_logits(values, predictions.probs)
+        check_shape_of_logits(values, predictions.probs)
         inputs = Inputs(values, from_logits=True)
     return predictions, CalibrationSet(inputs, predictions.labels, predictions.sample_weight)
 
@@ -58,3 +60,23 @@ def _logits(model: object, data: object, classes: object, columns: dict[str, Any
         return model
     X = sources.features_of_frame(table, columns["features"], [columns["label"]])
     return sources.predict(model, X)[0]
+
+
+def check_shape_of_logits(logits: AnyArray, probs: AnyArray, name: str = "logits") -> None:
+    """Check that logits have a row for each label and a column for each class."""
+    if logits.shape != probs.shape:
+        rule = f"{name} must have the rows and classes of data, shape {probs.shape}"
+        raise invalid(rule, f"shape {logits.shape}", "take both from the same rows")
+
+
+def check_functions(functions: object, reserved: Collection[str], name: str) -> dict[str, Any]:
+    """Check functions of the caller by name; the names of columns are taken."""
+    if functions is None:
+        return {}
+    if not isinstance(functions, Mapping) or not all(map(callable, functions.values())):
+        rule = f"{name} must be a dict of names and functions of a Predictions"
+        raise invalid(rule, shown(functions), "pass {'Kuiper': caltest.measures.kuiper_error}")
+    taken = [key for key in functions if str(key) in reserved]
+    if taken:
+        raise invalid(f"{name} must have new names", shown(taken[0]), "rename it")
+    return {str(key): function for key, function in functions.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,14 +15,14 @@ from sklearn.model_selection import KFold
 from caltest import validation
 from caltest.calibrators import REGISTRY, BinaryCalibrator, Calibrator, Identity, OneVsRest
 from caltest.calibrators.base import CalibrationSet
-from caltest.calibrators.selection import Fold, folds
+from caltest.calibrators.selection import Fold, check_folds, folds
 from caltest.comparison.scores import ProperScore, mean_score, weights_of
-from caltest.errors import InvalidInput, NotApplicable
+from caltest.errors import InvalidInput, NotApplicable, invalid
 from caltest.predictions import Predictions
 from caltest.results.compared_calibrators import REFERENCE, SELECTED
+from caltest.validation.labels import listing
 
 Floats = NDArray[np.float64]
-
 OF_TWO = ("temperature", "platt", "beta", "isotonic")
 OF_SEVERAL = ("temperature", "vector", "dirichlet", "isotonic")
 OF_MANY = ("temperature", "vector")
@@ -63,7 +63,7 @@ def resolve_calibrators(
     """Return the calibrators by name, the uncalibrated model first."""
     pairs = _named(_default(m) if calibrators is None else calibrators)
     pairs = [(name, one) for name, one in pairs if name != REFERENCE or not _is_reference(one)]
-    validation.check_methods(pairs, (REFERENCE, SELECTED), "calibrators")
+    check_methods(pairs, (REFERENCE, SELECTED), "calibrators")
     every = [(REFERENCE, REFERENCE), *pairs]
     made = {name: _made(name, value, m, from_logits=from_logits) for name, value in every}
     return {name: each.set_params(from_logits=from_logits) for name, each in made.items()}
@@ -97,7 +97,7 @@ def _made(name: str, value: object, m: int, *, from_logits: bool) -> Calibrator:
         value = REGISTRY[validation.check_choice(value, keys(), "calibrators")]()
     calibrator: Calibrator = clone(validation.check_calibrator(value, Calibrator, "calibrators"))
     if not from_logits:
-        validation.check_takes_probs(calibrator.from_logits, name)
+        check_takes_probs(calibrator.from_logits, name)
     if isinstance(calibrator, BinaryCalibrator) and m > 2:
         calibrator = OneVsRest(calibrator)
     return calibrator
@@ -108,7 +108,7 @@ def split(predictions: Predictions, cv: object, seed: int, *, by_label: bool) ->
     options = {}
     if hasattr(cv, "split") and predictions.groups is not None:
         options["groups"] = predictions.groups
-    cv = validation.check_folds(cv)
+    cv = check_folds(cv)
     if isinstance(cv, int) and not by_label:
         cv = _random_folds(predictions, cv, seed)
     weight = predictions.sample_weight
@@ -162,3 +162,23 @@ def held_out(predictions: Predictions, rows: NDArray[np.intp], probs: Floats) ->
     """Return held-out rows with what a map predicts for them."""
     part = predictions.subset(rows)
     return Predictions.trusted(probs, part.labels, part.classes, like=part)
+
+
+def check_methods(
+    values: Sequence[tuple[str, object]], reserved: Collection[str], name: str
+) -> None:
+    """Check that methods have different names, and none that the comparison itself uses."""
+    names = [key for key, _ in values]
+    for key in names:
+        if key in reserved or names.count(key) > 1:
+            got = f"{key!r} twice" if names.count(key) > 1 else f"the name {key!r}"
+            rule = f"{name} must have different names, and none of {listing(reserved)}"
+            raise invalid(rule, got, "pass a dict of names and calibrators")
+
+
+def check_takes_probs(from_logits: bool, called: str) -> None:  # noqa: FBT001, a value
+    """Check that a calibrator takes probabilities."""
+    if from_logits:
+        rule = "calibrators must take probabilities where model gives them"
+        remedy = "leave it out there, or pass logits with compare_calibrators(from_logits=True)"
+        raise invalid(rule, f"from_logits=True of {called!r}", remedy)

@@ -9,10 +9,14 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+
 from caltest import measures as all_measures
 from caltest import sources, validation
+from caltest.comparison.inputs import check_functions
 from caltest.comparison.judge import Judge, make_judge
 from caltest.comparison.pairs import compared_pairs
+from caltest.comparison.ranking import check_control, check_names
 from caltest.comparison.scores import (
     COLUMNS,
     SCORES,
@@ -24,12 +28,14 @@ from caltest.comparison.scores import (
     row_scores,
     weights_of,
 )
-from caltest.errors import DegenerateDataWarning
+from caltest.errors import DegenerateDataWarning, invalid
 from caltest.htests.adjust import adjusted_pvalues
 from caltest.lenses import Lens
 from caltest.measures import Measure, ScoreDecomposition
 from caltest.predictions import Predictions, as_predictions
 from caltest.results import ComparedModel, HTestTable, ModelComparison, ScoreDifference
+from caltest.validation.arrays import AnyArray
+from caltest.validation.labels import listing
 
 CONFIDENCE = 0.95
 MOST_CLASSES = 50  # of a decomposition, an isotonic fit each
@@ -165,15 +171,15 @@ def compare_models(
     )
     seed = validation.check_seed(rng)
     common = {"classes": classes, "from_logits": from_logits, "renormalize": renormalize}
-    named = validation.check_models(models)
+    named = check_models(models)
     if all(isinstance(one, Predictions) for one in named.values()):
         validation.check_unused("where all models are Predictions", data=data)
     if reference is not None:
-        validation.check_control(reference, list(named), "reference")
+        check_control(reference, list(named), "reference")
     seen = _same_rows(
         {n: _predictions(one, data, label, features, common) for n, one in named.items()}
     )
-    functions = validation.check_functions(measures, COLUMNS, "measures")
+    functions = check_functions(measures, COLUMNS, "measures")
     return ModelComparison(
         **_compared(seen, chosen, reference=reference, functions=functions, judge=judge, seed=seed),
         tests=_tested(seen, judge, seed, progress),
@@ -264,9 +270,9 @@ def _same_rows(seen: dict[str, Predictions]) -> dict[str, Predictions]:
     first, *others = seen
     for name in others:
         one, model = seen[first], seen[name]
-        validation.check_same_classes(name, model.classes, first, one.classes)
-        validation.check_same_rows(name, model.labels, first, one.labels)
-        validation.check_same_weights(name, model.sample_weight, one.sample_weight)
+        check_same_classes(name, model.classes, first, one.classes)
+        check_same_rows(name, model.labels, first, one.labels)
+        check_same_weights(name, model.sample_weight, one.sample_weight)
     return seen
 
 
@@ -323,3 +329,43 @@ def _parts(predictions: Predictions, score: ProperScore | None) -> dict[str, flo
     own = [found] if isinstance(found, ScoreDecomposition) else found
     names = ("miscalibration", "discrimination", "uncertainty")
     return {name: math.fsum(getattr(each, name) for each in own) for name in names}
+
+
+def check_models(models: object, name: str = "models") -> dict[str, object]:
+    """Check models by name, two or more."""
+    if not isinstance(models, Mapping) or len(models) < 2:
+        rule = f"{name} must be a dict of at least two names and models"
+        got = f"{len(models)}" if isinstance(models, Mapping) else f"a {type(models).__name__}"
+        raise invalid(rule, got, "pass {'forest': forest, 'boosting': boosting}")
+    named = {str(key): model for key, model in models.items()}
+    check_names(list(named), len(models), name)
+    return named
+
+
+def check_same_classes(name: str, classes: AnyArray, first: str, others: AnyArray) -> None:
+    """Check that two models have the same classes in the same order."""
+    if not np.array_equal(classes, others):
+        rule = f"models must have the same classes in the same order, as {first!r} has"
+        got = f"{listing(classes.tolist())} in {name!r}"
+        remedy = f"reorder its columns to {listing(others.tolist())}, or pass classes="
+        raise invalid(rule, got, remedy)
+
+
+def check_same_rows(name: str, labels: AnyArray, first: str, others: AnyArray) -> None:
+    """Check that two models were given the same rows with the same labels."""
+    remedy = "predict the same rows with every model"
+    if len(labels) != len(others):
+        rule = f"models must have the same rows, {len(others)} as {first!r} has"
+        raise invalid(rule, f"{len(labels)} in {name!r}", remedy)
+    if not np.array_equal(labels, others):
+        row = int(np.argmax(labels != others))
+        rule = f"models must have the same labels as {first!r}"
+        raise invalid(rule, f"another at row {row} of {name!r}", remedy)
+
+
+def check_same_weights(name: str, weights: AnyArray | None, others: AnyArray | None) -> None:
+    """Check that two models have the same sample weights, or none."""
+    same = (weights is None) == (others is None)
+    if not same or not np.array_equal(weights, others):  # type: ignore[arg-type]  # None is equal
+        rule = "models must have the same sample weights"
+        raise invalid(rule, f"others in {name!r}", "give all of them the same")

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest import sources, validation
-from caltest.errors import DegenerateDataWarning
+from caltest.errors import DegenerateDataWarning, invalid, shown
+from caltest.validation.arrays import as_array, as_numbers, read_only
+from caltest.validation.labels import listing
 
 Floats = NDArray[np.float64]
-
 ALL_TIED = (
     "all methods tie in every data set, so that the ranks have no spread; the statistic is 0 and "
     "the p-value 1"
@@ -149,17 +151,17 @@ def rank_methods(
             [validation.as_numbers(table.column(n), f"column {n!r}") for n in table.names]
         )
     if validation.as_array(scores, "scores").ndim == 1:
-        ranks = validation.check_average_ranks(scores)
+        ranks = check_average_ranks(scores)
         size = validation.check_integer(n_datasets, "n_datasets", minimum=2)
         ties = 0.0
     else:
         validation.check_unused("where scores are given", n_datasets=n_datasets)
-        values = validation.check_score_table(scores)
+        values = check_score_table(scores)
         size = len(values)
         ranks, ties = _average_ranks(values if lower_is_better else -values)
     k = ranks.size
-    called = validation.check_names(range(1, k + 1) if names is None else names, k)
-    chosen = None if control is None else called[validation.check_control(control, called)]
+    called = check_names(range(1, k + 1) if names is None else names, k)
+    chosen = None if control is None else called[check_control(control, called)]
     statistic, pvalue = _friedman(ranks, size, ties)
     return Ranking(
         names=called,
@@ -212,3 +214,49 @@ def _quantile(k: int, level: float, *, with_control: bool) -> float:
     from scipy.stats import studentized_range
 
     return float(studentized_range.isf(level, k, np.inf)) / math.sqrt(2)
+
+
+def check_score_table(scores: object, name: str = "scores") -> Floats:
+    """Check scores, (N, k): finite, at least two data sets and two methods."""
+    values = as_numbers(scores, name).astype(np.float64)
+    if values.ndim != 2 or min(values.shape) < 2:
+        rule = f"{name} must have a row per data set and a column per method, two of each"
+        raise invalid(rule, f"shape {values.shape}", "pass (N, k), or (k,) average ranks")
+    bad = ~np.isfinite(values)
+    if bad.any():
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        got = f"{values[row, column]} at row {row}, column {column}"
+        raise invalid(f"{name} must be finite", got, "leave out that data set or that method")
+    return read_only(values)
+
+
+def check_average_ranks(ranks: object, name: str = "scores") -> Floats:
+    """Check average ranks, (k,): in [1, k] with the mean (k + 1) / 2."""
+    values = as_numbers(ranks, name).astype(np.float64)
+    k = values.size
+    if k < 2 or not np.all((values >= 1) & (values <= k)):
+        rule = f"{name} of one dimension must be average ranks, two or more from 1 to their number"
+        raise invalid(rule, shown(values.tolist()), "pass a table (data sets, methods) of scores")
+    if abs(float(values.mean()) - (k + 1) / 2) > 0.5 / k:
+        rule = f"{name} of one dimension must be average ranks, whose mean is {(k + 1) / 2:g}"
+        remedy = "pass the ranks of all methods, ties shared"
+        raise invalid(rule, f"a mean of {values.mean():.4g}", remedy)
+    return read_only(values)
+
+
+def check_names(names: object, size: int, name: str = "names") -> tuple[str, ...]:
+    """Check names: one each, all different."""
+    values = [str(value) for value in as_array(names, name).ravel().tolist()]
+    distinct = len(set(values))
+    if not len(values) == distinct == size:
+        got = f"{distinct} distinct of {len(values)} for {size}"
+        raise invalid(f"{name} must name each method once", got, "pass one name per column")
+    return tuple(values)
+
+
+def check_control(control: object, names: Sequence[str], name: str = "control") -> int:
+    """Check a control method and return its place among the names."""
+    if str(control) in names:
+        return list(names).index(str(control))
+    rule = f"{name} must be one of the methods {listing(names)}"
+    raise invalid(rule, shown(control), "pass its name")

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest import htests, measures, validation
-from caltest.errors import DegenerateDataWarning
+from caltest import htests, measures
+from caltest.errors import DegenerateDataWarning, invalid, shown
 from caltest.predictions import Predictions
+from caltest.validation.labels import listing
+from caltest.validation.options import check_choice
 
 Floats = NDArray[np.float64]
+SHOWN = ("log-loss", "brier")  # beside the score that is optimised
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +66,15 @@ SCORES: Mapping[str, ProperScore] = {
         ProperScore("spherical", "1 - spherical score", _spherical),
     )
 }
-SHOWN = ("log-loss", "brier")  # beside the score that is optimised
+
+
 COLUMNS = {"ECE", "KS", "class-wise ECE", *(score.title for score in SCORES.values())}
 
 
 def check_score(score: object) -> ProperScore:
     """Return the proper score of a key; calibration errors are refused with the reason."""
-    names = {name.replace("_", "-") for name in (*measures.REGISTRY, *htests.REGISTRY)}
-    return SCORES[validation.check_proper_score(score, SCORES, names | {"accuracy"})]
+    names = {*measures.REGISTRY, *htests.REGISTRY}
+    return SCORES[check_proper_score(score, SCORES, names | {"accuracy"})]
 
 
 def row_scores(predictions: Predictions, score: ProperScore) -> dict[str, Floats]:
@@ -127,3 +131,17 @@ def reported(predictions: Predictions, others: Mapping[str, object]) -> dict[str
         # What the data leave undefined in one column is no fault of a comparison.
         warnings.simplefilter("ignore", DegenerateDataWarning)
         return {name: float(function()) for name, function in functions.items()}  # type: ignore[arg-type]  # checked by float
+
+
+def check_proper_score(score: object, proper: Collection[str], improper: Collection[str]) -> str:
+    """Check the score that is optimised; a calibration error is refused with the reason."""
+    word = str(score).lower().replace("_", "-")
+    if score not in proper and word in improper and word not in proper:
+        rule = f"score must be a proper score, one of {listing(proper)}"
+        remedy = (
+            "pass one of these: ECE, KS, SKCE and their like are not proper, a constant or useless "
+            "map can bring them to 0, and accuracy ignores probabilities; report them, but do not "
+            "select by them"
+        )
+        raise invalid(rule, shown(score), remedy)
+    return check_choice(score, proper, "score")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,18 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest import sources, validation
-from caltest.errors import DegenerateDataWarning
+from caltest.errors import DegenerateDataWarning, invalid, shown
 from caltest.htests.adjust import METHODS, adjusted_pvalues
 from caltest.htests.registry import REGISTRY
-from caltest.measures.grade import GradeMeasure
+from caltest.measures.grades.grade import GradeMeasure
 from caltest.nulls.base import positive
-from caltest.numerics.master_scale import grade_deviations, spiegelhalter_score
 from caltest.numerics.tails import normal_sf
 from caltest.results import HTest, HTestTable
 from caltest.results.evidence import GradeCounts
+from caltest.validation.arrays import AnyArray, Codes, as_array, as_numbers, read_only
 
 Floats = NDArray[np.float64]
-
 TESTS = ("binomial", "jeffreys", "normal", "vasicek")
 PORTFOLIO = ("hosmer-lemeshow", "spiegelhalter")
 SPARSE = (
@@ -30,6 +30,8 @@ SPARSE = (
     "law is rough"
 )
 INDEPENDENT = "the tests of all groups take defaults to be independent"
+Counts = NDArray[np.int64]
+LEAST_EXPECTED = 5.0
 
 
 @dataclass(frozen=True)
@@ -167,17 +169,17 @@ def _scale(pd: object, defaults: object, n: object, grades: object, data: object
     name = "master scale"
     given = {"pd": pd, "defaults": defaults, "n": n, "grades": grades}
     if data is None:
-        validation.check_no_column_names(given)
+        check_no_column_names(given)
     else:
         table = sources.table_of_frame(data)
         pd, defaults, n, grades = (
             sources.column_or_values(table, values, key) for key, values in given.items()
         )
-    rates = validation.check_default_rates(pd)
-    counts = validation.check_counts(n, rates.size, "n", minimum=1)
-    events = validation.check_counts(defaults, rates.size, "defaults", minimum=0)
-    validation.check_not_more_defaults(events, counts)
-    return Scale(validation.check_grades(grades, rates.size), rates, events, counts, name)
+    rates = check_default_rates(pd)
+    counts = check_counts(n, rates.size, "n", minimum=1)
+    events = check_counts(defaults, rates.size, "defaults", minimum=0)
+    check_not_more_defaults(events, counts)
+    return Scale(check_grades(grades, rates.size), rates, events, counts, name)
 
 
 def _rows(scale: Scale, measures: dict[str, GradeMeasure], level: float | None) -> Iterator[HTest]:
@@ -279,3 +281,97 @@ def _together(
         parameters={"grades": len(scale.grades)},
         level=level,
     )
+
+
+def grade_deviations(pd: Floats, defaults: Counts, n: Counts) -> tuple[float, int, int]:
+    """Return sum_g (d - n PD)^2 / (n PD (1 - PD)), its degrees of freedom and sparse grades.
+
+    A grade with PD 0 or 1 adds nothing where its defaults are as certain, else infinity.
+    """
+    certain = (pd == 0) | (pd == 1)
+    if (defaults[certain] != n[certain] * pd[certain]).any():
+        return math.inf, max(1, int(np.count_nonzero(~certain))), 0
+    p, d, size = pd[~certain], defaults[~certain], n[~certain]
+    terms = (d - size * p) ** 2 / (size * p * (1.0 - p))
+    sparse = np.minimum(size * p, size * (1.0 - p)) < LEAST_EXPECTED
+    return float(terms.sum()), int(p.size), int(np.count_nonzero(sparse))
+
+
+def spiegelhalter_score(pd: Floats, defaults: Counts, n: Counts) -> float | None:
+    """Return Spiegelhalter's z of obligors who have the PD of their grade, None without variance.
+
+    z = sum_g (d - n PD) (1 - 2 PD) / sqrt(sum_g n (1 - 2 PD)^2 PD (1 - PD)); infinite where a
+    grade of PD 0 or 1 has defaults that are impossible.
+    """
+    score = float(((defaults - n * pd) * (1.0 - 2.0 * pd)).sum())
+    certain = (pd == 0) | (pd == 1)
+    if (defaults[certain] != n[certain] * pd[certain]).any():
+        return math.inf
+    variance = float((n * (1.0 - 2.0 * pd) ** 2 * pd * (1.0 - pd)).sum())
+    return score / math.sqrt(variance) if variance > 0 else None
+
+
+def check_default_rates(pd: object, name: str = "pd") -> Floats:
+    """Check the probabilities of default of grades, (G,), each in [0, 1]."""
+    values = _column(pd, name).astype(np.float64)
+    bad = ~((values >= 0) & (values <= 1))
+    if bad.any():
+        row = int(bad.argmax())
+        remedy = "pass probabilities; divide per cent by 100"
+        got = f"{values[row]:.8g} at grade {row}"
+        raise invalid(f"{name} must lie in [0, 1]", got, remedy)
+    return read_only(values)
+
+
+def check_no_column_names(columns: Mapping[str, object]) -> None:
+    """Check that values are given where there is no data frame that column names could be of."""
+    for name, values in columns.items():
+        if isinstance(values, str):
+            rule = f"{name} must be values where there is no data frame"
+            raise invalid(rule, shown(values), "pass data=, the data frame with that column")
+
+
+def check_counts(counts: object, size: int, name: str, *, minimum: int) -> Codes:
+    """Check whole numbers of obligors or of defaults, one for each grade."""
+    values = _column(counts, name)
+    if values.size != size:
+        rule = f"{name} must have one entry per grade"
+        got = f"{values.size} for {size} grades"
+        raise invalid(rule, got, "take all columns from the same table")
+    bad = ~((values >= minimum) & (values < 2**53)) | (values != np.floor(values))
+    if bad.any():
+        row = int(bad.argmax())
+        rule = f"{name} must be whole numbers of at least {minimum}"
+        got = f"{values[row]:.8g} at grade {row}"
+        raise invalid(rule, got, "leave out a grade without obligors" if minimum else "pass counts")
+    return read_only(values.astype(np.int64))
+
+
+def check_not_more_defaults(defaults: Codes, n: Codes) -> None:
+    """Check that no grade has more defaults than obligors."""
+    bad = defaults > n
+    if bad.any():
+        row = int(bad.argmax())
+        got = f"{defaults[row]} of {n[row]} at grade {row}"
+        remedy = "swap the two if defaults and n were exchanged"
+        raise invalid("defaults must not exceed n", got, remedy)
+
+
+def check_grades(grades: object, size: int, name: str = "grades") -> list[object]:
+    """Check the names of grades: one each, all different; numbered from 1 by default."""
+    if grades is None:
+        return list(range(1, size + 1))
+    values: list[object] = as_array(grades, name).ravel().tolist()
+    distinct = len(set(values))
+    if not len(values) == distinct == size:
+        got = f"{distinct} distinct of {len(values)} for {size} grades"
+        raise invalid(f"{name} must name each grade once", got, "pass one name per row")
+    return values
+
+
+def _column(values: object, name: str) -> AnyArray:
+    array = as_numbers(values, name)
+    if array.ndim != 1 or array.size == 0:
+        rule = f"{name} must be a column with one entry per grade"
+        raise invalid(rule, f"shape {array.shape}", "pass one dimension, at least one grade")
+    return array

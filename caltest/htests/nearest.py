@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 
 from caltest.measures import Measure
-from caltest.measures.cme import CME
-from caltest.measures.debiased_ece import DebiasedECE
-from caltest.measures.ece import ECE
-from caltest.measures.mce import MCE
-from caltest.measures.skce import SKCE
-from caltest.measures.t_cal import TCal
+from caltest.measures.bins.debiased_ece import DebiasedECE
+from caltest.measures.bins.ece import ECE
+from caltest.measures.bins.mce import MCE
+from caltest.measures.bins.t_cal import TCal
+from caltest.measures.kernel.cme import CME
+from caltest.measures.kernel.skce import SKCE
 
 Variant = Callable[..., Measure]
 

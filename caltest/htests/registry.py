@@ -1,75 +1,12 @@
-"""The named tests; a new one is a file and a name in this list."""
+"""The named tests, as the measures declare them."""
 
-from caltest.htests import (
-    binomial,
-    brier,
-    calibration_belt,
-    calibration_in_the_large,
-    calibration_slope,
-    classwise_ece,
-    cme,
-    confidence_band,
-    corp,
-    cox,
-    debiased_ece,
-    ece,
-    hosmer_lemeshow,
-    ici,
-    jeffreys,
-    kce,
-    ks,
-    kuiper,
-    le_cessie_van_houwelingen,
-    log_loss,
-    mce,
-    mmce,
-    normal,
-    pigeon_heyse,
-    skce,
-    skce_block,
-    skce_linear,
-    smooth_ece,
-    spiegelhalter,
-    t_cal,
-    unreliability,
-    vasicek,
-)
+from __future__ import annotations
+
 from caltest.htests.base import NamedTest
+from caltest.measures import REGISTRY as MEASURES
 
 REGISTRY: dict[str, NamedTest] = {
-    module.TEST.key: module.TEST
-    for module in (
-        skce,
-        skce_linear,
-        skce_block,
-        kce,
-        mmce,
-        cme,
-        ece,
-        classwise_ece,
-        mce,
-        debiased_ece,
-        t_cal,
-        ks,
-        kuiper,
-        smooth_ece,
-        brier,
-        log_loss,
-        spiegelhalter,
-        cox,
-        calibration_in_the_large,
-        calibration_slope,
-        unreliability,
-        hosmer_lemeshow,
-        pigeon_heyse,
-        le_cessie_van_houwelingen,
-        ici,
-        binomial,
-        jeffreys,
-        normal,
-        vasicek,
-        calibration_belt,
-        corp,
-        confidence_band,
-    )
+    key: NamedTest(key, measure, fixed)
+    for measure in MEASURES.values()
+    for key, fixed in measure.declared_tests().items()
 }

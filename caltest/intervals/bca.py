@@ -11,7 +11,7 @@ from caltest.intervals.base import Bounds, Method
 from caltest.intervals.resampling import check_rows, resample
 from caltest.intervals.row_functions import row_function
 from caltest.measures import Measure
-from caltest.measures.skce import SKCE
+from caltest.measures.kernel.skce import SKCE
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]

@@ -11,8 +11,8 @@ from caltest.errors import NotApplicable
 from caltest.intervals.base import Bounds, Method
 from caltest.intervals.kernel_bounds import LAW, ZERO, bounds_of_pairs
 from caltest.measures import Measure
-from caltest.measures.kernel_blocks import BlockPairs
-from caltest.measures.skce import MANY_BLOCKS, SKCE
+from caltest.measures.kernel.block_pairs import BlockPairs
+from caltest.measures.kernel.skce import MANY_BLOCKS, SKCE
 from caltest.numerics.tails import student_isf
 from caltest.predictions import Predictions
 

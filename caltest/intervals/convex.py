@@ -15,10 +15,10 @@ from caltest.intervals.resampling import (
     widest_tail,
 )
 from caltest.measures import Measure
-from caltest.measures.ks_error import KSError
-from caltest.measures.kuiper_error import KuiperError
-from caltest.measures.mce import MCE
-from caltest.measures.ucme import UCME
+from caltest.measures.bins.mce import MCE
+from caltest.measures.cumulative.ks import KSError
+from caltest.measures.cumulative.kuiper import KuiperError
+from caltest.measures.kernel.ucme import UCME
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]

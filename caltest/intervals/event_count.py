@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from caltest.intervals.base import Bounds, Method
 from caltest.measures import Measure
-from caltest.measures.expected_observed_ratio import (
+from caltest.measures.recalibration.expected_observed_ratio import (
     ExpectedObservedRatio,
     expected_observed_interval,
 )

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.intervals.resampling import cell_sums, class_cell_sums, partial_sums, total_of
 from caltest.measures import Measure
-from caltest.measures.classwise_ece import ClasswiseECE, ClasswiseError
-from caltest.measures.ece import ECE
-from caltest.measures.ks_error import KSError
-from caltest.measures.kuiper_error import KuiperError
-from caltest.measures.mce import MCE
-from caltest.measures.sorted_rows import sorted_rows
-from caltest.measures.ucme import UCME
-from caltest.numerics.resampled_sums import cell_sums, class_cell_sums, partial_sums, total_of
+from caltest.measures.bins.classwise_ece import ClasswiseECE, ClasswiseError
+from caltest.measures.bins.ece import ECE
+from caltest.measures.bins.mce import MCE
+from caltest.measures.cumulative.ks import KSError
+from caltest.measures.cumulative.kuiper import KuiperError
+from caltest.measures.kernel.ucme import UCME
+from caltest.measures.one_dimension import sorted_rows
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
 

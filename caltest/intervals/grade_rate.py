@@ -7,8 +7,8 @@ from scipy.special import expit
 
 from caltest.intervals.base import Bounds, Method
 from caltest.measures import Measure
-from caltest.measures.grade import GradeMeasure, counted
-from caltest.measures.normal import Normal
+from caltest.measures.grades.grade import GradeMeasure, counted
+from caltest.measures.grades.normal import Normal
 from caltest.predictions import Predictions
 
 LEAST, LARGEST = -50.0, 36.0  # log odds of the rates that are looked at: 2e-22, and 1 - 2e-16

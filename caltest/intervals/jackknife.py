@@ -11,8 +11,8 @@ from caltest.intervals.base import Bounds, Method
 from caltest.intervals.resampling import check_rows
 from caltest.intervals.row_functions import row_function
 from caltest.measures import Measure
-from caltest.measures.debiased_ece import DebiasedECE
-from caltest.measures.unreliability import Unreliability
+from caltest.measures.bins.debiased_ece import DebiasedECE
+from caltest.measures.recalibration.unreliability import Unreliability
 from caltest.numerics.tails import student_isf
 from caltest.predictions import Predictions
 

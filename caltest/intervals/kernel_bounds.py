@@ -8,8 +8,8 @@ import numpy as np
 
 from caltest.errors import NotApplicable
 from caltest.kernels import FittedKernel
-from caltest.measures.kernel_pairs import AllPairs, all_pairs
-from caltest.measures.skce_error import jackknife_error
+from caltest.measures.kernel.all_pairs import AllPairs, all_pairs
+from caltest.measures.kernel.skce import jackknife_error
 from caltest.numerics.tails import normal_isf
 from caltest.predictions import Predictions
 

@@ -15,11 +15,10 @@ from caltest.intervals.resampling import (
 )
 from caltest.intervals.row_functions import AnyMeasure
 from caltest.measures import Measure
-from caltest.measures.cox import Cox
-from caltest.measures.e90 import E90
-from caltest.measures.emax import Emax
-from caltest.measures.grade import GradeMeasure
-from caltest.measures.skce import SKCE
+from caltest.measures.grades.grade import GradeMeasure
+from caltest.measures.kernel.skce import SKCE
+from caltest.measures.recalibration.cox import Cox
+from caltest.measures.smooth.ici import E90, Emax
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]

@@ -7,11 +7,11 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.intervals.resampling import total_of
 from caltest.measures import Measure
-from caltest.measures.brier_score import BrierScore
-from caltest.measures.calibration_in_the_large import CalibrationInTheLarge
 from caltest.measures.label_scores import TabledScore, row_weights
-from caltest.numerics.resampled_sums import total_of
+from caltest.measures.recalibration.mean_calibration import MeanCalibration
+from caltest.measures.scores.brier import BrierScore
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
@@ -67,7 +67,7 @@ def row_function(measure: Measure, predictions: Predictions) -> RowFunction:
     """Return the measure as a function of rows, by their scores where it is a mean of these."""
     bound = measure.bind(predictions)
     weight = row_weights(predictions)
-    if predictions.m == 2 and isinstance(measure, BrierScore | CalibrationInTheLarge):
+    if predictions.m == 2 and isinstance(measure, BrierScore | MeanCalibration):
         gap = predictions.labels - predictions.probs[:, 1]
         squared = isinstance(measure, BrierScore)
         return RowMean(weight * (np.square(gap) if squared else gap), weight)

@@ -11,11 +11,11 @@ from scipy.special import expit
 from caltest.errors import NotApplicable
 from caltest.intervals.base import Bounds, Method
 from caltest.measures import Measure
-from caltest.measures.calibration_intercept import CalibrationIntercept
-from caltest.measures.calibration_slope import CalibrationSlope
-from caltest.measures.cox import Cox
 from caltest.measures.label_scores import row_weights
-from caltest.numerics.recalibration import log_odds
+from caltest.measures.recalibration.binary_loops import log_odds
+from caltest.measures.recalibration.calibration_intercept import CalibrationIntercept
+from caltest.measures.recalibration.calibration_slope import CalibrationSlope
+from caltest.measures.recalibration.cox import Cox
 from caltest.numerics.tails import student_isf
 from caltest.predictions import Predictions
 

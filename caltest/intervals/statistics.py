@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from caltest.measures import Measure
-from caltest.measures.calibration_belt_statistic import CalibrationBeltStatistic
-from caltest.measures.cme import CME
-from caltest.measures.confidence_band_statistic import ConfidenceBandStatistic
-from caltest.measures.cox import Cox
-from caltest.measures.hosmer_lemeshow import HosmerLemeshow
-from caltest.measures.ks_error import KSError
-from caltest.measures.kuiper_error import KuiperError
-from caltest.measures.le_cessie_van_houwelingen import LeCessieVanHouwelingen
-from caltest.measures.pigeon_heyse import PigeonHeyse
-from caltest.measures.spiegelhalter_z import SpiegelhalterZ
-from caltest.measures.t_cal import TCal
+from caltest.measures.bins.t_cal import TCal
+from caltest.measures.cumulative.ks import KSError
+from caltest.measures.cumulative.kuiper import KuiperError
+from caltest.measures.grades.hosmer_lemeshow import HosmerLemeshow
+from caltest.measures.grades.pigeon_heyse import PigeonHeyse
+from caltest.measures.isotonic.confidence_band import ConfidenceBand
+from caltest.measures.kernel.cme import CME
+from caltest.measures.recalibration.belt import CalibrationBelt
+from caltest.measures.recalibration.cox import Cox
+from caltest.measures.scores.spiegelhalter import SpiegelhalterZ
+from caltest.measures.smooth.le_cessie_van_houwelingen import LeCessieVanHouwelingen
 
 REMEDIES: dict[type[Measure], str] = {
     HosmerLemeshow: "test='debiased-ece' or 'ece'",
@@ -23,8 +23,8 @@ REMEDIES: dict[type[Measure], str] = {
     Cox: "test='calibration-slope' and 'calibration-in-the-large'",
     SpiegelhalterZ: "test='brier'",
     LeCessieVanHouwelingen: "test='brier'",
-    CalibrationBeltStatistic: "test='ks', or the belt itself, measures.calibration_belt",
-    ConfidenceBandStatistic: "test='ks', or the band itself, measures.confidence_band",
+    CalibrationBelt: "test='ks', or the belt itself, measures.calibration_belt_curve",
+    ConfidenceBand: "test='ks', or the band itself, measures.confidence_band_curve",
 }
 
 

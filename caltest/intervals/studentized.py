@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.intervals.base import Bounds, Method
-from caltest.intervals.resampling import check_rows, resample
+from caltest.intervals.resampling import check_rows, resample, total_of
 from caltest.intervals.row_functions import row_mean
 from caltest.measures import Measure
-from caltest.measures.brier_score import BrierScore
-from caltest.measures.calibration_in_the_large import CalibrationInTheLarge
-from caltest.measures.log_loss import LogLoss
-from caltest.measures.spherical_score import SphericalScore
-from caltest.numerics.resampled_sums import total_of
+from caltest.measures.recalibration.mean_calibration import MeanCalibration
+from caltest.measures.scores.brier import BrierScore
+from caltest.measures.scores.log_loss import LogLoss
+from caltest.measures.scores.spherical import SphericalScore
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
@@ -32,7 +31,7 @@ SKEW = (
 
 def applies(measure: Measure) -> bool:
     """Tell whether the measure is a mean over rows."""
-    return isinstance(measure, BrierScore | LogLoss | SphericalScore | CalibrationInTheLarge)
+    return isinstance(measure, BrierScore | LogLoss | SphericalScore | MeanCalibration)
 
 
 def compute(
@@ -83,7 +82,7 @@ def compute(
     drawn = resample(evaluate, predictions.n, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
     t = drawn[:, 0] / np.maximum(drawn[:, 1], LEAST * error)
     low, high = np.quantile(t, [0.5 + level / 2.0, 0.5 - level / 2.0]).tolist()
-    least = -math.inf if isinstance(measure, CalibrationInTheLarge) else 0.0
+    least = -math.inf if isinstance(measure, MeanCalibration) else 0.0
     ends = max(estimate - low * error, least), estimate - high * error
     few = isinstance(measure, LogLoss) and predictions.n < FEW
     return Bounds(*ends, estimate, "bootstrap of Student's t", (SKEW,) if few else ())

@@ -8,9 +8,9 @@ from caltest.intervals.base import Bounds, Method
 from caltest.intervals.kernel_bounds import LAW, ZERO, bounds_of_pairs
 from caltest.kernels import FittedKernel
 from caltest.measures import Measure
-from caltest.measures.kce import KCE
-from caltest.measures.mmce import MMCE
-from caltest.measures.skce import SKCE
+from caltest.measures.kernel.kce import KCE
+from caltest.measures.kernel.mmce import MMCE
+from caltest.measures.kernel.skce import SKCE
 from caltest.predictions import Predictions
 
 BIASED = "the estimate is biased upwards; the interval is that of the unbiased one"

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from caltest.errors import InvalidInput, NotApplicable
 from caltest.kernels.bandwidth import ALL_PAIRS_UP_TO, PAIRS, bandwidth_by_rule, sampled_pairs
+from caltest.kernels.distances import l1_pairs, l1_tile, l2_pairs, l2_tile
 from caltest.kernels.matrix import MatrixKernel, Term
 from caltest.kernels.scalar import ScalarKernel
-from caltest.numerics.distances import l1_pairs, l1_tile, l2_pairs, l2_tile
 from caltest.numerics.parallel import map_threads
 
 Floats = NDArray[np.float64]

@@ -13,9 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest import validation
+from caltest.errors import invalid
 from caltest.kernels.scalar import Exponential, Kernel, ScalarKernel
+from caltest.validation.arrays import as_numbers, read_only
+from caltest.validation.options import Instance, check_instance
 
 Floats = NDArray[np.float64]
+RELATIVE_TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True)
@@ -75,12 +79,12 @@ class Scaled(MatrixKernel):
 
     def __init__(self, kernel: ScalarKernel, matrix: object = None) -> None:
         self.kernel = validation.check_instance(kernel, ScalarKernel, "kernel")
-        self.matrix = None if matrix is None else validation.check_psd(matrix, "matrix")
+        self.matrix = None if matrix is None else check_psd(matrix, "matrix")
 
     def terms(self, m: int) -> tuple[Term, ...]:
         if self.matrix is None:
             return (Term((self.kernel,), np.eye(m)),)
-        validation.check_order(self.matrix, m, "matrix")
+        check_order(self.matrix, m, "matrix")
         return (Term((self.kernel,), self.matrix),)
 
     def __str__(self) -> str:
@@ -108,10 +112,10 @@ class Diagonal(MatrixKernel):
     """
 
     def __init__(self, kernels: Sequence[ScalarKernel]) -> None:
-        self.kernels = validation.check_instances(kernels, ScalarKernel, "kernels")
+        self.kernels = check_instances(kernels, ScalarKernel, "kernels")
 
     def terms(self, m: int) -> tuple[Term, ...]:
-        validation.check_count(self.kernels, m, "kernels")
+        check_count(self.kernels, m, "kernels")
         units = np.eye(m)
         return tuple(
             Term((kernel,), np.diag(unit)) for kernel, unit in zip(self.kernels, units, strict=True)
@@ -137,7 +141,7 @@ class Sum(MatrixKernel):
     """
 
     def __init__(self, *kernels: Kernel) -> None:
-        self.kernels = validation.check_instances(kernels, Kernel, "kernels")
+        self.kernels = check_instances(kernels, Kernel, "kernels")
 
     def terms(self, m: int) -> tuple[Term, ...]:
         return tuple(term for k in self.kernels for term in as_matrix_kernel(k).terms(m))
@@ -165,7 +169,7 @@ class Product(MatrixKernel):
     """
 
     def __init__(self, *kernels: Kernel) -> None:
-        self.kernels = validation.check_instances(kernels, Kernel, "kernels")
+        self.kernels = check_instances(kernels, Kernel, "kernels")
 
     def terms(self, m: int) -> tuple[Term, ...]:
         scalars = tuple(kernel for kernel in self.kernels if isinstance(kernel, ScalarKernel))
@@ -216,3 +220,43 @@ def _schur(scalars: tuple[ScalarKernel, ...], terms: tuple[Term, ...]) -> Term:
 
 def _listed(kernels: Sequence[object]) -> str:
     return "(" + "; ".join(map(str, kernels)) + ")"
+
+
+def check_instances(values: object, kind: type[Instance], name: str) -> tuple[Instance, ...]:
+    """Check that there is at least one value, and that every one is a `kind`."""
+    if not isinstance(values, list | tuple) or not values:
+        rule = f"{name} must be a list of at least one {kind.__name__}"
+        raise invalid(rule, repr(values), "see caltest.kernels")
+    return tuple(check_instance(value, kind, name) for value in values)
+
+
+def check_psd(matrix: object, name: str) -> Floats:
+    """Check a symmetric positive semi-definite matrix."""
+    values = as_numbers(matrix, name).astype(np.float64)
+    if values.ndim != 2 or values.shape[0] != values.shape[1] or not values.size:
+        raise invalid(f"{name} must be square", f"shape {values.shape}", "pass an (m, m) array")
+    if not np.isfinite(values).all():
+        raise invalid(f"{name} must be finite", "nan or infinity", "pass finite numbers")
+    size = np.abs(values).max()
+    if np.abs(values - values.T).max() > RELATIVE_TOLERANCE * size:
+        raise invalid(f"{name} must be symmetric", "an asymmetric matrix", "pass (A + A.T) / 2")
+    values = (values + values.T) / 2
+    smallest = np.linalg.eigvalsh(values)[0]
+    if smallest < -RELATIVE_TOLERANCE * size:
+        rule = f"{name} must be positive semi-definite"
+        raise invalid(rule, f"smallest eigenvalue {smallest:.3g}", "pass B @ B.T for some B")
+    return read_only(values)
+
+
+def check_order(matrix: Floats, m: int, name: str) -> None:
+    """Check that a kernel matrix is as large as the number of classes under the lens."""
+    if len(matrix) != m:
+        rule = f"{name} must be ({m}, {m}), as the predictions have {m} classes under this lens"
+        raise invalid(rule, f"shape {matrix.shape}", "pass one row and column per class")
+
+
+def check_count(kernels: Sequence[object], m: int, name: str) -> None:
+    """Check that there is one kernel for each class under the lens."""
+    if len(kernels) != m:
+        rule = f"{name} must be {m}, one for each class under this lens"
+        raise invalid(rule, f"{len(kernels)}", "pass one scalar kernel per class")

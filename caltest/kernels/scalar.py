@@ -1,5 +1,7 @@
 """Scalar kernels kappa(s, t) = profile(d(s, t) / bandwidth) on the probability simplex."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,16 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest import validation
+from caltest.validation.options import check_choice, check_positive
 
 Floats = NDArray[np.float64]
 Metric = str | Callable[[Floats, Floats], float]
-
 METRICS = ("tv", "euclidean", "logit")
 METRIC_NAMES = {
     "tv": "total variation",
     "euclidean": "Euclidean distance",
     "logit": "logit distance",
 }
+RULES = ("median", "mean")
 
 
 class Kernel(ABC):
@@ -64,7 +67,7 @@ class ScalarKernel(Kernel):
     psd_over_tv: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        validation.check_bandwidth(self.bandwidth)
+        check_bandwidth(self.bandwidth)
         if not callable(self.metric):
             validation.check_choice(self.metric, METRICS, "metric")
 
@@ -199,3 +202,10 @@ class RationalQuadratic(ScalarKernel):
 
     def __str__(self) -> str:
         return f"{super().__str__()}, alpha = {self.alpha:g}"
+
+
+def check_bandwidth(bandwidth: object) -> str | float:
+    """Check a rule or a positive number."""
+    if isinstance(bandwidth, str):
+        return check_choice(bandwidth, RULES, "bandwidth")
+    return check_positive(bandwidth, "bandwidth")

@@ -7,36 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from caltest.errors import NotApplicable, invalid
+from caltest.errors import NotApplicable, invalid, shown
 from caltest.lenses.base import Lens, event_of
 from caltest.predictions import Predictions
-from caltest.validation import (
-    check_callable,
-    check_class,
-    check_classes_of_groups,
-    check_grouping,
-    check_induced,
-)
-from caltest.validation.arrays import Codes, Floats
-
-
-@dataclass(frozen=True)
-class Strong(Lens):
-    """All the probabilities as they are: P(Y = k | p) = p_k for every class k.
-
-    Examples
-    --------
-    >>> print(Strong().claim)
-    P(Y = k | p) = p_k for every class k
-    """
-
-    title = "all the probabilities as they are"
-    key = "strong"
-    null = "P(Y = k | p) = p_k for every class k"
-
-    def __call__(self, predictions: Predictions) -> Predictions:
-        """Return the predictions themselves."""
-        return predictions
+from caltest.validation import check_class
+from caltest.validation.arrays import AnyArray, Codes, Floats, as_array
 
 
 @dataclass(frozen=True)
@@ -66,6 +41,10 @@ class PerClass(Lens):
     """A lens for the class `k`, or a family of one for each class."""
 
     k: object = None
+
+    @classmethod
+    def read(cls, rank: str | None, classes: str | None) -> Lens | None:
+        return None if rank else cls(classes)
 
     @property
     def is_family(self) -> bool:
@@ -186,6 +165,12 @@ class Grouped(Lens):
     key = "grouped"
     null = "P(Y in G | sums of p over the groups) = sum of p over G, for every group G"
 
+    @classmethod
+    def read(cls, rank: str | None, classes: str | None) -> Lens | None:
+        if rank or classes is None:
+            return None
+        return cls([group.split("+") for group in classes.split("|")])
+
     def __init__(self, groups: Iterable[object]) -> None:
         object.__setattr__(self, "groups", check_classes_of_groups(groups))
 
@@ -248,3 +233,53 @@ class Custom(Lens):
 
 def _plus(group: Iterable[object]) -> str:
     return "+".join(map(str, group))
+
+
+def check_callable(f: object, name: str) -> None:
+    """Check that `f` can be called."""
+    if not callable(f):
+        raise invalid(f"{name} must be a function", shown(f), "pass one, without calling it")
+
+
+def check_induced(pair: object, n: int) -> tuple[object, object]:
+    """Check that a function used as a lens returns probabilities and labels of n rows."""
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        rule = "f must return the pair (probs, labels)"
+        raise invalid(rule, f"type {type(pair).__name__}", "return both, for each row")
+    shape = as_array(pair[0], "probs").shape
+    if shape[:1] not in ((), (n,)):  # a number is refused as probabilities
+        rule = "f must return one row per row that it takes"
+        raise invalid(rule, f"{shape[0]} for {n} rows", "use Predictions.subset to drop rows")
+    return pair
+
+
+def check_classes_of_groups(groups: object) -> tuple[tuple[object, ...], ...]:
+    """Check a list of groups of classes; a class by itself is a group of one."""
+    rule = "groups must be a list of lists of classes"
+    if not isinstance(groups, (list, tuple)) or not groups:
+        raise invalid(rule, shown(groups), "pass [['cat', 'dog'], ['bird']]")
+    found = tuple(_as_group(group) for group in groups)
+    if not all(found):
+        raise invalid(rule, "an empty group", "leave it out")
+    return found
+
+
+def _as_group(group: object) -> tuple[object, ...]:
+    if isinstance(group, Iterable) and not isinstance(group, str):
+        return tuple(group)
+    return (group,)
+
+
+def check_grouping(groups: tuple[tuple[object, ...], ...], classes: AnyArray) -> Codes:
+    """Check that groups are apart and return the group of each class; the rest come last."""
+    group_of = np.full(len(classes), len(groups), dtype=np.int64)
+    for g, group in enumerate(groups):
+        for k in group:
+            code = check_class(k, classes)
+            if group_of[code] < len(groups):
+                raise invalid("groups must not share classes", f"{k!r} twice", "keep one of them")
+            group_of[code] = g
+    if np.all(group_of == group_of[0]):
+        rule = "groups must leave at least two groups"
+        raise invalid(rule, "all the classes in one", "pass a part of them")
+    return group_of

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from caltest.errors import invalid
 from caltest.lenses.base import Lens, event_of
 from caltest.predictions import Predictions
-from caltest.validation import check_integer, check_rank
+from caltest.validation import check_integer
 from caltest.validation.arrays import Codes, Floats
 
 
@@ -17,6 +18,10 @@ class Ranked(Lens):
     """A lens on the r largest probabilities."""
 
     r: int
+
+    @classmethod
+    def read(cls, rank: str | None, classes: str | None) -> Lens | None:
+        return cls(int(rank)) if rank and not classes else None
 
     def __post_init__(self) -> None:
         check_integer(self.r, "r")
@@ -119,3 +124,10 @@ def _rank(predictions: Predictions) -> Codes:
 def _largest(probs: Floats, r: int) -> Floats:
     """Take the r largest of each row, in falling order."""
     return np.sort(probs, axis=1)[:, ::-1][:, :r]
+
+
+def check_rank(r: int, limit: int, key: str) -> None:
+    """Check that there are classes enough for a rank."""
+    if r > limit:
+        rule = f"r must be at most {limit} for these predictions"
+        raise invalid(rule, f"{r} in {key}", "take a smaller one")

@@ -1,167 +1,63 @@
-"""Calibration errors and scores: `f(probs, labels, *, lens="strong", ...) -> float`."""
+"""Calibration errors and scores: `f(probs, labels, *, lens="strong", ...) -> float`.
 
-from caltest.measures.base import BoundMeasure, Measure
-from caltest.measures.binomial import Binomial
-from caltest.measures.brier_score import BrierScore, brier_score
-from caltest.measures.calibration_belt import CalibrationBelt, calibration_belt
-from caltest.measures.calibration_belt_statistic import (
-    CalibrationBeltStatistic,
-    calibration_belt_statistic,
-)
-from caltest.measures.calibration_in_the_large import (
-    CalibrationInTheLarge,
-    calibration_in_the_large,
-)
-from caltest.measures.calibration_intercept import CalibrationIntercept, calibration_intercept
-from caltest.measures.calibration_slope import CalibrationSlope, calibration_slope
-from caltest.measures.classwise_ece import ClasswiseECE, classwise_ece
-from caltest.measures.cme import CME, cme
-from caltest.measures.confidence_band import ConfidenceBand, confidence_band
-from caltest.measures.confidence_band_statistic import (
-    ConfidenceBandStatistic,
-    confidence_band_statistic,
-)
-from caltest.measures.corp_curve import CorpBand, CorpCurve, corp_band, corp_curve
-from caltest.measures.corp_miscalibration import CorpMiscalibration, corp_miscalibration
-from caltest.measures.cox import Cox, cox
-from caltest.measures.debiased_ece import DebiasedECE, debiased_ece
-from caltest.measures.e50 import E50, e50
-from caltest.measures.e90 import E90, e90
-from caltest.measures.ece import ECE, ece
-from caltest.measures.ece_lower_bound import ECELowerBound, ece_lower_bound
-from caltest.measures.emax import Emax, emax
-from caltest.measures.expected_observed_ratio import (
-    ExpectedObserved,
-    ExpectedObservedRatio,
-    expected_observed_interval,
-    expected_observed_ratio,
-)
-from caltest.measures.hosmer_lemeshow import HosmerLemeshow, hosmer_lemeshow
-from caltest.measures.ici import ICI, ici
-from caltest.measures.jeffreys import Jeffreys
-from caltest.measures.kce import KCE, kce
-from caltest.measures.ks_error import KSError, ks_error
-from caltest.measures.kuiper_error import KuiperError, kuiper_error
-from caltest.measures.le_cessie_van_houwelingen import (
-    LeCessieVanHouwelingen,
-    le_cessie_van_houwelingen,
-)
-from caltest.measures.log_loss import LogLoss, log_loss
-from caltest.measures.mce import MCE, mce
-from caltest.measures.mmce import MMCE, mmce
-from caltest.measures.normal import Normal
-from caltest.measures.overconfidence import Overconfidence, overconfidence
-from caltest.measures.pigeon_heyse import PigeonHeyse, pigeon_heyse
-from caltest.measures.reliability_bins import ReliabilityBins, reliability_bins
-from caltest.measures.score_decomposition import ScoreDecomposition, score_decomposition
-from caltest.measures.skce import SKCE, skce
-from caltest.measures.smooth_ece import SmoothECE, smooth_ece
-from caltest.measures.spherical_score import SphericalScore, spherical_score
-from caltest.measures.spiegelhalter_z import SpiegelhalterZ, spiegelhalter_z
-from caltest.measures.t_cal import TCal, t_cal
-from caltest.measures.ucme import UCME, ucme
-from caltest.measures.underconfidence import Underconfidence, underconfidence
-from caltest.measures.unreliability import Unreliability, unreliability
-from caltest.measures.vasicek import Vasicek
+A new measure, with the tests that are named after it, is a file in the folder of its family and a
+line here. Lists, tables and pages follow the order of the lines.
+"""
+
+# A file says in its __all__ what is public, and the order of the lines has a meaning.
+# ruff: noqa: F403, I001, PLE0604
+
+from caltest.measures.base import *
+from caltest.measures.kernel.skce import *
+from caltest.measures.kernel.kce import *
+from caltest.measures.kernel.mmce import *
+from caltest.measures.kernel.cme import *
+from caltest.measures.kernel.ucme import *
+from caltest.measures.bins.ece import *
+from caltest.measures.bins.classwise_ece import *
+from caltest.measures.bins.mce import *
+from caltest.measures.bins.debiased_ece import *
+from caltest.measures.bins.t_cal import *
+from caltest.measures.bins.reliability_bins import *
+from caltest.measures.cumulative.ks import *
+from caltest.measures.cumulative.kuiper import *
+from caltest.measures.smooth.smooth_ece import *
+from caltest.measures.scores.brier import *
+from caltest.measures.scores.log_loss import *
+from caltest.measures.scores.spherical import *
+from caltest.measures.scores.spiegelhalter import *
+from caltest.measures.scores.decomposition import *
+from caltest.measures.scores.confidence import *
+from caltest.measures.recalibration.cox import *
+from caltest.measures.recalibration.mean_calibration import *
+from caltest.measures.recalibration.calibration_intercept import *
+from caltest.measures.recalibration.calibration_slope import *
+from caltest.measures.recalibration.unreliability import *
+from caltest.measures.recalibration.expected_observed_ratio import *
+from caltest.measures.grades.hosmer_lemeshow import *
+from caltest.measures.grades.pigeon_heyse import *
+from caltest.measures.smooth.le_cessie_van_houwelingen import *
+from caltest.measures.smooth.ici import *
+from caltest.measures.grades.binomial import *
+from caltest.measures.grades.jeffreys import *
+from caltest.measures.grades.normal import *
+from caltest.measures.grades.vasicek import *
+from caltest.measures.recalibration.belt import *
+from caltest.measures.recalibration.belt_curve import *
+from caltest.measures.isotonic.corp import *
+from caltest.measures.isotonic.corp_curve import *
+from caltest.measures.isotonic.confidence_band import *
+from caltest.measures.isotonic.confidence_band_curve import *
+
+from caltest.measures.base import Measure
+
+_PUBLIC = {name: value for name, value in globals().items() if callable(value)}
 
 REGISTRY: dict[str, type[Measure]] = {
     measure.key: measure
-    for measure in (
-        SKCE,
-        KCE,
-        MMCE,
-        UCME,
-        CME,
-        ECE,
-        MCE,
-        ClasswiseECE,
-        DebiasedECE,
-        TCal,
-        BrierScore,
-        ECELowerBound,
-        KSError,
-        KuiperError,
-        LogLoss,
-        Overconfidence,
-        SmoothECE,
-        SphericalScore,
-        SpiegelhalterZ,
-        Underconfidence,
-        CalibrationInTheLarge,
-        CalibrationIntercept,
-        CalibrationSlope,
-        Cox,
-        ExpectedObservedRatio,
-        Unreliability,
-        HosmerLemeshow,
-        PigeonHeyse,
-        LeCessieVanHouwelingen,
-        ICI,
-        E50,
-        E90,
-        Emax,
-        Binomial,
-        Jeffreys,
-        Normal,
-        Vasicek,
-        CalibrationBeltStatistic,
-        CorpMiscalibration,
-        ConfidenceBandStatistic,
-    )
+    for measure in _PUBLIC.values()
+    if isinstance(measure, type) and issubclass(measure, Measure) and measure is not Measure
 }
 
-__all__ = [
-    "REGISTRY",
-    "BoundMeasure",
-    "CalibrationBelt",
-    "ConfidenceBand",
-    "CorpBand",
-    "CorpCurve",
-    "ExpectedObserved",
-    "Measure",
-    "ReliabilityBins",
-    "ScoreDecomposition",
-    "brier_score",
-    "calibration_belt",
-    "calibration_belt_statistic",
-    "calibration_in_the_large",
-    "calibration_intercept",
-    "calibration_slope",
-    "classwise_ece",
-    "cme",
-    "confidence_band",
-    "confidence_band_statistic",
-    "corp_band",
-    "corp_curve",
-    "corp_miscalibration",
-    "cox",
-    "debiased_ece",
-    "e50",
-    "e90",
-    "ece",
-    "ece_lower_bound",
-    "emax",
-    "expected_observed_interval",
-    "expected_observed_ratio",
-    "hosmer_lemeshow",
-    "ici",
-    "kce",
-    "ks_error",
-    "kuiper_error",
-    "le_cessie_van_houwelingen",
-    "log_loss",
-    "mce",
-    "mmce",
-    "overconfidence",
-    "pigeon_heyse",
-    "reliability_bins",
-    "score_decomposition",
-    "skce",
-    "smooth_ece",
-    "spherical_score",
-    "spiegelhalter_z",
-    "t_cal",
-    "ucme",
-    "underconfidence",
-    "unreliability",
-]
+_CLASSES = set(REGISTRY.values())  # asked for by key or by their function
+__all__ = ["REGISTRY", *(name for name, value in _PUBLIC.items() if value not in _CLASSES)]

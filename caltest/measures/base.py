@@ -20,6 +20,8 @@ from caltest.predictions import Predictions, as_measured
 if TYPE_CHECKING:
     from caltest.measures.tolerance import Tolerance
 
+__all__ = ["BoundMeasure", "Measure"]
+
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
 
@@ -96,14 +98,28 @@ class Measure(ABC):
     """A calibration error or score with its options.
 
     Subclasses are frozen dataclasses of options. A measure that knows more than its value
-    overrides the methods below that say NotApplicable.
+    overrides the methods below that say NotApplicable. It is a test under its own key; a measure
+    that is none has `tests = {}`, and one that several tests are named after declares each of them
+    with the options that its name stands for.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]  # every subclass is a dataclass
 
     key: ClassVar[str]
     title: ClassVar[str]
+    function: ClassVar[str | None] = None  # its name, where it is not that of the key
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = None  # key -> options it fixes
     alternative: ClassVar[str] = "greater"  # or "two-sided": which values speak against H0
+
+    @classmethod
+    def function_name(cls) -> str:
+        """Return the name in `caltest.measures` of the function that computes the measure."""
+        return cls.function or cls.key.replace("-", "_")
+
+    @classmethod
+    def declared_tests(cls) -> Mapping[str, Mapping[str, object]]:
+        """Return the tests that are named after the measure: their keys, and what each fixes."""
+        return {cls.key: {}} if cls.tests is None else cls.tests
 
     @property
     @abstractmethod

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import heapq
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest import validation
-from caltest.errors import NotApplicable
+from caltest.errors import NotApplicable, invalid
 from caltest.measures.base import BoundMeasure, Measure
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.bins import cell_numbers, quantile_cuts, uniform_bins
 from caltest.numerics.labels import label_dtype
-from caltest.numerics.median_variance import median_variance_bins
+from caltest.validation.options import check_positive
 
 if TYPE_CHECKING:
     from caltest.predictions import Predictions
 
-Cells = tuple[NDArray[np.int64], int]
 
+Cells = tuple[NDArray[np.int64], int]
 UNLIMITED = np.iinfo(np.int64).max
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+NEARLY = 1 - 1e-10  # variances that differ by rounding alone are ties
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,3 +123,91 @@ def median_variance_cells(predictions: Predictions, min_size: int, max_bins: int
         )
     cells: Cells = median_variance_bins(points, counts, float(min_size), max_bins)
     return cells
+
+
+@numba.njit(nogil=True, cache=True)
+def median_variance_bins(
+    points: Floats, weight: Floats, min_size: float, max_bins: int
+) -> tuple[Ints, int]:
+    """Return the number of the bin of each of the `points` (n, d), and how many bins there are.
+
+    The size of a bin is the sum of its weights. A bin whose halves would be smaller than `min_size`
+    stays as it is; a half smaller than 2 `min_size` is not split again.
+    """
+    n = points.shape[0]
+    rows = np.arange(n)
+    cells = np.zeros(n, np.int64)
+    start, stop = [0], [n]
+    queue = [(0.0, 0, 0)]
+    queue.pop()  # the list has a type now
+    if weight.sum() >= 2 * min_size:
+        variance, d = _largest_variance(points, weight, rows)
+        heapq.heappush(queue, (-variance, 0, d))
+    while len(queue) > 0 and len(start) < max_bins:
+        _, c, d = heapq.heappop(queue)
+        part = rows[start[c] : stop[c]]
+        part = part[np.argsort(points[part, d], kind="mergesort")]
+        below = _median_cut(points[part, d], weight[part])
+        size_below, size_above = weight[part[:below]].sum(), weight[part[below:]].sum()
+        if min(size_below, size_above) < min_size:
+            continue
+        rows[start[c] : stop[c]] = part
+        start.append(start[c] + below)
+        stop.append(stop[c])
+        stop[c] = start[c] + below
+        for half, size in ((c, size_below), (len(start) - 1, size_above)):
+            if size >= 2 * min_size:
+                inside = rows[start[half] : stop[half]]
+                variance, d = _largest_variance(points, weight, inside)
+                heapq.heappush(queue, (-variance, half, d))
+    for c in range(len(start)):
+        cells[rows[start[c] : stop[c]]] = c
+    return cells, len(start)
+
+
+@numba.njit(nogil=True, cache=True)
+def _largest_variance(points: Floats, weight: Floats, rows: Ints) -> tuple[float, int]:
+    """Return the largest sample variance (ddof = 1) of a component, and the first that has it."""
+    d = points.shape[1]
+    mean, square, total = np.zeros(d), np.zeros(d), 0.0
+    for i in rows:
+        total += weight[i]
+        for k in range(d):
+            step = points[i, k] - mean[k]
+            mean[k] += step * weight[i] / total
+            square[k] += weight[i] * step * (points[i, k] - mean[k])
+    largest = square.max()
+    for k in range(d):
+        if square[k] >= NEARLY * largest:
+            return largest / max(total - 1.0, 1e-300), k
+    return 0.0, 0
+
+
+@numba.njit(nogil=True, cache=True)
+def _median_cut(values: Floats, weight: Floats) -> int:
+    """Return how many of the sorted values lie below the median.
+
+    Where the two middle values differ the median is between them.
+    """
+    half = 0.5 * weight.sum()
+    below, middle = 0.0, 0
+    while below + weight[middle] < half * (1 - 1e-12):
+        below += weight[middle]
+        middle += 1
+    # Where half of the weight ends with this value, the median is between it and the next one.
+    ends_here = below + weight[middle] <= half * (1 + 1e-12)
+    if ends_here and (middle + 1 == values.size or values[middle] < values[middle + 1]):
+        return middle + 1
+    return int(np.searchsorted(values, values[middle]))
+
+
+def check_power(p: object, name: str = "p") -> float:
+    """Check the power of a mean, a number of at least 1; infinity stands for the maximum."""
+    if isinstance(p, float) and p == math.inf:
+        return p
+    value = check_positive(p, name)
+    if value < 1:
+        raise invalid(
+            f"{name} must be at least 1", repr(p), "pass 1 for the mean, 2 for its square"
+        )
+    return value

@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.measures.kernel_pairs import AllPairs
-from caltest.measures.skce import SKCE
+from caltest.measures.kernel.all_pairs import AllPairs
+from caltest.measures.kernel.skce import SKCE
 from caltest.nulls.base import Judgement, Null, check_applicable, check_unweighted
 from caltest.nulls.resampling import (
     pvalues_among,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from caltest.errors import NotApplicable
-from caltest.measures.kernel_roots import RootSKCE
-from caltest.measures.skce import SKCE
+from caltest.measures.kernel.kce import RootSKCE
+from caltest.measures.kernel.skce import SKCE
 from caltest.nulls.base import Judgement, Null, check_applicable, check_unweighted, positive
 from caltest.predictions import Predictions
 

@@ -7,12 +7,11 @@ from functools import partial
 
 from caltest.errors import NotApplicable
 from caltest.measures import Measure
-from caltest.measures.ks_error import KSError
-from caltest.measures.near_maximum import NearMaximum
+from caltest.measures.cumulative.ks import KSError
+from caltest.measures.cumulative.near_maximum import NearMaximum, draw_poisson
 from caltest.measures.tolerance import Tolerance, unseen_chance
 from caltest.nulls.base import Judgement, Null, judged
 from caltest.nulls.resampling import resampled_values, resampling_pvalue, tail_beyond_resolution
-from caltest.numerics.partial_sum_bootstrap import draw_poisson
 from caltest.predictions import Predictions
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from caltest.errors import NotApplicable
-from caltest.numerics.rates import crossing, probit_line
+from caltest.planning.rates import crossing, probit_line
 from caltest.planning.results import PowerRow
 from caltest.planning.simulation import SEARCH, Study, simulate
 

@@ -10,7 +10,7 @@ from caltest import validation
 from caltest.htests.run import resolve_tests
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
-from caltest.measures.ks_error import KSError
+from caltest.measures.cumulative.ks import KSError
 from caltest.measures.tolerance import Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.base import check_applicable

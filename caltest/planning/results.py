@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from caltest import render
-from caltest.numerics.rates import clopper_pearson
 from caltest.planning.effect import Effect
 from caltest.planning.frames import Frame
+from caltest.planning.rates import clopper_pearson
 from caltest.results.printable import plain
 from caltest.validation import check_level, check_schema
 

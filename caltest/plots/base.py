@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from caltest.measures.calibration_belt import CalibrationBelt
+    from caltest.measures.recalibration.belt_curve import CalibrationBeltCurve
     from caltest.results import HTest
 
 Corner = Literal["upper left", "upper right", "lower left", "lower right"]
@@ -100,7 +100,7 @@ def legend_below(ax: Axes) -> None:
     legend(ax, loc="upper center", bbox_to_anchor=(0.5, 0), bbox_transform=ax.transAxes + down)
 
 
-def pvalue_text(result: HTest | CalibrationBelt | float) -> str:
+def pvalue_text(result: HTest | CalibrationBeltCurve | float) -> str:
     """Return the p-value as the prints show it, "p = 0.012" or "p < 1e-04"."""
     value = render.pvalue(result if isinstance(result, float) else result.pvalue)
     return f"$p$ {value}" if value.startswith("<") else f"$p$ = {value}"

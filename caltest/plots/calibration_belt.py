@@ -9,9 +9,9 @@ import numpy as np
 
 from caltest import validation
 from caltest.errors import NotApplicable
-from caltest.measures.calibration_belt import CalibrationBelt
-from caltest.measures.calibration_belt import calibration_belt as belt_of
-from caltest.measures.calibration_belt_statistic import CalibrationBeltStatistic
+from caltest.measures.recalibration.belt import CalibrationBelt
+from caltest.measures.recalibration.belt_curve import CalibrationBeltCurve
+from caltest.measures.recalibration.belt_curve import calibration_belt_curve as belt_of
 from caltest.plots import base
 from caltest.results import HTest
 from caltest.results.evidence import required
@@ -19,7 +19,7 @@ from caltest.results.evidence import required
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from caltest.measures.calibration_belt import Intervals
+    from caltest.measures.recalibration.belt_curve import Intervals
 
 SHADES = (0.55, 0.82)  # grey of the narrowest belt and of the widest
 WIDE = (6.6, 4.2)  # inches, with room for a legend at the right
@@ -27,7 +27,7 @@ SHOWN = 3  # intervals of a level
 AXES, LEGEND_WIDTH, LINE_HEIGHT = 3.6, 2.0, 0.16  # inches
 
 
-def calibration_belt(belt: CalibrationBelt | HTest, *, ax: Axes | None = None) -> Axes:
+def calibration_belt(belt: CalibrationBeltCurve | HTest, *, ax: Axes | None = None) -> Axes:
     """Draw the GiViTI calibration belt.
 
     Where the belt leaves the diagonal, the predictions are not calibrated at its confidence level:
@@ -35,9 +35,9 @@ def calibration_belt(belt: CalibrationBelt | HTest, *, ax: Axes | None = None) -
 
     Parameters
     ----------
-    belt : CalibrationBelt or HTest
-        The value of `ct.measures.calibration_belt`, or the result of the test "calibration-belt",
-        whose p-value is shown then.
+    belt : CalibrationBeltCurve or HTest
+        The value of `ct.measures.calibration_belt_curve`, or the result of the test
+        "calibration-belt", whose p-value is shown then.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default on a new figure.
 
@@ -62,7 +62,7 @@ def calibration_belt(belt: CalibrationBelt | HTest, *, ax: Axes | None = None) -
     --------
     >>> import caltest as ct
     >>> data = ct.datasets.generative_model("M2", n=500, m=2, alpha=1.0, rng=2)
-    >>> ax = ct.plots.calibration_belt(ct.measures.calibration_belt(data))
+    >>> ax = ct.plots.calibration_belt(ct.measures.calibration_belt_curve(data))
     >>> [text.get_text() for text in ax.get_legend().get_texts()][-1]
     'diagonal'
     """
@@ -70,7 +70,7 @@ def calibration_belt(belt: CalibrationBelt | HTest, *, ax: Axes | None = None) -
     if isinstance(belt, HTest):
         belt = _belt_of(belt)
     validation.check_instance(
-        belt, CalibrationBelt, "belt", "pass ct.measures.calibration_belt(...)"
+        belt, CalibrationBeltCurve, "belt", "pass ct.measures.calibration_belt_curve(...)"
     )
     labels = [_words(*texts) for texts in zip(belt.levels, belt.above, belt.below, strict=True)]
     lines = sum(label.count("\n") + 1 for label in labels)
@@ -96,14 +96,14 @@ def calibration_belt(belt: CalibrationBelt | HTest, *, ax: Axes | None = None) -
     return ax
 
 
-def _belt_of(result: HTest) -> CalibrationBelt:
+def _belt_of(result: HTest) -> CalibrationBeltCurve:
     """Compute the belt of a test with the settings of the test."""
     evidence = required(result.evidence, "the calibration belt")
     measure = evidence.measure
-    if not isinstance(measure, CalibrationBeltStatistic):
+    if not isinstance(measure, CalibrationBelt):
         raise NotApplicable(
             f"the calibration belt belongs to the test 'calibration-belt', not {result.test!r}; "
-            "run that test, or pass ct.measures.calibration_belt(...)"
+            "run that test, or pass ct.measures.calibration_belt_curve(...)"
         )
     belt = belt_of(
         evidence.predictions,
@@ -112,7 +112,7 @@ def _belt_of(result: HTest) -> CalibrationBelt:
         threshold=measure.threshold,
         max_degree=measure.max_degree,
     )
-    assert isinstance(belt, CalibrationBelt)  # noqa: S101 - the lens of a result is no family
+    assert isinstance(belt, CalibrationBeltCurve)  # noqa: S101 - the lens of a result is no family
     return belt
 
 
@@ -136,7 +136,7 @@ def _listed(intervals: Intervals) -> str:
     return ", ".join(shown) + (", ..." if len(intervals) > SHOWN else "")
 
 
-def _limits(belt: CalibrationBelt) -> tuple[float, float]:
+def _limits(belt: CalibrationBeltCurve) -> tuple[float, float]:
     """Show the unit square, or the half that holds the belt as closely as it can be read."""
     low = float(min(belt.grid[0], belt.lower.min()))
     high = float(max(belt.grid[-1], belt.upper.max()))
@@ -147,7 +147,7 @@ def _limits(belt: CalibrationBelt) -> tuple[float, float]:
     return -0.02, 1.02
 
 
-def _place(belt: CalibrationBelt, lines: int, side: float) -> dict[str, Any]:
+def _place(belt: CalibrationBeltCurve, lines: int, side: float) -> dict[str, Any]:
     """Place the legend in a corner off the diagonal, or beside the axes where neither has room.
 
     The axes have sides of so many inches.

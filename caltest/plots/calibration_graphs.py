@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from caltest.calibrators.cumulative_spline import FittedSpline
+    from caltest.calibrators.spline.cumulative_spline import FittedSpline
     from caltest.results import HTest
 
     Floats = NDArray[np.float64]
@@ -135,7 +135,7 @@ def _after(recalibrated: object, source: Predictions | HTest) -> Predictions:
 
 
 def _graphs(shown: Predictions, knots: int) -> _Graphs:
-    from caltest.calibrators.cumulative_spline import SplineOptions, fit_spline
+    from caltest.calibrators.spline.cumulative_spline import SplineOptions, fit_spline
 
     check_one_dimension(shown, "a calibration graph")
     options = SplineOptions(knots, "natural", "difference", constrained=False, monotone=False)

@@ -34,7 +34,7 @@ def plot_calibrator(calibrator: Calibrator, kind: str | None, ax: Axes | None) -
 def natural_kind(calibrator: Calibrator) -> str:
     """Return what shows the map best."""
     from caltest.calibrators import GPCalibrator, SplineCalibrator
-    from caltest.calibrators.linear_maps import LinearMap
+    from caltest.calibrators.linear.linear_maps import LinearMap
 
     if isinstance(calibrator, GPCalibrator):
         return "latent"

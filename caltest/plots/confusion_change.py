@@ -7,17 +7,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from caltest import render
+from caltest.errors import invalid
 from caltest.plots import base
 from caltest.plots.heat_map import heat_map
 from caltest.predictions import Predictions, as_predictions
-from caltest.validation import check_instance, check_same_labels
+from caltest.validation import check_instance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
+    from caltest.validation.arrays import AnyArray
 
+
+if TYPE_CHECKING:
+    Floats = NDArray[np.float64]
 SIZE = (5.4, 4.6)
 
 
@@ -90,3 +94,14 @@ def _accuracy(confusion: Floats) -> str:
 
 def _signed(value: float) -> str:
     return f"{value:+.3g}" if value else ""
+
+
+def check_same_labels(before: AnyArray, after: AnyArray, name: str = "after") -> None:
+    """Check that two predictions are of the same rows, by the names of their labels."""
+    rule = f"{name} must hold predictions of the same rows, with the same labels"
+    remedy = "predict the rows of the first again"
+    if len(before) != len(after):
+        raise invalid(rule, f"{len(before)} and {len(after)} rows", remedy)
+    differs = np.array([a != b for a, b in zip(before.tolist(), after.tolist(), strict=True)])
+    if differs.any():
+        raise invalid(rule, f"another label at row {int(np.argmax(differs))}", remedy)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from caltest.errors import NotApplicable
 from caltest.measures.binning import BinnedMeasure
-from caltest.measures.classwise_ece import ClasswiseECE
-from caltest.measures.kernel_roots import RootSKCE
-from caltest.measures.skce import SKCE
-from caltest.measures.smooth_ece import SmoothECE
-from caltest.measures.t_cal import TCal
+from caltest.measures.bins.classwise_ece import ClasswiseECE
+from caltest.measures.bins.t_cal import TCal
+from caltest.measures.kernel.kce import RootSKCE
+from caltest.measures.kernel.skce import SKCE
+from caltest.measures.smooth.smooth_ece import SmoothECE
 from caltest.plots.calibration_belt import calibration_belt
 from caltest.plots.null_distribution import null_distribution
 from caltest.plots.reliability import reliability_diagram

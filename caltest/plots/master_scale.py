@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest import validation
+from caltest.errors import InvalidInput, invalid
 from caltest.plots import base
 from caltest.results import HTest, HTestTable
 from caltest.results.table import LIGHTS
@@ -15,8 +16,8 @@ from caltest.results.table import LIGHTS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 
+Floats = NDArray[np.float64]
 # The colours of traffic lights, as the colour-blind tell them apart, and a marker for each.
 COLOURS = dict(zip(LIGHTS, (base.GREEN, base.YELLOW, base.ORANGE, base.VERMILION), strict=True))
 MARKERS = dict(zip(LIGHTS, ("o", "^", "s", "X"), strict=True))
@@ -107,7 +108,7 @@ def is_master_scale(table: HTestTable) -> bool:
 def _grades(table: HTestTable) -> tuple[list[HTest], list[str]]:
     """Return the first row of each grade and its light."""
     if not is_master_scale(table):
-        raise validation.no_grades()
+        raise no_grades()
     lights = table.traffic_lights or ("",) * len(table)
     first: dict[str, tuple[HTest, str]] = {}
     for row, light in zip(table.rows, lights, strict=True):
@@ -167,3 +168,12 @@ def _ticks(floor: float, top: float) -> tuple[list[float], list[str]]:
     ticks = [step * 10.0**k for k in decades for step in steps]
     ticks = [tick for tick in ticks if floor <= tick <= min(top, 1.0)]
     return ticks, [f"{100 * tick:.6g} %" for tick in ticks]
+
+
+def no_grades(name: str = "table") -> InvalidInput:
+    """Word the error for a table that is not of a master scale."""
+    return invalid(
+        f"{name} must be the result of test_master_scale",
+        "rows without PD and defaults",
+        "use the plot 'pvalues' for other tables",
+    )

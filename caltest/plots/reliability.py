@@ -11,10 +11,13 @@ import numpy as np
 from caltest import validation
 from caltest.errors import invalid, shown
 from caltest.lenses import Lens
-from caltest.measures.confidence_band import ConfidenceBand, confidence_band
-from caltest.measures.corp_curve import CorpBand, corp_curve
-from caltest.measures.reliability_bins import BINNINGS, ReliabilityBins, reliability_bins
-from caltest.measures.score_decomposition import ScoreDecomposition, score_decomposition
+from caltest.measures.bins.reliability_bins import BINNINGS, ReliabilityBins, reliability_bins
+from caltest.measures.isotonic.confidence_band_curve import (
+    ConfidenceBandCurve,
+    confidence_band_curve,
+)
+from caltest.measures.isotonic.corp_curve import CorpBand, corp_curve
+from caltest.measures.scores.decomposition import ScoreDecomposition, score_decomposition
 from caltest.plots import base
 from caltest.plots.seen import Seen, seen
 from caltest.predictions import Predictions
@@ -43,7 +46,7 @@ class Diagram:
     bins: int = 15
     binning: str = "uniform"
     bars: str | None = "consistency"
-    band: str | CorpBand | ConfidenceBand | None = None
+    band: str | CorpBand | ConfidenceBandCurve | None = None
     corp: bool = False
     level: float = 0.95
 
@@ -54,7 +57,7 @@ class Diagram:
         validation.check_flag(self.corp, "corp")
         if self.bars is not None:
             validation.check_choice(self.bars, BARS, "bars")
-        if not isinstance(self.band, CorpBand | ConfidenceBand | None):
+        if not isinstance(self.band, CorpBand | ConfidenceBandCurve | None):
             validation.check_choice(self.band, BANDS, "band")
         if self.corp and self.band == "consistency":
             rule = "band must hold the limits of the curve where corp=True"
@@ -67,10 +70,10 @@ class Diagram:
         base.unit_square(ax)
         if isinstance(self.band, CorpBand):
             _corp_band(ax, self.band)
-        elif isinstance(self.band, ConfidenceBand):
+        elif isinstance(self.band, ConfidenceBandCurve):
             _confidence_band(ax, self.band)
         elif self.band == "confidence":
-            _confidence_band(ax, _single(confidence_band(predictions, level=self.level)))
+            _confidence_band(ax, _single(confidence_band_curve(predictions, level=self.level)))
         if self.corp:
             x, y = _single(corp_curve(predictions)).points
             _curve(ax, x, y)
@@ -94,7 +97,7 @@ def reliability_diagram(
     bins: int = 15,
     binning: str = "uniform",
     bars: str | None = "consistency",
-    band: str | CorpBand | ConfidenceBand | None = None,
+    band: str | CorpBand | ConfidenceBandCurve | None = None,
     corp: bool = False,
     histogram: bool = True,
     level: float = 0.95,
@@ -121,11 +124,11 @@ def reliability_diagram(
         Bins of equal width or of equal mass.
     bars : "consistency" or None
         Whether each bin has its bar, see `caltest.measures.reliability_bins`.
-    band : {"consistency", "confidence"}, CorpBand or ConfidenceBand, optional
+    band : {"consistency", "confidence"}, CorpBand or ConfidenceBandCurve, optional
         "consistency" joins the ends of the bars. "confidence" is where the curve of calibration
-        lies as a whole with probability `level`, `caltest.measures.confidence_band`. A band of
-        `caltest.measures.corp_band` or `confidence_band`, made for the same lens, is drawn as it
-        is.
+        lies as a whole with probability `level`, `caltest.measures.confidence_band_curve`. A band
+        of `caltest.measures.corp_band` or `confidence_band_curve`, made for the same lens, is drawn
+        as it is.
     corp : bool, default False
         Draw the isotonic fit in place of bins, with its miscalibration (MCB), discrimination (DSC)
         and uncertainty (UNC), the parts of the Brier score.
@@ -265,7 +268,7 @@ def _corp_band(ax: Axes, band: CorpBand) -> None:
     )
 
 
-def _confidence_band(ax: Axes, band: ConfidenceBand) -> None:
+def _confidence_band(ax: Axes, band: ConfidenceBandCurve) -> None:
     """Draw the band as steps: bounds hold to the right of a prediction, or to its left.
 
     So they hold without some of the steps too.

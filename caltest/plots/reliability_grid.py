@@ -11,7 +11,7 @@ import numpy as np
 from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens, resolve_lens
-from caltest.measures.ece import ece
+from caltest.measures.bins.ece import ece
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.plots import base
 from caltest.plots.reliability import Diagram

@@ -6,24 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from caltest.errors import NotApplicable, invalid
 from caltest.plots import base
 from caltest.plots.map_values import fitted, mapped
-from caltest.validation import (
-    as_array,
-    check_classes_of_map,
-    check_integer,
-    check_probs,
-    check_width,
-)
+from caltest.validation import as_array, check_integer, check_probs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     from caltest.calibrators import Calibrator
+    from caltest.validation.arrays import AnyArray
 
+
+if TYPE_CHECKING:
     Floats = NDArray[np.float64]
-
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
 MOST_DOTS = 2000  # of predictions
 EPSILON = 1e-6  # of the interpretation points
@@ -151,3 +148,16 @@ def _draw_interpretation(ax: Axes, start: Floats, end: Floats) -> None:
             "clip_on": False,
         }
         ax.plot(*places.T, "o", markersize=size, zorder=5, **mark)
+
+
+def check_width(values: AnyArray, m: int, name: str) -> None:
+    """Check that predictions have as many classes as the map they are drawn with."""
+    if values.ndim != 2 or values.shape[1] != m:
+        rule = f"{name} must have {m} columns, as the map has classes"
+        raise invalid(rule, f"shape {values.shape}", "pass what the map was fitted to")
+
+
+def check_classes_of_map(m: int, wanted: int, what: str, remedy: str) -> None:
+    """Check the number of classes that a picture of a calibration map needs."""
+    if m != wanted:
+        raise NotApplicable(f"{what} needs {wanted} classes, and the map has {m}; {remedy}")

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest import sources, validation
+from caltest.errors import InvalidInput, invalid, shown
 from caltest.plots import base
+from caltest.validation.arrays import AnyArray, as_array, as_numbers, read_only
+from caltest.validation.labels import listing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
+
 Floats = NDArray[np.float64]
 Curves = dict[str, dict[str, Floats]]
-
 POINTS = 401
 PANEL = 2.7  # inches
 COLUMNS = 3
@@ -79,12 +82,10 @@ def size_and_power(
     ['exact', 'rough', '95 % band of 5 data sets']
     """
     curves = _curves(pvalues)
-    true = (
-        None if calibrated is None else validation.check_known(calibrated, [*curves], "calibrated")
-    )
+    true = None if calibrated is None else check_known(calibrated, [*curves], "calibrated")
     if validation.check_flag(errors, "errors") and true is None:
-        raise validation.needs_calibrated()
-    low, high = validation.check_range(levels, "levels")
+        raise needs_calibrated()
+    low, high = check_range(levels, "levels")
     band = validation.check_level(band, "band")
     fig = _figure(len(curves)) if fig is None else _given(fig)
     shape = -(-len(curves) // COLUMNS), min(len(curves), COLUMNS)
@@ -110,12 +111,12 @@ def _curves(pvalues: Any) -> Curves:
     if sources.is_table(pvalues):
         pvalues = _of_table(sources.table_of_frame(pvalues))
     validation.check_instance(pvalues, Mapping, "pvalues", "pass {test: p-values}")
-    models = pvalues if validation.check_not_mixed(pvalues, "pvalues") else {"": pvalues}
+    models = pvalues if check_not_mixed(pvalues, "pvalues") else {"": pvalues}
     for columns in models.values():
-        validation.check_not_mixed(columns, "pvalues")
+        check_not_mixed(columns, "pvalues")
     return {
         str(model): {
-            str(test): validation.check_simulated_pvalues(values, f"pvalues of {str(test)!r}")
+            str(test): check_simulated_pvalues(values, f"pvalues of {str(test)!r}")
             for test, values in columns.items()
         }
         for model, columns in models.items()
@@ -123,7 +124,7 @@ def _curves(pvalues: Any) -> Curves:
 
 
 def _of_table(table: sources.Table) -> dict[str, Any]:
-    validation.check_columns_of_pvalues(table.names)
+    check_columns_of_pvalues(table.names)
     values, tests = table.column("pvalue"), table.column("test").astype(str)
     if "model" not in table.names:
         return {test: values[tests == test] for test in dict.fromkeys(tests.tolist())}
@@ -225,4 +226,64 @@ def _legend(fig: Figure | SubFigure, panels: NDArray[Any]) -> None:
         loc="outside lower center",
         ncols=columns,
         **style,
+    )
+
+
+def check_simulated_pvalues(values: object, name: str) -> Floats:
+    """Check the p-values of a test over simulated data sets: in [0, 1], at least one."""
+    array = as_numbers(values, name).astype(np.float64)
+    if array.ndim != 1 or array.size == 0:
+        rule = f"{name} must be a column of p-values, one for each data set"
+        raise invalid(rule, f"shape {array.shape}", "pass one dimension, at least one value")
+    bad = ~((array >= 0) & (array <= 1))
+    if bad.any():
+        row = int(bad.argmax())
+        got = f"{array[row]:.8g} at row {row}"
+        raise invalid(f"{name} must lie in [0, 1]", got, "leave out data sets without a p-value")
+    return read_only(array)
+
+
+def check_not_mixed(values: Mapping[object, object], name: str) -> bool:
+    """Tell a mapping of mappings from one of columns; a mixture or nothing is refused."""
+    nested = [isinstance(value, Mapping) for value in values.values()]
+    if not nested or any(nested) != all(nested):
+        rule = f"{name} must map each test, or each model and each test, to its p-values"
+        got = "a mixture of both" if nested else "nothing"
+        raise invalid(rule, got, "pass {test: p-values} or {model: {test: p-values}}")
+    return all(nested)
+
+
+def check_columns_of_pvalues(names: Sequence[str], name: str = "pvalues") -> None:
+    """Check that a data frame has the p-values and the tests."""
+    if not {"pvalue", "test"} <= set(names):
+        rule = f"{name} as a data frame must have the columns 'pvalue' and 'test'"
+        raise invalid(rule, listing(names), "rename its columns")
+
+
+def check_known(values: Iterable[object], known: Sequence[str], name: str) -> set[str]:
+    """Check that each value is one of the names that are there."""
+    given = [values] if isinstance(values, str) else list(values)
+    unknown = [value for value in given if str(value) not in known]
+    if unknown:
+        raise invalid(f"{name} must be among {listing(known)}", shown(unknown[0]), "pass its name")
+    return {str(value) for value in given}
+
+
+def check_range(limits: object, name: str) -> tuple[float, float]:
+    """Check two probabilities, the smaller first."""
+    values: AnyArray = as_array(limits, name)
+    if values.shape == (2,) and values.dtype.kind in "iuf":
+        low, high = (float(value) for value in values)
+        if 0 <= low < high <= 1:
+            return low, high
+    rule = f"{name} must be two numbers with 0 <= low < high <= 1"
+    raise invalid(rule, shown(limits), "pass (0, 0.2)")
+
+
+def needs_calibrated(name: str = "errors") -> InvalidInput:
+    """Word the error for test errors of models of which nobody said whether they are calibrated."""
+    return invalid(
+        f"{name} needs calibrated=, since a rejection is an error for calibrated models only",
+        "no calibrated",
+        "name the calibrated models, or pass [] for none",
     )

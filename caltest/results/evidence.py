@@ -11,7 +11,7 @@ from caltest.errors import NotApplicable
 if TYPE_CHECKING:
     from caltest.lenses import Lens
     from caltest.measures import Measure
-    from caltest.measures.grade import GradeMeasure
+    from caltest.measures.grades.grade import GradeMeasure
     from caltest.predictions import Predictions
 
 

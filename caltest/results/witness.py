@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from caltest import render
-from caltest.errors import NotApplicable
+from caltest.errors import NotApplicable, invalid
 from caltest.results.evidence import required
 from caltest.results.frames import data_frame
 from caltest.results.interval import data_line
 from caltest.results.printable import Printable, plain
-from caltest.validation import check_integer, check_jobs, check_prediction_points
+from caltest.validation import check_integer, check_jobs
+from caltest.validation.arrays import AnyArray, as_array
+from caltest.validation.probs import check_probs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,15 +24,43 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from caltest.measures.kernel_witness import Embedding
+    from caltest.measures.kernel.witness import Embedding
     from caltest.predictions import Predictions
     from caltest.render import Sheet
     from caltest.results.htest import HTest
 
-    Floats = NDArray[np.float64]
 
+if TYPE_CHECKING:
+    Floats = NDArray[np.float64]
 SHOWN = 10
 BINS = 5
+
+
+def check_prediction_points(points: object, classes: AnyArray) -> Floats:
+    """Check predictions as the lens shows them, at which a function is evaluated, (q, m).
+
+    Parameters
+    ----------
+    points : array_like, shape (q, m) or (q,)
+        In one dimension, P(class 1) of two.
+    classes : ndarray, shape (m,)
+        The classes under the lens.
+
+    Returns
+    -------
+    ndarray, shape (q, m)
+        The points.
+
+    Raises
+    ------
+    InvalidInput
+        If they are not on the simplex of these classes.
+    """
+    values = check_probs(as_array(points, "points"), name="points")
+    if values.shape[1] == len(classes):
+        return values
+    rule = f"points must have a column for each of the {len(classes)} classes under the lens"
+    raise invalid(rule, f"{values.shape[1]} columns", f"pass shape (q, {len(classes)})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,9 +260,9 @@ class Witness(Printable):
 
 def witness_of(test: HTest, n_jobs: int | None) -> Witness:
     """Compute the witness of a result; see `HTest.witness`."""
-    from caltest.measures.kernel_roots import RootSKCE
-    from caltest.measures.kernel_witness import Embedding
-    from caltest.measures.skce import SKCE
+    from caltest.measures.kernel.kce import RootSKCE
+    from caltest.measures.kernel.skce import SKCE
+    from caltest.measures.kernel.witness import Embedding
 
     check_jobs(n_jobs)
     evidence = required(test.evidence, "a witness")

@@ -20,11 +20,45 @@ from caltest.validation.arrays import (
 )
 from caltest.validation.labels import label_values, listing
 
+Instance = TypeVar("Instance")
 Item = TypeVar("Item")
-
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 FORMATS_OF = {",": "csv", "\t": "tsv"}
 WORD = 2**32  # seeds that stand for a generator are 32-bit words, short enough to print
+
+
+def check_random_state(random_state: object) -> int | None:
+    """Check a seed, or None for no shuffling."""
+    return None if random_state is None else check_seed(random_state, "random_state") % 2**32
+
+
+def check_flag(value: object, name: str) -> bool:
+    """Check that an option is True or False."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise invalid(f"{name} must be True or False", shown(value), "pass one of the two")
+
+
+def check_instance(
+    value: object, kind: type[Instance], name: str, remedy: str = "see caltest.kernels"
+) -> Instance:
+    """Check that `value` is a `kind`, not the class itself or something else."""
+    if isinstance(value, kind):
+        return value
+    got = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+    remedy = "add parentheses" if isinstance(value, type) else remedy
+    raise invalid(f"{name} must be a {kind.__name__}", got, remedy)
+
+
+def check_light_bounds(bounds: object, name: str = "lights") -> tuple[float, float, float]:
+    """Check the three p-values that part four colours: in (0, 1) and descending."""
+    items = list(bounds) if isinstance(bounds, (tuple, list, np.ndarray)) else []
+    if len(items) == 3:
+        first, second, third = as_numbers(items, name).astype(np.float64).tolist()
+        if 1 > first > second > third > 0:
+            return first, second, third
+    rule = f"{name} must be three descending p-values between 0 and 1"
+    raise invalid(rule, shown(bounds), "pass (0.5, 0.2, 0.05), the bounds of yellow, orange, red")
 
 
 def check_choice(value: object, choices: Collection[str], name: str) -> str:
@@ -246,3 +280,27 @@ def check_unused(reason: str, **options: object) -> None:
     for name, value in options.items():
         if value is not None:
             raise invalid(f"{name} has no effect {reason}", shown(value), "leave it out")
+
+
+def check_optional_integer(value: object, name: str, minimum: int = 1) -> int | None:
+    """Check an integer of at least `minimum`, or None for no limit."""
+    return None if value is None else check_integer(value, name, minimum)
+
+
+def check_tolerance(tolerance: object, *, equivalence: object, null: object) -> float | None:
+    """Check a tolerance, that equivalence has one, and that no null is named beside it."""
+    wants_equivalence = check_flag(equivalence, "equivalence")
+    if tolerance is None:
+        if wants_equivalence:
+            rule = "equivalence must come with a tolerance"
+            raise invalid(rule, "tolerance=None", "pass tolerance=0.02, say")
+        return None
+    if null is not None:
+        rule = "null must be left out where a tolerance is given, which has laws of its own"
+        raise invalid(rule, shown(null), "leave out null or tolerance")
+    bound = check_positive(tolerance, "tolerance")
+    if bound < 1:
+        return bound
+    percent = bound if 1 < bound < 100 else 5.0
+    remedy = f"pass {percent / 100:g} for {percent:g} %"
+    raise invalid("tolerance must be below 1, as errors are", shown(tolerance), remedy)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+
+from caltest import measures
+
 TITLES = {
     "caltest": "Testing, data and results",
     "caltest.htests": "Named tests",
@@ -27,62 +31,6 @@ GROUPS = {
         "Planning": ["power", "sample_size"],
         "Report": ["report"],
         "Errors and warnings": ["InvalidInput", "NotApplicable", "DegenerateDataWarning"],
-    },
-    "caltest.measures": {
-        "Kernel errors": ["skce", "kce", "mmce", "ucme", "cme"],
-        "Binned errors": [
-            "ece",
-            "mce",
-            "classwise_ece",
-            "debiased_ece",
-            "t_cal",
-            "reliability_bins",
-            "ReliabilityBins",
-        ],
-        "Errors without bins": ["ks_error", "kuiper_error", "smooth_ece"],
-        "Scores and their decompositions": [
-            "brier_score",
-            "log_loss",
-            "spherical_score",
-            "spiegelhalter_z",
-            "score_decomposition",
-            "ScoreDecomposition",
-        ],
-        "Over- and underconfidence": ["overconfidence", "underconfidence", "ece_lower_bound"],
-        "Logistic recalibration": [
-            "calibration_in_the_large",
-            "calibration_intercept",
-            "calibration_slope",
-            "cox",
-            "unreliability",
-            "expected_observed_ratio",
-            "expected_observed_interval",
-            "ExpectedObserved",
-        ],
-        "Goodness of fit of risks": [
-            "hosmer_lemeshow",
-            "pigeon_heyse",
-            "le_cessie_van_houwelingen",
-        ],
-        "Curves, belts and bands": [
-            "ici",
-            "e50",
-            "e90",
-            "emax",
-            "calibration_belt",
-            "CalibrationBelt",
-            "calibration_belt_statistic",
-            "corp_curve",
-            "CorpCurve",
-            "corp_band",
-            "CorpBand",
-            "corp_miscalibration",
-            "confidence_band",
-            "ConfidenceBand",
-            "confidence_band_statistic",
-        ],
-        "Numbers of defaults": ["Binomial", "Jeffreys", "Normal", "Vasicek"],
-        "For those who add a measure": ["Measure", "BoundMeasure"],
     },
     "caltest.lenses": {
         "Lenses": [
@@ -202,9 +150,20 @@ GROUPS = {
 LAST = "More"
 
 
+def families_of_measures() -> dict[str, list[str]]:
+    """Group the measures by family, in the order of the registry; the title is the folder's."""
+    groups: dict[str, list[str]] = {}
+    for name in measures.__all__:
+        family = getattr(getattr(measures, name), "__module__", "").split(".")[2:3]
+        if family and family != ["base"]:
+            folder = importlib.import_module(f"caltest.measures.{family[0]}")
+            groups.setdefault(folder.__doc__.partition(":")[0].rstrip("."), []).append(name)
+    return groups | {"For those who add a measure": ["Measure", "BoundMeasure"]}
+
+
 def grouped(module: str, names: list[str]) -> dict[str, list[str]]:
     """Sort the names of a module into its groups."""
-    groups = GROUPS.get(module, {})
+    groups = families_of_measures() if module == "caltest.measures" else GROUPS.get(module, {})
     known = {name for group in groups.values() for name in group}
     found = {title: [n for n in group if n in names] for title, group in groups.items()}
     found[LAST if groups else ""] = [name for name in names if name not in known]

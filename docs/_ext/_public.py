@@ -97,8 +97,7 @@ def names_of(module: types.ModuleType) -> list[str]:
 
 def without_function() -> list[type]:
     """Return the measures that are known by their key alone, such as that of the test "vasicek"."""
-    public = {getattr(measures, name).__module__ for name in measures.__all__[1:]}
-    return [cls for cls in measures.REGISTRY.values() if cls.__module__ not in public]
+    return [cls for cls in measures.REGISTRY.values() if not hasattr(measures, cls.function_name())]
 
 
 def page_of_key(kind: str, key: str) -> str:
@@ -112,10 +111,4 @@ def page_of_key(kind: str, key: str) -> str:
     cls = htests.REGISTRY[key].measure if kind == "tests" else measures.REGISTRY[key]
     if cls in without_function():
         return f"caltest.measures.{cls.__name__}"
-    own = [name for name in measures.__all__[1:] if _is_function_of(cls, name)]
-    return f"caltest.measures.{own[0]}"
-
-
-def _is_function_of(cls: type, name: str) -> bool:
-    value = getattr(measures, name)
-    return inspect.isfunction(value) and value.__module__ == cls.__module__
+    return f"caltest.measures.{cls.function_name()}"

@@ -57,18 +57,18 @@ BINARY = (
     "emax",
     "corp",
     "unreliability",
-    "ece_lower_bound",
+    "ece-lower-bound",
     "overconfidence",
     "underconfidence",
     "brier",
     "log-loss",
-    "spherical_score",
-    "calibration_in_the_large",
+    "spherical",
+    "mean-calibration",
     "calibration-in-the-large",
     "calibration-slope",
-    "expected_observed_ratio",
+    "expected-observed-ratio",
 )
-MANY = ("ucme", "classwise-ece", "brier", "log-loss", "spherical_score")
+MANY = ("ucme", "classwise-ece", "brier", "log-loss", "spherical")
 CONFIDENCE = ("ece", "mce", "debiased-ece", "ks", "smooth-ece", "mmce", "ici", "corp")
 SLOW = ("smooth-ece", "ici", "e50", "e90", "emax", "unreliability", "overconfidence")
 RECALIBRATIONS = ("calibration-in-the-large", "calibration-slope")
@@ -266,7 +266,7 @@ true value is known (skce-block: blocks of 10); it is 1 for the others, whose tr
 {truth:,} rows. The ucme has fixed test locations. "grade": PD {pd:g}, and independent defaults at a
 rate of {rate:g}; "factor": the one-factor model with that PD and correlation {correlation:g}.
 
-Names of one word or with a hyphen are tests; those with an underscore are measures, which
+Names that are not keys of tests (`caltest list tests`) are measures, which
 `test_calibration(..., test=measure)` takes.
 
 """

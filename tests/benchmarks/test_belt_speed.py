@@ -18,8 +18,8 @@ from scipy.special import betaincinv
 
 from caltest import Predictions
 from caltest import test_calibration as calibration_test
-from caltest.measures import calibration_belt, confidence_band, corp_miscalibration
-from caltest.measures.calibration_belt_statistic import CalibrationBeltStatistic
+from caltest.measures import calibration_belt_curve, confidence_band_curve, corp_miscalibration
+from caltest.measures.recalibration.belt import CalibrationBelt
 
 pytest.importorskip("pytest_benchmark", reason='pip install ".[bench]"')
 pytestmark = [
@@ -77,7 +77,7 @@ def sklearn_corp(event, labels):
 
 def last_bound(*data):
     """Return the lower bound at the largest prediction."""
-    return confidence_band(*data).lower[-1]
+    return confidence_band_curve(*data).lower[-1]
 
 
 WORKS = {
@@ -88,7 +88,7 @@ WORKS = {
     ),
     "belt of 200 points at 80 % and 95 %, n = 10^6": (
         10**6,
-        lambda *data: calibration_belt(*data).pvalue,
+        lambda *data: calibration_belt_curve(*data).pvalue,
         {},
     ),
     "CORP miscalibration, n = 10^6": (10**6, corp_miscalibration, {"scikit-learn": sklearn_corp}),
@@ -130,4 +130,4 @@ def test_binding_a_belt(benchmark):
     """What depends on the predictions alone, n = 10^6."""
     benchmark.group = "belt, bind and fit, n = 10^6"
     data = Predictions(*binary(10**6))
-    benchmark.pedantic(lambda: CalibrationBeltStatistic().bind(data).value(), rounds=7)
+    benchmark.pedantic(lambda: CalibrationBelt().bind(data).value(), rounds=7)

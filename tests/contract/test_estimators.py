@@ -20,8 +20,9 @@ from caltest.calibrators import (
     Identity,
     OneVsRest,
 )
+from caltest.calibrators.base import check_labels_given
+from caltest.calibrators.calibrated_classifier import check_several_classes
 from caltest.calibrators.inputs import Inputs
-from caltest.validation import check_labels_given, check_several_classes
 
 # The data of some checks are degenerate on purpose, and calibrators say so.
 pytestmark = [

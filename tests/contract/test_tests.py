@@ -91,11 +91,11 @@ def assert_same_statistic(result, other):
 
 
 @pytest.mark.parametrize("key", REGISTRY)
-def test_key_is_the_name_of_the_module(key):
-    """One key names a test everywhere."""
-    module = importlib.import_module(f"caltest.htests.{key.replace('-', '_')}")
-    assert REGISTRY[key] is module.TEST
-    assert REGISTRY[key].key == key
+def test_test_is_declared_by_its_measure(key):
+    """One key names a test everywhere, and the measure says what it stands for."""
+    test = REGISTRY[key]
+    assert test.key == key
+    assert test.measure.declared_tests()[key] == test.fixed
 
 
 @pytest.mark.parametrize("key", NULLS)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from caltest import DegenerateDataWarning, Predictions
 from caltest.measures import (
-    calibration_belt_statistic,
+    calibration_belt,
     confidence_band,
-    confidence_band_statistic,
+    confidence_band_curve,
     corp_miscalibration,
     score_decomposition,
 )
@@ -45,7 +45,7 @@ def quietly(measure, data, **options):
 @settings(max_examples=60)
 def test_belt_statistic_is_at_least_zero_and_grows_with_the_degree(data):
     """It is a likelihood ratio of nested models, never NaN."""
-    values = [quietly(calibration_belt_statistic, data, max_degree=d) for d in (1, 2, 3, 4)]
+    values = [quietly(calibration_belt, data, max_degree=d) for d in (1, 2, 3, 4)]
     assert values[0] >= 0
     if np.isfinite(values[0]):
         assert (np.diff(values) >= -1e-8 * max(1, values[-1])).all()
@@ -59,15 +59,15 @@ def test_belt_statistic_is_at_most_that_of_certainty(data):
     """No fit has a larger likelihood than 1."""
     observed = data.probs[np.arange(data.n), data.labels]
     most = -2 * np.log(observed).sum()
-    assert calibration_belt_statistic(data) <= most * (1 + 1e-9) + 1e-8
+    assert calibration_belt(data) <= most * (1 + 1e-9) + 1e-8
 
 
 @given(binary(0.001, 0.999))
 @settings(max_examples=60)
 def test_belt_statistic_does_not_depend_on_the_class_called_the_event(data):
     """Polynomials in -z are polynomials in z."""
-    value = calibration_belt_statistic(data, max_degree=2)
-    other = calibration_belt_statistic(turned(data), max_degree=2)
+    value = calibration_belt(data, max_degree=2)
+    other = calibration_belt(turned(data), max_degree=2)
     assert other == pytest.approx(value, rel=1e-6, abs=1e-6)
 
 
@@ -86,7 +86,7 @@ def test_corp_miscalibration_is_that_of_the_decomposition(data):
 @settings(max_examples=100)
 def test_band_is_monotone_and_inverts_to_its_p_value(data, method):
     """Bounds in [0, 1] that do not decrease; outside at 95 % if and only if p <= 5 %."""
-    band = confidence_band(data, method=method)
+    band = confidence_band_curve(data, method=method)
     for bound in (band.lower, band.upper):
         assert ((bound >= 0) & (bound <= 1)).all()
         assert (np.diff(bound) >= -1e-12).all()
@@ -100,5 +100,5 @@ def test_band_is_monotone_and_inverts_to_its_p_value(data, method):
 def test_band_statistic_does_not_depend_on_the_class_called_the_event(data):
     """Lower and upper bounds change places; with p and 1 - p of three digits."""
     data = Predictions(data.probs.round(3), data.labels)
-    value = confidence_band_statistic(data)
-    assert confidence_band_statistic(turned(data)) == pytest.approx(value, rel=1e-9, abs=1e-9)
+    value = confidence_band(data)
+    assert confidence_band(turned(data)) == pytest.approx(value, rel=1e-9, abs=1e-9)

@@ -44,7 +44,7 @@ def test_classwise_ece_is_the_mean_of_class_j_ece(predictions, bins, binning, p)
 @given(data(), st.integers(1, 12))
 def test_values_of_redrawn_labels_are_those_of_new_predictions(predictions, bins):
     """The table of bins and the pass without it agree."""
-    bound = ct.measures.REGISTRY["classwise_ece"](bins=bins).bind(predictions)
+    bound = ct.measures.REGISTRY["classwise-ece"](bins=bins).bind(predictions)
     labels = bound.redraw(np.random.default_rng(0), 3)
     for row, value in zip(labels, bound.values(labels), strict=True):
         new = predictions.trusted(

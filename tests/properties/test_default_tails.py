@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from caltest import test_master_scale as master_scale_test
-from caltest.numerics.default_tails import binomial_tails, factor_tails, jeffreys_tails
+from caltest.measures.grades.grade import binomial_tails, factor_tails, jeffreys_tails
 
 rates = st.floats(1e-6, 1 - 1e-6)
 

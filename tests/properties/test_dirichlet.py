@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 
 from caltest.calibrators import DirichletCalibrator, TemperatureScaling
-from caltest.calibrators.parametrisations import generative_to_linear, linear_to_generative
+from caltest.calibrators.linear.parametrisations import generative_to_linear, linear_to_generative
 
 FEW = settings(max_examples=25)
 

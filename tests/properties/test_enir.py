@@ -15,7 +15,7 @@ from scipy.special import xlog1py, xlogy
 
 from caltest import DegenerateDataWarning
 from caltest.calibrators import ENIR
-from caltest.numerics.near_isotonic import mean_of_models, solution_path
+from caltest.calibrators.binary.enir import mean_of_models, solution_path
 
 SCORES = st.one_of(st.sampled_from([0.0, 0.1, 0.2, 0.5, 0.8, 1.0]), st.floats(0, 1))
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caltest import DegenerateDataWarning, Predictions
-from caltest.measures.hosmer_lemeshow import HosmerLemeshow
-from caltest.measures.pigeon_heyse import PigeonHeyse
+from caltest.measures.grades.hosmer_lemeshow import HosmerLemeshow
+from caltest.measures.grades.pigeon_heyse import PigeonHeyse
 
 PROBS = st.one_of(st.sampled_from([0.0, 0.1, 0.5, 1 / 3, 1.0]), st.floats(0, 1))
 MEASURES = st.sampled_from([HosmerLemeshow, PigeonHeyse])

@@ -16,14 +16,14 @@ KEYS = (
     "skce",
     "kce",
     "ece",
-    "classwise_ece",
-    "ks_error",
+    "classwise-ece",
+    "ks",
     "ucme",
-    "debiased_ece",
-    "brier_score",
+    "debiased-ece",
+    "brier",
     "binomial",
 )
-SIGNED = ("calibration_slope", "calibration_intercept", "calibration_in_the_large")
+SIGNED = ("calibration-slope", "calibration-intercept", "mean-calibration")
 
 
 @st.composite

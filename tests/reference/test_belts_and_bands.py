@@ -10,8 +10,8 @@ import pytest
 
 from caltest import Predictions
 from caltest import test_calibration as calibration_test
-from caltest.measures import calibration_belt, confidence_band, corp_miscalibration
-from caltest.measures.calibration_belt_statistic import CalibrationBeltStatistic
+from caltest.measures import calibration_belt_curve, confidence_band_curve, corp_miscalibration
+from caltest.measures.recalibration.belt import CalibrationBelt
 
 ICU = "icu_saps2 (../data/forecasts/icu_saps2.csv.gz)"
 NIAMEY = "niamey_precip_2016 (../data/forecasts)"
@@ -39,7 +39,7 @@ def icu(data_dir):
 def test_belt_of_icu_patients_is_that_of_givitir(icu, stored):
     """`givitiCalibrationBelt(o, e, devel = "external")`; its p is 1 - cdf, right to 1e-15."""
     expected = stored[ICU]["giviti_external"]
-    belt = calibration_belt(icu)
+    belt = calibration_belt_curve(icu)
     assert belt.degree == expected["m"]
     assert belt.statistic == pytest.approx(expected["stat"], rel=1e-13)
     assert belt.pvalue == pytest.approx(expected["p"], abs=1e-15)
@@ -51,7 +51,7 @@ def test_belt_statistic_of_pycaleva_and_probcal(beta40):
     data = Predictions(beta40["p"], beta40["y"])
     statistic, pvalue = beta40["values"]["belt_external(stat,p)|pycaleva"]
     degree, other = beta40["values"]["belt(degree,p)|probcal"]
-    limit = CalibrationBeltStatistic().limit(data)
+    limit = CalibrationBelt().limit(data)
     assert limit.statistic == pytest.approx(statistic, rel=1e-10)
     assert limit.pvalue == pytest.approx(pvalue, rel=1e-10)
     assert limit.pvalue == pytest.approx(other, rel=1e-10)
@@ -78,7 +78,7 @@ def test_corp_of_model_diagnostics(score, beta40):
 def test_band_of_icu_patients_is_that_of_calibrationband(icu, reference_dir):
     """`calibration_bands(x, y, alpha = 0.05)`; the diagonal is above it at 10 of 94 predictions."""
     expected = pl.read_csv(reference_dir / "icu_cp_band_alpha05.csv")
-    band = confidence_band(icu)
+    band = confidence_band_curve(icu)
     np.testing.assert_allclose(band.x, expected["x"].to_numpy(), rtol=1e-13)
     np.testing.assert_allclose(band.lower, expected["lwr"].to_numpy(), rtol=1e-12)
     np.testing.assert_allclose(band.upper, expected["upr"].to_numpy(), rtol=1e-12)

@@ -17,11 +17,11 @@ from caltest.classifiers import (
     DirichletGPClassifier,
     GPRegressionClassifier,
     NystroemKRRClassifier,
+    collapsed_bound,
 )
-from caltest.numerics import collapsed_bound
-from caltest.numerics.collapsed_bound import posterior, rows_by_class
-from caltest.numerics.dirichlet_gp import label_targets, pseudo_targets
-from caltest.numerics.exact_gp import evidence_and_gradient
+from caltest.classifiers.collapsed_bound import posterior, rows_by_class
+from caltest.classifiers.exact_gp import evidence_and_gradient
+from caltest.classifiers.label_transform import label_targets, pseudo_targets
 
 VARIANCE, SCALES = 1.7, np.array([0.8, 1.2])
 KERNEL = ConstantKernel(VARIANCE) * RBF(SCALES)

@@ -15,9 +15,9 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 from caltest.calibrators import GPCalibrator
-from caltest.numerics.gp_calibration import Scores, bound
-from caltest.numerics.gp_latent import Latent
-from caltest.numerics.line_kmeans import line_kmeans
+from caltest.calibrators.gp.elbo import Scores, bound
+from caltest.calibrators.gp.fit import line_kmeans
+from caltest.calibrators.gp.latent import Latent
 
 pytestmark = pytest.mark.filterwarnings("ignore:the latent mean falls:UserWarning")
 

@@ -12,7 +12,7 @@ from scipy.stats import chi2
 from caltest import Predictions
 from caltest import test_calibration as calibration_test
 from caltest.measures import e50, e90, emax, hosmer_lemeshow, ici, pigeon_heyse, score_decomposition
-from caltest.numerics import lowess
+from caltest.measures.smooth import lowess
 
 CLOSE = {"rel": 1e-11}
 

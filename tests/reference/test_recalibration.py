@@ -15,8 +15,8 @@ from caltest.measures import (
     cox,
     unreliability,
 )
-from caltest.measures.cox import Cox
-from caltest.measures.unreliability import Unreliability
+from caltest.measures.recalibration.cox import Cox
+from caltest.measures.recalibration.unreliability import Unreliability
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from caltest.measures import (
     score_decomposition,
     spiegelhalter_z,
 )
-from caltest.measures.spiegelhalter_z import SpiegelhalterZ
+from caltest.measures.scores.spiegelhalter import SpiegelhalterZ
 
 UNC = 0.244210775047259
 # reliabilitydiag: score, miscalibration, discrimination; rms::val.prob: Spiegelhalter's z.

@@ -13,16 +13,16 @@ from scipy.stats import binom
 from caltest import Predictions
 from caltest.datasets import generative_model
 from caltest.htests import REGISTRY
-from caltest.measures import confidence_band
-from caltest.measures.calibration_belt_statistic import CalibrationBeltStatistic
-from caltest.numerics.belt import maximise
+from caltest.measures import confidence_band_curve
+from caltest.measures.recalibration.belt import CalibrationBelt
+from caltest.measures.recalibration.belt_loops import maximise
 
 LEVEL, BAND = 0.05, 0.999
 
 
 def belt_rates(n, sets, m=2, **lens):
     """Return the shares of calibrated sets rejected by the law and by one without selection."""
-    measure = CalibrationBeltStatistic()
+    measure = CalibrationBelt()
     data = generative_model("M1", n=n, m=m, alpha=1.0, rng=0)
     bound = measure.bind(data)
     fit = bound.model.fit(bound.redraw(np.random.default_rng(1), sets))
@@ -46,8 +46,8 @@ def test_belt_law_holds_its_level_and_chi_squared_does_not(n, sets):
 @pytest.mark.parametrize("sets", [300, pytest.param(3000, marks=pytest.mark.slow)])
 def test_internal_belt_law_holds_its_level_for_fitted_predictions(sets):
     """Predictions are those of a logistic regression on the labels themselves."""
-    measure, rejected = CalibrationBeltStatistic(internal=True), 0
-    external = CalibrationBeltStatistic(max_degree=1)
+    measure, rejected = CalibrationBelt(internal=True), 0
+    external = CalibrationBelt(max_degree=1)
     data = generative_model("M1", n=1000, m=2, alpha=1.0, rng=0)
     for seed in range(sets):
         drawn = data.simulate(seed)
@@ -62,7 +62,7 @@ def test_internal_belt_law_holds_its_level_for_fitted_predictions(sets):
 
 def test_score_is_standard_normal_under_calibration():
     """The sums from which the fit is made have mean 0 and the curvature as their variance."""
-    bound = CalibrationBeltStatistic().bind(generative_model("M1", n=500, m=2, alpha=1.0, rng=0))
+    bound = CalibrationBelt().bind(generative_model("M1", n=500, m=2, alpha=1.0, rng=0))
     model = bound.model
     sums = model.sums(bound.redraw(np.random.default_rng(0), 20_000))
     h = bound.predictions.probs.prod(axis=1).sum()
@@ -77,7 +77,7 @@ def test_band_does_not_exceed_its_level(method):
     rejected = 0
     for seed in range(300):
         data = generative_model("M1", n=100, m=2, alpha=1.0, rng=seed)
-        rejected += confidence_band(data, method=method).pvalue <= LEVEL
+        rejected += confidence_band_curve(data, method=method).pvalue <= LEVEL
     assert rejected <= binom.ppf(BAND, 300, LEVEL)
 
 
@@ -86,7 +86,7 @@ def test_band_holds_other_monotone_curves():
     rng, missed = np.random.default_rng(0), 0
     for _ in range(300):
         x = rng.random(100)
-        band = confidence_band(x, (rng.random(100) < x**3).astype(int))
+        band = confidence_band_curve(x, (rng.random(100) < x**3).astype(int))
         missed += ((band.lower > band.x**3) | (band.upper < band.x**3)).any()
     assert missed <= binom.ppf(BAND, 300, LEVEL)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from caltest import plots
-from caltest.measures.calibration_belt import CalibrationBelt
+from caltest.measures.recalibration.belt_curve import CalibrationBeltCurve
 
 GRID = np.linspace(0.01, 0.99, 99)
 CURVE = GRID + 0.12 * np.sin(2 * np.pi * GRID)
@@ -19,7 +19,7 @@ def test_belt_looks_as_it_did(name, widths, assert_same_picture):
         [np.clip(CURVE + s * w * 4 * GRID * (1 - GRID), 0, 1) for w in widths] for s in (-1, 1)
     )
     above, below = (((0.05, 0.45),), ((0.1, 0.4),)), (((0.55, 0.95),), ())
-    belt = CalibrationBelt(
+    belt = CalibrationBeltCurve(
         grid=GRID.copy(),
         levels=(0.8, 0.95),
         lower=np.array(lower),

@@ -9,7 +9,7 @@ from caltest import Predictions
 from caltest import test_calibration as calibration_test
 from caltest.datasets import generative_model
 from caltest.htests import REGISTRY
-from caltest.measures import confidence_band
+from caltest.measures import confidence_band_curve
 
 
 def test_default_null_inverts_the_band():
@@ -17,7 +17,7 @@ def test_default_null_inverts_the_band():
     data = generative_model("M2", n=400, m=2, pi=0.3, rng=0)
     result = calibration_test(None, data, test="confidence-band")
     assert REGISTRY["confidence-band"].default_null == result.null == "closed-form"
-    assert result.pvalue == pytest.approx(confidence_band(data).pvalue, rel=1e-12)
+    assert result.pvalue == pytest.approx(confidence_band_curve(data).pvalue, rel=1e-12)
     assert result.n_resamples is None
 
 

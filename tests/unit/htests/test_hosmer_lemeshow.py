@@ -9,7 +9,7 @@ from scipy.stats import chi2
 from caltest import NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
 from caltest.datasets import generative_model
-from caltest.measures.hosmer_lemeshow import HosmerLemeshow
+from caltest.measures.grades.hosmer_lemeshow import HosmerLemeshow
 
 
 def run(data, **options):

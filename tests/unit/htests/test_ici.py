@@ -8,7 +8,7 @@ import pytest
 from caltest import Predictions
 from caltest import test_calibration as calibration_test
 from caltest.datasets import generative_model
-from caltest.measures.emax import Emax
+from caltest.measures.smooth.ici import Emax
 
 
 def test_span_is_printed():

@@ -11,8 +11,8 @@ from caltest.htests import REGISTRY as TESTS
 from caltest.htests.nearest import nearest_variant
 from caltest.kernels import Gaussian
 from caltest.measures import REGISTRY
-from caltest.measures.cme import CME
-from caltest.measures.skce import SKCE
+from caltest.measures.kernel.cme import CME
+from caltest.measures.kernel.skce import SKCE
 
 SIZES = [40, 30, 2, 1]
 
@@ -138,4 +138,4 @@ def test_variant_keeps_the_options():
 def test_measures_that_are_always_defined_have_no_variant():
     """The biased SKCE is one."""
     assert nearest_variant(SKCE(estimator="biased")) is None
-    assert nearest_variant(REGISTRY["brier_score"]()) is None
+    assert nearest_variant(REGISTRY["brier"]()) is None

@@ -89,7 +89,7 @@ def test_each_test_and_lens_has_its_own_omnibus():
 def test_measures_of_one_key_are_not_mixed():
     """Two SKCEs with different kernels have two omnibus tests."""
     from caltest.kernels import Exponential, Gaussian
-    from caltest.measures.skce import SKCE
+    from caltest.measures.kernel.skce import SKCE
 
     measures = [SKCE(kernel=Exponential(0.1)), SKCE(kernel=Gaussian(0.5))]
     table = run(grouped("M1", [30, 30]), test=measures)

@@ -13,10 +13,10 @@ from caltest.datasets import generative_model
 from caltest.intervals import bca
 from caltest.intervals.resampling import resample
 from caltest.intervals.row_functions import AnyMeasure, RowMean, row_function
-from caltest.measures.brier_score import BrierScore
-from caltest.measures.log_loss import LogLoss
-from caltest.measures.overconfidence import Overconfidence
-from caltest.measures.spherical_score import SphericalScore
+from caltest.measures.scores.brier import BrierScore
+from caltest.measures.scores.confidence import Overconfidence
+from caltest.measures.scores.log_loss import LogLoss
+from caltest.measures.scores.spherical import SphericalScore
 
 OPTIONS = {"level": 0.9, "n_resamples": 299, "seed": 5, "n_jobs": None}
 DATA = generative_model("M2", n=40, m=2, alpha=1.0, rng=3)

@@ -10,7 +10,7 @@ from caltest import NotApplicable
 from caltest.datasets import generative_model
 from caltest.intervals import block, u_statistic
 from caltest.kernels import Exponential
-from caltest.measures.skce import SKCE
+from caltest.measures.kernel.skce import SKCE
 
 OPTIONS = {"level": 0.9, "n_resamples": 0, "seed": 0, "n_jobs": None}
 

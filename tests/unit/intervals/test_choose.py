@@ -11,8 +11,8 @@ from caltest.htests import REGISTRY as TESTS
 from caltest.intervals import REGISTRY, choose
 from caltest.intervals.statistics import REMEDIES
 from caltest.measures import REGISTRY as MEASURES
-from caltest.measures.ks_error import KSError
-from caltest.measures.skce import SKCE
+from caltest.measures.cumulative.ks import KSError
+from caltest.measures.kernel.skce import SKCE
 
 DEFAULTS = {
     "skce": "u-statistic",
@@ -65,7 +65,7 @@ def test_statistic_that_grows_with_n_has_no_interval(measure):
 def test_default_method_of_measures_without_a_test():
     """They are given to `test_calibration` as measures."""
     assert choose(MEASURES["overconfidence"]()).key == "bca"
-    assert choose(MEASURES["expected_observed_ratio"]()).key == "event-count"
+    assert choose(MEASURES["expected-observed-ratio"]()).key == "event-count"
     assert choose(MEASURES["ucme"]()).key == "convex"
 
 

@@ -11,12 +11,12 @@ from caltest.intervals import convex
 from caltest.intervals.gap_vectors import gaps_of, has_gaps
 from caltest.intervals.resampling import calibrated_values, resample
 from caltest.kernels import Exponential
-from caltest.measures.classwise_ece import ClasswiseECE
-from caltest.measures.ece import ECE
-from caltest.measures.ks_error import KSError
-from caltest.measures.kuiper_error import KuiperError
-from caltest.measures.mce import MCE
-from caltest.measures.ucme import UCME
+from caltest.measures.bins.classwise_ece import ClasswiseECE
+from caltest.measures.bins.ece import ECE
+from caltest.measures.bins.mce import MCE
+from caltest.measures.cumulative.ks import KSError
+from caltest.measures.cumulative.kuiper import KuiperError
+from caltest.measures.kernel.ucme import UCME
 
 MEASURES = {
     "ece": (ECE(), 2),

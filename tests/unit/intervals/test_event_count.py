@@ -6,7 +6,7 @@ import pytest
 
 import caltest as ct
 from caltest.measures import expected_observed_interval
-from caltest.measures.expected_observed_ratio import ExpectedObservedRatio
+from caltest.measures.recalibration.expected_observed_ratio import ExpectedObservedRatio
 
 
 def test_interval_of_a_result_is_that_of_the_function():

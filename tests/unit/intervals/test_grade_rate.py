@@ -9,10 +9,10 @@ from statsmodels.stats.proportion import proportion_confint
 
 from caltest import NotApplicable, Predictions
 from caltest.intervals import grade_rate
-from caltest.measures.binomial import Binomial
-from caltest.measures.jeffreys import Jeffreys
-from caltest.measures.normal import Normal
-from caltest.measures.vasicek import Vasicek
+from caltest.measures.grades.binomial import Binomial
+from caltest.measures.grades.jeffreys import Jeffreys
+from caltest.measures.grades.normal import Normal
+from caltest.measures.grades.vasicek import Vasicek
 
 OPTIONS = {"level": 0.9, "n_resamples": 0, "seed": 0, "n_jobs": None}
 

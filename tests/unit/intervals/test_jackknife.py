@@ -9,8 +9,8 @@ from scipy.stats import t
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.intervals import jackknife
-from caltest.measures.debiased_ece import DebiasedECE
-from caltest.measures.unreliability import Unreliability
+from caltest.measures.bins.debiased_ece import DebiasedECE
+from caltest.measures.recalibration.unreliability import Unreliability
 
 OPTIONS = {"level": 0.9, "n_resamples": 0, "seed": 5, "n_jobs": None}
 MEASURE = DebiasedECE(bins=5)

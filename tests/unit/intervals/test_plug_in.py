@@ -9,10 +9,9 @@ from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.intervals import plug_in
 from caltest.intervals.resampling import calibrated_values, resample
-from caltest.measures.corp_miscalibration import CorpMiscalibration
-from caltest.measures.emax import Emax
-from caltest.measures.ici import ICI
-from caltest.measures.smooth_ece import SmoothECE
+from caltest.measures.isotonic.corp import CorpMiscalibration
+from caltest.measures.smooth.ici import ICI, Emax
+from caltest.measures.smooth.smooth_ece import SmoothECE
 
 OPTIONS = {"level": 0.9, "n_resamples": 99, "seed": 5, "n_jobs": None}
 DATA = generative_model("M2", n=60, m=2, alpha=1.0, rng=3)

@@ -9,9 +9,9 @@ from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.intervals import studentized
 from caltest.intervals.resampling import resample
-from caltest.measures.brier_score import BrierScore
-from caltest.measures.calibration_in_the_large import CalibrationInTheLarge
-from caltest.measures.log_loss import LogLoss
+from caltest.measures.recalibration.mean_calibration import MeanCalibration
+from caltest.measures.scores.brier import BrierScore
+from caltest.measures.scores.log_loss import LogLoss
 
 OPTIONS = {"level": 0.9, "n_resamples": 299, "seed": 5, "n_jobs": None}
 DATA = generative_model("M2", n=40, m=2, alpha=1.0, rng=3)
@@ -35,7 +35,7 @@ def ends(scores, weights):
 
 
 @pytest.mark.parametrize("weights", [None, np.arange(1.0, 41.0)])
-@pytest.mark.parametrize("measure", [BrierScore(), LogLoss(), CalibrationInTheLarge()])
+@pytest.mark.parametrize("measure", [BrierScore(), LogLoss(), MeanCalibration()])
 def test_ends_are_those_of_the_plainest_code(measure, weights):
     """With equal weights and others."""
     data = Predictions(DATA.probs, DATA.labels, sample_weight=weights)

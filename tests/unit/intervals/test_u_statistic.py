@@ -14,9 +14,9 @@ from caltest.datasets import generative_model
 from caltest.intervals import u_statistic
 from caltest.intervals.kernel_bounds import ZERO
 from caltest.kernels import Exponential
-from caltest.measures.kce import KCE
-from caltest.measures.mmce import MMCE
-from caltest.measures.skce import SKCE
+from caltest.measures.kernel.kce import KCE
+from caltest.measures.kernel.mmce import MMCE
+from caltest.measures.kernel.skce import SKCE
 
 KERNEL = Exponential(0.5)
 

@@ -15,7 +15,7 @@ def belt_of(slope, n=3000, **options):
     rng = np.random.default_rng(7)
     z = rng.normal(0, 1.5, n)
     y = (rng.random(n) < 1 / (1 + np.exp(-slope * z))).astype(int)
-    return ct.measures.calibration_belt(1 / (1 + np.exp(-z)), y, **options)
+    return ct.measures.calibration_belt_curve(1 / (1 + np.exp(-z)), y, **options)
 
 
 def legend(ax):
@@ -50,7 +50,9 @@ def test_rare_events_fill_the_axes():
     """The axes end where the belt does, where that is below one half."""
     rng = np.random.default_rng(0)
     p = rng.uniform(0.001, 0.1, 20_000)
-    ax = calibration_belt(ct.measures.calibration_belt(p, (rng.random(p.size) < p).astype(int)))
+    ax = calibration_belt(
+        ct.measures.calibration_belt_curve(p, (rng.random(p.size) < p).astype(int))
+    )
     assert max(p) < ax.get_xlim()[1] < 0.5
     assert ax.get_xlim() == ax.get_ylim()
 
@@ -60,7 +62,7 @@ def test_result_of_the_test_gives_the_same_belt_and_its_own_pvalue():
     data = ct.datasets.generative_model("M2", n=400, m=2, alpha=1.0, rng=2)
     result = ct.test_calibration(data, test="calibration-belt", max_degree=1, n_resamples=99, rng=1)
     ax = calibration_belt(result)
-    belt = ct.measures.calibration_belt(data, max_degree=1)
+    belt = ct.measures.calibration_belt_curve(data, max_degree=1)
     assert ax.get_title(loc="left").startswith(f"$p$ = {result.pvalue:.4g}, n = 400")
     assert np.array_equal(ax.lines[-1].get_ydata(), belt.upper[0])
 
@@ -70,7 +72,7 @@ def test_other_results_are_refused():
     data = ct.datasets.generative_model("M2", n=50, m=2, alpha=1.0, rng=2)
     with pytest.raises(NotApplicable, match="belongs to the test 'calibration-belt', not 'skce'"):
         calibration_belt(ct.test_calibration(data, n_resamples=19, rng=1))
-    with pytest.raises(InvalidInput, match="belt must be a CalibrationBelt; got a float"):
+    with pytest.raises(InvalidInput, match="belt must be a CalibrationBeltCurve; got a float"):
         calibration_belt(0.5)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from caltest import InvalidInput, NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
-from caltest.measures import confidence_band, corp_band, corp_curve, reliability_bins
+from caltest.measures import confidence_band_curve, corp_band, corp_curve, reliability_bins
 from caltest.plots import reliability_diagram
 from caltest.results import HTest
 
@@ -60,19 +60,19 @@ def test_corp_draws_the_isotonic_fit_and_the_parts_of_the_score():
 
 
 def test_bands_are_drawn_as_they_are():
-    """A band of corp_band, and one of confidence_band, which "confidence" computes."""
+    """A band of corp_band, and one of confidence_band_curve, which "confidence" computes."""
     drawn = corp_band(P, Y, level=0.9, n_resamples=99, rng=1)
     assert "90 % consistency" in names_of(reliability_diagram(P, Y, corp=True, band=drawn))
     first, second = (
         reliability_diagram(P, Y, corp=True, band=band).patches[0].get_xy()
-        for band in ("confidence", confidence_band(P, Y))
+        for band in ("confidence", confidence_band_curve(P, Y))
     )
     assert np.array_equal(first, second)
 
 
 def test_confidence_band_is_drawn_where_it_holds():
     """The edges of the drawn band at predictions and between them are those of `at`."""
-    band = confidence_band(P[:30], Y[:30])
+    band = confidence_band_curve(P[:30], Y[:30])
     ax = reliability_diagram(P[:30], Y[:30], band=band)
     at = (band.x[1:] + band.x[:-1]) / 2
     edges = [line.get_xydata() for line in ax.lines if line.get_linestyle() == ":"]

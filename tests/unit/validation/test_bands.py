@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from caltest.errors import InvalidInput
-from caltest.validation import check_belt, check_digits, check_levels
+from caltest.measures.isotonic.confidence_band_curve import check_digits
+from caltest.measures.recalibration.belt_curve import check_levels
+from caltest.measures.recalibration.belt_fit import check_belt
 
 
 @pytest.mark.parametrize("max_degree", [2, 3, 4, np.int64(4)])

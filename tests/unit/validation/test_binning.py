@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 
 from caltest.errors import InvalidInput
-from caltest.validation import (
-    check_distance,
-    check_distances,
-    check_optional_integer,
-    check_power,
-)
+from caltest.measures.binning import check_power
+from caltest.measures.bins.binned import check_distance, check_distances
+from caltest.validation import check_optional_integer
 
 
 def test_distance_is_a_name_or_a_function():

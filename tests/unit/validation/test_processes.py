@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from caltest import InvalidInput
-from caltest.validation import check_interval, check_scores
+from caltest.calibrators.gp.calibrator import check_scores
+from caltest.calibrators.gp.fit import check_interval
 
 
 def test_interval_is_two_ascending_positive_numbers():

@@ -1,0 +1,1 @@
+"""Maps for two classes."""

@@ -1,0 +1,254 @@
+"""Beta calibration, Kull, Silva Filho and Flach 2017."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import expit
+
+from caltest.calibrators.base import Coefficient
+from caltest.calibrators.binary.base import BinaryCalibrator
+from caltest.calibrators.binary.log_odds import (
+    LogOddsFit,
+    LogOddsModel,
+    counted,
+    fit_constant,
+    is_increasing,
+    is_interval,
+    within_reach,
+)
+from caltest.calibrators.inputs import Floats, Inputs
+from caltest.validation import check_choice, check_flag
+
+__all__ = ["BetaCalibrator"]
+
+Events = NDArray[np.bool_]
+
+
+Face = tuple[str, ...]  # the parameters that are not 0; "ab" is a = b
+
+
+PARAMETERS = ("abm", "am", "ab")
+
+
+FARTHEST = 800.0  # log odds whose probability has no logarithm
+
+
+class BetaCalibrator(BinaryCalibrator):
+    r"""Beta calibration: the maps between densities that are both of the beta family.
+
+    .. math:: \ln \frac{\mu(p)}{1 - \mu(p)} = a \ln p - b \ln(1 - p) + c, \qquad a, b \ge 0
+
+    It bends the ends of the unit interval independently, and has the identity in the family:
+    a = b = 1, c = 0. The parameters maximise the likelihood; where its maximum has a negative a or
+    b, the maximum under the constraint is taken, which lies on one of its faces.
+
+    Parameters
+    ----------
+    parameters : {"abm", "am", "ab"}, default "abm"
+        All three; a = b, which is logistic regression on the log odds; or m = 1/2, which keeps the
+        probability 1/2 where it is: c = (a - b) ln 2.
+    constrained : bool, default True
+        Whether a and b must not be negative. Without this the map may turn the order of predictions
+        around, as that of the betacal package for "am" and "ab".
+    from_logits : bool, default False
+        Whether the inputs are logits (of shape (n,): log odds) instead of probabilities.
+    classes : sequence of length m, optional
+        Names of the columns. By default the sorted labels where each class occurs, and otherwise
+        0 to m - 1.
+
+    Attributes
+    ----------
+    a_, b_, c_ : float
+        The parameters. Where all labels or all predictions are equal, a = b = 0 and the map is the
+        share of events (1/2 for "ab" if all predictions are 1/2). Where the predictions take too
+        few values to tell a and b apart, a = b. Where the likelihood has no maximum since an
+        admissible map separates the classes, the mean loss is minimised plus 1e-8 / 2 times the
+        sum of squares of the slopes per standard deviation of their features, so that each of
+        these is at most 1.2e4.
+    m_ : float or None
+        Where the map is 1/2: 0 or 1 where it is above or below everywhere, None where `c_` is free
+        and a or b is negative, so that this may be nowhere or at two places.
+    standard_errors_ : dict
+        Those of "a", "b" and "c", from the observed information, with sample weights as counts;
+        None for what is 0 by the constraint, c of "ab", and where the likelihood has no maximum.
+
+    Notes
+    -----
+    Probabilities are clipped at 2.2e-16, and 1 minus them too. In the fit, logarithms that are 1e6
+    times the range of the middle 80 % of them, or 1e6 where that range is below 1, away from those,
+    count as no further. betacal refits without a if a is
+    negative and without b otherwise; this is not the best admissible map where a and b change
+    roles.
+
+    References
+    ----------
+    Kull, Silva Filho and Flach (2017), Beta calibration: a well-founded and easily implemented
+    improvement on logistic calibration for binary classifiers, AISTATS, PMLR 54.
+
+    Examples
+    --------
+    >>> from caltest.calibrators import BetaCalibrator
+    >>> p, y = [0.1, 0.4, 0.6, 0.8, 0.7, 0.3, 0.9], [0, 1, 0, 1, 1, 0, 1]
+    >>> beta = BetaCalibrator(parameters="am").fit(p, y)
+    >>> round(beta.a_, 4), round(beta.b_, 4), round(beta.m_, 4)
+    (1.6971, 1.6971, 0.4854)
+    """
+
+    key: ClassVar[str] = "beta"
+    title: ClassVar[str] = "Beta calibration"
+    _state: ClassVar[tuple[str, ...]] = ("a_", "b_", "c_", "m_", "standard_errors_")
+
+    def __init__(
+        self,
+        *,
+        parameters: str = "abm",
+        constrained: bool = True,
+        from_logits: bool = False,
+        classes: Sequence[Any] | None = None,
+    ) -> None:
+        super().__init__(from_logits=from_logits, classes=classes)
+        self.parameters = parameters
+        self.constrained = constrained
+
+    def _fit_event(self, inputs: Inputs, event: Events, weight: Floats | None) -> None:
+        check_choice(self.parameters, PARAMETERS, "parameters")
+        check_flag(self.constrained, "constrained")
+        logs, event, weight = counted(weight, inputs.log_probs, event)
+        centre = 0.0 if self._has_intercept else math.log(2)
+        features = {
+            "a": within_reach(logs[:, 1]) + centre,
+            "b": within_reach(-logs[:, 0]) - centre,
+        }
+        features["ab"] = features["a"] + features["b"]
+        face, fit = self._best(features, event, weight)
+        values = dict.fromkeys("ab", 0.0)
+        for names, value in zip(face, fit.coef.tolist(), strict=True):
+            values |= dict.fromkeys(names, value)
+        self.a_, self.b_ = values["a"], values["b"]
+        self.c_ = fit.intercept + (self.a_ - self.b_) * centre
+        self.m_ = self._midpoint()
+        self.standard_errors_ = self._errors(face, fit)
+
+    @property
+    def _has_intercept(self) -> bool:
+        return self.parameters != "ab"
+
+    def _best(
+        self, features: dict[str, Floats], event: Events, weight: Floats | None
+    ) -> tuple[Face, LogOddsFit]:
+        """Return the best admissible parameters.
+
+        The loss is convex, so that a constrained minimum is the free minimum of the face it lies
+        in: that of all parameters if it is admissible, and otherwise the best of the others.
+        """
+        targets = event.astype(np.float64)
+        face, model = self._determined(features, event, weight)
+        if model is None:
+            return (), fit_constant(targets, weight, intercept=self._has_intercept)
+        score = features["ab"]
+        separated = self._is_separated(face, score, event)
+        if separated:
+            self._say("the predictions separate the classes: a and b have no estimates but bounds")
+        # A face without a minimum, where there is one, leads to maps that are not admissible.
+        if separated or not self._has_none(face, score, event):
+            fit = model.fit(targets, separated=separated)
+            if not self.constrained or (fit.coef >= 0).all():
+                return face, fit
+        constant = fit_constant(targets, weight, intercept=self._has_intercept)
+        found: list[tuple[Face, LogOddsFit]] = [((), constant)]
+        for side in [(name,) for name in face if len(face) > 1]:
+            if separated or not self._has_none(side, score, event):
+                fit = self._model(side, features, weight).fit(targets, separated=separated)
+                found += [(side, fit)] if fit.coef[0] >= 0 else []
+        return min(found, key=lambda item: item[1].loss())
+
+    def _model(
+        self, face: Face, features: dict[str, Floats], weight: Floats | None
+    ) -> LogOddsModel:
+        rows = np.stack([features[name] for name in face])
+        return LogOddsModel(rows, weight, intercept=self._has_intercept)
+
+    def _determined(
+        self, features: dict[str, Floats], event: Events, weight: Floats | None
+    ) -> tuple[Face, LogOddsModel | None]:
+        """Return the parameters that the data can tell apart."""
+        if self._has_intercept and event.min() == event.max():
+            return (), None
+        if self.parameters != "am":
+            model = self._model(("a", "b"), features, weight)
+            if model.is_determined:
+                return ("a", "b"), model
+        model = self._model(("ab",), features, weight)
+        if not model.is_determined:
+            self._say("all predictions are equal: a and b are set to 0")
+            return (), None
+        if self.parameters != "am":
+            self._say("the predictions take too few values to tell a and b apart: a = b")
+        return ("ab",), model
+
+    def _is_separated(self, face: Face, score: Floats, event: Events) -> bool:
+        """Tell whether the likelihood has no maximum under the constraint."""
+        if self.constrained:
+            return is_increasing(score, event, self._pivot)
+        return self._has_none(face, score, event)
+
+    def _has_none(self, face: Face, score: Floats, event: Events) -> bool:
+        """Tell whether the likelihood has no maximum without the constraint.
+
+        A map with one slope separates by a threshold, one with two slopes by an interval.
+        """
+        if len(face) == 2:
+            return is_interval(score, event, self._pivot)
+        return is_increasing(score, event, self._pivot) or is_increasing(score, ~event, self._pivot)
+
+    @property
+    def _pivot(self) -> float | None:
+        """Log odds that the map leaves at 0."""
+        return None if self._has_intercept else 0.0
+
+    def _midpoint(self) -> float | None:
+        """Solve a ln m - b ln(1 - m) + c = 0."""
+        if not self._has_intercept:
+            return 0.5
+        a, b, c = self.a_, self.b_, self.c_
+        if min(a, b) < 0:
+            return None
+
+        def log_odds(s: float) -> float:
+            return -a * float(np.logaddexp(0, -s)) + b * float(np.logaddexp(0, s)) + c
+
+        if a == b == c == 0:
+            return 0.5
+        if log_odds(-FARTHEST) >= 0 or log_odds(FARTHEST) <= 0:
+            return 0.0 if log_odds(0) > 0 else 1.0
+        return float(expit(brentq(log_odds, -FARTHEST, FARTHEST, xtol=1e-14, rtol=1e-15)))
+
+    def _errors(self, face: Face, fit: LogOddsFit) -> dict[str, float | None]:
+        errors: dict[str, float | None] = dict.fromkeys("abc")
+        if fit.stderr is not None:
+            names = (*face, "c") if self._has_intercept else face
+            for name, error in zip(names, fit.stderr.tolist(), strict=True):
+                errors |= dict.fromkeys(name, error)
+        return errors
+
+    def _event(self, inputs: Inputs) -> Floats:
+        logs = inputs.log_probs
+        with np.errstate(over="ignore"):  # to log odds of inf, the probability 1
+            log_odds = self.a_ * logs[:, 1] - self.b_ * logs[:, 0] + self.c_
+        event: Floats = expit(log_odds)
+        return event
+
+    def coefficients(self) -> Sequence[Coefficient]:
+        values = {"a": self.a_, "b": self.b_}
+        if self._has_intercept:
+            values["c"] = self.c_
+        return [
+            Coefficient(name, v, self.standard_errors_[name], neutral=0.0 if name == "c" else 1.0)
+            for name, v in values.items()
+        ]

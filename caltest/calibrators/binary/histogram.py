@@ -1,0 +1,141 @@
+"""Histogram binning, Zadrozny, Elkan 2001."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.calibrators.base import Coefficient
+from caltest.calibrators.binary.base import BinaryCalibrator
+from caltest.calibrators.inputs import Floats, Inputs
+from caltest.validation import check_choice, check_integer
+
+__all__ = ["HistogramBinning"]
+
+BINNINGS = ("uniform", "quantile")
+
+
+EMPTY = ("midpoint", "zero")
+
+
+class HistogramBinning(BinaryCalibrator):
+    r"""Histogram binning: the frequency of the event in bins of the score.
+
+    .. math:: \hat\mu(p) = \frac{\sum_{i: p_i \in I_k} w_i y_i}{\sum_{i: p_i \in I_k} w_i}
+        \quad \text{for } p \in I_k,
+
+    with bins right-closed and 0 in the first. Bins of equal width are
+    :math:`I_k = ((k - 1) / B, k / B]`. Bins of equal mass are cut at the smallest scores up to
+    which k / B of the weight lies, so that ties are never split and there may be fewer of them.
+    Frequencies of 0 and 1 stay as they are. The map need not be monotone.
+
+    Parameters
+    ----------
+    bins : int, default 15
+        Number of bins B.
+    binning : {"uniform", "quantile"}, default "uniform"
+        Bins of equal width or of equal mass.
+    empty : {"midpoint", "zero"}, default "midpoint"
+        Value of a bin without observations: the middle of the bin, which is about what the model
+        said, or 0 as in the programs of Kull et al. (2019). Only bins of equal width can be empty.
+    from_logits : bool, default False
+        Whether the inputs are logits (of shape (n,): log odds) instead of probabilities.
+    classes : sequence of length 2, optional
+        Names of the columns. By default the sorted labels where each class occurs, and otherwise
+        0 and 1.
+
+    Attributes
+    ----------
+    edges_ : (B + 1,) array
+        Ends of the bins, from 0 to 1.
+    values_ : (B,) array
+        Calibrated probability in each bin.
+    counts_ : (B,) array
+        Sum of the weights in each bin, without weights the number of observations. Weights of
+        which the largest is beyond 1e60 or below 1e-60 are scaled to that size.
+
+    References
+    ----------
+    Zadrozny, Elkan (2001), Obtaining calibrated probability estimates from decision trees and naive
+    Bayesian classifiers, ICML, section 4.2.
+
+    Examples
+    --------
+    >>> from caltest.calibrators import HistogramBinning
+    >>> binning = HistogramBinning(bins=2).fit([0.1, 0.2, 0.3, 0.6, 0.8], [0, 0, 1, 1, 1])
+    >>> binning.values_
+    array([0.33333333, 1.        ])
+    """
+
+    key: ClassVar[str] = "histogram"
+    title: ClassVar[str] = "Histogram binning"
+    _state: ClassVar[tuple[str, ...]] = ("edges_", "values_", "counts_")
+
+    def __init__(
+        self,
+        *,
+        bins: int = 15,
+        binning: str = "uniform",
+        empty: str = "midpoint",
+        from_logits: bool = False,
+        classes: Sequence[Any] | None = None,
+    ) -> None:
+        super().__init__(from_logits=from_logits, classes=classes)
+        self.bins = bins
+        self.binning = binning
+        self.empty = empty
+
+    def _fit_event(self, inputs: Inputs, event: NDArray[np.bool_], weight: Floats | None) -> None:
+        from caltest.calibrators.binary.histogram_bins import quantile_bin_sums, uniform_bin_sums
+
+        bins = check_integer(self.bins, "bins")
+        binning = check_choice(self.binning, BINNINGS, "binning")
+        empty = check_choice(self.empty, EMPTY, "empty")
+        if binning == "uniform":
+            edges = np.arange(bins + 1) / bins
+            mass, events = uniform_bin_sums(inputs.event, event, weight, bins)
+        else:
+            cuts, mass, events = quantile_bin_sums(inputs.event, event, weight, bins)
+            edges = np.concatenate([[0.0], cuts, [1.0]])
+        blank = (edges[1:] + edges[:-1]) / 2 if empty == "midpoint" else np.zeros(len(mass))
+        self.edges_ = edges
+        self.values_ = np.divide(events, mass, out=blank, where=mass > 0)
+        self.counts_ = mass
+
+    def _event(self, inputs: Inputs) -> Floats:
+        from caltest.calibrators.binary.histogram_bins import look_up, look_up_uniform
+
+        bins = len(self.values_)
+        if np.array_equal(self.edges_, np.arange(bins + 1) / bins):
+            return look_up_uniform(inputs.event, self.values_)
+        return look_up(inputs.event, self.edges_[1:-1], self.values_)
+
+    def coefficients(self) -> Sequence[Coefficient]:
+        """Return the value of each bin, with its binomial standard error where it is not 0 or 1.
+
+        Returns
+        -------
+        sequence of Coefficient
+            Named by the bins; those without observations have no standard error.
+        """
+        ends = _distinct_texts(self.edges_)
+        names = [f"({low}, {high}]" for low, high in pairwise(ends)]
+        names[0] = f"[0, {ends[1]}]"
+        free = (self.counts_ > 0) & (self.values_ > 0) & (self.values_ < 1)
+        variance = self.values_ * (1 - self.values_)
+        errors = np.sqrt(np.divide(variance, self.counts_, out=variance, where=free)).tolist()
+        rows = zip(names, self.values_.tolist(), errors, free.tolist(), strict=True)
+        return [Coefficient(name, value, err if has else None) for name, value, err, has in rows]
+
+
+def _distinct_texts(values: Floats) -> list[str]:
+    """Write numbers with as many digits as tell them apart, at least 4."""
+    for digits in (4, 8, 12):
+        texts = [f"{value:.{digits}g}" for value in values]
+        if len(set(texts)) == len(np.unique(values)):
+            return texts
+    return [f"{value:.17g}" for value in values]

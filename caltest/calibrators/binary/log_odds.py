@@ -1,0 +1,204 @@
+"""Maximum likelihood where the log odds are linear in a few features, degenerate data included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.calibrators.inputs import LOG_SMALLEST, Floats
+from caltest.numerics.logistic import (
+    any_between,
+    class_ranges,
+    fit_logistic,
+    penalised_loss,
+    standardize,
+    weighted_product,
+)
+from caltest.numerics.weights import shares
+
+Events = NDArray[np.bool_]
+
+
+RIDGE = 1e-8  # on slopes per standard deviation, where the likelihood has no maximum
+
+
+SAME = 1e-10  # relative standard deviation, or 1 - r^2, that counts as none
+
+
+FAR = 1e6  # distance from most scores, in units of their range, that counts as no further
+
+
+SAMPLE = 4096  # rows that tell where most scores lie
+
+
+@dataclass(frozen=True)
+class LogOddsFit:
+    """Estimates of slopes and an intercept.
+
+    Attributes
+    ----------
+    coef : (k,) array
+        Slopes of the features, in their own units.
+    intercept : float
+        The intercept; 0 where there is none.
+    stderr : (k,) or (k + 1,) array or None
+        Standard errors of the slopes, then of the intercept where there is one; None where the
+        likelihood has no maximum.
+    loss : callable
+        Returns the mean loss, with the penalty where there is one.
+    """
+
+    coef: Floats
+    intercept: float
+    stderr: Floats | None
+    loss: Callable[[], float]
+
+
+class LogOddsModel:
+    """A model whose log odds are linear in features.
+
+    Parameters
+    ----------
+    features : (k, n) array
+        One or two rows, one for each feature.
+    weight : (n,) array or None
+        Positive weights.
+    intercept : bool
+        Whether there is one. Without it the log odds are 0 where the features are.
+    """
+
+    def __init__(self, features: Floats, weight: Floats | None, *, intercept: bool) -> None:
+        self.k, n = features.shape
+        self.intercept = intercept
+        self.share, self.total = shares(weight, n)
+        self.X = np.empty((self.k + intercept, n))
+        self.X[self.k :] = 1
+        self.mean, self.scale = standardize(features, self.share, self.X, intercept)
+
+    @property
+    def is_determined(self) -> bool:
+        """Whether no feature is constant (0 where there is no intercept) and no two agree."""
+        if (self.scale <= SAME * np.abs(self.mean)).any():
+            return False
+        return self.k == 1 or 1 - weighted_product(self.X[0], self.X[1], self.share) ** 2 > SAME
+
+    def fit(self, targets: Floats, *, separated: bool) -> LogOddsFit:
+        """Fit to targets in [0, 1].
+
+        Parameters
+        ----------
+        targets : (n,) array
+            Labels, or probabilities of them.
+        separated : bool
+            Whether the likelihood has no maximum. Slopes per standard deviation then have the
+            penalty 1e-8 slope^2 / 2 on the mean loss. That of no slopes is at most log 2, so that
+            their squares sum to at most 2e8 log 2, and each is at most 1.2e4.
+
+        Returns
+        -------
+        LogOddsFit
+            Estimates and their standard errors.
+        """
+        k = self.k
+        ridge = np.zeros(len(self.X))
+        ridge[:k] = RIDGE * separated
+        beta, hessian = fit_logistic(self.X, targets, self.share, ridge)
+        # To the units of the features: coef = beta / scale, intercept = beta_0 - mean'coef.
+        units = np.eye(len(self.X))
+        units[:k, :k] = np.diag(1 / self.scale)
+        if self.intercept:
+            units[k, :k] = -self.mean / self.scale
+        coef = units @ beta
+        return LogOddsFit(
+            coef=coef[:k],
+            intercept=float(coef[k]) if self.intercept else 0.0,
+            stderr=None if separated else _stderr(units, hessian, self.total),
+            loss=partial(penalised_loss, self.X, targets, self.share, ridge, beta),
+        )
+
+
+def _stderr(units: Floats, hessian: Floats, total: float) -> Floats | None:
+    """Invert the information of the total log likelihood, that of the weights as counts."""
+    try:
+        # Weights of very different size leave no information, or none that can be inverted.
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            covariance = units @ np.linalg.inv(hessian) @ units.T / total
+    except np.linalg.LinAlgError:
+        return None
+    variance = np.diag(covariance)
+    return np.sqrt(variance) if (np.isfinite(variance) & (variance > 0)).all() else None
+
+
+def fit_constant(targets: Floats, weight: Floats | None, *, intercept: bool) -> LogOddsFit:
+    """Fit the same log odds to all rows; those of one class alone are 36.04 or -36.04.
+
+    Parameters
+    ----------
+    targets : (n,) array
+        In [0, 1].
+    weight : (n,) array or None
+        Positive weights.
+    intercept : bool
+        Whether there is one; otherwise the log odds are 0.
+
+    Returns
+    -------
+    LogOddsFit
+        No slopes.
+    """
+    share, total = shares(weight, len(targets))
+    rate, rest = float(share @ targets), float(share @ (1 - targets))
+    value, stderr = 0.0, None
+    if intercept:
+        with np.errstate(divide="ignore"):
+            value = float(np.clip(np.log(rate) - np.log(rest), LOG_SMALLEST, -LOG_SMALLEST))
+        information = total * rate * rest
+        if 0 < information < np.inf:
+            stderr = np.array([1 / np.sqrt(information)])
+    loss = float(np.logaddexp(0, value)) - rate * value
+    return LogOddsFit(np.empty(0), value, stderr, lambda: loss)
+
+
+def within_reach(score: Floats) -> Floats:
+    """Bring scores that are 1e6 or more away from most others to that distance.
+
+    Such a row has probability 0 or 1 wherever it stands, but the others would all be equal in units
+    of its distance. Most others are those between the deciles; their range counts as 1 at least.
+    """
+    low, high = np.quantile(score[:: max(1, score.size // SAMPLE)], [0.1, 0.9])
+    reach = FAR * max(high - low, 1.0)
+    if score.min() >= low - reach and score.max() <= high + reach:
+        return score
+    return np.clip(score, low - reach, high + reach)
+
+
+def counted(weight: Floats | None, *columns: NDArray[Any]) -> tuple[Any, ...]:
+    """Leave out the rows of weight 0, of the weights too, which come last."""
+    if weight is None or (weight > 0).all():
+        return (*columns, weight)
+    rows = weight > 0
+    return (*(column[rows] for column in columns), weight[rows])
+
+
+def is_increasing(score: Floats, event: Events, pivot: float | None = None) -> bool:
+    """Tell whether no event has a lower score than another row; the pivot lies in between."""
+    (_, highest), (lowest, _) = class_ranges(score, event)
+    if pivot is None:
+        return bool(highest <= lowest)
+    return bool(highest <= pivot <= lowest)
+
+
+def is_interval(score: Floats, event: Events, pivot: float | None = None) -> bool:
+    """Tell whether one class fills an interval of scores; the pivot is one of its ends."""
+    for c, (low, high) in enumerate(class_ranges(score, event).tolist()):
+        if pivot is not None and low < pivot < high:
+            continue
+        ends = [low, high] if pivot is None else [low, high, pivot]
+        if not any_between(score, event, c == 0, min(ends), max(ends)):
+            return True
+    return False

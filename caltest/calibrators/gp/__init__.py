@@ -1,0 +1,1 @@
+"""Gaussian-process calibration, Wenger et al. 2020."""

@@ -1,0 +1,414 @@
+"""Gaussian process calibration, Wenger et al. 2020."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy.special import ndtri, softmax
+from sklearn.utils.validation import check_is_fitted
+
+from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
+from caltest.calibrators.gp import predict
+from caltest.calibrators.gp.elbo import Scores, bound
+from caltest.calibrators.gp.fit import (
+    Interval,
+    LatentFunction,
+    Plan,
+    Units,
+    first_guess,
+    fit_process,
+    kernel_limits,
+    places_of,
+    scores_of,
+    unfinished,
+)
+from caltest.calibrators.gp.latent import Latent
+from caltest.calibrators.gp.optimize import Fitted
+from caltest.calibrators.inputs import SMALLEST, Floats, Inputs
+from caltest.errors import invalid
+from caltest.validation import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_jobs,
+    check_level,
+    check_optional_integer,
+    check_positive,
+    check_seed,
+)
+from caltest.validation.arrays import as_numbers, read_only
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["GPCalibrator"]
+
+
+MATERIAL_FALL = 1e-3  # of the latent mean, in log odds
+
+
+class GPCalibrator(Calibrator):
+    r"""Gaussian process calibration: the softmax of a latent function of each class's score.
+
+    One function f serves all classes, so that the number of parameters does not grow with m:
+
+    .. math:: v(z)_j = E \frac{e^{f(z_j)}}{\sum_k e^{f(z_k)}}, \quad f \sim GP(\mu, k), \quad
+        k(z, z') = \theta e^{-(z - z')^2 / 2 \ell^2} + s 1[\text{same latent variable}].
+
+    The prior mean is log z for probabilities and z for logits: a priori the map is the identity.
+    The posterior is approximated by q(u) = N(L m, L S L') at inducing inputs, where L L' is the
+    prior covariance of u, by maximising the evidence lower bound over m, S, the inducing inputs and
+    the kernel. There the expected log likelihood is the paper's expansion of the second order
+    (equation 7), with all covariances within a row.
+
+    Weights count rows, up to 1e20. No prediction depends on other rows: all share their draws.
+
+    Parameters
+    ----------
+    n_inducing : int, default 10
+        Inducing inputs, by k-means on the pooled scores to begin with; no more than there are
+        distinct scores.
+    covariance : {"full", "diagonal"}, default "full"
+        Whether the covariances of the latent variables within a row count. The paper's software
+        takes the variances alone.
+    expectation : {"taylor", "monte-carlo"}, default "taylor"
+        Equation 7, or the mean over `n_samples` draws of the latent function, which is slow and
+        there to check it.
+    inference : {"auto", "gauss-hermite", "monte-carlo", "mean"}, default "auto"
+        How probabilities are predicted: the mean softmax by quadrature (two classes only) or over
+        `n_samples` draws; or the softmax of the latent mean. "auto" is quadrature for two classes
+        and draws for more.
+    n_samples : int, default 100
+        Draws.
+    monotone : bool, default False
+        Replace the latent mean by the nearest increasing function, if it is not one. With
+        inference="mean" the order of the classes then never changes.
+    length_scale_bounds : (float, float), optional
+        Interval for l, in units of the range of the scores, from 1e-3; by default (0.01, 10).
+    variance_bounds : (float, float), optional
+        Interval for theta; by default (1e-4, 5), and for logits up to their squared range.
+    noise_bounds : (float, float), optional
+        Interval for s; by default (1e-5, 1). It is at least 1e-10 times the end of that for theta.
+    batch_size : int, optional
+        Rows of a mini-batch, for data so large that a pass over them is slow. The fit to one batch
+        is then refined by Adam over random others, `max_iter` of them.
+    max_iter : int, default 300
+        Iterations of L-BFGS at most; steps of Adam.
+    tol : float, default 1e-6
+        L-BFGS ends when the bound per row changes by less than this share of itself.
+    random_state : None, int, Generator or SeedSequence, default 0
+        The seed of the draws and batches.
+    n_jobs : int, optional
+        Threads, as in joblib.
+    from_logits : bool, default False
+        Whether the inputs are logits (of shape (n,): log odds) instead of probabilities.
+    classes : sequence of length m, optional
+        Names of the columns. By default the sorted labels where each class occurs, and otherwise
+        0 to m - 1.
+
+    Attributes
+    ----------
+    inducing_inputs_ : (M,) array
+        In the units of the scores.
+    positions_ : (M,) array
+        The same in units of the range of the scores, from 0 to 1.
+    mean_ : (M,) array
+        m, in whitened units.
+    root_ : (M, M) array
+        Lower triangular root of S.
+    variance_, length_scale_, noise_ : float
+        Theta, l and s.
+    scale_ : float
+        l in units of the range of the scores.
+    bound_ : float
+        The evidence lower bound.
+    n_iter_ : int
+        Iterations.
+    score_range_ : (2,) array
+        The range of the scores of the fit.
+    seed_ : int
+        The seed of the draws.
+    places_, shares_ : (G,) arrays
+        Where the scores are, by calibrated probability, on a grid in units of their range.
+    knots_, heights_ : arrays
+        The increasing latent mean, by the prior mean; empty where it is as fitted.
+
+    Raises
+    ------
+    InvalidInput
+        If an option breaks its rule, or inference is "gauss-hermite" with three classes or more.
+
+    Warns
+    -----
+    DegenerateDataWarning
+        If the latent mean falls on the range of the scores: the order of classes may change. If
+        `max_iter` iterations were not enough.
+
+    References
+    ----------
+    Wenger, Kjellstroem, Triebel (2020), Non-parametric calibration for classification, AISTATS,
+    section 3; Hensman, Matthews, Ghahramani (2015), Scalable variational Gaussian process
+    classification, AISTATS.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M1", 200, 3, rng=0)
+    >>> calibrator = ct.calibrators.GPCalibrator().fit(data)
+    >>> calibrator.predict_proba([[0.5, 0.3, 0.2]]).round(1)
+    array([[0.5, 0.3, 0.2]])
+    >>> mean, lower, upper = calibrator.latent([0.1, 0.5])  # log z, were it the identity
+    """
+
+    key: ClassVar[str] = "gp"
+    title: ClassVar[str] = "Gaussian process calibration"
+    _state: ClassVar[tuple[str, ...]] = (
+        "positions_",
+        "mean_",
+        "root_",
+        "variance_",
+        "scale_",
+        "noise_",
+        "bound_",
+        "n_iter_",
+        "score_range_",
+        "seed_",
+        "places_",
+        "shares_",
+        "knots_",
+        "heights_",
+    )
+
+    def __init__(
+        self,
+        *,
+        n_inducing: int = 10,
+        covariance: str = "full",
+        expectation: str = "taylor",
+        inference: str = "auto",
+        n_samples: int = 100,
+        monotone: bool = False,
+        length_scale_bounds: Interval | None = None,
+        variance_bounds: Interval | None = None,
+        noise_bounds: Interval | None = None,
+        batch_size: int | None = None,
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        random_state: object = 0,
+        n_jobs: int | None = None,
+        from_logits: bool = False,
+        classes: Sequence[Any] | None = None,
+    ) -> None:
+        super().__init__(from_logits=from_logits, classes=classes)
+        self.n_inducing = n_inducing
+        self.covariance = covariance
+        self.expectation = expectation
+        self.inference = inference
+        self.n_samples = n_samples
+        self.monotone = monotone
+        self.length_scale_bounds = length_scale_bounds
+        self.variance_bounds = variance_bounds
+        self.noise_bounds = noise_bounds
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # ---- fit ------------------------------------------------------------------------------------
+
+    def _fit(self, data: CalibrationSet) -> None:
+        self._check(data.inputs.m)
+        self.seed_ = check_seed(self.random_state, "random_state")
+        scores, units = scores_of(data)
+        self.score_range_ = np.array([units.low, units.high])
+        fitted = self._maximize(scores, units)
+        if not fitted.converged:
+            self._say(unfinished(fitted, self.max_iter))
+        q = fitted.q
+        self.positions_, self.mean_, self.root_ = q.Z, q.m, q.C
+        self.variance_, self.scale_, self.noise_ = q.variance, q.scale, q.noise
+        self.bound_, self.n_iter_ = fitted.value, max(1, fitted.n_iter)
+        known = bound(scores, q, full=True, n_jobs=self.n_jobs)
+        self.places_, self.shares_ = known.at.x, known.density / known.density.sum()
+        self._look_for_falls(scores)
+
+    def _check(self, m: int) -> None:
+        check_integer(self.n_inducing, "n_inducing")
+        check_choice(self.covariance, ("full", "diagonal"), "covariance")
+        check_choice(self.expectation, ("taylor", "monte-carlo"), "expectation")
+        check_choice(self.inference, ("auto", "gauss-hermite", "monte-carlo", "mean"), "inference")
+        if self.inference == "gauss-hermite" and m != 2:
+            rule, got = "inference='gauss-hermite' needs two classes", f"{m} columns of probs"
+            raise invalid(rule, got, "pass 'auto' or 'monte-carlo'")
+        check_integer(self.n_samples, "n_samples", 2)
+        check_flag(self.monotone, "monotone")
+        check_integer(self.max_iter, "max_iter")
+        check_positive(self.tol, "tol")
+        check_optional_integer(self.batch_size, "batch_size")
+        check_jobs(self.n_jobs)
+
+    def _maximize(self, scores: Scores, units: Units) -> Fitted:
+        boxes = (self.length_scale_bounds, self.variance_bounds, self.noise_bounds)
+        limits = kernel_limits(*boxes, extent=units.extent if self.from_logits else None)
+        plan = Plan(
+            full=self.covariance == "full",
+            n_samples=self.n_samples if self.expectation == "monte-carlo" else None,
+            batch_size=self.batch_size,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            n_jobs=self.n_jobs,
+        )
+        start = first_guess(scores, limits, self.n_inducing)
+        return fit_process(scores, start, limits, plan, np.random.default_rng(self.seed_))
+
+    def _look_for_falls(self, scores: Scores) -> None:
+        """Warn of a latent mean that falls between scores of the fit, or make it rise."""
+        self.knots_ = self.heights_ = np.empty(0)
+        ends = self._units.scores(np.array(self._span())) if self.monotone else self.score_range_
+        t = predict.knots(*self._prior(ends).tolist(), logarithmic=not self.from_logits)
+        z = t if self.from_logits else np.exp(t)
+        heights = self._mean(z, t)
+        fall, first, last = predict.largest_fall(heights)
+        if self.monotone and fall > 0:
+            weight = np.repeat(scores.weight, scores.z.shape[1])
+            self.heights_ = predict.projected(t, heights, scores.prior.ravel(), weight)
+            self.knots_ = t
+        elif fall > MATERIAL_FALL:
+            self._say(
+                f"the latent mean falls by {fall:.2g} from score {z[first]:.4g} to {z[last]:.4g}: "
+                "the order of classes, and with it the accuracy, may change; pass monotone=True"
+            )
+
+    # ---- predict --------------------------------------------------------------------------------
+
+    @property
+    def _latent(self) -> Latent:
+        kernel = (self.variance_, self.scale_, self.noise_)
+        return Latent(self.mean_, self.root_, self.positions_, *kernel)
+
+    @property
+    def _units(self) -> Units:
+        return Units(*self.score_range_.tolist())
+
+    @property
+    def inducing_inputs_(self) -> Floats:
+        """Inducing inputs, in the units of the scores."""
+        return self._units.scores(self.positions_)
+
+    @property
+    def length_scale_(self) -> float:
+        """The kernel's length scale, in the units of the scores."""
+        return self._units.extent * self.scale_
+
+    def _span(self) -> tuple[float, float]:
+        """Return where the data say something, in units of their range."""
+        low, high = self._units.of(self.score_range_).tolist()
+        ends = np.array([-np.inf, np.inf] if self.from_logits else [0.0, 1.0])
+        return predict.span(self._latent, low, high, self._units.of(ends).tolist())
+
+    def _prior(self, z: Floats) -> Floats:
+        return z if self.from_logits else np.log(np.maximum(z, SMALLEST))
+
+    def _mean(self, z: Floats, prior: Floats) -> Floats:
+        """Return the latent mean, of the shape of z."""
+        if self.knots_.size:
+            return predict.interpolated(self.knots_, self.heights_, prior)
+        u = self._units.of(z.ravel())
+        return prior + predict.latent_mean(self._latent, u).reshape(z.shape)
+
+    def _calibrate(self, inputs: Inputs) -> Floats:
+        self._check(inputs.m)
+        z, prior = places_of(inputs)
+        mean = self._mean(z, prior)
+        automatic = "gauss-hermite" if inputs.m == 2 else "monte-carlo"
+        inference = automatic if self.inference == "auto" else self.inference
+        full = self.covariance == "full"
+        if inference == "mean":
+            return np.asarray(softmax(mean, axis=1))
+        if inference == "gauss-hermite":
+            event = predict.gauss_hermite(self._latent, self._units.of(z), mean, full=full)
+            return np.column_stack([1 - event, event])
+        rng = np.random.default_rng(self.seed_)
+        predictor = predict.Predictor(
+            self._latent, self._span(), full=full, normal=rng, K=inputs.m, S=self.n_samples
+        )
+        return predictor.probabilities(self._units.of(z), mean, self.n_jobs)
+
+    def latent(self, z: object, *, level: float = 0.95) -> LatentFunction:
+        """Return the latent function at given scores, with a pointwise band.
+
+        The softmax does not see a constant that is added to f, and no data can tell it. Here f is
+        less the mean of f - mu over the scores of the fit, each weighted by its calibrated
+        probability: the identity map has the mean mu (log z, or z of logits), and the band shows
+        what the data leave open.
+
+        Parameters
+        ----------
+        z : (P,) array
+            Probabilities, or logits if `from_logits`.
+        level : float, default 0.95
+            Probability of the band, under the approximate posterior and with the noise.
+
+        Returns
+        -------
+        LatentFunction
+            mean, lower and upper, each (P,).
+        """
+        check_is_fitted(self)
+        places = check_scores(z, "z", probabilities=not self.from_logits)
+        quantile, q = float(ndtri((1 + check_level(level)) / 2)), self._latent
+        mean = self._mean(places, self._prior(places))
+        mean -= self.shares_ @ predict.latent_mean(q, self.places_)
+        at = self._units.of(places)
+        variance = predict.centred_variance(q, at, self.places_, self.shares_)
+        half = quantile * np.sqrt(variance)
+        return LatentFunction(mean, mean - half, mean + half)
+
+    def plot_latent(self, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
+        """Plot the latent function with its band, beside that of the identity map.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Probability of the band.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default a new figure. Logarithms have no lower end, so that of
+            probabilities the plot starts at 1/500 of the largest.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            With the inducing inputs as ticks at its foot.
+        """
+        from caltest.plots.latent_function import latent_function
+
+        return latent_function(self, level=level, ax=ax)
+
+    def coefficients(self) -> Sequence[Coefficient]:
+        return [
+            Coefficient("kernel variance", self.variance_),
+            Coefficient("length scale", self.length_scale_),
+            Coefficient("noise variance", self.noise_),
+            Coefficient("evidence lower bound", self.bound_),
+            Coefficient("inducing inputs", float(self.positions_.size)),
+        ]
+
+
+def check_scores(values: object, name: str, *, probabilities: bool) -> Floats:
+    """Check scores in one dimension: probabilities in [0, 1], or finite logits."""
+    array = as_numbers(values, name)
+    if array.ndim != 1:
+        got = f"shape {array.shape}"
+        raise invalid(f"{name} must have one dimension", got, "pass .ravel()")
+    scores = array.astype("float64")
+    low, high = (0.0, 1.0) if probabilities else (-1.7e308, 1.7e308)
+    bad = ~((scores >= low) & (scores <= high))
+    if bad.any():
+        rule = "lie in [0, 1]" if probabilities else "be finite"
+        row = int(bad.argmax())
+        got, remedy = f"{scores[row]:.8g} at row {row}", "pass values in the units of the inputs"
+        raise invalid(f"{name} must {rule}", got, remedy)
+    return read_only(scores)

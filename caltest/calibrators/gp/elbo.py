@@ -1,0 +1,372 @@
+r"""The bound of GP calibration, Wenger et al. (2020), and its gradient.
+
+One latent function f serves all classes: row i has the latent variables f(z_ik), k = 1 to K, with
+the K x K covariance :math:`C_i = B_i + s I - A_i' (I - S) A_i`, where :math:`B_i` is the prior
+block. It is never formed. The process is computed on an even grid of G nodes, G a dozen per length
+scale, and interpolated (`line_grid`, to 1e-11): with W_i the grid's weights of the row,
+
+.. math:: C_i = W_i (K_G - A_G' (I - S) A_G) W_i' + s I,
+
+so that equation 7 needs the vectors :math:`W_i' \sigma_i` alone; :math:`K_G` has a factor of F
+columns to machine precision, F a quarter of G where G is large. An evaluation costs
+O(n K + n G (F + M) + G M^2). Where K^2 is small beside G F, the prior block is summed pair by pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.calibrators.gp import line_grid
+from caltest.calibrators.gp.kernel import (
+    fourier_features,
+    fourier_size,
+    pair_products,
+    rbf_line_back,
+)
+from caltest.calibrators.gp.latent import Gradient, Latent, Projection, project
+from caltest.calibrators.gp.paths import Paths, PathsOn, paths_back, paths_on
+from caltest.calibrators.gp.softmax_expectation import monte_carlo, softmax_rows, taylor
+from caltest.numerics.parallel import map_threads, one_blas_thread
+from caltest.numerics.variational import (
+    cholesky_back,
+    divergence,
+    marginals,
+    marginals_back,
+    whiten_back,
+)
+
+Floats = NDArray[np.float64]
+
+
+Codes = NDArray[np.int64]
+
+
+Stencil = tuple[NDArray[np.int64], Floats]
+
+
+POINTS = 2**14  # scores per block, whose stencils stay in the cache
+
+
+DRAWN = 2**20  # latent values per block of draws
+
+
+PAIR_COST = 32  # a pair of classes costs as much as this many products on the grid
+
+
+PRODUCTS = 2**23  # entries of a table of rows by grid nodes
+
+
+HELD = 2**17  # scores whose stencils are kept; to read more takes longer than to compute them
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What the latent function is fitted to.
+
+    Attributes
+    ----------
+    z : (n, K) array
+        Probabilities or logits.
+    prior : (n, K) array
+        The prior mean of the latent function there: log z or z.
+    codes : (n,) array
+        Classes.
+    weight : (n,) array
+        Weights of the rows.
+    low, high : float
+        The range of z, in any row that will be used.
+    """
+
+    z: Floats
+    prior: Floats
+    codes: Codes
+    weight: Floats
+    low: float
+    high: float
+
+    def rows(self, rows: NDArray[np.int64] | slice) -> Scores:
+        """Take some of the rows."""
+        return Scores(
+            self.z[rows],
+            self.prior[rows],
+            self.codes[rows],
+            self.weight[rows],
+            self.low,
+            self.high,
+        )
+
+    def blocks(self, points: int) -> list[Scores]:
+        """Divide the rows into blocks of about `points` scores."""
+        n, K = self.z.shape
+        size = max(1, points // K)
+        return [self.rows(slice(start, start + size)) for start in range(0, n, size)]
+
+
+@dataclass
+class Sums:
+    """Sums over rows of a block; what is 0 is not there.
+
+    Attributes
+    ----------
+    value : float
+        The expected log likelihood.
+    mean, variance : (G,) array
+        Its derivatives by the mean and the variance of f on the grid.
+    outer : (M, G) array
+        sum_i w_i T_i (W_i' sigma_i)' with T_i = A_G W_i' sigma_i.
+    inner : (M, M) array
+        sum_i w_i T_i T_i'.
+    kernel : (3,) array
+        The derivatives of what the grid does not hold, by log variance, log scale and noise.
+    paths : (G, S) array
+        The derivative by the paths on the grid.
+    """
+
+    value: float
+    mean: Floats | float = 0.0
+    variance: Floats | float = 0.0
+    outer: Floats | float = 0.0
+    inner: Floats | float = 0.0
+    kernel: Floats | float = 0.0
+    paths: Floats | float = 0.0
+
+    def __add__(self, other: Sums) -> Sums:
+        """Add two blocks."""
+        mine, theirs = vars(self), vars(other)
+        return Sums(**{name: mine[name] + theirs[name] for name in mine})
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The process on the grid, for all blocks.
+
+    Attributes
+    ----------
+    q : Latent
+    at : Projection
+        On the grid.
+    full : bool
+        Whether the covariances within a row count.
+    mean, variance : (G,) arrays
+        Of f on the grid, without the prior mean and without the noise.
+    features, slope : (G, F) and (F,) arrays, or None
+        From `fourier_features`, unless pairs are cheaper.
+    """
+
+    q: Latent
+    at: Projection
+    full: bool
+    mean: Floats
+    variance: Floats
+    features: Floats | None
+    slope: Floats | None
+
+
+def tables(scores: Scores, q: Latent, *, full: bool) -> Tables:
+    """Compute the process on the grid."""
+    at = project(q, line_grid.grid(scores.low, scores.high, q.scale))
+    mean, variance = marginals(at.A, q.variance, q.m, q.C)
+    size = at.x.size * fourier_size(at.x, q.scale)
+    if not full or size > min(PAIR_COST * scores.z.shape[1] ** 2, 4 * PRODUCTS):
+        return Tables(q, at, full, mean, variance, None, None)
+    return Tables(q, at, full, mean, variance, *fourier_features(at.x, q.variance, q.scale))
+
+
+def kept_stencils(scores: Scores, scale: float, n_jobs: int | None) -> list[Stencil] | None:
+    """Return the stencils of each block, or None where they would not stay in the cache."""
+    if scores.z.size > HELD:
+        return None
+    x = line_grid.grid(scores.low, scores.high, scale)
+    tasks = [(block.z.ravel(), x) for block in _blocks(scores, x.size)]
+    return list(map_threads(line_grid.stencils, tasks, n_jobs))
+
+
+def _blocks(scores: Scores, G: int) -> list[Scores]:
+    return scores.blocks(min(POINTS, scores.z.shape[1] * PRODUCTS // G))
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    r"""The evidence lower bound at q.
+
+    Equation 7 is linear in S: with
+    :math:`H = \sum_i w_i A_i (diag(\sigma_i) - \sigma_i \sigma_i') A_i'` (its diagonal part alone
+    where variances alone count) the best S at the mean of q is :math:`(I + H)^{-1}`. H is also the
+    curvature by m, but for terms of the second order.
+
+    Attributes
+    ----------
+    value : float
+    gradient : Gradient
+    at : Projection
+        Of q on the grid.
+    density : (G,) array
+        The diagonal of the inner matrices, summed over the scores near each node.
+    curvature : (M, M) array
+        H; without meaning where the expectation is over draws.
+    """
+
+    value: float
+    gradient: Gradient
+    at: Projection
+    density: Floats
+    curvature: Floats
+
+
+def bound(
+    scores: Scores,
+    q: Latent,
+    *,
+    full: bool,
+    paths: Paths | None = None,
+    share: float = 1.0,
+    kept: list[Stencil] | None = None,
+    n_jobs: int | None = None,
+) -> Evaluation:
+    """Return the evidence lower bound, its gradient, and what a Newton step needs.
+
+    Parameters
+    ----------
+    scores : Scores
+        All rows, or some of them.
+    q : Latent
+        The process.
+    full : bool
+        Whether the covariances within a row count, or the variances alone.
+    paths : Paths, optional
+        Random numbers; the expectation is then the mean over them instead of equation 7.
+    share : float
+        The weight of these rows in that of all: their sums are divided by it.
+    kept : list, optional
+        From `kept_stencils`, for the same length scale.
+    n_jobs : int, optional
+        Threads.
+    """
+    with one_blas_thread():
+        known = tables(scores, q, full=full and paths is None)
+        if paths is None:
+            blocks = _blocks(scores, known.at.x.size)
+            stencils: Sequence[Stencil | None] = kept or [None] * len(blocks)
+            tasks = [(block, known, at) for block, at in zip(blocks, stencils, strict=True)]
+            sums = reduce(Sums.__add__, map_threads(_taylor_block, tasks, n_jobs))
+            return _assemble(sums, known, None, share)
+        drawn = paths_on(paths, q, known.at, scores.low) if full else None
+        draws = None if drawn is None else drawn.values
+        parts = scores.blocks(max(1, DRAWN // paths.classes.shape[1]))
+        tasks_drawn = [(block, known, paths.classes, draws) for block in parts]
+        sums = reduce(Sums.__add__, map_threads(_drawn_block, tasks_drawn, n_jobs))
+        return _assemble(sums, known, drawn, share)
+
+
+def _taylor_block(scores: Scores, known: Tables, stencil: Stencil | None) -> Sums:
+    (n, K), q, G = scores.z.shape, known.q, known.at.x.size
+    if stencil is None:
+        stencil = line_grid.stencils(scores.z.ravel(), known.at.x)
+    mean = line_grid.gather(*stencil, known.mean).reshape(n, K) + scores.prior
+    variance = line_grid.gather(*stencil, known.variance).reshape(n, K) + q.noise
+    sigma, log_prob = softmax_rows(mean, scores.codes)
+    weight = scores.weight[:, None]
+    if known.full:
+        product, sums = _products(scores, known, stencil, sigma)
+        by_variance = -0.5 * weight * sigma
+    else:
+        product, sums = variance * sigma, Sums(0.0, kernel=np.zeros(3))
+        by_variance = 0.5 * weight * (sigma - 1) * sigma
+    noise = 0.5 * float(np.sum(weight * (sigma - 1) * sigma))
+    value, by_mean = taylor(sigma, log_prob, product, variance, scores.codes, scores.weight)
+    tallies = [np.zeros(G), np.zeros(G)]
+    for values, out in zip((by_mean, by_variance), tallies, strict=True):
+        line_grid.scatter(*stencil, values.ravel(), out)
+    by_kernel = np.array([0.0, 0.0, noise])
+    return sums + Sums(value, mean=tallies[0], variance=tallies[1], kernel=by_kernel)
+
+
+def _products(
+    scores: Scores,
+    known: Tables,
+    stencil: Stencil,
+    sigma: Floats,
+) -> tuple[Floats, Sums]:
+    """Return C_i sigma_i, (n, K), and the sums that go with the covariances within rows."""
+    K, q, weight = sigma.shape[1], known.q, scores.weight
+    W = line_grid.scatter_rows(*stencil, sigma, known.at.x.size)
+    T = W @ known.at.A.T
+    V = ((T @ q.C) @ q.C.T - T) @ known.at.A
+    if known.features is not None and known.slope is not None:
+        Y = W @ known.features
+        V += Y @ known.features.T
+        Y *= Y
+        squares, by_scale = Y.sum(axis=1), Y @ known.slope
+        product = line_grid.gather_rows(*stencil, V, K)
+    else:
+        product, by_scale = pair_products(scores.z, sigma, q.variance, q.scale)
+        squares = np.einsum("ik,ik->i", sigma, product)
+        product += line_grid.gather_rows(*stencil, V, K)
+    product += q.noise * sigma
+    weighted = weight[:, None] * T
+    kernel = np.array([0.5 * weight @ squares, 0.5 * weight @ by_scale, 0.0])
+    return product, Sums(0.0, outer=weighted.T @ W, inner=weighted.T @ T, kernel=kernel)
+
+
+def _drawn_block(scores: Scores, known: Tables, normal: Floats, paths: Floats | None) -> Sums:
+    """The mean over draws: of whole paths and noise, or of each class by itself."""
+    (n, K), q, S, G = scores.z.shape, known.q, normal.shape[1], known.at.x.size
+    stencil = line_grid.stencils(scores.z.ravel(), known.at.x)
+    if paths is not None:
+        draws = scores.prior[:, :, None] + np.sqrt(q.noise) * normal
+        line_grid.gather_draws(*stencil, paths, draws.reshape(n * K, S))
+        value = monte_carlo(draws, scores.codes, scores.weight)
+        noise = 0.5 * float(np.einsum("iks,ks->", draws, normal)) / np.sqrt(q.noise)
+        out = np.zeros((G, S))
+        line_grid.scatter_draws(*stencil, draws.reshape(n * K, S), out)
+        return Sums(value, kernel=np.array([0.0, 0.0, noise]), paths=out)
+    mean = line_grid.gather(*stencil, known.mean).reshape(n, K) + scores.prior
+    variance = line_grid.gather(*stencil, known.variance).reshape(n, K) + q.noise
+    draws = mean[:, :, None] + np.sqrt(variance)[:, :, None] * normal
+    value = monte_carlo(draws, scores.codes, scores.weight)
+    by_variance = 0.5 * np.einsum("iks,ks->ik", draws, normal) / np.sqrt(variance)
+    tallies = [np.zeros(G), np.zeros(G)]
+    line_grid.scatter(*stencil, draws.sum(axis=2).ravel(), tallies[0])
+    line_grid.scatter(*stencil, by_variance.ravel(), tallies[1])
+    by_kernel = np.array([0.0, 0.0, float(by_variance.sum())])
+    return Sums(value, mean=tallies[0], variance=tallies[1], kernel=by_kernel)
+
+
+def _assemble(sums: Sums, known: Tables, drawn: PathsOn | None, share: float) -> Evaluation:
+    """Carry the derivatives on the grid back to the parameters, and subtract the divergence."""
+    q, at = known.q, known.at
+    G = at.x.size
+    by_mean = np.broadcast_to(sums.mean, G) / share
+    by_variance = np.broadcast_to(sums.variance, G) / share
+    kernel = np.asarray(sums.kernel) / share
+    by_A, by_m, by_C = marginals_back(at.A, q.m, q.C, by_mean, by_variance)
+    # 1/2 sum_i w_i T_i' (C C' - I) T_i, T_i = A W_i' sigma_i
+    outer = np.broadcast_to(sums.outer, at.A.shape) / share
+    by_A = by_A + q.C @ (q.C.T @ outer) - outer
+    inner = np.broadcast_to(sums.inner, q.C.shape) / share
+    by_C = by_C + np.tril(inner @ q.C)
+    by_L, by_Z = np.zeros_like(at.L), np.zeros_like(q.Z)
+    if drawn is not None:
+        back = paths_back(drawn, q, at, np.asarray(sums.paths) / share)
+        by_A, by_m, by_C = by_A + back.A, by_m + back.m, by_C + back.C
+        by_L, by_Z, kernel = by_L + back.L, by_Z + back.Z, kernel + back.kernel
+    more_L, by_B = whiten_back(at.L, at.A, by_A)
+    by_inner = cholesky_back(at.L, by_L + more_L)
+    of_inner = rbf_line_back(by_inner, at.inner, q.Z, q.Z, q.scale)
+    of_B = rbf_line_back(by_B, at.B, q.Z, at.x, q.scale)
+    by_Z = by_Z + 2 * of_inner[2] + of_B[2]  # k(Z, Z) depends on Z twice
+    log_kernel = [
+        kernel[0] + of_inner[0] + of_B[0] + q.variance * by_variance.sum(),
+        kernel[1] + of_inner[1] + of_B[1],
+        q.noise * (kernel[2] + np.trace(by_inner)),
+    ]
+    penalty, by_m_penalty, by_C_penalty = divergence(q.m, q.C)
+    gradient = Gradient(by_m - by_m_penalty, by_C - by_C_penalty, by_Z, np.array(log_kernel))
+    density = -2 * by_variance
+    H = (at.A * density) @ at.A.T - inner
+    return Evaluation(sums.value / share - penalty, gradient, at, density, H)

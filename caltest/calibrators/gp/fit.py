@@ -1,0 +1,236 @@
+"""How a GP calibration is fitted: where it starts, its limits, and in which order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.calibrators.base import CalibrationSet
+from caltest.calibrators.gp.elbo import Scores
+from caltest.calibrators.gp.latent import Latent
+from caltest.calibrators.gp.optimize import (
+    Fitted,
+    Limits,
+    maximize,
+    maximize_batches,
+    maximize_drawn,
+)
+from caltest.calibrators.gp.paths import Paths, random_paths
+from caltest.calibrators.inputs import Inputs
+from caltest.errors import invalid, shown
+from caltest.validation.options import check_positive
+
+Interval = tuple[float, float]
+START = (1.0, 0.5, 0.01)  # variance, length scale over the range of the scores, noise
+VARIANCE = (1e-4, 5.0)  # the end is that of the paper's software
+SCALE = (0.01, 10.0)  # over the range of the scores
+NOISE = (1e-5, 1.0)
+MOST_LOGITS = 1e6  # a range of logits beyond which the interval of the variance does not grow
+MOST_WEIGHT = 1e20  # a sum beside which rounding hides the prior; squares of more may overflow
+LEAST_NOISE = 1e-10  # of the variance, so that k(Z, Z) is not singular
+LEAST_SCALE = 1e-3  # that of the paper's software; the grid has a dozen nodes per length scale
+STEPS = 2.0**30  # to which a unit is rounded
+FARTHEST = 1e100  # in units of the range, so that no square overflows
+Floats = NDArray[np.float64]
+MOST_ROUNDS = 100
+
+
+class LatentFunction(NamedTuple):
+    """The latent function at some scores: its mean and the ends of a pointwise band."""
+
+    mean: Floats
+    lower: Floats
+    upper: Floats
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Options of the fit; `n_samples` is None for the Taylor expectation."""
+
+    full: bool
+    n_samples: int | None
+    batch_size: int | None
+    max_iter: int
+    tol: float
+    n_jobs: int | None
+
+
+@dataclass(frozen=True)
+class Units:
+    """The range of the scores of a fit, which is the process's unit of length.
+
+    Differences of scores from its lower end are exact where the range is small beside the scores,
+    as for hundreds of nearly equal probabilities; differences from 0 would be rounding errors.
+    """
+
+    low: float
+    high: float
+
+    @property
+    def extent(self) -> float:
+        """The length of the range, or 1 where all scores are equal."""
+        return self.high - self.low or 1.0
+
+    def of(self, z: Floats) -> Floats:
+        """Return scores in these units: 0 to 1 within the range."""
+        with np.errstate(over="ignore"):  # where the range is smaller than 1e-300
+            return np.clip((z - self.low) / self.extent, -FARTHEST, FARTHEST)
+
+    def scores(self, u: Floats) -> Floats:
+        """Return the scores that are u in these units."""
+        return self.low + self.extent * u
+
+
+def kernel_limits(
+    length_scale: object, variance: object, noise: object, *, extent: float | None
+) -> Limits:
+    """Check the intervals, that of the length scale in units of the range; None is the default.
+
+    The default for the variance of logits goes by their range, of length `extent`.
+    """
+    thetas = VARIANCE
+    if variance is not None:
+        thetas = check_interval(variance, "variance_bounds")
+    elif extent is not None:
+        thetas = (VARIANCE[0], max(VARIANCE[1], min(extent, MOST_LOGITS) ** 2))
+    scale = SCALE
+    if length_scale is not None:
+        scale = check_interval(length_scale, "length_scale_bounds", least=LEAST_SCALE)
+    least, most = _or(noise, NOISE, "noise_bounds")
+    floor = LEAST_NOISE * thetas[1]
+    return Limits(
+        variance=thetas,
+        scale=scale,
+        noise=(max(least, floor), max(most, 10 * floor)),
+    )
+
+
+def _or(value: object, default: Interval, name: str) -> Interval:
+    return default if value is None else check_interval(value, name)
+
+
+def first_guess(scores: Scores, limits: Limits, n_inducing: int) -> Latent:
+    """Return the prior at the inducing inputs by k-means."""
+    weight = np.repeat(scores.weight, scores.z.shape[1])
+    Z = line_kmeans(scores.z.ravel(), weight, n_inducing)
+    intervals = (limits.variance, limits.scale, limits.noise)
+    kernel = [float(np.clip(x, *box)) for x, box in zip(START, intervals, strict=True)]
+    return Latent(np.zeros(Z.size), np.eye(Z.size), Z, *kernel)
+
+
+def fit_process(
+    scores: Scores, start: Latent, limits: Limits, plan: Plan, rng: np.random.Generator
+) -> Fitted:
+    """Fit with equation 7; then with draws and with mini-batches, where these are asked for."""
+    n, K = scores.z.shape
+    size = n if plan.batch_size is None else min(n, plan.batch_size)
+    batch = scores if size == n else scores.rows(np.sort(rng.permutation(n)[:size]))
+    full, n_jobs = plan.full, plan.n_jobs
+    fitted = maximize(
+        batch, start, limits, full=full, max_iter=plan.max_iter, tol=plan.tol, n_jobs=n_jobs
+    )
+    paths: Paths | None = None
+    if plan.n_samples is not None:
+        ratio = (scores.high - scores.low) / limits.scale[0]
+        paths = random_paths(K, start.m.size, plan.n_samples, ratio, rng)
+    if size < n:
+        return maximize_batches(
+            scores,
+            fitted.q,
+            limits,
+            paths,
+            full=full,
+            batch_size=size,
+            n_steps=plan.max_iter,
+            rng=rng,
+            n_jobs=n_jobs,
+        )
+    if paths is None:
+        return fitted
+    return maximize_drawn(
+        scores,
+        fitted.q,
+        limits,
+        paths,
+        full=full,
+        max_iter=plan.max_iter,
+        tol=plan.tol,
+        n_jobs=n_jobs,
+    )
+
+
+def unfinished(fitted: Fitted, max_iter: int) -> str:
+    """Return what to say of a fit that did not converge."""
+    remedy = "max_iter" if fitted.n_iter >= max_iter else "tol"
+    said = f"the bound was not at its largest after {fitted.n_iter} iterations"
+    return f"{said}; pass a larger {remedy}"
+
+
+def places_of(inputs: Inputs) -> tuple[Floats, Floats]:
+    """Return the scores and the prior mean there, both (n, m)."""
+    if inputs.from_logits:
+        return inputs.logits, inputs.logits
+    return inputs.probs, inputs.logits
+
+
+def scores_of(data: CalibrationSet) -> tuple[Scores, Units]:
+    """Return the rows that have weight, sorted, and equal ones as one; in units of their range.
+
+    L-BFGS makes rounding errors visible: so neither the order of rows nor a weight in place of
+    repeated rows changes a bit of the fit, and scores and prior means are rounded to 1e-9.
+    """
+    if data.weight is not None:
+        data = data.rows(np.flatnonzero(data.weight))
+    z, prior = places_of(data.inputs)
+    weight = np.ones(len(z)) if data.weight is None else data.weight
+    units = Units(float(z.min()), float(z.max()))
+    z, prior = np.round(units.of(z) * STEPS) / STEPS, np.round(prior * STEPS) / STEPS
+    order = np.lexsort((weight, data.codes, *z.T))
+    z, codes = z[order], data.codes[order]
+    differs = (z[1:] != z[:-1]).any(axis=1) | (codes[1:] != codes[:-1])
+    first = np.flatnonzero(np.concatenate([[True], differs]))
+    total = np.add.reduceat(weight[order], first)
+    total *= min(1.0, MOST_WEIGHT / total.sum())
+    prior = prior[order[first]]
+    return Scores(z[first], prior, codes[first], total, 0.0, float(z.max())), units
+
+
+def line_kmeans(points: Floats, weight: Floats, M: int) -> Floats:
+    """Return at most M centres of weighted points, ascending: all points where they are no more.
+
+    It starts from an even division of the range, so that crowded regions do not take all centres,
+    and draws nothing; a cell that loses its points keeps its centre.
+    """
+    x, at = np.unique(points, return_inverse=True)
+    if x.size <= M:
+        return x
+    mass = np.concatenate([[0.0], np.cumsum(np.bincount(at.ravel(), weight))])
+    moment = np.concatenate([[0.0], np.cumsum(np.diff(mass) * x)])
+    centres = x[0] + (x[-1] - x[0]) * (np.arange(M) + 0.5) / M
+    for _ in range(MOST_ROUNDS):
+        edges = np.searchsorted(x, (centres[1:] + centres[:-1]) / 2)
+        edges = np.concatenate([[0], edges, [x.size]])
+        share, total = np.diff(mass[edges]), np.diff(moment[edges])
+        moved = np.where(share > 0, total / np.where(share > 0, share, 1), centres)
+        if np.array_equal(moved, centres):
+            break
+        centres = moved
+    inside: Floats = np.clip(centres, x[0], x[-1])
+    return inside
+
+
+def check_interval(value: object, name: str, *, least: float = 0.0) -> tuple[float, float]:
+    """Check two positive numbers, the first below the second and not below `least`."""
+    items = list(value) if isinstance(value, tuple | list) else []
+    if len(items) == 2:
+        low, high = (check_positive(item, f"each end of {name}") for item in items)
+        if low < least:
+            rule = f"each end of {name} must be at least {least:g}"
+            raise invalid(rule, shown(value), f"pass {least:g} or more")
+        if low < high:
+            return low, high
+    rule = f"{name} must be two ascending numbers"
+    raise invalid(rule, shown(value), "pass (low, high)")

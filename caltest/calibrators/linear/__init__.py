@@ -1,0 +1,1 @@
+"""Maps that are linear in logits: temperature, vector, matrix, Dirichlet."""

@@ -1,0 +1,370 @@
+"""What matrix scaling and Dirichlet calibration share: softmax(W s + b), its fit and forms."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby, product
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
+from caltest.calibrators.inputs import Floats, Inputs
+from caltest.calibrators.linear import parametrisations
+from caltest.calibrators.linear.logit_rows import logit_rows
+from caltest.calibrators.linear.newton_cg import DENSE, Minimum, minimise
+from caltest.calibrators.linear.softmax_regression import hessian, value_and_gradient
+from caltest.calibrators.selection import choose
+from caltest.errors import invalid, shown
+from caltest.numerics.parallel import map_threads
+from caltest.numerics.softmax import softmax
+from caltest.validation import check_choice, check_flag, check_jobs, check_level
+from caltest.validation.options import check_not_empty
+
+Codes = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+LARGEST = 1e4  # of the scores that are taken as they are
+SMALLEST_TOTAL = 1e-200  # of weights, whose inverse is a penalty
+Penalty = float | str
+Task = tuple[Floats, Codes, Floats, Floats, Floats, Mask]  # X, codes, weight, penalty, start, free
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """What a fit gives.
+
+    Attributes
+    ----------
+    theta : (m, m + 1) array
+        (W, b).
+    lam, mu : float
+        Penalties.
+    norm : float
+        Norm of the gradient.
+    steps : int
+        Newton steps.
+    errors : (m, m + 1) array or None
+        Standard errors.
+    """
+
+    theta: Floats
+    lam: float
+    mu: float
+    norm: float
+    steps: int
+    errors: Floats | None
+
+    def give(self, calibrator: Any) -> None:
+        """Set the fitted attributes of a calibrator."""
+        calibrator.weights_ = np.ascontiguousarray(self.theta[:, :-1])
+        calibrator.intercept_ = np.ascontiguousarray(self.theta[:, -1])
+        calibrator.lam_, calibrator.mu_ = self.lam, self.mu
+        calibrator.gradient_norm_, calibrator.n_iter_ = self.norm, self.steps
+        calibrator.standard_errors_ = self.errors
+
+
+class LinearMap(Calibrator):
+    """Common parent of `MatrixScaling` and `DirichletCalibrator`, which document the options."""
+
+    _state: ClassVar[tuple[str, ...]] = (
+        "weights_",
+        "intercept_",
+        "lam_",
+        "mu_",
+        "gradient_norm_",
+        "n_iter_",
+        "standard_errors_",
+    )
+
+    def __init__(
+        self,
+        *,
+        reg: str = "odir",
+        lam: float | str | Sequence[float] = "auto",
+        mu: float | str | Sequence[float] | None = None,
+        diagonal: str = "free",
+        off_diagonal: str = "free",
+        intercept: bool = True,
+        reference_class: bool = False,
+        cv: object = 5,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+        from_logits: bool = False,
+        classes: Sequence[Any] | None = None,
+    ) -> None:
+        super().__init__(from_logits=from_logits, classes=classes)
+        self.reg = reg
+        self.lam = lam
+        self.mu = mu
+        self.diagonal = diagonal
+        self.off_diagonal = off_diagonal
+        self.intercept = intercept
+        self.reference_class = reference_class
+        self.cv = cv
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @staticmethod
+    @abstractmethod
+    def _scores(inputs: Inputs) -> Floats:
+        """Return what W multiplies, (n, m)."""
+
+    # ---- fit ------------------------------------------------------------------------------------
+
+    def _fit(self, data: CalibrationSet) -> None:
+        pairs = _pairs(self.lam, self.mu)
+        jobs = check_jobs(self.n_jobs)
+        best = 0
+        if len(pairs) > 1:
+            grid = [{"lam": lam, "mu": mu} for lam, mu in pairs]
+            seed = self.random_state
+            best = choose(
+                self, data, self.classes_, grid, cv=self.cv, random_state=seed, n_jobs=jobs
+            ).best
+        self._minimise(data, *pairs[best]).give(self)
+
+    def _fit_path(
+        self, data: CalibrationSet, grid: Sequence[Mapping[str, Any]]
+    ) -> list[Calibrator]:
+        """Fit every setting, strong penalties first, each from the fit before it."""
+        models = [clone(self).set_params(**setting) for setting in grid]
+        pairs = [_pairs(model.lam, model.mu) for model in models]
+        if any(len(p) > 1 for p in pairs) or any(set(s) - {"lam", "mu"} for s in grid):
+            return [model.fit_set(data, np.arange(data.inputs.m)) for model in models]
+        strength = [tuple(-1.0 if value == "auto" else value for value in p) for (p,) in pairs]
+        order = sorted(range(len(models)), key=strength.__getitem__, reverse=True)
+        first = None
+        for _, row in groupby(order, lambda i: strength[i][0]):
+            start, first = first, None
+            for i in row:
+                # By the model itself, which notes what the data leave undefined.
+                solution = models[i]._minimise(data, *pairs[i][0], start=start)  # noqa: SLF001
+                solution.give(models[i])
+                start = solution.theta
+                first = start if first is None else first
+        return list(models)
+
+    def _minimise(
+        self, data: CalibrationSet, lam: Penalty, mu: Penalty, start: Floats | None = None
+    ) -> Solution:
+        X, codes, weight, total = self._design(data)
+        unit = _unit(X)
+        m = data.inputs.m
+        free, tied, theta = self._constraints(m)
+        lam, mu = self._penalties(m, total, lam, mu)
+        penalty = np.where(free, self._penalty(m, lam, mu), 0.0)
+        X[:, :m] /= unit[0]
+        task = X, codes, weight, penalty / unit**2, theta * unit, free
+        options: dict[str, Any] = {"tied": tied, "scale": self.diagonal != "fixed"}
+        found = None
+        if start is not None:
+            # It can lie where the loss is flat: steps overflow, and the line search refuses them.
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = _solve(task, warm=np.where(free, start, theta) * unit, **options)
+        if found is None or not found.converged:
+            found = _solve(task, **options)
+        theta, norm, separated, steps, converged = found
+        if not converged:
+            self._say(f"no minimum after {steps} Newton steps, gradient {norm:.1e}")
+        elif separated:
+            self._warn_of_separation(codes, m)
+        errors = None
+        usual = not separated and not penalty.any() and self.off_diagonal != "dropped"
+        if usual and theta.size <= DENSE:
+            errors = _errors(theta, X, codes, weight, free, tied=tied) / np.sqrt(total) / unit
+        theta = self._gauged(theta / unit, penalty, free)
+        return Solution(theta, lam, mu, norm, steps, errors)
+
+    def _design(self, data: CalibrationSet) -> tuple[Floats, Codes, Floats, float]:
+        """Return (s, 1), labels, weights that sum to 1, and what they summed to."""
+        rows = logit_rows(data, self._scores)
+        X = np.column_stack([rows.logits, np.ones(len(rows.logits))])
+        return X, rows.codes, rows.weight, max(rows.total, SMALLEST_TOTAL)
+
+    def _constraints(self, m: int) -> tuple[Mask, bool, Floats]:
+        """Return which entries of (W, b) are free, whether the diagonal is one, and the start."""
+        diagonal = check_choice(self.diagonal, ("free", "common", "fixed"), "diagonal")
+        off = check_choice(self.off_diagonal, ("free", "dropped", "zero"), "off_diagonal")
+        free = np.full((m, m + 1), off != "zero")
+        np.fill_diagonal(free, diagonal != "fixed")
+        free[:, m] = check_flag(self.intercept, "intercept")
+        start = np.eye(m, m + 1)
+        if check_flag(self.reference_class, "reference_class"):
+            check_whole_matrix(diagonal, off)
+            start -= start[-1]
+            free[-1] = False
+        return free, diagonal == "common", start
+
+    def _penalties(self, m: int, total: float, lam: Penalty, mu: Penalty) -> tuple[float, float]:
+        """Return lam and mu as numbers; "auto" are those of normal priors, see the classes."""
+        odir = check_choice(self.reg, ("odir", "l2"), "reg") == "odir"
+        unit = 0.5 / total  # 1 / (2 n sd^2) with sd = 1
+        auto = (4 * unit * m**3 * (m - 1), unit * m) if odir else (9 * unit * m, unit)
+        return auto[0] if lam == "auto" else float(lam), auto[1] if mu == "auto" else float(mu)
+
+    def _penalty(self, m: int, lam: float, mu: float) -> Floats:
+        """Return the second derivatives of the penalty."""
+        if self.reg == "l2":
+            return np.column_stack([np.full((m, m), 2 * lam), np.full(m, 2 * mu)])
+        penalty = np.full((m, m + 1), 2 * lam / (m * (m - 1)))
+        np.fill_diagonal(penalty, 0.0)
+        penalty[:, m] = 2 * mu / m
+        return penalty
+
+    def _gauged(self, theta: Floats, penalty: Floats, free: Mask) -> Floats:
+        """Choose, of columns that only matter up to a constant, those with the sum of I and 0."""
+        m = len(theta)
+        any_constant: Mask = np.logical_and(free.all(axis=0), ~penalty.any(axis=0))
+        excess = (theta.sum(axis=0) - np.append(np.ones(m), 0.0)) / m
+        if self.diagonal == "common":  # then W is determined up to one constant for all of it
+            any_constant[:m] = any_constant[:m].all()
+            excess[:m] = excess[:m].mean()
+        gauged = theta - np.where(any_constant, excess, 0.0)
+        if self.off_diagonal == "dropped":
+            gauged[:, :m] *= np.eye(m)
+        return gauged
+
+    def _warn_of_separation(self, codes: Codes, m: int) -> None:
+        missing = m - len(np.unique(codes))
+        why = "the labels are separated"
+        if missing:
+            why = "1 class does not occur" if missing == 1 else f"{missing} classes do not occur"
+        text = f"{why}: the log loss has no minimum, and weights are where its gradient vanishes"
+        self._say(f"{text}; pass larger lam and mu")
+
+    # ---- the fitted map -------------------------------------------------------------------------
+
+    def _calibrate(self, inputs: Inputs) -> Floats:
+        return softmax(self._scores(inputs) @ self.weights_.T, 1.0, self.intercept_)
+
+    @property
+    def linear_(self) -> tuple[Floats, Floats]:
+        """(W, b) of softmax(W s + b)."""
+        return self.weights_, self.intercept_
+
+    @property
+    def canonical_(self) -> tuple[Floats, Floats]:
+        """(A, c) of softmax(A ln(m q) + ln c): A >= 0 with a zero in every column."""
+        return parametrisations.linear_to_canonical(*self._of_log_probs())
+
+    @property
+    def generative_(self) -> tuple[Floats, Floats]:
+        """(alpha, pi): Dirichlet parameters of the predictions of each class, and its share."""
+        return parametrisations.linear_to_generative(*self._of_log_probs())
+
+    def _of_log_probs(self) -> tuple[Floats, Floats]:
+        """Return (W, b) where s = ln q; an AttributeError, as of what is not there, otherwise."""
+        return self.linear_
+
+    def interpretation_points(self, epsilon: float = 1e-6) -> tuple[Floats, Floats]:
+        """Return m + 1 predictions at which the map shows its parameters, and their images.
+
+        Point j < m lies at the middle of the facet where class j is impossible, at the distance
+        `epsilon`; there column j of A decides, the classes with the least a_ij win. The last point
+        is the centre, which is mapped to c.
+
+        Parameters
+        ----------
+        epsilon : float, default 1e-6
+            Probability of class j at point j.
+
+        Returns
+        -------
+        (m + 1, m) array, (m + 1, m) array
+            The points and their calibrated probabilities.
+        """
+        self._of_log_probs()
+        epsilon = check_level(epsilon, "epsilon")
+        points = parametrisations.interpretation_points(len(self.intercept_), epsilon)
+        return points, self.calibrate(Inputs(points, from_logits=False))
+
+    def coefficients(self) -> Sequence[Coefficient]:
+        names = [str(name) for name in self.classes_.tolist()]
+        labels = [[*(f"W[{i}, {j}]" for j in names), f"b[{i}]"] for i in names]
+        values = np.column_stack(self.linear_)
+        errors = np.full(values.shape, np.nan)
+        if self.standard_errors_ is not None:
+            errors = self.standard_errors_
+        # The columns of W sum to 1 where the likelihood leaves them free, as those of the identity;
+        # with a reference class its row is 0, and the identity is not among such (W, b).
+        neutral = np.eye(*values.shape)
+        return [
+            Coefficient(
+                label,
+                float(value),
+                None if np.isnan(error) else float(error),
+                None if self.reference_class else float(identity),
+            )
+            for row in zip(labels, values, errors, neutral, strict=True)
+            for label, value, error, identity in zip(*row, strict=True)
+        ]
+
+
+def _pairs(lam: object, mu: object) -> list[tuple[Penalty, Penalty]]:
+    """Return the pairs of lam and mu to compare; mu is lam where it is not given."""
+    lams = check_penalties(lam, "lam")
+    if mu is None:
+        return [(value, value) for value in lams]
+    return list(product(lams, check_penalties(mu, "mu")))
+
+
+def _solve(task: Task, **options: Any) -> Minimum:
+    """Minimise: where products are small, in one thread of BLAS, which is then the fastest."""
+    *_, start, _ = task
+    if start.size > DENSE:
+        return minimise(*task, **options)
+    (found,) = map_threads(partial(minimise, **options), [task], None)
+    return found
+
+
+def _unit(X: Floats) -> Floats:
+    """Return units in which large scores have squares: powers of 2, so that no digit is lost."""
+    largest = float(np.abs(X).max())
+    unit = np.ones(X.shape[1])
+    if largest > LARGEST:
+        unit[:-1] = 2.0 ** np.ceil(np.log2(largest / LARGEST))
+    return unit
+
+
+def _errors(
+    theta: Floats, X: Floats, codes: Codes, weight: Floats, free: Mask, *, tied: bool
+) -> Floats:
+    """Return standard errors by the pseudo-inverse of the mean observed information.
+
+    It gives those of the fit whose free constants are chosen as in `_gauged`.
+    """
+    probs = value_and_gradient(theta, X, codes, weight, np.zeros_like(theta))[2]
+    basis = np.eye(theta.size)[free.ravel()]
+    if tied:
+        diagonal = np.eye(len(theta), len(theta) + 1).ravel()
+        others = basis[basis @ diagonal == 0]
+        basis = np.vstack([diagonal / np.linalg.norm(diagonal), others])
+    information = basis @ hessian(probs, X, weight) @ basis.T
+    covariance = basis.T @ np.linalg.pinv(information, rcond=1e-12, hermitian=True) @ basis
+    errors = np.sqrt(np.maximum(np.diagonal(covariance), 0.0)).reshape(theta.shape)
+    return np.where(free, errors, np.nan)
+
+
+def check_penalties(value: object, name: str) -> list[float | str]:
+    """Check a penalty, a number of at least 0 or "auto", or a sequence of them, as a list."""
+    several = isinstance(value, list | tuple | np.ndarray)
+    values: list[Any] = list(value) if several else [value]  # type: ignore[call-overload]
+    for item in check_not_empty(values, name):
+        number = isinstance(item, int | float | np.integer | np.floating)
+        if item != "auto" and not (number and not isinstance(item, bool) and 0 <= item < np.inf):
+            rule = f'{name} must be "auto", a number of at least 0, or a sequence of them'
+            raise invalid(rule, shown(item), "pass 0 for no penalty")
+    return [item if isinstance(item, str) else float(item) for item in values]
+
+
+def check_whole_matrix(diagonal: str, off_diagonal: str) -> None:
+    """Check that a matrix relative to its last row is fitted as a whole."""
+    if (diagonal, off_diagonal) != ("free", "free"):
+        got = f"diagonal={diagonal!r} and off_diagonal={off_diagonal!r}"
+        rule = 'reference_class must go with diagonal="free" and off_diagonal="free"'
+        raise invalid(rule, got, "leave one of them out")

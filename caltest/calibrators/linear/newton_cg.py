@@ -1,0 +1,322 @@
+"""Newton's method for softmax regression, its equations solved by conjugate gradients.
+
+How well the equations are preconditioned decides the speed: up to 600 parameters by the Hessian
+itself (of all rows, when this is Newton's method with the exact Hessian; of some rows, when n is
+large, and of more where some tell too little, as of labels that are nearly separated), up to 300
+classes by the diagonal blocks of the Hessian, one per class, and beyond by their common shape, the
+second moments of x.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from caltest.calibrators.linear.softmax_regression import (
+    Codes,
+    Floats,
+    Mask,
+    drawn_rows,
+    hessian,
+    hessian_product,
+    project,
+    row_blocks,
+    scaled_start,
+    value_and_gradient,
+)
+
+Solver = Callable[[Floats], Floats]
+
+
+TOLERANCE = 1e-9  # of the gradient, relative to that at the start, or to 1 where that is more
+
+
+ROUNDING = 1e-14  # of the gradient, relative to the size of x
+
+
+VANISHED = 1e-9  # of the gradient, relative to the size of x: what rounding may leave of it
+
+
+DENSE = 600  # parameters
+
+
+ROWS = 2000  # of many, that the dense preconditioner sums over at first
+
+
+SLOW = 10  # products per step, after which it sums over more of them
+
+
+BLOCKS = 300  # classes
+
+
+STEPS = 200
+
+
+PRODUCTS = 300  # with the Hessian, per step
+
+
+DAMPING = 1e-10
+
+
+LARGE = 0.1  # change of a score by a step
+
+
+FAST = 20  # fall of the gradient by a step
+
+
+class Minimum(NamedTuple):
+    """Where the iteration ended.
+
+    Attributes
+    ----------
+    theta : (m, d) array
+        The parameters.
+    norm : float
+        Norm of the gradient.
+    escaping : bool
+        Whether the minimum is at infinity.
+    steps : int
+        Newton steps.
+    converged : bool
+        Whether the gradient vanishes.
+    """
+
+    theta: Floats
+    norm: float
+    escaping: bool
+    steps: int
+    converged: bool
+
+
+def minimise(
+    X: Floats,
+    codes: Codes,
+    weight: Floats,
+    penalty: Floats,
+    start: Floats,
+    free: Mask,
+    *,
+    tied: bool,
+    scale: bool,
+    warm: Floats | None = None,
+) -> Minimum:
+    """Go from the start to the minimum.
+
+    `free` marks the entries of theta that are fitted, `tied` gives the diagonal one value, `scale`
+    looks for the best multiple of the start first. `warm`, where it is given, is a better start;
+    the gradient to end at is still measured by that at `start`. On the way to infinity each step
+    of Newton's method changes some scores by about 1 and divides the gradient by about e, until it
+    vanishes.
+    """
+    theta = start
+    value, gradient, probs = value_and_gradient(theta, X, codes, weight, penalty)
+    gradient = project(gradient, free, tied=tied)
+    size = np.sqrt(weight @ np.einsum("ij,ij->i", X, X))
+    enough = max(TOLERANCE * min(float(np.linalg.norm(gradient)), 1.0), ROUNDING * size)
+    if warm is None and scale and np.linalg.norm(gradient) > enough:
+        warm = scaled_start(start, X, codes, weight, penalty)
+    if warm is not None:
+        theta = warm
+        value, gradient, probs = value_and_gradient(theta, X, codes, weight, penalty)
+        gradient = project(gradient, free, tied=tied)
+    first = norm = float(np.linalg.norm(gradient))
+    precondition, rows, used, count, escaping = None, ROWS, 0, 0, False
+    patience = 3 if theta.size <= DENSE else 10
+    while count < STEPS and norm > 0:
+        if precondition is None or used > patience:
+            rows = 8 * rows if used > SLOW else rows
+            precondition = _preconditioner(probs, X, weight, penalty, free, rows)
+
+        def solve(V: Floats, inner: Solver = precondition) -> Floats:
+            return project(inner(V), free, tied=tied)
+
+        def product(V: Floats, probs: Floats = probs) -> Floats:
+            return project(hessian_product(V, probs, X, weight, penalty), free, tied=tied)
+
+        forcing = min(0.1, np.sqrt(norm / max(first, norm)))
+        step, used = _conjugate_gradients(product, solve, gradient, forcing)
+        if norm <= enough:  # at the start: only to tell a minimum from one at infinity
+            return Minimum(theta, norm, _change(X, step) > LARGE, count, converged=True)
+        found = _line_search(theta, step, value, gradient, X, codes, weight, penalty, free, tied)
+        count += 1
+        if found is None:
+            break
+        length, value, gradient, probs = found
+        theta = theta + length * step
+        before, norm = norm, float(np.linalg.norm(gradient))
+        escaping = _change(X, length * step) > LARGE and norm > before / FAST
+        if norm <= enough:
+            break
+    return Minimum(theta, norm, escaping, count, norm <= VANISHED * max(float(size), 1.0))
+
+
+def _conjugate_gradients(
+    product: Solver, solve: Solver, gradient: Floats, forcing: float
+) -> tuple[Floats, int]:
+    """Solve H step = -gradient to a relative residual; return the step and the products used."""
+    step = np.zeros_like(gradient)
+    residual = -gradient
+    z = solve(residual)
+    direction = z
+    rz = float(np.vdot(residual, z))
+    enough = forcing**2 * rz
+    for used in range(1, PRODUCTS + 1):
+        image = product(direction)
+        curvature = float(np.vdot(direction, image))
+        if curvature <= 0:
+            return (step if used > 1 else z), used
+        length = rz / curvature
+        step += length * direction
+        residual -= length * image
+        z = solve(residual)
+        before, rz = rz, float(np.vdot(residual, z))
+        if rz <= enough:
+            break
+        direction = z + rz / before * direction
+    return step, used
+
+
+def _line_search(
+    theta: Floats,
+    step: Floats,
+    value: float,
+    gradient: Floats,
+    X: Floats,
+    codes: Codes,
+    weight: Floats,
+    penalty: Floats,
+    free: Mask,
+    tied: bool,  # noqa: FBT001 - internal
+) -> tuple[float, float, Floats, Floats] | None:
+    """Halve the step until the objective falls by enough (Armijo), or the gradient does.
+
+    Near the minimum the objective no longer tells: it falls by less than its last digit.
+    """
+    slope = float(np.vdot(gradient, step))
+    norm = np.linalg.norm(gradient)
+    length = 1.0
+    while length > 1e-10:
+        there, new, probs = value_and_gradient(theta + length * step, X, codes, weight, penalty)
+        new = project(new, free, tied=tied)
+        flat = abs(there - value) <= 1e-13 * abs(value)
+        if there <= value + 1e-4 * length * slope or (flat and np.linalg.norm(new) < norm):
+            return length, there, new, probs
+        length /= 2
+    return None
+
+
+def _change(X: Floats, step: Floats) -> float:
+    """Return the largest change of a score relative to the others of its row."""
+    blocks = row_blocks(len(X), len(step))
+    return max(float(np.ptp(step @ X[rows].T, axis=0).max()) for rows in blocks)
+
+
+def _preconditioner(
+    probs: Floats, X: Floats, weight: Floats, penalty: Floats, free: Mask, rows: int
+) -> Solver:
+    if penalty.size <= DENSE:
+        return _dense(probs, X, weight, penalty, free, max(rows, 4 * penalty.size))
+    if len(penalty) <= BLOCKS:
+        return _blocks(probs, X, weight, penalty)
+    return _common(probs, X, weight, penalty)
+
+
+def _dense(
+    probs: Floats, X: Floats, weight: Floats, penalty: Floats, free: Mask, rows: int
+) -> Solver:
+    """Factor the Hessian, of all rows or of some that are drawn."""
+    if len(X) > 2 * rows:
+        some, weight = drawn_rows(weight, rows)
+        probs, X = probs[:, some], X[some]
+    H = hessian(probs, X, weight)
+    diagonal = np.arange(len(H))
+    H[diagonal, diagonal] += penalty.ravel()
+    fixed = ~free.ravel()
+    H[fixed] = H[:, fixed] = 0.0
+    H[fixed, fixed] = 1.0
+    factor, unit = _factor(H)
+
+    def solve(V: Floats) -> Floats:
+        flat: Floats = cho_solve(factor, V.ravel() * unit, check_finite=False) * unit
+        return flat.reshape(V.shape)
+
+    return solve
+
+
+def _factor(H: Floats) -> tuple[tuple[Floats, bool], Floats]:
+    """Factor H in units that make its diagonal 1, and return them.
+
+    Along separated or collinear directions H is singular but for rounding errors: something is
+    added to the diagonal, more until it suffices.
+    """
+    diagonal = np.arange(len(H))
+    unit = 1 / np.sqrt(np.maximum(H[diagonal, diagonal], 1e-290))
+    H *= unit
+    H *= unit[:, None]
+    damping = DAMPING
+    while True:
+        H[diagonal, diagonal] = 1 + damping
+        try:
+            return cho_factor(H, lower=True, check_finite=False), unit
+        except LinAlgError:
+            damping *= 100
+
+
+def _blocks(probs: Floats, X: Floats, weight: Floats, penalty: Floats) -> Solver:
+    """Invert the diagonal block of each class, from the rows that matter to it."""
+    m, d = penalty.shape
+    inverses = np.empty((m, d, d))
+    squared = weight * np.einsum("ij,ij->i", X, X)
+    diagonal = np.arange(d)
+    for k in range(m):
+        variance = probs[k] * (1 - probs[k])
+        share = variance * squared
+        rows = np.flatnonzero(share > 0.5 * share.mean())
+        x = X[rows] * np.sqrt(variance[rows] * weight[rows])[:, None]
+        block = x.T @ x
+        block[diagonal, diagonal] += penalty[k]
+        block[diagonal, diagonal] *= 1 + 1e-8
+        block[diagonal, diagonal] += 1e-290
+        inverses[k] = np.linalg.inv(block)
+
+    def solve(V: Floats) -> Floats:
+        solved: Floats = np.matmul(inverses, V[:, :, None])[:, :, 0]
+        return solved
+
+    return solve
+
+
+def _common(probs: Floats, X: Floats, weight: Floats, penalty: Floats) -> Solver:
+    """Take every block for a multiple of the second moments, which are diagonalised once.
+
+    To it comes one penalty per class. The diagonal weight and the intercept, whose penalties are
+    others, are solved apart from the rest: the result stays positive definite.
+    """
+    m, d = penalty.shape
+    moments = (X * weight[:, None]).T @ X
+    values, vectors = np.linalg.eigh(moments)
+    variance = np.maximum((probs * (1 - probs)) @ weight, 1e-290)
+    ridge = np.median(penalty, axis=1)[:, None]
+    kept = values > 1e-12 * values[-1]  # at most n of d
+    vectors, divisor = vectors[:, kept], variance[:, None] * values[kept] + ridge
+    floor = variance[:, None] * 1e-12 * values[-1] + ridge
+    change = 1 / divisor - 1 / floor
+    columns = np.column_stack([np.arange(m), np.full(m, d - 1)])  # diagonal and intercept
+    pairs = variance[:, None, None] * moments[columns[:, :, None], columns[:, None, :]]
+    own = np.arange(2)
+    pairs[:, own, own] += np.take_along_axis(penalty, columns, axis=1)
+    pairs[:, own, own] *= 1 + 1e-8
+    inverses = np.linalg.inv(pairs)
+
+    def solve(V: Floats) -> Floats:
+        apart = np.take_along_axis(V, columns, axis=1)
+        rest = V.copy()
+        np.put_along_axis(rest, columns, 0.0, axis=1)
+        solved: Floats = rest / floor + ((rest @ vectors) * change) @ vectors.T
+        np.put_along_axis(solved, columns, np.einsum("aij,aj->ai", inverses, apart), axis=1)
+        return solved
+
+    return solve

@@ -1,0 +1,149 @@
+"""Vector scaling, Guo et al. 2017."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
+from caltest.calibrators.inputs import SMALLEST, Floats, Inputs
+from caltest.calibrators.linear.logit_rows import LogitRows, logit_rows
+from caltest.calibrators.linear.temperature_loops import inverse_temperature
+from caltest.calibrators.linear.vector_loops import Optimum, minimize, variances
+from caltest.numerics.softmax import softmax
+from caltest.validation import listing
+
+__all__ = ["VectorScaling"]
+
+RIDGE = 1e-6
+
+
+BOUNDS = 1e-150, 1e6  # of the weight with which Newton's method starts
+
+
+class VectorScaling(Calibrator):
+    r"""Vector scaling: a weight and a bias for the logit of each class.
+
+    .. math:: \hat p = \mathrm{softmax}(w \odot z + b),
+
+    where z are the logits, or the logarithms of the probabilities; w and b minimise the weighted
+    mean log loss, which is convex, by Newton's method with the exact Hessian. The same number added
+    to each bias changes nothing: they sum to 0. On logits the result depends on what was added to
+    the rows, since each class has its own weight; on probabilities it is the Dirichlet calibration
+    of Kull et al. with zeros off the diagonal.
+
+    Where the loss has no minimum or several, the penalty
+    :math:`10^{-6} (\|w - 1\|^2 + \|b\|^2) / 2` makes the answer unique and finite, with a
+    DegenerateDataWarning: classes without a label (their probabilities become small, not 0), labels
+    that the logits separate, logits that are constant or collinear. A class whose logits are all 0
+    is a reference class, as class 0 is where log odds are given, and keeps its weight of 1.
+
+    A step of Newton's method takes O(n m^2 + m^3): 1000 classes are seconds. It takes the threads
+    that `joblib.parallel_config` sets, one by default.
+
+    Parameters
+    ----------
+    from_logits : bool, default False
+        Whether the inputs are logits (of shape (n,): log odds) instead of probabilities.
+    classes : sequence of length m, optional
+        Names of the columns. By default the sorted labels where each class occurs, and otherwise
+        0 to m - 1.
+
+    Attributes
+    ----------
+    weights_ : (m,) array
+        w.
+    biases_ : (m,) array
+        b, with sum 0.
+    weights_stderr_, biases_stderr_ : (m,) arrays or None
+        Standard errors from the pseudo-inverse of the observed information of the weighted sample;
+        infinite for the weight of a reference class, None where the penalty was needed.
+    linear_ : tuple of (m, m) array and (m,) array
+        W and b of softmax(W z + b), W diagonal.
+
+    References
+    ----------
+    Guo et al. (2017), On calibration of modern neural networks, ICML, section 4.2; Kull et al.
+    (2019), Beyond temperature scaling, NeurIPS, section 3.
+
+    Examples
+    --------
+    >>> from caltest.calibrators import VectorScaling
+    >>> event = [0.2, 0.2, 0.2, 0.4, 0.4, 0.4, 0.4, 0.8, 0.8]
+    >>> calibrator = VectorScaling().fit(event, [0, 0, 1, 0, 0, 0, 1, 0, 1])
+    >>> calibrator.predict_proba([0.2, 0.4, 0.8])[:, 1].round(6)  # three parameters
+    array([0.333333, 0.25    , 0.5     ])
+    """
+
+    key: ClassVar[str] = "vector"
+    title: ClassVar[str] = "Vector scaling"
+    _state: ClassVar[tuple[str, ...]] = (
+        "weights_",
+        "biases_",
+        "weights_stderr_",
+        "biases_stderr_",
+    )
+
+    def _fit(self, data: CalibrationSet) -> None:
+        rows = logit_rows(data)
+        m = data.inputs.m
+        optimum = self._unpenalised(rows)
+        if optimum is None:
+            optimum = minimize(rows.logits, rows.codes, rows.weight, _start(rows), RIDGE)
+            stderr = None
+        else:
+            stderr = np.sqrt(variances(optimum.point.hessian)) / np.sqrt(rows.total)
+        theta = optimum.point.theta
+        self.weights_, self.biases_ = theta[:m].copy(), theta[m:] - theta[m:].mean()
+        self.weights_stderr_ = None if stderr is None else stderr[:m]
+        self.biases_stderr_ = None if stderr is None else stderr[m:]
+
+    def _unpenalised(self, rows: LogitRows) -> Optimum | None:
+        """Return the optimum of the likelihood; warn where there is not exactly one."""
+        absent = np.bincount(rows.codes, minlength=len(self.classes_)) == 0
+        reason = "the labels are separable, or logits are constant or collinear"
+        if absent.any():
+            reason = f"no label is {listing(self.classes_[absent].tolist())}"
+        else:
+            optimum = minimize(rows.logits, rows.codes, rows.weight, _start(rows))
+            if optimum.unique:
+                return optimum
+        remedy = f"weights are drawn to 1 and biases to 0 with strength {RIDGE:g}"
+        text = f"the likelihood has no single maximum, since {reason}: {remedy}"
+        self._say(text)
+        return None
+
+    def _calibrate(self, inputs: Inputs) -> Floats:
+        return softmax(inputs.logits, self.weights_, self.biases_)
+
+    @property
+    def linear_(self) -> tuple[Floats, Floats]:
+        """W and b of softmax(W z + b)."""
+        return np.diag(self.weights_), self.biases_
+
+    def coefficients(self) -> Sequence[Coefficient]:
+        values = np.concatenate([self.weights_, self.biases_]).tolist()
+        names = [f"{letter}[{name}]" for letter in "wb" for name in self.classes_.tolist()]
+        errors = [None] * len(values)
+        if self.weights_stderr_ is not None:
+            stderr = np.concatenate([self.weights_stderr_, self.biases_stderr_])
+            errors = [error if np.isfinite(error) else None for error in stderr.tolist()]
+        neutral = [1.0] * len(self.weights_) + [0.0] * len(self.biases_)
+        return tuple(map(Coefficient, names, values, errors, neutral))
+
+
+def _start(rows: LogitRows) -> Floats:
+    """Return a point from which Newton's method needs few steps.
+
+    The weights are the optimum of temperature scaling, unless it is beyond all bounds; with the
+    biases the mean prediction of each class is nearly its share of the labels.
+    """
+    beta, _ = inverse_temperature(rows.logits, rows.codes, rows.weight, BOUNDS)
+    beta = beta if beta < BOUNDS[1] else 1.0
+    m = rows.logits.shape[1]
+    observed = np.bincount(rows.codes, rows.weight, m)
+    predicted = np.maximum(rows.weight @ softmax(rows.logits, beta), SMALLEST)
+    biases = np.log(np.where(observed > 0, observed, predicted) / predicted)
+    return np.concatenate([np.full(m, beta), biases])

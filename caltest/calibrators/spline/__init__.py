@@ -1,0 +1,1 @@
+"""Spline calibration, Gupta et al. 2021."""

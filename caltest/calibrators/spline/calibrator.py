@@ -1,0 +1,366 @@
+"""Spline calibration, Gupta et al. 2021."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from caltest.calibrators.base import CalibrationSet, Calibrator, Codes, Coefficient
+from caltest.calibrators.inputs import SMALLEST, Inputs
+from caltest.calibrators.spline.cumulative_spline import (
+    FEWEST_KNOTS,
+    RUNOUTS,
+    TARGETS,
+    CalibrationCurve,
+    FittedSpline,
+    SplineOptions,
+    curve_of,
+    fit_spline,
+)
+from caltest.calibrators.spline.put_back import put_back_rank, put_back_sum
+from caltest.errors import invalid, shown
+from caltest.lenses.ranks import check_rank
+from caltest.numerics.interpolation import interpolate
+from caltest.validation import check_choice, check_flag, check_integer, listing
+from caltest.validation.arrays import AnyArray, as_numbers
+from caltest.validation.labels import check_class
+
+__all__ = ["SplineCalibrator"]
+
+DEFAULT_KNOTS = 6
+KNOTS_OF_MODE = {"within-top-2": 14}
+CURVE_POINTS = 201
+Floats = NDArray[np.float64]
+MODE = re.compile(r"(top|within-top)-([1-9][0-9]*)")
+
+
+class SplineCalibrator(Calibrator):
+    r"""Spline calibration: the derivative of a cubic spline on the cumulative curve of events.
+
+    With the scores in ascending order and t the fractile, the share of predictions up to a score,
+    the shares of events and of scores are
+
+    .. math:: h_i = \frac{1}{n} \sum_{j \le i} 1[\text{event}_j], \quad
+        \tilde h_i = \frac{1}{n} \sum_{j \le i} \sigma_j, \quad t_i = i / n,
+
+    and the slope of h at a fractile is the probability of the event at its score. A spline with
+    few, evenly spaced knots takes the place of h, so that there is a slope; there are no bins and
+    no parametric family:
+
+    .. math:: \text{"difference"}: \min_s \sum_i (s(t_i) - (h_i - \tilde h_i))^2, \quad
+        \gamma(\sigma_i) = \sigma_i + s'(t_i); \qquad
+        \text{"cumulative"}: \min_s \sum_i (s(t_i) - h_i)^2, \quad \gamma(\sigma_i) = s'(t_i).
+
+    Equal scores form one step, from one fractile to the next, and :math:`s'` is its mean across the
+    step, :math:`(s(t_i) - s(t_{i-1})) / (t_i - t_{i-1})`. A step stands in the least squares with
+    its weight at its end; one that is longer than a third of the distance of two knots (ties, few
+    data) counts as equal parts along its chord. Recalibrated scores are clipped to [0, 1]. Scores
+    between those of the calibration set are interpolated linearly, scores outside get the value
+    at the nearest end.
+
+    A recalibrated score g of a rank is put back into its row so that the order of the classes, and
+    with it the accuracy, stays as it was: among the rows with that score and that order, the
+    result is the one nearest to the row p in the Kullback-Leibler divergence,
+    :math:`\sum_k x_k \ln(x_k / p_k)`. So the classes behind the score are scaled to sum to g, the
+    others to 1 - g, and where this would break the order the classes concerned become equal. A
+    score that no order allows is replaced by the nearest that does: a largest probability is at
+    least 1/m, a sum of the r largest at least r/m, and the r-th largest at most 1/r. Zeros count
+    as 2.2e-16.
+
+    Parameters
+    ----------
+    mode : str, default "top-1"
+        Which score is recalibrated, as the lenses name it: "top-r", the r-th largest probability
+        (r from 1 to m); "within-top-r", the sum of the r largest (1 to m - 1); "class-wise", each
+        probability by its own spline, after which rows are normalised and the predicted class may
+        change. Of two classes, "class-wise" fits one spline, to the second. A row whose class-wise
+        probabilities are all zero stays uncalibrated.
+    knots : int, optional
+        Number of knots, at least 3, or 4 with cubic run-out. By default 6, as in the paper, and 14
+        for "within-top-2". "class-wise" needs more, 30 say, where classes are many: the scores
+        that are not near 0 lie in the last 1/m of the fractiles, between few knots.
+    runout : {"natural", "parabolic", "cubic"}
+        What the second derivative does at both ends: it is zero, it is constant in the outermost
+        interval (quadratic run-out), or it is linear across the outermost two.
+    target : {"difference", "cumulative"}
+        What the spline is fitted to: events minus scores, as in the authors' script and so in the
+        tables of the paper, or events alone, as in the text of the paper (section 4.1).
+    constrained : bool, default False
+        Keep the recalibrated scores of the calibration set in [0, 1] in the fit instead of clipping
+        them; for "cumulative" the derivative everywhere. A quadratic programme, solved exactly.
+    monotone : bool, default False
+        Let the recalibrated score never fall as the score rises; for "cumulative" the spline is
+        convex. A quadratic programme too.
+    from_logits : bool, default False
+        Whether the inputs are logits (of shape (n,): log odds) instead of probabilities.
+    classes : sequence of length m, optional
+        Names of the columns. By default the sorted labels where each class occurs, and otherwise
+        0 to m - 1.
+
+    Attributes
+    ----------
+    knots_ : (K,) array
+        Fractiles of the knots.
+    values_ : (c, K) array
+        The splines at the knots: c is m for "class-wise" with m > 2, otherwise 1.
+    scores_ : list of c arrays
+        Distinct scores of the calibration set, ascending.
+    fractiles_ : list of c arrays
+        Share of the predictions, by weight, up to each score.
+    cumulative_ : list of c arrays
+        Share of the predictions up to each score whose event happened.
+    recalibrated_ : list of c arrays
+        What each score is mapped to.
+
+    Warns
+    -----
+    DegenerateDataWarning
+        If there are fewer distinct scores than knots: the curve is straight between them, and with
+        one score it maps to the share of events. If the event of a score always or never happened:
+        that score stays, since the data do not say how to change it.
+
+    References
+    ----------
+    Gupta et al. (2021), Calibration of neural networks using splines, ICLR, section 4 and
+    proposition 4.1. The authors' script: github.com/kartikgupta-at-anu/spline-calibration.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from caltest.calibrators import SplineCalibrator
+    >>> score = np.linspace(0.5, 1, 1000)  # right in 3 of 4 cases, at every confidence
+    >>> probs = np.column_stack([1 - score, score])
+    >>> spline = SplineCalibrator().fit(probs, np.tile([1, 1, 0, 1], 250))
+    >>> spline.predict_proba([[0.0625, 0.9375]]).round(2)
+    array([[0.25, 0.75]])
+    """
+
+    key: ClassVar[str] = "spline"
+    title: ClassVar[str] = "Spline calibration"
+    _state: ClassVar[tuple[str, ...]] = (
+        "knots_",
+        "values_",
+        "scores_",
+        "fractiles_",
+        "cumulative_",
+        "recalibrated_",
+    )
+
+    def __init__(
+        self,
+        *,
+        mode: str = "top-1",
+        knots: int | None = None,
+        runout: str = "natural",
+        target: str = "difference",
+        constrained: bool = False,
+        monotone: bool = False,
+        from_logits: bool = False,
+        classes: Sequence[Any] | None = None,
+    ) -> None:
+        super().__init__(from_logits=from_logits, classes=classes)
+        self.mode = mode
+        self.knots = knots
+        self.runout = runout
+        self.target = target
+        self.constrained = constrained
+        self.monotone = monotone
+
+    def _fit(self, data: CalibrationSet) -> None:
+        options = self._options()
+        kind, r = check_spline_mode(self.mode, data.inputs.m)
+        splines = [
+            fit_spline(score, happens, data.weight, options)
+            for score, happens in _scores(data.inputs.probs, data.codes, kind, r)
+        ]
+        self._say_what_is_undetermined(splines, options.knots)
+        self.knots_ = np.linspace(0.0, 1.0, options.knots)
+        self.values_ = np.array([spline.values for spline in splines])
+        self.scores_ = [spline.score for spline in splines]
+        self.fractiles_ = [spline.fractile for spline in splines]
+        self.cumulative_ = [spline.cumulative for spline in splines]
+        self.recalibrated_ = [spline.recalibrated for spline in splines]
+
+    def _say_what_is_undetermined(self, splines: Sequence[FittedSpline], knots: int) -> None:
+        several = len(splines) > 1
+        constant = [k for k, spline in enumerate(splines) if spline.cumulative[-1] in {0.0, 1.0}]
+        fewest = min(len(spline.score) for spline in splines)
+        if constant:
+            of = f" of {listing(self.classes_[constant].tolist())}" if several else ""
+            self._say(
+                f"the event{of} never or always happened in the calibration set: its score is kept"
+            )
+        elif fewest < knots:
+            self._say(
+                f"{fewest} distinct scores for {knots} knots: the curve between them is straight"
+            )
+
+    def _options(self) -> SplineOptions:
+        runout = check_choice(self.runout, RUNOUTS, "runout")
+        target = check_choice(self.target, TARGETS, "target")
+        knots = self.knots
+        if knots is None:
+            knots = KNOTS_OF_MODE.get(self.mode, DEFAULT_KNOTS)
+        check_integer(knots, "knots", FEWEST_KNOTS[runout])
+        constrained = check_flag(self.constrained, "constrained")
+        monotone = check_flag(self.monotone, "monotone")
+        return SplineOptions(knots, runout, target, constrained, monotone)
+
+    def _calibrate(self, inputs: Inputs) -> Floats:
+        kind, r = check_spline_mode(self.mode, inputs.m)
+        if kind == "class-wise":
+            return self._calibrate_classes(inputs.probs)
+        order = largest_classes(inputs.probs, min(r + 1, inputs.m))
+        ranked = np.take_along_axis(inputs.probs, order, axis=1)
+        recalibrated = self._recalibrate(_rank_score(ranked, kind, r), 0)
+        put_back = put_back_rank if kind == "top" else put_back_sum
+        rows: Floats = put_back(np.maximum(inputs.probs, SMALLEST), order, r, recalibrated)
+        return rows
+
+    def _calibrate_classes(self, probs: Floats) -> Floats:
+        if probs.shape[1] == 2:
+            event = self._recalibrate(probs[:, 1], 0)
+            return np.column_stack([1 - event, event])
+        values = np.column_stack([self._recalibrate(p, k) for k, p in enumerate(probs.T)])
+        total = values.sum(axis=1, keepdims=True)
+        rows: Floats = np.where(total > 0, values / np.where(total > 0, total, 1.0), probs)
+        return rows
+
+    def _recalibrate(self, score: Floats, k: int) -> Floats:
+        values: Floats = interpolate(score, self.scores_[k], self.recalibrated_[k])
+        return values
+
+    def coefficients(self) -> Sequence[Coefficient]:
+        """Return the values of the splines at their knots; they have no likelihood.
+
+        Returns
+        -------
+        sequence of Coefficient
+            In the order of `values_`.
+        """
+        check_is_fitted(self)
+        names = self.classes_.tolist()
+        several = len(self.values_) > 1
+        return [
+            Coefficient(f"s({t:.3g}), {names[k]}" if several else f"s({t:.3g})", float(value))
+            for k, values in enumerate(self.values_)
+            for t, value in zip(self.knots_, values, strict=True)
+        ]
+
+    def curve(self, t: object = None, *, k: object = None) -> CalibrationCurve:
+        """Return the calibration graphs of the calibration set: curves over the fractile.
+
+        Parameters
+        ----------
+        t : array_like of shape (T,), optional
+            Fractiles in [0, 1]; by default 201 even ones.
+        k : object, optional
+            Name of the class, where mode is "class-wise" and there are more than two classes.
+
+        Returns
+        -------
+        CalibrationCurve
+            Arrays `fractile`, `score`, `cumulative_score`, `cumulative_event`, `spline` and
+            `derivative`.
+        """
+        check_is_fitted(self)
+        i = check_spline_class(k, self.classes_, len(self.scores_))
+        places = np.linspace(0, 1, CURVE_POINTS) if t is None else check_fractiles(t)
+        fitted = FittedSpline(
+            self.scores_[i],
+            self.fractiles_[i],
+            self.cumulative_[i],
+            self.recalibrated_[i],
+            self.values_[i],
+        )
+        return curve_of(fitted, self._options(), places)
+
+
+def _scores(
+    probs: Floats, codes: Codes, kind: str, r: int
+) -> list[tuple[Floats, NDArray[np.bool_]]]:
+    """List the scores to recalibrate, each with whether its event happened."""
+    m = probs.shape[1]
+    if kind == "class-wise":
+        classes = [1] if m == 2 else range(m)
+        return [(probs[:, k], codes == k) for k in classes]
+    order = largest_classes(probs, r)
+    score = _rank_score(np.take_along_axis(probs, order, axis=1), kind, r)
+    members = order if kind == "within-top" else order[:, r - 1 :]
+    return [(score, (members == codes[:, np.newaxis]).any(axis=1))]
+
+
+def _rank_score(ranked: Floats, kind: str, r: int) -> Floats:
+    """Return the r-th largest, or the sum of the r largest."""
+    if kind == "within-top":
+        return np.asarray(np.minimum(ranked[:, :r].sum(axis=1), 1.0))
+    return np.ascontiguousarray(ranked[:, r - 1])
+
+
+@numba.njit(nogil=True, cache=True)
+def largest_classes(probs: Floats, r: int) -> NDArray[np.int64]:
+    """Return the r classes of the largest probabilities in falling order, (n, r).
+
+    Equal ones come in class order.
+    """
+    n, m = probs.shape
+    order = np.empty((n, r), np.int64)
+    if r == 1:
+        for i in range(n):
+            order[i, 0] = probs[i].argmax()
+        return order
+    for i in range(n):
+        kept = 0
+        for j in range(m):
+            p = probs[i, j]
+            if kept == r and p <= probs[i, order[i, r - 1]]:
+                continue
+            k = min(kept, r - 1)
+            while k > 0 and probs[i, order[i, k - 1]] < p:
+                order[i, k] = order[i, k - 1]
+                k -= 1
+            order[i, k] = j
+            kept = min(kept + 1, r)
+    return order
+
+
+def check_spline_mode(mode: object, m: int) -> tuple[str, int]:
+    """Check what a spline recalibrates, and return "top", "within-top" or "class-wise" and r."""
+    if mode == "class-wise":
+        return "class-wise", 0
+    match = MODE.fullmatch(mode) if isinstance(mode, str) else None
+    if match is None:
+        rule = "mode must be 'top-r' or 'within-top-r' with an r from 1, or 'class-wise'"
+        raise invalid(rule, shown(mode), "pass 'top-1', 'top-2', 'within-top-2', ...")
+    kind, r = match[1], int(match[2])
+    check_rank(r, m if kind == "top" else m - 1, match[0])
+    return kind, r
+
+
+def check_spline_class(k: object, classes: AnyArray, splines: int) -> int:
+    """Check the class whose spline is asked for, and return its position among the splines."""
+    if splines > 1 and k is None:
+        rule = "k must name a class where each has its own spline"
+        raise invalid(rule, "None", f"pass one of {listing(classes.tolist())}")
+    if splines == 1 and k is not None:
+        raise invalid("k must be None where there is one spline", shown(k), "leave it out")
+    return 0 if k is None else check_class(k, classes)
+
+
+def check_fractiles(t: object) -> Floats:
+    """Check fractiles, numbers in [0, 1] in one dimension."""
+    values = np.atleast_1d(as_numbers(t, "t")).astype(np.float64)
+    if values.ndim != 1:
+        raise invalid("t must have one dimension", f"shape {values.shape}", "pass t.ravel()")
+    bad = ~((values >= 0) & (values <= 1))
+    if bad.any():
+        place = int(np.argmax(bad))
+        got = f"{values[place]:.8g} at position {place}"
+        raise invalid("t must lie in [0, 1]", got, "pass shares of the calibration set")
+    return values

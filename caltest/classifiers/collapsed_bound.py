@@ -1,0 +1,355 @@
+"""Titsias' collapsed bound for K regressions on class labels, with its gradient.
+
+Class k's noise D_k has two values, so that with A = L^-1 k(Z, X), L the root of k(Z, Z), the matrix
+S_k = A D_k^-1 A' needs the Gram matrix K_c = A_c A_c' of each class c alone:
+S_k = sum_c K_c / s_off + (1/s_on - 1/s_off) K_k. One evaluation costs O(n M^2 + K M^3) instead of
+O(K n M^2), in blocks of rows; with the same noise everywhere the regressions share one S, and it is
+O(n M^2 + M^3). The rows are whitened and not the Gram matrices of k(Z, X): of many rows those have
+rounding errors beyond the least eigenvalue of k(Z, Z).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg.lapack import dpotri
+
+from caltest.classifiers.label_transform import Targets
+from caltest.classifiers.rbf import KernelGradient, no_gradient, rbf
+from caltest.numerics.parallel import map_threads
+
+Floats = NDArray[np.float64]
+
+
+JITTER = 1e-8  # of the variance, on the diagonal of k(Z, Z)
+
+
+CHUNK = 2**20  # entries of k(X, Z) in a block
+
+
+KEPT = 2**24  # entries of k(X, Z) up to which it and A are kept between two passes over the rows
+
+
+@dataclass(frozen=True)
+class RowsByClass:
+    """Features in the order of the classes.
+
+    Attributes
+    ----------
+    X : (n, d) array
+    starts : (K + 1,) array
+        Rows starts[c] to starts[c + 1] are those of class c.
+    """
+
+    X: Floats
+    starts: NDArray[np.int64]
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Rows of each class, (K,)."""
+        return np.diff(self.starts)
+
+    def chunks(self, M: int) -> Iterator[tuple[int, Floats]]:
+        """Yield a class and some of its rows, all rows once."""
+        size = max(1, CHUNK // M)
+        for c, (first, last) in enumerate(zip(self.starts[:-1], self.starts[1:], strict=True)):
+            for start in range(int(first), int(last), size):
+                yield c, self.X[start : min(start + size, int(last))]
+
+
+def rows_by_class(X: Floats, codes: NDArray[np.int64], K: int) -> RowsByClass:
+    """Sort the rows of X by their class, 0 to K - 1."""
+    order = np.argsort(codes, kind="stable")
+    starts = np.searchsorted(codes[order], np.arange(K + 1))
+    return RowsByClass(np.ascontiguousarray(X[order]), starts)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The K posteriors over the inducing variables, whitened by L, the root of k(Z, Z).
+
+    Attributes
+    ----------
+    L : (M, M) array
+        Lower triangle.
+    roots : (K, M, M) or (1, M, M) array
+        Lower triangle of the root of B_k = I + S_k; one where the noise is the same.
+    means : (M, K) array
+        B_k^-1 A D_k^-1 y_k.
+    """
+
+    L: Floats
+    roots: Floats
+    means: Floats
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A log marginal likelihood, or its bound, summed over classes, with its gradient.
+
+    Attributes
+    ----------
+    value : float
+    kernel : KernelGradient
+    log_noise : float
+        The derivative by the logarithm of a factor of all variances of the noise.
+    """
+
+    value: float
+    kernel: KernelGradient
+    log_noise: float
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Some rows of a class, and k(X, Z) and A' there, both (rows, M)."""
+
+    c: int
+    X: Floats
+    kernel: Floats
+    whitened: Floats
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Sums over rows: of each class A 1, (K, M), and A A', (K, M, M).
+
+    The latter over all rows, (1, M, M), where the noise is the same everywhere. And the blocks of
+    rows, where they are kept.
+    """
+
+    rows: RowsByClass
+    L: Floats
+    linear: Floats
+    grams: Floats
+    blocks: list[_Block]
+
+
+@dataclass(frozen=True)
+class _ClassBound:
+    """One class's bound: its value, posterior, and the terms that the noise scales."""
+
+    value: float
+    root: Floats
+    mean: Floats
+    scaled: float
+
+
+def root_of_kernel(Z: Floats, variance: float, scales: Floats) -> Floats:
+    """Return the lower root of k(Z, Z) with a jitter, more of it where rounding asks for it."""
+    kernel = rbf(Z, Z, variance, scales)
+    jitter = JITTER
+    while True:
+        try:
+            kernel[np.diag_indices_from(kernel)] = variance * (1 + jitter)
+            root: Floats = cholesky(kernel, lower=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            jitter *= 10
+        else:
+            return root
+
+
+def posterior(
+    rows: RowsByClass,
+    targets: Targets,
+    Z: Floats,
+    variance: float,
+    scales: Floats,
+    *,
+    n_jobs: int | None = None,
+) -> tuple[float, Posterior]:
+    """Return the bound of the log marginal likelihood, summed over classes, and the posteriors."""
+    groups = 1 if targets.same_noise else len(rows.counts)
+    sums = _class_sums(rows, groups, Z, variance, scales, keep=False, n_jobs=n_jobs)
+    found = _class_bounds(sums, targets, variance, n_jobs)
+    return sum(one.value for one in found), _posterior(sums, targets, found)
+
+
+def bound_and_gradient(
+    rows: RowsByClass,
+    targets: Targets,
+    Z: Floats,
+    variance: float,
+    scales: Floats,
+    *,
+    n_jobs: int | None = None,
+) -> Evidence:
+    """Return the bound and its gradient by the kernel's parameters, by Z and by the noise."""
+    keep = len(rows.X) * len(Z) <= KEPT
+    groups = 1 if targets.same_noise else len(rows.counts)
+    sums = _class_sums(rows, groups, Z, variance, scales, keep=keep, n_jobs=n_jobs)
+    bounds = _class_bounds(sums, targets, variance, n_jobs)
+    found = _posterior(sums, targets, bounds)
+    by_gram = np.array(list(map_threads(_by_gram, _gram_tasks(found, targets), n_jobs)))
+    gradient = no_gradient(*Z.shape)
+    kernel = Z, variance, scales
+    slopes, pull = _slopes(found, targets, by_gram, n_jobs)
+    blocks = sums.blocks if keep else rows.chunks(len(Z))
+    tasks = [(block, slopes, pull, found.L, *kernel) for block in blocks]
+    for part in map_threads(_by_rows, tasks, n_jobs):
+        gradient.merge(part)
+    low, high = 1 / targets.noise_off, 1 / targets.noise_on
+    # S_k depends on k(Z, Z) through L.
+    S = (low * (len(bounds) - 1) + high) * sums.grams.sum(axis=0)  # summed over classes
+    by_inner = _unwhiten(by_gram.sum(axis=0) - 0.5 * S, found.L)
+    gradient.add_inner(by_inner * rbf(Z, Z, variance, scales), Z, scales)
+    n, rest = rows.counts, len(rows.X) - rows.counts
+    gradient.log_variance -= 0.5 * variance * float((high * n + low * rest).sum())
+    log_noise = _log_noise(sums, targets, bounds, by_gram)
+    return Evidence(sum(one.value for one in bounds), gradient, log_noise)
+
+
+def _slopes(
+    found: Posterior, targets: Targets, by_gram: Floats, n_jobs: int | None
+) -> tuple[list[Floats], Floats]:
+    """Return the derivatives by A of the rows of each class: slopes A + pull, times L^-T."""
+    low, high = 1 / targets.noise_off, 1 / targets.noise_on
+    total = by_gram.sum(axis=0)
+    mixed = [2 * low * total + 2 * (high - low) * part for part in by_gram]
+    slopes = list(map_threads(_unwhiten_left, [(part, found.L) for part in mixed], n_jobs))
+    pull = low * (found.means @ targets.off)[:, None]
+    pull = pull + found.means * (high * targets.on - low * targets.off)
+    return slopes, _unwhiten_left(pull, found.L)
+
+
+def _log_noise(sums: _Sums, targets: Targets, bounds: list[_ClassBound], by_gram: Floats) -> float:
+    """Return the derivative by the logarithm of a factor of the noise."""
+    low, high = 1 / targets.noise_off, 1 / targets.noise_on
+    traces = low * float(np.vdot(by_gram.sum(axis=0), sums.grams.sum(axis=0)))
+    for part, gram in zip(by_gram, sums.grams, strict=True):
+        traces += (high - low) * float(np.vdot(part, gram))
+    scaled = sum(one.scaled for one in bounds)
+    return -traces - scaled - 0.5 * len(bounds) * len(sums.rows.X)
+
+
+def _class_sums(
+    rows: RowsByClass,
+    groups: int,
+    Z: Floats,
+    variance: float,
+    scales: Floats,
+    *,
+    keep: bool,
+    n_jobs: int | None,
+) -> _Sums:
+    K, M = len(rows.counts), len(Z)
+    linear, grams = np.zeros((K, M)), np.zeros((groups, M, M))
+    L = root_of_kernel(Z, variance, scales)
+    blocks = []
+    tasks = [(part, L, Z, variance, scales) for part in rows.chunks(M)]
+    for block, gram in map_threads(_gram, tasks, n_jobs):
+        linear[block.c] += block.whitened.sum(axis=0)
+        grams[block.c % groups] += gram
+        if keep:
+            blocks.append(block)
+    return _Sums(rows, L, linear, grams, blocks)
+
+
+def _block(
+    part: tuple[int, Floats], L: Floats, Z: Floats, variance: float, scales: Floats
+) -> _Block:
+    c, X = part
+    kernel = rbf(X, Z, variance, scales)
+    whitened = solve_triangular(L, kernel.T, lower=True, check_finite=False).T
+    return _Block(c, X, kernel, whitened)
+
+
+def _gram(
+    part: tuple[int, Floats], L: Floats, Z: Floats, variance: float, scales: Floats
+) -> tuple[_Block, Floats]:
+    block = _block(part, L, Z, variance, scales)
+    return block, block.whitened.T @ block.whitened
+
+
+def _class_bounds(
+    sums: _Sums, targets: Targets, variance: float, n_jobs: int | None
+) -> list[_ClassBound]:
+    K, total = len(sums.rows.counts), sums.grams.sum(axis=0)
+    if not targets.same_noise:
+        tasks = [(sums, targets, variance, k, total) for k in range(K)]
+        return list(map_threads(_class_bound, tasks, n_jobs))
+    B = np.eye(len(total)) + total / targets.noise_on
+    root = cholesky(B, lower=True, check_finite=False)
+    return [_class_bound(sums, targets, variance, k, total, root) for k in range(K)]
+
+
+def _class_bound(
+    sums: _Sums,
+    targets: Targets,
+    variance: float,
+    k: int,
+    total: Floats,
+    root: Floats | None = None,
+) -> _ClassBound:
+    low, high = 1 / targets.noise_off, 1 / targets.noise_on
+    own, others = int(sums.rows.counts[k]), len(sums.rows.X) - int(sums.rows.counts[k])
+    r = low * targets.off[k] * sums.linear.sum(axis=0)
+    r = r + (high * targets.on[k] - low * targets.off[k]) * sums.linear[k]
+    if root is None:
+        B = low * total + (high - low) * sums.grams[k]
+        B[np.diag_indices_from(B)] += 1
+        root = cholesky(B, lower=True, check_finite=False)
+    half = solve_triangular(root, r, lower=True, check_finite=False)
+    mean = solve_triangular(root, half, lower=True, trans="T", check_finite=False)
+    constants = own * np.log(2 * np.pi * targets.noise_on)
+    constants += others * np.log(2 * np.pi * targets.noise_off)
+    squares = high * own * targets.on[k] ** 2 + low * others * targets.off[k] ** 2
+    squares += variance * (high * own + low * others)
+    trace = low * np.trace(total)
+    if high != low:
+        trace += (high - low) * np.trace(sums.grams[k])
+    value = -0.5 * (constants + squares - trace - half @ half) - np.log(np.diag(root)).sum()
+    return _ClassBound(float(value), root, mean, float(r @ mean - 0.5 * squares))
+
+
+def _posterior(sums: _Sums, targets: Targets, bounds: list[_ClassBound]) -> Posterior:
+    roots = [one.root for one in bounds[: 1 if targets.same_noise else None]]
+    return Posterior(sums.L, np.array(roots), np.array([one.mean for one in bounds]).T)
+
+
+def _gram_tasks(found: Posterior, targets: Targets) -> list[tuple[Floats, Floats]]:
+    if targets.same_noise:
+        return [(found.roots[0], found.means)]
+    return [(root, found.means[:, [k]]) for k, root in enumerate(found.roots)]
+
+
+def _by_gram(root: Floats, means: Floats) -> Floats:
+    """Return the derivative by S_k, whitened; summed over classes where they share it."""
+    inverse = dpotri(root, lower=1)[0]
+    inverse = np.tril(inverse) + np.tril(inverse, -1).T
+    by_gram: Floats = 0.5 * (means.shape[1] * (np.eye(len(root)) - inverse) - means @ means.T)
+    return by_gram
+
+
+def _by_rows(
+    rows: _Block | tuple[int, Floats],
+    slopes: list[Floats],
+    pull: Floats,
+    L: Floats,
+    Z: Floats,
+    variance: float,
+    scales: Floats,
+) -> KernelGradient:
+    """Return the derivatives through k(X, Z); `slopes` and `pull` are multiplied by L^-T."""
+    block = rows if isinstance(rows, _Block) else _block(rows, L, Z, variance, scales)
+    weights = block.whitened @ slopes[block.c % len(slopes)].T
+    weights += pull[:, block.c]
+    weights *= block.kernel
+    gradient = no_gradient(*Z.shape)
+    gradient.add(weights, block.X, Z, scales)
+    return gradient
+
+
+def _unwhiten_left(matrix: Floats, L: Floats) -> Floats:
+    """Return L^-T matrix."""
+    found: Floats = solve_triangular(L, matrix, lower=True, trans="T", check_finite=False)
+    return found
+
+
+def _unwhiten(matrix: Floats, L: Floats) -> Floats:
+    """Return L^-T matrix L^-1 for a symmetric matrix."""
+    return _unwhiten_left(_unwhiten_left(matrix, L).T, L)

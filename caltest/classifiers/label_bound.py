@@ -1,0 +1,309 @@
+r"""Sparse variational classification: the evidence lower bound, its best q, and its gradient.
+
+The L latent functions share a kernel and the inducing inputs Z, which are fixed; each has its own
+:math:`q(u_l) = N(L m_l, L C_l C_l' L')`, see `variational`. For a kernel the best q is found by
+steps. At the best q, :math:`(C_l C_l')^{-1} = I + A D_l A'` with, for each row,
+:math:`D_l = -2 \, \partial E / \partial v_l \ge 0`, v the variances of q (Khan and Lin 2017), and
+a step takes this at the present q. The means take Newton's step, :math:`(I + A H A')^{-1} s` with
+the slope :math:`s_l = A g_l - m_l`, g the derivatives by the means of q. For one latent function H
+is D. For the softmax it would be :math:`E (diag(\sigma) - \sigma \sigma')`; with the means
+:math:`W_l = E \, \sigma_l` in place of :math:`\sigma` it is not less, so that the step is no longer
+than Newton's, and a product with it costs two with A. The step is found by conjugate gradients,
+which :math:`(I + A D_l A')^{-1}`, known from the covariances, makes short. Steps are halved where
+the bound falls. At the best q the derivative of the bound by the kernel is its partial derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve
+from scipy.linalg.blas import dtrmm
+
+from caltest.classifiers.collapsed_bound import root_of_kernel
+from caltest.classifiers.rbf import KernelGradient, no_gradient, rbf
+from caltest.numerics.parallel import map_threads
+from caltest.numerics.variational import cholesky_back, inverse_root, whiten, whiten_back
+
+Floats = NDArray[np.float64]
+
+
+Codes = NDArray[np.int64]
+
+
+Expectation = Callable[[Floats, Floats, Codes], tuple[float, Floats, Floats]]
+
+
+CHUNK = 2**20  # entries of k(Z, X) in a block
+
+
+KEPT = 2**26  # entries of k(Z, X) up to which it is kept between steps
+
+
+GAIN = 1e-6  # nats per row; the steps end where one gains less
+
+
+MOST_STEPS = 50
+
+
+MOST_PRODUCTS = 50  # of conjugate gradients
+
+
+RESIDUE = 1e-2  # of the slope, where conjugate gradients end
+
+
+SMALLEST_SHARE = 1e-3  # of a step
+
+
+@dataclass(frozen=True)
+class Inducing:
+    """The variational distribution: m, (L, M), and lower triangles C, (L, M, M)."""
+
+    m: Floats
+    C: Floats
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Rows, their classes, inducing inputs, and the expected log-likelihood of a label."""
+
+    X: Floats
+    codes: Codes
+    Z: Floats
+    expectation: Expectation
+    n_jobs: int | None = None
+
+    def blocks(self) -> Iterator[slice]:
+        """Yield blocks of rows."""
+        size = max(1, CHUNK // len(self.Z))
+        for start in range(0, len(self.X), size):
+            yield slice(start, start + size)
+
+
+@dataclass(frozen=True)
+class Prior:
+    """The kernel on the inducing inputs and, where they are kept, the whitened k(Z, X)."""
+
+    variance: float
+    scales: Floats
+    L: Floats
+    projections: list[Floats] | None
+
+
+@dataclass(frozen=True)
+class _Step:
+    """The bound at q, and the step from there: precisions, less I, roots, changes of the means."""
+
+    q: Inducing
+    value: float
+    precision: Floats
+    roots: Floats
+    change: Floats
+
+
+def start(latents: int, M: int) -> Inducing:
+    """Return the prior as q."""
+    return Inducing(np.zeros((latents, M)), np.tile(np.eye(M), (latents, 1, 1)))
+
+
+def prior(data: Labelled, variance: float, scales: Floats) -> Prior:
+    """Return what depends on the kernel alone."""
+    L = root_of_kernel(data.Z, variance, scales)
+    known = Prior(variance, scales, L, None)
+    if len(data.X) * len(data.Z) > KEPT:
+        return known
+    tasks = [(data, known, rows) for rows in data.blocks()]
+    return Prior(variance, scales, L, list(map_threads(_project, tasks, data.n_jobs)))
+
+
+def carried(q: Inducing, old: Prior, new: Prior) -> Inducing:
+    """Return q of the same inducing variables under another kernel."""
+    back = whiten(new.L, old.L)
+    return Inducing(q.m @ back.T, np.tril(back @ q.C))
+
+
+def ascend(data: Labelled, known: Prior, q: Inducing) -> tuple[float, Inducing]:
+    """Return the bound at its best q for a kernel, and that q."""
+    step = _step(data, known, q)
+    for _ in range(MOST_STEPS):
+        new = _improved(data, known, step)
+        gain = new.value - step.value
+        if gain > 0:
+            step = new
+        if gain < GAIN * len(data.X):
+            break
+    return step.value, step.q
+
+
+def _improved(data: Labelled, known: Prior, step: _Step) -> _Step:
+    """Return the step's end or, where the bound falls, a point on the way there."""
+    slack = GAIN * len(data.X) / 2
+    new = _step(data, known, Inducing(step.q.m + step.change, step.roots))
+    share = 1.0
+    while new.value < step.value - slack and share > SMALLEST_SHARE:
+        share /= 2
+        here = _precisions(step.q)
+        C = _roots(here + share * (step.precision - here))
+        new = _step(data, known, Inducing(step.q.m + share * step.change, C))
+    return new
+
+
+def bound(data: Labelled, known: Prior, q: Inducing) -> float:
+    """Return the evidence lower bound."""
+    return _step(data, known, q).value
+
+
+def gradient(data: Labelled, known: Prior, q: Inducing) -> KernelGradient:
+    """Return the partial derivatives of the bound by the kernel, for fixed whitened m and C."""
+    tasks = [(data, known, q, b, rows) for b, rows in enumerate(data.blocks())]
+    total, by_L = no_gradient(*data.Z.shape), np.zeros_like(known.L)
+    for part, by_root in map_threads(_gradient_block, tasks, data.n_jobs):
+        total.merge(part)
+        by_L += by_root
+    by_inner = cholesky_back(known.L, by_L)
+    kernel = rbf(data.Z, data.Z, known.variance, known.scales)
+    # The jitter, whatever it is, is a share of the variance.
+    kernel[np.diag_indices_from(kernel)] = np.einsum("ij,ij->i", known.L, known.L)
+    total.add_inner(by_inner * kernel, data.Z, known.scales)
+    return total
+
+
+def _project(data: Labelled, known: Prior, rows: slice) -> Floats:
+    A = whiten(known.L, rbf(data.Z, data.X[rows], known.variance, known.scales))
+    return np.ascontiguousarray(A)
+
+
+def _projection(data: Labelled, known: Prior, b: int, rows: slice) -> Floats:
+    return _project(data, known, rows) if known.projections is None else known.projections[b]
+
+
+def moments(A: Floats, variance: float, q: Inducing) -> tuple[Floats, Floats]:
+    """Return means and variances of the latent functions in rows, (L, n), from A, (M, n)."""
+    unexplained = variance - np.einsum("in,in->n", A, A)
+    spreads = (_triangular(C, A, back=True) for C in q.C)
+    variances = np.array([unexplained + np.einsum("in,in->n", S, S) for S in spreads])
+    # Rounding may leave less than nothing where the inducing variables say all.
+    return q.m @ A, np.maximum(variances, 0)
+
+
+def _triangular(C: Floats, A: Floats, *, back: bool) -> Floats:
+    """Return C A or, back, C' A in half the time of a full product; both are in order of rows."""
+    found: Floats = dtrmm(1.0, C.T, A.T, side=1, trans_a=back).T
+    return found
+
+
+def _step(data: Labelled, known: Prior, q: Inducing) -> _Step:
+    tasks = [(data, known, q, b, rows) for b, rows in enumerate(data.blocks())]
+    value, slope = -_divergence(q), -q.m
+    precision, weights = np.zeros_like(q.C), np.empty((len(q.m), len(data.X)))
+    blocks = map_threads(_step_block, tasks, data.n_jobs)
+    for rows, (part, by_m, by_precision, W) in zip(data.blocks(), blocks, strict=True):
+        value += part
+        slope += by_m
+        precision += by_precision
+        weights[:, rows] = W
+    roots = np.array(list(map_threads(inverse_root, [(H,) for H in precision], data.n_jobs)))
+    if len(slope) == 1:
+        return _Step(q, value, precision, roots, _solved(roots, slope))
+    change = _newton_step(data, known, weights, roots, slope)
+    # What is common to all latent functions changes no probability, and is 0 at the best q.
+    return _Step(q, value, precision, roots, change - (q.m + change).mean(axis=0))
+
+
+def _divergence(q: Inducing) -> float:
+    """Return KL(q || p), summed over latent functions."""
+    logs = np.log(np.diagonal(q.C, axis1=1, axis2=2)).sum()
+    return float(0.5 * (np.vdot(q.C, q.C) + np.vdot(q.m, q.m) - q.m.size) - logs)
+
+
+def _step_block(
+    data: Labelled, known: Prior, q: Inducing, b: int, rows: slice
+) -> tuple[float, Floats, Floats, Floats]:
+    """Return sums over rows, E log p, A g, A D A', and W of the rows."""
+    A, codes = _projection(data, known, b, rows), data.codes[rows]
+    value, by_mean, by_variance = data.expectation(*moments(A, known.variance, q), codes)
+    # Of points, D may be less than 0 by rounding or chance.
+    precision = _grams(A, np.maximum(-2 * by_variance, 0))
+    shares = (codes == np.arange(len(q.m))[:, None]) - by_mean
+    return value, by_mean @ A.T, precision, np.maximum(shares, 0)
+
+
+def _newton_step(
+    data: Labelled, known: Prior, weights: Floats, roots: Floats, slope: Floats
+) -> Floats:
+    """Solve (I + A (diag(W) - W W') A') change = slope by conjugate gradients."""
+    change, residue = np.zeros_like(slope), slope
+    ahead = direction = _solved(roots, slope)
+    size = first = np.vdot(residue, ahead)
+    for _ in range(MOST_PRODUCTS):
+        if size <= RESIDUE**2 * first:
+            break
+        product = _times_curvature(data, known, weights, direction)
+        share = size / np.vdot(direction, product)
+        change = change + share * direction
+        residue = residue - share * product
+        ahead = _solved(roots, residue)
+        size, last = np.vdot(residue, ahead), size
+        direction = ahead + size / last * direction
+    return change
+
+
+def _solved(roots: Floats, slope: Floats) -> Floats:
+    """Return C C' slope for each latent function."""
+    return np.array([root @ (root.T @ s) for root, s in zip(roots, slope, strict=True)])
+
+
+def _times_curvature(data: Labelled, known: Prior, weights: Floats, m: Floats) -> Floats:
+    """Return (I + A (diag(W) - W W') A') m."""
+    tasks = [(data, known, weights[:, rows], m, b, rows) for b, rows in enumerate(data.blocks())]
+    return m + sum(map_threads(_times_block, tasks, data.n_jobs))
+
+
+def _times_block(
+    data: Labelled, known: Prior, weights: Floats, m: Floats, b: int, rows: slice
+) -> Floats:
+    A = _projection(data, known, b, rows)
+    pulls = weights * (m @ A)
+    pulls -= weights * pulls.sum(axis=0)
+    product: Floats = pulls @ A.T
+    return product
+
+
+def _grams(A: Floats, weights: Floats) -> Floats:
+    """Return A diag(w_l) A' for each l."""
+    found, half = np.empty((len(weights), len(A), len(A))), np.empty_like(A)
+    for gram, weight in zip(found, weights, strict=True):
+        np.multiply(A, np.sqrt(weight), out=half)
+        np.matmul(half, half.T, out=gram)
+    return found
+
+
+def _roots(precisions: Floats) -> Floats:
+    return np.array([inverse_root(H) for H in precisions])
+
+
+def _precisions(q: Inducing) -> Floats:
+    """Return the precisions, less I."""
+    eye = np.eye(q.m.shape[1])
+    return np.array([cho_solve((C, True), eye) - eye for C in q.C])
+
+
+def _gradient_block(
+    data: Labelled, known: Prior, q: Inducing, b: int, rows: slice
+) -> tuple[KernelGradient, Floats]:
+    X, A = data.X[rows], _projection(data, known, b, rows)
+    latent = moments(A, known.variance, q)
+    _, by_mean, by_variance = data.expectation(*latent, data.codes[rows])
+    by_A = q.m.T @ by_mean
+    by_A -= 2 * by_variance.sum(axis=0) * A
+    for C, slope in zip(q.C, by_variance, strict=True):
+        by_A += 2 * slope * _triangular(C, _triangular(C, A, back=True), back=False)
+    by_L, by_B = whiten_back(known.L, A, by_A)
+    found = no_gradient(*data.Z.shape)
+    B = rbf(X, data.Z, known.variance, known.scales)
+    found.add(by_B.T * B, X, data.Z, known.scales)
+    found.log_variance += known.variance * float(by_variance.sum())
+    return found, by_L

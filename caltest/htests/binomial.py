@@ -1,6 +1,0 @@
-"""Binomial test of a rating grade, for more defaults than predicted."""
-
-from caltest.htests.base import NamedTest
-from caltest.measures.binomial import Binomial
-
-TEST = NamedTest("binomial", Binomial)

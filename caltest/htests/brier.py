@@ -1,6 +1,0 @@
-"""The Brier score judged by its law when labels are redrawn; two-sided."""
-
-from caltest.htests.base import NamedTest
-from caltest.measures.brier_score import BrierScore
-
-TEST = NamedTest("brier", BrierScore)

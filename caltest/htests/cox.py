@@ -1,6 +1,0 @@
-"""Cox's test: the likelihood ratio of intercept 0 and slope 1; for several classes too."""
-
-from caltest.htests.base import NamedTest
-from caltest.measures.cox import Cox
-
-TEST = NamedTest("cox", Cox, {"tested": "both"})

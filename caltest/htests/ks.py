@@ -1,6 +1,0 @@
-"""The Kolmogorov-Smirnov test: exact, or with the limit law of sup |B|."""
-
-from caltest.htests.base import NamedTest
-from caltest.measures.ks_error import KSError
-
-TEST = NamedTest("ks", KSError)

@@ -1,6 +1,0 @@
-"""The Kuiper test: exact, or with the limit law of the range of Brownian motion."""
-
-from caltest.htests.base import NamedTest
-from caltest.measures.kuiper_error import KuiperError
-
-TEST = NamedTest("kuiper", KuiperError)

@@ -1,6 +1,0 @@
-"""The log loss judged by its law when labels are redrawn; two-sided."""
-
-from caltest.htests.base import NamedTest
-from caltest.measures.log_loss import LogLoss
-
-TEST = NamedTest("log-loss", LogLoss)

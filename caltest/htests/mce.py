@@ -1,6 +1,0 @@
-"""The MCE test: the largest error of a bin against its exact null law."""
-
-from caltest.htests.base import NamedTest
-from caltest.measures.mce import MCE
-
-TEST = NamedTest("mce", MCE)

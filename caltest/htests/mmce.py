@@ -1,6 +1,0 @@
-"""The MMCE test, for lenses with two classes such as the confidence; `width` is an option."""
-
-from caltest.htests.base import NamedTest
-from caltest.measures.mmce import MMCE
-
-TEST = NamedTest("mmce", MMCE)

@@ -1,6 +1,0 @@
-"""The SKCE test with the block estimator; `block_size` is an option."""
-
-from caltest.htests.base import NamedTest
-from caltest.measures.skce import SKCE
-
-TEST = NamedTest("skce-block", SKCE, {"estimator": "block"})

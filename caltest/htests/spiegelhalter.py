@@ -1,6 +1,0 @@
-"""Spiegelhalter's test, for any number of classes; two-sided."""
-
-from caltest.htests.base import NamedTest
-from caltest.measures.spiegelhalter_z import SpiegelhalterZ
-
-TEST = NamedTest("spiegelhalter", SpiegelhalterZ)

@@ -1,6 +1,0 @@
-"""The adaptive T-Cal test: the exact null of the largest standardised error over all scales."""
-
-from caltest.htests.base import NamedTest
-from caltest.measures.t_cal import TCal
-
-TEST = NamedTest("t-cal", TCal)

@@ -1,6 +1,0 @@
-"""Test of a rating grade with correlated defaults, one-factor model."""
-
-from caltest.htests.base import NamedTest
-from caltest.measures.vasicek import Vasicek
-
-TEST = NamedTest("vasicek", Vasicek)

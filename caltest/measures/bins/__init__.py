@@ -1,0 +1,1 @@
+"""Binned calibration errors."""

@@ -1,0 +1,286 @@
+"""The squared error over bins without bias, with its variance; predictions random as well."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.errors import NotApplicable
+from caltest.measures.base import BoundMeasure, Limit
+from caltest.measures.binning import BinnedMeasure
+from caltest.measures.bins.binned import DEBIASED, BinnedError, bind_bins
+from caltest.measures.tolerance import Deviation, Tolerance, deviation_limit, unseen_chance
+
+if TYPE_CHECKING:
+    from caltest.lenses import Lens
+    from caltest.predictions import Predictions
+
+__all__ = ["DebiasedECE", "debiased_ece"]
+
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.unsignedinteger]
+Ints = NDArray[np.int64]
+
+
+def binned_deviation(bound: BinnedError, *, equivalence: bool) -> Deviation:
+    r"""Return the unbiased estimate of the squared error over the bins as they are.
+
+    With :math:`\delta = y - p` it is the mean over the bins, weighted by their rows, of
+
+    .. math:: \frac{1}{n_b (n_b - 1)} \sum_{i \ne j \in b} \delta_i' \delta_j.
+
+    The printed estimate takes away the variance of y; this one that of y - p, so that it is without
+    bias where predictions vary within a bin. Its jackknife includes the random sizes of the bins. A
+    bin of one row tells nothing: it counts 0 against the hypothesis that the error is small, and
+    the square of its residual, at least the error on average, against the one that it is large.
+
+    References
+    ----------
+    Lee, Huang, Hassani, Dobriban (2023), T-Cal, JMLR 24, equation 7 (the estimator); Efron, Stein
+    (1981), The jackknife estimate of variance, Ann. Stat. 9.
+    """
+    predictions = bound.predictions
+    delta = -predictions.probs
+    delta[np.arange(predictions.n), predictions.labels] += 1.0
+    if predictions.m == 2:
+        delta = delta[:, 1:]
+    delta, single = np.ascontiguousarray(delta[bound.order]), float(equivalence)
+    value, without, degenerate, largest = unbiased_bin_errors(delta, bound.start, single)
+    n = predictions.n
+    return Deviation(
+        value=value,
+        variance=(n - 1) ** 2 / n * float(without.var(ddof=1)),
+        degenerate=degenerate,
+        largest=4.0 * largest / n,
+    )
+
+
+def unseen_in_a_bin(rows: NDArray[np.int64], squared: float, m: int) -> float:
+    """Return the largest chance that an error of the tolerance in one of the bins is unseen.
+
+    A share s of labels that ignore the predictions has a squared error of s^2 at most, for more
+    than two classes 2 s^2; a bin in which that is too little for the tolerance is passed over.
+    """
+    largest = 1.0 if m == 2 else 2.0
+    shares = np.sqrt(squared * rows.sum() / (largest * rows))
+    some = zip(shares, rows, strict=True)
+    return max((unseen_chance(float(s), int(n)) for s, n in some if s <= 1), default=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DebiasedECE(BinnedMeasure):
+    """The debiased squared ECE with its bins; see `debiased_ece` for the parameters."""
+
+    root: bool = False
+
+    key: ClassVar[str] = "debiased-ece"
+    title: ClassVar[str] = "debiased squared calibration error"
+
+    @property
+    def symbol(self) -> str:
+        return "debiased ECE_2" if self.root else "debiased ECE_2^2"
+
+    @property
+    def description(self) -> str:
+        return f"root of the {self.title}" if self.root else self.title
+
+    def bind_weighted(self, predictions: Predictions) -> BoundMeasure:
+        bound = bind_bins(self, predictions, DEBIASED, 1.0)
+        share = bound.parts[0]
+        singles = np.count_nonzero(share == 0)
+        if singles == share.size:
+            raise NotApplicable(
+                f"{self.description} needs a bin with two observations, and there is none; "
+                "use fewer bins, or the test 'ece'"
+            )
+        if singles:
+            left_out = f"{singles} of {share.size} occupied bins"
+            bound.notes = (f"{left_out} hold one observation and are left out",)
+        return RootError(bound) if self.root else bound
+
+    def tolerance_limit(
+        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
+    ) -> Limit:
+        """Return the normal limit of the error over the bins that are used, seen as given."""
+        bound = self.bind(predictions, n_jobs)
+        estimate = bound.value(n_jobs)
+        binned = bound.squared if isinstance(bound, RootError) else bound
+        if not isinstance(binned, BinnedError):
+            return super().tolerance_limit(predictions, tolerance, n_jobs)
+        deviation = binned_deviation(binned, equivalence=tolerance.equivalence)
+        squared = tolerance.value**2 if self.root else tolerance.value
+        unseen = unseen_in_a_bin(np.diff(binned.start), squared, predictions.m)
+        return deviation_limit(
+            bound, deviation, tolerance, squared=squared, estimate=estimate, unseen=unseen
+        )
+
+
+class RootError(BoundMeasure):
+    """The square root of a binned error; a negative one counts as 0."""
+
+    def __init__(self, squared: BinnedError) -> None:
+        super().__init__(squared.predictions)
+        self.squared = squared
+        self.parameters, self.notes = squared.parameters, squared.notes
+
+    @property
+    def observed(self) -> Labels:
+        return self.squared.observed
+
+    @property
+    def label_probs(self) -> Floats:
+        return self.squared.label_probs
+
+    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
+        return self.squared.redraw(rng, size)
+
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        return np.sqrt(np.maximum(self.squared.values(labels, n_jobs), 0.0))
+
+    def value(self, n_jobs: int | None = None) -> float:
+        return float(np.sqrt(max(self.squared.value(n_jobs), 0.0)))
+
+
+def debiased_ece(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    binning: str = "uniform",
+    bins: int = 15,
+    min_size: int = 10,
+    max_bins: int | None = None,
+    root: bool = False,
+    n_jobs: int | None = None,
+) -> float | Floats:
+    r"""Estimate the squared calibration error in bins with the bias of the plug-in removed.
+
+    The mean label :math:`\bar y_b` of the :math:`n_b` observations of bin b is off by a variance
+    that adds to the squared error; its unbiased estimate is taken away:
+
+    .. math:: \sum_b \frac{n_b}{n} \Big[(\bar y_b - \bar p_b)^2
+        - \frac{\bar y_b (1 - \bar y_b)}{n_b - 1}\Big],
+
+    summed over classes where there are more than two. Bins with one observation are left out. Under
+    calibration it is about 0, and as often negative as not.
+
+    Parameters
+    ----------
+    probs, labels : array_like
+        As for `ece`.
+    lens : str or Lens
+        As for `ece`.
+    binning : {"uniform", "quantile", "median-variance"}
+        As for `ece`. Kumar et al. and Roelofs et al. take "quantile".
+    bins, min_size, max_bins : optional
+        As for `ece`.
+    root : bool, default False
+        Give the square root, in units of probability; it is 0 where the estimate is negative, as in
+        Kumar et al.
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+
+    Returns
+    -------
+    float
+        In squared units of probability, possibly negative; with `root`, in units of probability.
+        For two classes it is that of one of them. With sample weights the effective size of a bin,
+        (sum w)^2 / sum w^2, stands for its number of observations.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If no bin has two observations, "quantile" meets more than two classes, or there are fewer
+        than `min_size` observations.
+
+    References
+    ----------
+    Broecker (2012), Estimating reliability and resolution of probability forecasts through
+    decomposition of the empirical score, Climate Dynamics 39; Ferro, Fricker (2012), A
+    bias-corrected decomposition of the Brier score, Q. J. R. Meteorol. Soc. 138; Kumar, Liang, Ma
+    (2019), Verified uncertainty calibration, NeurIPS 32, section 5.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> probs, labels = [0.1, 0.3, 0.7, 0.9], [0, 1, 1, 1]
+    >>> float(round(ct.measures.debiased_ece(probs, labels, bins=2), 3))  # (0.09 - 0.25 + 0.04) / 2
+    -0.06
+    """
+    measure = DebiasedECE(
+        binning=binning, bins=bins, min_size=min_size, max_bins=max_bins, root=root
+    )
+    return measure.evaluate(probs, labels, lens, n_jobs)
+
+
+@numba.njit(nogil=True, cache=True)
+def unbiased_bin_errors(
+    delta: Floats, start: Ints, single: float
+) -> tuple[float, Floats, float, float]:
+    r"""Return the estimate, the n estimates without one row, and two moments.
+
+    With S the sum and Q the sum of squares of the n_b rows of `delta` (n, m) in cell b, a cell adds
+
+    .. math:: c_b = (|S|^2 - Q) / (n_b - 1), \quad
+        (|S|^2 - 2 S \delta_i + 2 |\delta_i|^2 - Q) / (n_b - 2) \text{ without row i},
+
+    and the estimate is their sum over n. A cell of one row adds `single` times its square. The
+    moments are the variance of the estimate where all cells have mean 0,
+
+    .. math:: \frac{2}{n^2} \sum_b \frac{n_b}{n_b - 1}
+        \overline{(\delta_i \cdot \delta_{i+1})^2},
+
+    from neighbours in the cell, and the largest mean square of a cell.
+    """
+    n, m = delta.shape
+    without, sums = np.empty(n), np.empty(m)
+    total = spread = largest = 0.0
+    for b in range(start.size - 1):
+        first, last = start[b], start[b + 1]
+        count = last - first
+        square = products = 0.0
+        sums[:] = 0.0
+        for i in range(first, last):
+            product = 0.0
+            for k in range(m):
+                sums[k] += delta[i, k]
+                square += delta[i, k] * delta[i, k]
+                if i > first:
+                    product += delta[i, k] * delta[i - 1, k]
+            products += product * product
+        if count == 1:
+            total += single * square
+            without[first] = -single * square
+            continue
+        cell = (_norm(sums) - square) / (count - 1)
+        total += cell
+        spread += products * count / (count - 1.0) ** 2
+        largest = max(largest, square / count)
+        for i in range(first, last):
+            cross = own = 0.0
+            for k in range(m):
+                cross += sums[k] * delta[i, k]
+                own += delta[i, k] * delta[i, k]
+            if count == 2:
+                rest = single * (square - own)
+            else:
+                rest = (_norm(sums) - 2.0 * cross + 2.0 * own - square) / (count - 2)
+            without[i] = rest - cell
+    for i in range(n):
+        without[i] = (total + without[i]) / (n - 1)
+    return total / n, without, 2.0 * spread / n**2, largest
+
+
+@numba.njit(nogil=True, cache=True, inline="always")
+def _norm(sums: Floats) -> float:
+    total = 0.0
+    for k in range(sums.size):
+        total += sums[k] * sums[k]
+    return total

@@ -1,0 +1,381 @@
+"""The bins of a reliability diagram, with the frequencies that a calibrated model would show."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from caltest import validation
+from caltest.lenses import Lens, resolve_lens
+from caltest.measures.binning import quantile_cells, uniform_cells
+from caltest.measures.one_dimension import check_one_dimension
+from caltest.numerics.bins import sort_by_cell
+from caltest.predictions import Predictions, as_measured
+
+__all__ = ["ReliabilityBins", "reliability_bins"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+BINNINGS = ("uniform", "quantile")
+EXPONENT = 40.0  # what is left out is below e^-40, 4e-18
+FEW_ROWS, GRID = 512, 4096  # of a bin with weights, and the points of the grid of their sum
+SLACK = 1e-12  # a level that is reached up to rounding counts as reached
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityBins:
+    """Predictions and observed frequencies in bins, with consistency limits.
+
+    Attributes
+    ----------
+    left, right : (bins,) array
+        The smallest and the largest prediction in each occupied bin, in ascending order.
+    count : (bins,) array of int
+        Number of rows.
+    mass : (bins,) array
+        Sum of their weights; without weights, their number.
+    mean : (bins,) array
+        Mean prediction.
+    frequency : (bins,) array
+        Share of the rows in which the event happened.
+    lower, upper : (bins,) array
+        Limits between which the frequency of a calibrated model lies, with probability `level` at
+        least in each bin.
+    level : float
+        The probability of the limits.
+    binning : str
+        "uniform" or "quantile".
+    n : int
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> bins = ct.measures.reliability_bins([0.5] * 10, [1] * 10)
+    >>> bins.frequency, bins.lower, bins.upper
+    (array([1.]), array([0.2]), array([0.8]))
+    """
+
+    left: Floats
+    right: Floats
+    count: Ints
+    mass: Floats
+    mean: Floats
+    frequency: Floats
+    lower: Floats
+    upper: Floats
+    level: float
+    binning: str
+    n: int
+
+    def __post_init__(self) -> None:
+        for name in ("left", "right", "count", "mass", "mean", "frequency", "lower", "upper"):
+            object.__setattr__(self, name, validation.read_only(getattr(self, name)))
+
+
+def reliability_bins(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    binning: str = "uniform",
+    bins: int = 15,
+    level: float = 0.95,
+) -> ReliabilityBins | list[ReliabilityBins]:
+    r"""Compute the bins of a reliability diagram and the consistency limits of each.
+
+    In a bin with predictions :math:`p_1, ..., p_k` a calibrated model has :math:`N = \sum_i Y_i`
+    events, :math:`Y_i \sim \mathrm{Bernoulli}(p_i)`. The limits are the quantiles
+    :math:`\alpha / 2` and :math:`1 - \alpha / 2` of :math:`N / k`, :math:`\alpha` = 1 - `level`:
+    exact ones of the Poisson-binomial law, at every k. They hold for each bin by itself.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        A lens that leaves two classes. A family of lenses gives a list.
+    binning : {"uniform", "quantile"}
+        Bins of equal width ((k - 1)/B, k/B], 0 in the first; or of equal mass, where ties are never
+        split.
+    bins : int, default 15
+        B, the number of bins; empty ones are left out.
+    level : float, default 0.95
+        Probability of the limits.
+
+    Returns
+    -------
+    ReliabilityBins
+        Sample weights count an observation w_i times; the limits are then those of the weighted sum
+        of the events: on a grid in bins of up to 512 rows, by the expansion of Cornish and Fisher
+        in larger ones.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If the lens leaves more than two classes.
+
+    References
+    ----------
+    Broecker, Smith (2007), Increasing the reliability of reliability diagrams, Weather and
+    Forecasting 22 (consistency bars, by resampling); Hong (2013), On computing the distribution
+    function for the Poisson binomial distribution, Computational Statistics & Data Analysis 59,
+    section 2.2.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> bins = ct.measures.reliability_bins([0.1, 0.3, 0.7, 0.9], [0, 1, 1, 1], bins=2)
+    >>> bins.mean, bins.frequency
+    (array([0.2, 0.8]), array([0.5, 1. ]))
+    """
+    validation.check_choice(binning, BINNINGS, "binning")
+    validation.check_integer(bins, "bins")
+    validation.check_level(level)
+    predictions = as_measured(probs, labels)
+    resolved = resolve_lens(lens)
+    found = [
+        _bins(member(predictions), binning, bins, level) for member in resolved.members(predictions)
+    ]
+    return found if resolved.is_family else found[0]
+
+
+def _bins(predictions: Predictions, binning: str, bins: int, level: float) -> ReliabilityBins:
+    check_one_dimension(predictions, "a reliability diagram")
+    weight = predictions.sample_weight
+    if weight is not None and not weight.all():
+        predictions = predictions.subset(weight > 0)
+    order, start, weight = _sorted_by_bin(predictions, binning, bins)
+    event, labels = predictions.probs[order, 1], predictions.labels[order]
+    if weight is None:
+        mass = np.diff(start).astype(np.float64)
+        lower, upper = (limit / mass for limit in count_limits(event, start, (1.0 - level) / 2.0))
+    else:
+        mass = np.add.reduceat(weight, start[:-1])
+        scaled = weight / weight.max()  # powers of large weights have no place in a double
+        error = (1.0 - level) / 2.0
+        sums = sum_limits(event, scaled, start, error, float(-ndtri(error)))
+        most = np.add.reduceat(scaled, start[:-1])
+        lower, upper = (np.minimum(limit / most, 1.0) for limit in sums)
+    ones = np.broadcast_to(1.0, event.size) if weight is None else weight
+    return ReliabilityBins(
+        left=np.minimum.reduceat(event, start[:-1]),
+        right=np.maximum.reduceat(event, start[:-1]),
+        count=np.diff(start),
+        mass=mass,
+        mean=np.add.reduceat(ones * event, start[:-1]) / mass,
+        frequency=np.add.reduceat(ones * labels, start[:-1]) / mass,
+        lower=lower,
+        upper=upper,
+        level=level,
+        binning=binning,
+        n=predictions.n,
+    )
+
+
+def _sorted_by_bin(
+    predictions: Predictions, binning: str, bins: int
+) -> tuple[Ints, Ints, Floats | None]:
+    """Return the rows in the order of their bins, where each bin starts, and the weights."""
+    cells = (uniform_cells if binning == "uniform" else quantile_cells)(predictions, bins)
+    order, start = sort_by_cell(*cells)
+    weight = predictions.sample_weight
+    return order, start, None if weight is None else weight[order]
+
+
+@numba.njit(nogil=True, cache=True)
+def count_limits(event: Floats, start: Ints, error: float) -> tuple[Ints, Ints]:
+    """Return the `error` and 1 - `error` quantiles of the number of events in each bin.
+
+    Parameters
+    ----------
+    event : (n,) array
+        P(Y = 1), sorted by bin.
+    start : (bins + 1,) array
+        Where each bin starts, and where the last one ends; no bin is empty.
+    error : float
+        At most 1/2.
+
+    Returns
+    -------
+    lower : (bins,) array
+        The smallest counts k with P(N <= k) >= error.
+    upper : (bins,) array
+        The smallest counts k with P(N > k) <= error.
+    """
+    bins = start.size - 1
+    lower, upper = np.empty(bins, np.int64), np.empty(bins, np.int64)
+    for b in range(bins):
+        first, pmf = count_law(event[start[b] : start[b + 1]])
+        lower[b] = first + _exceeding(pmf, error * (1.0 - SLACK))
+        upper[b] = first + pmf.size - 1 - _exceeding(pmf[::-1], error * (1.0 + SLACK))
+    return lower, upper
+
+
+@numba.njit(nogil=True, cache=True)
+def _exceeding(pmf: Floats, error: float) -> int:
+    """Return the first index up to which the sum exceeds the error."""
+    total = 0.0
+    for j in range(pmf.size):
+        total += pmf[j]
+        if total > error:
+            return j
+    return pmf.size - 1
+
+
+@numba.njit(nogil=True, cache=True)
+def count_law(event: Floats) -> tuple[int, Floats]:
+    """Return P(N = first), P(N = first + 1), ... with N the number of events, and `first`.
+
+    What is left out has less than 1e-16 of the mass.
+    """
+    mean = variance = 0.0
+    for p in event:
+        mean += p
+        variance += p * (1.0 - p)
+    reach = _reach(variance)
+    first = max(0, math.floor(mean - reach))
+    last = min(event.size, math.ceil(mean + reach))
+    size = last - first + 1
+    real, imaginary = _characteristic(event, first, size, variance)
+    pmf = np.empty(size)
+    for j in range(size):
+        total = 1.0
+        for k in range(1, real.size):
+            # k * j is taken modulo the size: large angles would lose digits.
+            angle = 2.0 * math.pi * ((k * j) % size) / size
+            twice = 1.0 if 2 * k == size else 2.0
+            total += twice * (real[k] * math.cos(angle) + imaginary[k] * math.sin(angle))
+        pmf[j] = max(total / size, 0.0)
+    return first, pmf
+
+
+@numba.njit(nogil=True, cache=True)
+def _reach(variance: float) -> float:
+    """Return the t at which Bernstein's bound of P(|N - mean| > t) is 2 e^-40."""
+    third = EXPONENT / 3.0
+    return third + math.sqrt(third * third + 2.0 * EXPONENT * variance)
+
+
+@numba.njit(nogil=True, cache=True)
+def _characteristic(event: Floats, first: int, size: int, variance: float) -> tuple[Floats, Floats]:
+    """Return E exp(2 pi i k (N - first) / size) for k = 0, 1, ... as long as it can matter.
+
+    Its modulus is at most exp(-variance (1 - cos t)), from |1 - p + p e^it|^2 = 1 - 2 p (1 - p)
+    (1 - cos t); the frequencies above size / 2 are the conjugates of those below.
+    """
+    count = 1
+    while count <= size // 2:
+        if variance * (1.0 - math.cos(2.0 * math.pi * count / size)) > EXPONENT:
+            break
+        count += 1
+    cosine, sine = np.empty(count), np.empty(count)
+    real, imaginary = np.ones(count), np.zeros(count)
+    for k in range(count):
+        half = math.pi * k / size
+        cosine[k] = -2.0 * math.sin(half) ** 2  # cos - 1 without cancellation
+        sine[k] = math.sin(2.0 * half)
+    for p in event:
+        for k in range(count):
+            a, b = 1.0 + p * cosine[k], p * sine[k]
+            x, y = real[k], imaginary[k]
+            real[k] = x * a - y * b
+            imaginary[k] = x * b + y * a
+    for k in range(count):
+        angle = 2.0 * math.pi * ((k * first) % size) / size
+        c, s = math.cos(angle), math.sin(angle)
+        x, y = real[k], imaginary[k]
+        real[k] = x * c + y * s
+        imaginary[k] = y * c - x * s
+    return real, imaginary
+
+
+@numba.njit(nogil=True, cache=True)
+def sum_limits(
+    event: Floats, weight: Floats, start: Ints, error: float, quantile: float
+) -> tuple[Floats, Floats]:
+    """Return the limits of `count_limits` for the weighted sum of the events, (bins,).
+
+    In bins of up to 512 rows the law is convolved on a grid, exactly where all weights are
+    multiples of the smallest; larger ones take the expansion of Cornish and Fisher to the fourth
+    cumulant.
+    `quantile` is the 1 - `error` quantile of the standard normal law.
+    """
+    bins = start.size - 1
+    lower, upper = np.empty(bins), np.empty(bins)
+    for b in range(bins):
+        p, w = event[start[b] : start[b + 1]], weight[start[b] : start[b + 1]]
+        if p.size <= FEW_ROWS:
+            pmf, step = _sum_law(p, w)
+            lower[b] = step * _exceeding(pmf, error * (1.0 - SLACK))
+            upper[b] = step * (pmf.size - 1 - _exceeding(pmf[::-1], error * (1.0 + SLACK)))
+        else:
+            lower[b], upper[b] = _expansion_limits(p, w, quantile)
+        upper[b] = min(upper[b], w.sum())
+    return lower, upper
+
+
+@numba.njit(nogil=True, cache=True)
+def _sum_law(event: Floats, weight: Floats) -> tuple[Floats, float]:
+    """Return the law of the weighted sum on the multiples of a step, and the step.
+
+    A weight between two multiples is split between them so that its mean stays.
+    """
+    total, step = weight.sum(), weight.min()
+    if total > GRID * step or np.any(np.abs(weight / step - np.rint(weight / step)) > 1e-9):
+        step = total / GRID
+    size = math.ceil(total / step) + event.size + 1
+    pmf = np.zeros(size)
+    pmf[0] = 1.0
+    top = 0
+    for i in range(event.size):
+        steps = weight[i] / step
+        k = math.floor(steps + 1e-9)
+        part = max(steps - k, 0.0) if steps - k > 1e-9 else 0.0
+        p = event[i]
+        top = min(top + k + (part > 0.0), size - 1)
+        for j in range(top, -1, -1):
+            moved = pmf[j - k] * (1.0 - part) if j >= k else 0.0
+            if j >= k + 1:
+                moved += pmf[j - k - 1] * part
+            pmf[j] = (1.0 - p) * pmf[j] + p * moved
+    return pmf, step
+
+
+@numba.njit(nogil=True, cache=True)
+def _expansion_limits(event: Floats, weight: Floats, quantile: float) -> tuple[float, float]:
+    mean = variance = third = fourth = 0.0
+    for i in range(event.size):
+        p, w = event[i], weight[i]
+        v = p * (1.0 - p)
+        mean += w * p
+        variance += w**2 * v
+        third += w**3 * v * (1.0 - 2.0 * p)
+        fourth += w**4 * v * (1.0 - 6.0 * v)
+    if variance == 0.0:
+        return mean, mean
+    deviation = math.sqrt(variance)
+    skew, excess = third / variance / deviation, fourth / variance**2
+    low = mean + deviation * _expansion(-quantile, skew, excess)
+    high = mean + deviation * _expansion(quantile, skew, excess)
+    # With very few expected events the expansion may cross itself.
+    return min(max(low, 0.0), mean), max(high, mean)
+
+
+@numba.njit(nogil=True, cache=True)
+def _expansion(z: float, skew: float, excess: float) -> float:
+    """Return the quantile of the standardised law (Cornish and Fisher 1938)."""
+    return (
+        z
+        + (z * z - 1.0) * skew / 6.0
+        + (z**3 - 3.0 * z) * excess / 24.0
+        - (2.0 * z**3 - 5.0 * z) * skew**2 / 36.0
+    )

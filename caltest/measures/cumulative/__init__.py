@@ -1,0 +1,1 @@
+"""Cumulative calibration errors: Kolmogorov-Smirnov and Kuiper."""

@@ -1,0 +1,72 @@
+"""Normal test of a rating grade, without correlation of defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from caltest.errors import NotApplicable
+from caltest.measures.base import Limit
+from caltest.measures.grades.grade import GradeMeasure, Tails, counted, normal_score, pvalue_of
+from caltest.numerics.tails import normal_sf
+from caltest.predictions import Predictions
+
+__all__ = ["Normal"]
+
+FEW = 10.0
+
+
+SPARSE = (
+    "less than ten {kind} are expected, {count:.3g}: the normal law can reject calibrated grades "
+    "too often; the test 'binomial' does not"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Normal(GradeMeasure):
+    r"""The number of defaults, judged by the normal limit of independent defaults.
+
+    .. math:: z = \frac{d - n \, PD}{\sqrt{n \, PD (1 - PD)}}, \quad p = P(Z \ge z),
+
+    without a correction for continuity.
+
+    References
+    ----------
+    Basel Committee on Banking Supervision (2005), Studies on the validation of internal rating
+    systems, working paper 14, section III; Tasche (2008), Validation of internal rating systems and
+    PD estimates, section 5.
+    """
+
+    key: ClassVar[str] = "normal"
+    title: ClassVar[str] = "number of defaults, normal law"
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        return ("asymptotic", "exact", "consistency")
+
+    @property
+    def law(self) -> str:
+        return "normal limit"
+
+    def tails(self, d: int, n: int, pd: float) -> Tails:
+        z = normal_score(d, n, pd)
+        return normal_sf(z), normal_sf(-z)
+
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
+        """Judge z in a grade whose PD is the mean prediction."""
+        d, n, pd, notes = counted(self, predictions)
+        return self.judge_grade(d, n, pd, notes)
+
+    def judge_grade(self, d: int, n: int, pd: float, notes: tuple[str, ...] = ()) -> Limit:
+        """Judge d defaults of n obligors with the probability of default pd; no rows needed."""
+        if pd in {0.0, 1.0}:
+            raise NotApplicable(
+                f"the normal limit needs a PD between 0 and 1, and it is {pd:g}; use the test "
+                "'binomial'"
+            )
+        fewest, kind = min((n * pd, "defaults"), (n * (1.0 - pd), "survivors"))
+        sparse = (SPARSE.format(count=fewest, kind=kind),) if fewest < FEW else ()
+        pvalue = pvalue_of(self.tails(d, n, pd), self.alternative)
+        z = normal_score(d, n, pd)
+        law = f"{self.law}, {self.alternative}"
+        return Limit("z", z, pvalue, d / n, law, self.settings(pd), (*notes, *sparse))

@@ -1,0 +1,1 @@
+"""Isotonic regression: CORP and the confidence band."""

@@ -1,0 +1,151 @@
+"""Miscalibration of the CORP decomposition, Dimitriadis et al. 2021."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest import validation
+from caltest.lenses import Lens
+from caltest.measures.base import BoundMeasure, Labels, Measure
+from caltest.measures.label_scores import rounding_scale
+from caltest.measures.one_dimension import sorted_rows
+from caltest.numerics.class_sums import label_sums
+from caltest.numerics.isotonic import recalibrated_scores
+from caltest.numerics.labels import draw_events, event_table
+from caltest.numerics.sorted_scores import step_ends
+from caltest.predictions import Predictions
+
+__all__ = ["CorpMiscalibration", "corp_miscalibration"]
+
+Floats = NDArray[np.float64]
+
+
+SCORES = ("brier", "log-loss")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpMiscalibration(Measure):
+    """The miscalibration of a score; see `corp_miscalibration`."""
+
+    score: str = "brier"
+
+    key: ClassVar[str] = "corp"
+    function: ClassVar[str] = "corp_miscalibration"
+    title: ClassVar[str] = "CORP miscalibration"
+
+    def __post_init__(self) -> None:
+        validation.check_choice(self.score, SCORES, "score")
+
+    @property
+    def symbol(self) -> str:
+        return "MCB"
+
+    @property
+    def description(self) -> str:
+        return f"{self.title} of the {'Brier score' if self.score == 'brier' else 'log loss'}"
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundCorp:
+        return BoundCorp(predictions, logarithmic=self.score == "log-loss")
+
+
+class BoundCorp(BoundMeasure):
+    """A score minus that of its isotonic fit, over rows in the order of the predictions."""
+
+    def __init__(self, predictions: Predictions, *, logarithmic: bool) -> None:
+        super().__init__(predictions)
+        self._event, self._observed, self._weight = sorted_rows(predictions, "the CORP measure")
+        self._ends = step_ends(self._event)
+        self._logarithmic = logarithmic
+        columns = np.column_stack([1.0 - self._event, self._event])
+        if logarithmic:
+            with np.errstate(divide="ignore"):  # the log of 0 is said below
+                table = -np.log(columns)
+        else:
+            table = np.square(columns[:, ::-1])
+        self._table = table * self._weight[:, None]
+        self._total = float(self._weight.sum())
+        self.scale = rounding_scale(predictions.n)
+        self.parameters = {"score": "log loss" if logarithmic else "Brier score"}
+        impossible = int(np.count_nonzero(self._event == 1 - self._observed))
+        if logarithmic and impossible:
+            message = (
+                "the log loss is infinite, and so is its miscalibration: the observed class has "
+                f"probability 0 in {impossible} rows"
+            )
+            self.degenerate = (message,)
+
+    @property
+    def observed(self) -> Labels:
+        return self._observed
+
+    @property
+    def label_probs(self) -> Floats:
+        return event_table(self._event)
+
+    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
+        return draw_events(self._event, rng, size)
+
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        score = label_sums(self._table, labels)
+        fitted = recalibrated_scores(labels, self._weight, self._ends, self._logarithmic)
+        # In exact arithmetic it is not negative.
+        return np.maximum(score - fitted, 0.0) / self._total
+
+
+def corp_miscalibration(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    score: str = "brier",
+    n_jobs: int | None = None,
+) -> float | Floats:
+    r"""Compute the miscalibration of the CORP decomposition, what isotonic recalibration gains.
+
+    .. math:: MCB = \frac{1}{n} \sum_i S(p_i, y_i) - \frac{1}{n} \sum_i S(c_i, y_i),
+
+    with c the isotonic fit of the labels to the predictions. There is nothing to tune. It finds
+    predictions too high or too low anywhere as long as their order is right; its test redraws the
+    labels and fits anew.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        A lens that leaves two classes. A family of lenses gives an array.
+    score : {"brier", "log-loss"}
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+
+    Returns
+    -------
+    float
+        In units of the score, at least 0; infinite, with a DegenerateDataWarning, where the log
+        loss is. Sample weights count an observation w_i times. Takes O(n log n).
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If there are more than two classes.
+
+    References
+    ----------
+    Dimitriadis, Gneiting, Jordan (2021), Stable reliability diagrams for probabilistic classifiers,
+    PNAS 118, equation 4 and the test of calibration in its supplement.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> ct.measures.corp_miscalibration([0.25, 0.75], [0, 1])
+    0.0625
+    """
+    return CorpMiscalibration(score=score).evaluate(probs, labels, lens, n_jobs)

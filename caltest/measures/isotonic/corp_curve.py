@@ -1,0 +1,279 @@
+"""The CORP curve of a reliability diagram and its consistency band, Dimitriadis et al. 2021."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest import validation
+from caltest.lenses import Lens, resolve_lens
+from caltest.measures.one_dimension import sorted_rows
+from caltest.numerics.isotonic import pool_steps
+from caltest.numerics.labels import draw_events
+from caltest.numerics.parallel import map_threads
+from caltest.numerics.sorted_scores import step_ends
+from caltest.predictions import Predictions, as_measured
+
+__all__ = ["CorpBand", "CorpCurve", "corp_band", "corp_curve"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+NAME = "the CORP curve"
+POINTS = 256  # at equal distances, and as many at equal ranks
+BATCH = 32  # resamples drawn from one seed, so that the band does not depend on n_jobs
+SMALLEST = 99
+
+
+@dataclass(frozen=True, eq=False)
+class CorpCurve:
+    """The isotonic fit of the labels to the predictions, in blocks of one value.
+
+    Attributes
+    ----------
+    left, right : (blocks,) array
+        The smallest and the largest prediction of each block, in ascending order.
+    probability : (blocks,) array
+        The fitted probability of the event, ascending.
+    mass : (blocks,) array
+        Sum of the weights of its rows; without weights, their number.
+    n : int
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> curve = ct.measures.corp_curve([0.1, 0.2, 0.3, 0.9], [0, 1, 0, 1])
+    >>> curve.probability, curve.at([0.25, 0.6])
+    (array([0. , 0.5, 1. ]), array([0.5 , 0.75]))
+    """
+
+    left: Floats
+    right: Floats
+    probability: Floats
+    mass: Floats
+    n: int
+
+    def __post_init__(self) -> None:
+        for name in ("left", "right", "probability", "mass"):
+            object.__setattr__(self, name, validation.read_only(getattr(self, name)))
+
+    @property
+    def points(self) -> tuple[Floats, Floats]:
+        """The corners of the curve, (predictions, probabilities)."""
+        x = np.column_stack([self.left, self.right]).ravel()
+        y = np.repeat(self.probability, 2)
+        kept = np.append(True, np.diff(x) > 0)  # blocks of one prediction have one corner
+        return x[kept], y[kept]
+
+    def at(self, probs: object) -> Floats:
+        """Return the curve at any predictions; between two blocks it is a straight line."""
+        return np.interp(np.asarray(probs, dtype=np.float64), *self.points)
+
+
+@dataclass(frozen=True, eq=False)
+class CorpBand:
+    """Limits between which the CORP curve of a calibrated model lies, at each point by itself.
+
+    Attributes
+    ----------
+    x : (points,) array
+        Predictions in ascending order.
+    lower, upper : (points,) array
+        The limits there.
+    level : float
+        Their probability.
+    n, n_resamples, seed : int
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> band = ct.measures.corp_band([0.5] * 100, [1] * 100, rng=1)
+    >>> bool(band.lower[0] < 0.5 < band.upper[0] < 1)
+    True
+    """
+
+    x: Floats
+    lower: Floats
+    upper: Floats
+    level: float
+    n: int
+    n_resamples: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        for name in ("x", "lower", "upper"):
+            object.__setattr__(self, name, validation.read_only(getattr(self, name)))
+
+
+def corp_curve(
+    probs: object, labels: object = None, *, lens: str | Lens = "strong"
+) -> CorpCurve | list[CorpCurve]:
+    """Fit the curve of a CORP reliability diagram: isotonic regression of labels on predictions.
+
+    There are no bins to choose: the labels do, by pooling adjacent violators.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        A lens that leaves two classes. A family of lenses gives a list.
+
+    Returns
+    -------
+    CorpCurve
+        Sample weights count an observation w_i times.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If the lens leaves more than two classes.
+
+    References
+    ----------
+    Dimitriadis, Gneiting, Jordan (2021), Stable reliability diagrams for probabilistic classifiers,
+    PNAS 118.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> ct.measures.corp_curve([0.2, 0.4, 0.6, 0.8], [1, 0, 1, 1]).probability
+    array([0.5, 1. ])
+    """
+    predictions = as_measured(probs, labels)
+    resolved = resolve_lens(lens)
+    curves = [_curve(member(predictions)) for member in resolved.members(predictions)]
+    return curves if resolved.is_family else curves[0]
+
+
+def _curve(predictions: Predictions) -> CorpCurve:
+    event, labels, weight = sorted_rows(predictions, NAME)
+    mass, events, last = pool_steps(labels, weight, step_ends(event))
+    first = np.append(0, last[:-1] + 1)
+    return CorpCurve(event[first], event[last], events / mass, mass, predictions.n)
+
+
+def corp_band(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    level: float = 0.95,
+    n_resamples: int = 999,
+    rng: object = None,
+    n_jobs: int | None = None,
+) -> CorpBand | list[CorpBand]:
+    """Compute the consistency band of the CORP curve: where that of a calibrated model lies.
+
+    The predictions are held fixed and labels redrawn from them, as in the exact null; the band
+    holds the quantiles of the isotonic fits of those labels at each prediction by itself. A curve
+    that leaves the band somewhere is no test: with many predictions some do. test="corp" is one.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes; they decide about a lens, and not otherwise about the band.
+    lens : str or Lens, default "strong"
+        A lens that leaves two classes. A family of lenses gives a list.
+    level : float, default 0.95
+        Probability of the limits.
+    n_resamples : int, default 999
+        Number of redrawn label vectors, at least 99.
+    rng : None, int, Generator or SeedSequence
+        The seed.
+    n_jobs : int, optional
+        Threads, as in joblib; the band does not depend on it.
+
+    Returns
+    -------
+    CorpBand
+        At up to 512 of the predictions.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If the lens leaves more than two classes.
+
+    References
+    ----------
+    Dimitriadis, Gneiting, Jordan (2021), Stable reliability diagrams for probabilistic classifiers,
+    PNAS 118, supplement, section 4; Broecker, Smith (2007), Increasing the reliability of
+    reliability diagrams, Weather and Forecasting 22.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M1", n=300, m=2, alpha=1.0, rng=2)
+    >>> band = ct.measures.corp_band(data, n_resamples=99, rng=1)
+    >>> band.x.size, bool((band.lower <= band.upper).all())
+    (300, True)
+    """
+    validation.check_level(level)
+    validation.check_integer(n_resamples, "n_resamples", SMALLEST)
+    validation.check_jobs(n_jobs)
+    seed = validation.check_seed(rng)
+    predictions = as_measured(probs, labels)
+    resolved = resolve_lens(lens)
+    bands = [
+        _band(member(predictions), level, n_resamples, seed, n_jobs)
+        for member in resolved.members(predictions)
+    ]
+    return bands if resolved.is_family else bands[0]
+
+
+def _band(
+    predictions: Predictions, level: float, n_resamples: int, seed: int, n_jobs: int | None
+) -> CorpBand:
+    event, _, weight = sorted_rows(predictions, "the band of " + NAME)
+    rows, ends = _places(event), step_ends(event)
+
+    def fits(seed: np.random.SeedSequence, size: int) -> Floats:
+        labels = draw_events(event, np.random.default_rng(seed), size)
+        return np.asarray(fits_at(labels, weight, ends, rows))
+
+    sizes = [min(BATCH, n_resamples - start) for start in range(0, n_resamples, BATCH)]
+    seeds = np.random.SeedSequence(seed).spawn(len(sizes))
+    drawn = np.concatenate(list(map_threads(fits, zip(seeds, sizes, strict=True), n_jobs)))
+    lower, upper = np.quantile(drawn, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0)
+    return CorpBand(event[rows], lower, upper, level, predictions.n, n_resamples, seed)
+
+
+def _places(event: Floats) -> Ints:
+    """Return ascending rows of distinct predictions, the first and the last among them."""
+    firsts = np.flatnonzero(np.append(True, event[1:] > event[:-1]))
+    if firsts.size <= 2 * POINTS:
+        return firsts
+    by_rank = np.linspace(0, firsts.size - 1, POINTS).round().astype(np.int64)
+    distinct = event[firsts]
+    targets = np.linspace(distinct[0], distinct[-1], POINTS)
+    by_value = np.minimum(np.searchsorted(distinct, targets), firsts.size - 1)
+    return np.asarray(firsts[np.union1d(by_rank, by_value)])
+
+
+@numba.njit(nogil=True, cache=True)
+def fits_at(
+    labels: NDArray[np.unsignedinteger], weight: Floats, ends: NDArray[np.bool_], rows: Ints
+) -> Floats:
+    """Return the isotonic fit of each row of `labels` (B, n) at the ascending `rows`, (B, rows).
+
+    `labels`, `weight` and `ends` are those of `pool_steps`.
+    """
+    out = np.empty((labels.shape[0], rows.size))
+    for b in range(labels.shape[0]):
+        mass, events, last = pool_steps(labels[b], weight, ends)
+        k = 0
+        for j in range(rows.size):
+            while last[k] < rows[j]:
+                k += 1
+            out[b, j] = events[k] / mass[k]
+    return out

@@ -1,0 +1,1 @@
+"""Kernel calibration errors: SKCE, KCE, MMCE, and errors at test locations."""

@@ -1,0 +1,288 @@
+"""Sums of h_ij = delta_i' k(p_i, p_j) delta_j over all pairs, for any labels.
+
+Two ways, one result: by tiles for any kernel and any m, on a line by sorting.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.errors import NotApplicable
+from caltest.kernels.fitted import (
+    COLUMNS,
+    FittedKernel,
+    FittedTerm,
+    Tile,
+    column_tiles,
+    tile_groups,
+)
+from caltest.kernels.line import LineKernel, is_line_term
+from caltest.measures.base import BoundMeasure
+from caltest.numerics.class_sums import add_class_sums, class_lists, label_sums
+from caltest.numerics.label_scores import binary_brier_sums
+from caltest.numerics.labels import draw_events, event_table
+from caltest.numerics.parallel import map_threads
+from caltest.numerics.recursion import merge_labelled
+from caltest.predictions import Predictions
+
+Floats = NDArray[np.float64]
+
+
+Labels = NDArray[np.unsignedinteger]
+
+
+class AllPairs(BoundMeasure):
+    """The unbiased or the biased mean of h over all pairs.
+
+    Sample weights count an observation w_i times: h_ij becomes w_i w_j h_ij, and the number of
+    pairs the sum of w_i w_j.
+    """
+
+    def __init__(self, predictions: Predictions, kernel: FittedKernel, *, biased: bool) -> None:
+        super().__init__(predictions)
+        _check(predictions, biased=biased)
+        self.notes, self.degenerate = kernel.notes, kernel.degenerate
+        self.kernel = kernel
+        self.biased = biased
+        self.scale = float(sum(np.abs(term.matrix).max() for term in kernel.terms))
+        self.weight = np.ones(1)  # for all
+        if predictions.sample_weight is not None:
+            self.weight = predictions.sample_weight
+
+    @abstractmethod
+    def row_sums(self, n_jobs: int | None = None) -> Floats:
+        """Return sum_{j != i} h_ij for every i."""
+
+    @abstractmethod
+    def weighted_sums(self, counts: Labels, n_jobs: int | None = None) -> Floats:
+        """Return sum_{j<i} c_i c_j h_ij for each row c of `counts` (B, n)."""
+
+    @abstractmethod
+    def diagonal(self) -> Floats:
+        """Return h_ii for every i."""
+
+    @property
+    def normaliser(self) -> float:
+        """The number of pairs, i = j included where the estimator is biased."""
+        repeats = self.predictions.n // self.weight.size
+        total = (repeats * self.weight.sum()) ** 2
+        return float(total if self.biased else total - repeats * np.square(self.weight).sum())
+
+
+def _check(predictions: Predictions, *, biased: bool) -> None:
+    if predictions.n < 2 and not biased:
+        raise NotApplicable(
+            "the unbiased SKCE needs at least two observations, and there is one; "
+            "use estimator='biased'"
+        )
+    weight = predictions.sample_weight
+    if not biased and weight is not None and np.count_nonzero(weight) < 2:
+        raise NotApplicable(
+            "the unbiased SKCE needs at least two observations of positive weight; "
+            "use estimator='biased'"
+        )
+
+
+def all_pairs(predictions: Predictions, kernel: FittedKernel, *, biased: bool) -> AllPairs:
+    """Choose the line where the kernel and the number of classes allow it, tiles elsewhere."""
+    on_line = all(is_line_term(term) for term in kernel.terms)
+    return (LinePairs if on_line else TiledPairs)(predictions, kernel, biased=biased)
+
+
+class LinePairs(AllPairs):
+    """All pairs on a line, in O(n log n): two classes, Exponential or Matern kernels."""
+
+    def __init__(self, predictions: Predictions, kernel: FittedKernel, *, biased: bool) -> None:
+        super().__init__(predictions, kernel, biased=biased)
+        self.event, self._observed = self._sorted()
+        self.lines = [LineKernel(term, self.event) for term in kernel.terms]
+
+    def _sorted(self) -> tuple[Floats, Labels]:
+        """Sort P(Y = 1), its labels and the weights."""
+        event, labels = self.predictions.probs[:, 1], self.predictions.labels
+        if self.predictions.sample_weight is None:
+            # Sorting values alone, a label at a time, takes a third of the time of an argsort.
+            return merge_labelled(np.sort(event[labels == 0]), np.sort(event[labels == 1]))
+        order = np.argsort(event)
+        self.weight = self.weight[order]
+        return event[order], labels[order].astype(np.uint8)
+
+    @property
+    def observed(self) -> Labels:
+        return self._observed
+
+    @property
+    def label_probs(self) -> Floats:
+        return event_table(self.event)
+
+    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
+        return draw_events(self.event, rng, size)
+
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        total = sum(line.pair_sums(self.weight, self.event, labels) for line in self.lines)
+        total = 2.0 * np.asarray(total)
+        if self.biased:
+            total += self._factor * binary_brier_sums(labels, self.event, self._square_weight)
+        return np.asarray(total / self.normaliser)
+
+    def row_sums(self, n_jobs: int | None = None) -> Floats:
+        return np.asarray(sum(line.row_sums(self._residuals) for line in self.lines))
+
+    def weighted_sums(self, counts: Labels, n_jobs: int | None = None) -> Floats:
+        zero = np.zeros(1)
+        return np.asarray(sum(line.pair_sums(self._residuals, zero, counts) for line in self.lines))
+
+    def diagonal(self) -> Floats:
+        return np.asarray(self._factor * np.square(self._residuals))
+
+    @property
+    def _residuals(self) -> Floats:
+        return np.asarray(self.weight * (self.observed - self.event))
+
+    @property
+    def _factor(self) -> float:
+        return float(sum(line.factor for line in self.lines))
+
+    @cached_property
+    def _square_weight(self) -> Floats:
+        return np.square(np.broadcast_to(self.weight, self.event.shape))
+
+
+class TiledPairs(AllPairs):
+    """All pairs by tiles of the kernel matrix, any kernel and any m.
+
+    For redrawn labels, with A symmetric and G_i = sum_{j != i} kappa_ij p_j,
+
+        sum_{i != j} h_ij
+            = 2 sum_{j<i} kappa_ij A[y_i, y_j] - 2 sum_i (A G_i)[y_i] + sum_i p_i' A G_i,
+
+    so that a resample costs one look-up for each pair with equal labels (A = I).
+    """
+
+    pooled = True
+
+    def __init__(self, predictions: Predictions, kernel: FittedKernel, *, biased: bool) -> None:
+        super().__init__(predictions, kernel, biased=biased)
+        delta = -predictions.probs
+        delta[np.arange(predictions.n), predictions.labels] += 1.0
+        delta *= self.weight[:, None]
+        self._projected = [term.project(delta) for term in kernel.terms]
+
+    def value(self, n_jobs: int | None = None) -> float:
+        def group_sum(tiles: list[Tile]) -> float:
+            return float(sum(self._h_sum(*tile) for tile in tiles))
+
+        total = 2.0 * sum(map_threads(group_sum, self._groups, n_jobs))
+        if self.biased:
+            total += float(self.diagonal().sum())
+        return total / self.normaliser
+
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        total = sum(self._term_sums(term, labels, n_jobs) for term in self.kernel.terms)
+        return np.asarray(total / self.normaliser)
+
+    def row_sums(self, n_jobs: int | None = None) -> Floats:
+        def group_sums(tiles: list[Tile]) -> Floats:
+            out = np.zeros(self.predictions.n)
+            for i0, i1, j0, j1 in tiles:
+                h = self._h_tile(i0, i1, j0, j1)
+                out[i0:i1] += h.sum(axis=1)
+                out[j0:j1] += h.sum(axis=0)
+            return out
+
+        return np.asarray(sum(map_threads(group_sums, self._groups, n_jobs)))
+
+    def weighted_sums(self, counts: Labels, n_jobs: int | None = None) -> Floats:
+        weights = counts.T.astype(float)
+
+        def group_sums(tiles: list[Tile]) -> Floats:
+            out = np.zeros(len(counts))
+            for i0, i1, j0, j1 in tiles:
+                h = self._h_tile(i0, i1, j0, j1)
+                out += np.einsum("ib,ib->b", weights[i0:i1], h @ weights[j0:j1])
+            return out
+
+        return np.asarray(sum(map_threads(group_sums, self._groups, n_jobs)))
+
+    def diagonal(self) -> Floats:
+        # Every kappa(s, s) is 1.
+        return np.asarray(sum(np.square(z).sum(axis=1) for z in self._projected))
+
+    @property
+    def _groups(self) -> list[tuple[list[Tile]]]:
+        return tile_groups(self.predictions.n, self.predictions.m)
+
+    def _h_sum(self, i0: int, i1: int, j0: int, j1: int) -> float:
+        """Return the sum of h over j < i in the tile."""
+        return sum(
+            float(np.vdot(_masked_tile(term, i0, i1, j0, j1), z[i0:i1] @ z[j0:j1].T))
+            for term, z in zip(self.kernel.terms, self._projected, strict=True)
+        )
+
+    def _h_tile(self, i0: int, i1: int, j0: int, j1: int) -> Floats:
+        """Return h for j < i, and 0 for the other pairs of the tile."""
+        out = np.zeros((i1 - i0, j1 - j0))
+        for term, z in zip(self.kernel.terms, self._projected, strict=True):
+            out += _masked_tile(term, i0, i1, j0, j1) * (z[i0:i1] @ z[j0:j1].T)
+        return out
+
+    def _term_sums(self, term: FittedTerm, labels: Labels, n_jobs: int | None) -> Floats:
+        """Return sum_ij h_ij (i != j, or all) of one term for each row of labels."""
+        weight = np.broadcast_to(self.weight, self.predictions.n)
+        probs = weight[:, None] * self.predictions.probs
+        m = self.predictions.m
+        partners = _partners(term.matrix)
+
+        def column_block(j0: int) -> tuple[Floats, Floats]:
+            pairs, gram_probs = np.zeros(len(labels)), np.zeros_like(probs)
+            width = 0
+            for i0, i1, _, j1 in column_tiles(len(probs), j0):
+                tile = _masked_tile(term, i0, i1, j0, j1)
+                gram_probs[i0:i1] += tile @ probs[j0:j1]
+                gram_probs[j0:j1] += tile.T @ probs[i0:i1]
+                tile *= weight[i0:i1, None] * weight[j0:j1]
+                if width < j1 - j0:  # tiles on the diagonal grow
+                    width = j1 - j0
+                    lists = class_lists(np.ascontiguousarray(labels[:, j0:j1]), m)
+                rows = np.ascontiguousarray(labels[:, i0:i1])
+                add_class_sums(tile, rows, *lists, term.matrix, partners, pairs)
+            return pairs, gram_probs
+
+        pairs, gram_probs = np.zeros(len(labels)), np.zeros_like(probs)
+        starts = [(j0,) for j0 in range(0, len(probs), COLUMNS)]
+        for some_pairs, some_gram_probs in map_threads(column_block, starts, n_jobs):
+            pairs += some_pairs
+            gram_probs += some_gram_probs
+        return np.asarray(2.0 * pairs + self._single_sums(term, labels, gram_probs))
+
+    def _single_sums(self, term: FittedTerm, labels: Labels, gram_probs: Floats) -> Floats:
+        """Return what depends on one label at a time: cross terms and, if biased, the diagonal."""
+        probs, weight = self.predictions.probs, self.weight[:, None]
+        table = -2.0 * weight * (gram_probs @ term.matrix)
+        constant = -0.5 * float(np.sum(table * probs))
+        if self.biased:
+            image = probs @ term.matrix
+            table += np.square(weight) * (np.diag(term.matrix) - 2.0 * image)
+            constant += float(np.sum(np.square(weight) * image * probs))
+        return np.asarray(label_sums(table, labels) + constant)
+
+
+def _masked_tile(term: FittedTerm, i0: int, i1: int, j0: int, j1: int) -> Floats:
+    """Return kappa for j < i, and 0 for the other pairs of the tile."""
+    tile = term.tile(i0, i1, j0, j1)
+    if j1 > i0:
+        tile[np.arange(i0, i1)[:, None] <= np.arange(j0, j1)] = 0.0
+    return tile
+
+
+def _partners(matrix: Floats) -> NDArray[np.int64]:
+    """Return for each class k the classes l with A[k, l] != 0, padded with -1."""
+    found = [np.flatnonzero(row) for row in matrix]
+    out = np.full((len(matrix), max(map(len, found)) + 1), -1)
+    for k, classes in enumerate(found):
+        out[k, : len(classes)] = classes
+    return out

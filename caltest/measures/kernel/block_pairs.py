@@ -1,0 +1,120 @@
+"""Means of h_ij = delta_i' k(p_i, p_j) delta_j over the pairs within consecutive blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.errors import NotApplicable
+from caltest.kernels.fitted import FittedKernel
+from caltest.measures.base import BoundMeasure
+from caltest.numerics.class_sums import add_pair_sums, label_sums
+from caltest.numerics.parallel import map_threads
+from caltest.predictions import Predictions
+
+Floats = NDArray[np.float64]
+
+
+Indices = NDArray[np.int64]
+
+
+Labels = NDArray[np.unsignedinteger]
+
+
+PAIRS_AT_A_TIME = 1 << 17
+
+
+class BlockPairs(BoundMeasure):
+    """The mean of the unbiased estimates over blocks; an incomplete last block is dropped.
+
+    The linear estimator of Widmann et al. (2019), table 1, has blocks of two.
+    """
+
+    pooled = True
+
+    def __init__(self, predictions: Predictions, kernel: FittedKernel, *, size: int) -> None:
+        super().__init__(predictions)
+        self.notes, self.degenerate = kernel.notes, kernel.degenerate
+        self.kernel = kernel
+        self.size = size
+        self.scale = float(sum(np.abs(term.matrix).max() for term in kernel.terms))
+        self.n_blocks = predictions.n // size
+        _check(predictions, size)
+
+    def block_values(self, n_jobs: int | None = None) -> Floats:
+        """Return the unbiased estimate of each block."""
+        chunks = map_threads(self._chunk_values, self._chunks(), n_jobs)
+        return np.concatenate(list(chunks))
+
+    def value(self, n_jobs: int | None = None) -> float:
+        return float(self.block_values(n_jobs).mean())
+
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        total = np.zeros(len(labels))
+        for sums in map_threads(
+            lambda a, b: self._redrawn_sums(a, b, labels), self._chunks(), n_jobs
+        ):
+            total += sums
+        return total / (self.n_blocks * self._pairs_in_block)
+
+    @property
+    def _pairs_in_block(self) -> int:
+        return self.size * (self.size - 1) // 2
+
+    def _chunks(self) -> Iterator[tuple[int, int]]:
+        """Yield ranges of blocks."""
+        at_a_time = max(1, PAIRS_AT_A_TIME // self._pairs_in_block)
+        for first in range(0, self.n_blocks, at_a_time):
+            yield first, min(first + at_a_time, self.n_blocks)
+
+    def _pairs(self, first: int, last: int) -> tuple[Indices, Indices]:
+        left, right = np.triu_indices(self.size, 1)
+        offset = self.size * np.arange(first, last)[:, None]
+        return (offset + left).ravel(), (offset + right).ravel()
+
+    def _chunk_values(self, first: int, last: int) -> Floats:
+        left, right = self._pairs(first, last)
+        rows = slice(first * self.size, last * self.size)
+        delta = -self.predictions.probs[rows]
+        delta[np.arange(len(delta)), self.predictions.labels[rows]] += 1.0
+        total = np.zeros(left.size)
+        for term in self.kernel.terms:
+            z = term.project(delta)
+            products = np.einsum("pk,pk->p", z[left - rows.start], z[right - rows.start])
+            total += term.pairs(left, right) * products
+        return np.asarray(total.reshape(last - first, -1).mean(axis=1))
+
+    def _redrawn_sums(self, first: int, last: int, labels: Labels) -> Floats:
+        """Return the sum of h over the pairs of some blocks, for each row of labels.
+
+        h is written out as in `TiledPairs`: a part for each pair and one for each label.
+        """
+        left, right = self._pairs(first, last)
+        rows = slice(first * self.size, last * self.size)
+        probs = self.predictions.probs[rows]
+        inside = np.ascontiguousarray(labels[:, rows])
+        left, right, offset = left - rows.start, right - rows.start, rows.start
+        total, table, constant = np.zeros(len(labels)), np.zeros_like(probs), 0.0
+        for term in self.kernel.terms:
+            kappa = term.pairs(left + offset, right + offset)
+            add_pair_sums(kappa, left, right, inside, term.matrix, total)
+            image = probs @ term.matrix
+            np.subtract.at(table, left, kappa[:, None] * image[right])
+            np.subtract.at(table, right, kappa[:, None] * image[left])
+            constant += float(kappa @ np.einsum("pk,pk->p", probs[left], image[right]))
+        return np.asarray(total + label_sums(table, inside) + constant)
+
+
+def _check(predictions: Predictions, size: int) -> None:
+    if predictions.n < size:
+        raise NotApplicable(
+            f"blocks of {size} need at least {size} observations, and there are {predictions.n}; "
+            "take a smaller block_size or estimator='unbiased'"
+        )
+    if predictions.sample_weight is not None:
+        raise NotApplicable(
+            "the linear and block estimators take no sample weights; use estimator='unbiased' "
+            "(test='skce')"
+        )

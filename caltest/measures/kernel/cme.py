@@ -1,0 +1,192 @@
+"""Hotelling's statistic of the calibration mean embedding (CME), Widmann et al. 2021."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtrc
+
+from caltest.errors import NotApplicable
+from caltest.kernels import FittedKernel, Kernel, as_matrix_kernel
+from caltest.lenses import Lens
+from caltest.measures.base import Labels, Limit, Measure
+from caltest.measures.kernel.locations import (
+    AtLocations,
+    Choice,
+    Locations,
+    add_location_moments,
+    check_locations,
+    find_locations,
+    hotelling,
+)
+from caltest.predictions import Predictions
+
+__all__ = ["CME", "cme"]
+
+Floats = NDArray[np.float64]
+
+
+LARGE = 1000  # observations for each test location from which on the chi^2 limit is near
+
+
+class StudentizedEmbedding(AtLocations):
+    """T^2 of the mean deviations at test locations."""
+
+    def __init__(
+        self, predictions: Predictions, kernel: FittedKernel, locations: Locations
+    ) -> None:
+        super().__init__(predictions, kernel, locations)
+        _check(predictions, self.size)
+        self.scale = float(predictions.n)
+
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        return hotelling(*self._moments(labels), self.predictions.n)[0]
+
+    def estimate(self, value: float) -> float:
+        return float(np.square(self._observed_moments[0] / self.predictions.n).mean())
+
+    @property
+    def rank(self) -> int:
+        """Rank of the covariance matrix of the observed deviations."""
+        return int(hotelling(*self._observed_moments, self.predictions.n)[1][0])
+
+    @cached_property
+    def _observed_moments(self) -> tuple[Floats, Floats]:
+        return self._moments(self.observed[np.newaxis])
+
+    def _moments(self, labels: Labels) -> tuple[Floats, Floats]:
+        sums = np.zeros((len(labels), self.size))
+        products = np.zeros((len(labels), self.size, self.size))
+        for rows, kappa, expected in self.parts():
+            some = np.ascontiguousarray(labels[:, rows])
+            add_location_moments(kappa, self.gain, expected, some, sums, products)
+        return sums, products
+
+
+def _check(predictions: Predictions, size: int) -> None:
+    if predictions.n <= size:
+        raise NotApplicable(
+            f"the CME statistic needs more observations than test locations, and there are "
+            f"{predictions.n} for {size}; take fewer locations, or test='skce'"
+        )
+    if predictions.sample_weight is not None:
+        raise NotApplicable("the CME statistic takes no sample weights; use test='skce'")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CME(Measure):
+    """T^2 with its kernel and test locations; see `cme` for the parameters."""
+
+    kernel: Kernel | None = None
+    locations: Choice = None
+
+    key: ClassVar[str] = "cme"
+    title: ClassVar[str] = "calibration mean embedding, Hotelling's T^2"
+
+    def __post_init__(self) -> None:
+        as_matrix_kernel(self.kernel)
+        check_locations(self.locations)
+
+    @property
+    def symbol(self) -> str:
+        return "T^2"
+
+    @property
+    def estimate_symbol(self) -> str:
+        return "UCME^2"
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        return ("exact", "consistency", "asymptotic")
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> StudentizedEmbedding:
+        kernel = FittedKernel(as_matrix_kernel(self.kernel), predictions.probs, n_jobs)
+        locations = find_locations(self.locations, predictions)
+        return StudentizedEmbedding(predictions, kernel, locations)
+
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
+        """Return the chi^2 limit, its degrees of freedom the rank of the covariance matrix."""
+        bound = self.bind(predictions, n_jobs)
+        statistic, df, n = bound.value(n_jobs), bound.rank, predictions.n
+        if df == 0:
+            raise NotApplicable(
+                "the chi^2 limit needs deviations that vary, and these do not; use null='exact'"
+            )
+        notes = list(bound.notes)
+        if df < bound.size:
+            notes.append(f"the deviations at {bound.size} test locations span {df} dimensions")
+        if n < LARGE * bound.size:
+            notes.append(
+                f"n = {n} is not much larger than the number of test locations ({bound.size}): the "
+                "chi^2 limit rejects calibrated models too often; use null='exact'"
+            )
+        law = f"chi^2 limit with {df} degrees of freedom"
+        pvalue = float(chdtrc(df, statistic))
+        estimate = bound.estimate(statistic)
+        return Limit("T^2", statistic, pvalue, estimate, law, bound.parameters, tuple(notes))
+
+
+def cme(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    locations: Choice = None,
+    kernel: Kernel | None = None,
+    n_jobs: int | None = None,
+) -> float | NDArray[np.float64]:
+    r"""Compute Hotelling's statistic of the calibration mean embedding.
+
+    With the deviations :math:`z_i` (J,) at the test locations, as in `ucme`, their mean
+    :math:`\bar z` and covariance matrix S (ddof = 1), it is
+
+    .. math:: T^2 = n \bar z' S^{-1} \bar z,
+
+    with a pseudo-inverse where S is singular. Where S is singular in the direction of
+    :math:`\bar z` its limit is infinity, and it is cut off at :math:`10^{10} (n - 1)`.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        The aspect of the predictions that is judged. A family of lenses gives an array.
+    locations : int or (probs, labels), optional
+        Test locations, as in `ucme`; fewer than observations.
+    kernel : MatrixKernel or ScalarKernel, optional
+        A scalar kernel stands for kappa times the identity; by default the exponential kernel of
+        the total variation distance with the median bandwidth.
+    n_jobs : int, optional
+        Threads, as in joblib.
+
+    Returns
+    -------
+    float
+        At least 0; about J for calibrated models and large n.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If there are no more observations than test locations, or sample weights.
+
+    References
+    ----------
+    Widmann, Lindsten, Zachariah (2021), Calibration tests beyond classification, ICLR, appendix C.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> kernel = ct.kernels.Exponential(bandwidth=1.0)
+    >>> locations = [[0.5, 0.5]], [1]  # z = 0.5, 0.5, -0.5: mean 1/6, variance 1/3
+    >>> round(ct.measures.cme([0.5, 0.5, 0.5], [1, 1, 0], locations=locations, kernel=kernel), 6)
+    0.25
+    """
+    return CME(locations=locations, kernel=kernel).evaluate(probs, labels, lens, n_jobs)

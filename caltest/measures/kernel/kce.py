@@ -1,0 +1,155 @@
+"""Square roots of the biased SKCE: calibration errors in units of probability."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.kernels import FittedKernel, Kernel, MatrixKernel, as_matrix_kernel, error_bound
+from caltest.lenses import Lens
+from caltest.measures.base import BoundMeasure, Measure
+from caltest.measures.kernel.all_pairs import AllPairs, all_pairs
+from caltest.predictions import Predictions
+
+__all__ = ["KCE", "kce"]
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.unsignedinteger]
+
+
+class RootPairs(BoundMeasure):
+    """The square root of a biased mean over all pairs; rounding below 0 counts as 0."""
+
+    def __init__(self, pairs: AllPairs, parameters: Mapping[str, object]) -> None:
+        super().__init__(pairs.predictions)
+        self.pairs = pairs
+        self.parameters = parameters
+        self.pooled, self.scale = pairs.pooled, pairs.scale
+        self.notes, self.degenerate = pairs.notes, pairs.degenerate
+
+    @property
+    def observed(self) -> Labels:
+        return self.pairs.observed
+
+    @property
+    def label_probs(self) -> Floats:
+        return self.pairs.label_probs
+
+    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
+        return self.pairs.redraw(rng, size)
+
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        return np.sqrt(np.maximum(self.pairs.values(labels, n_jobs), 0.0))
+
+    def comparable(self, values: Floats) -> Floats:
+        # A root makes 1e-8 of a rounding error of 1e-16.
+        return np.square(values)
+
+    def value(self, n_jobs: int | None = None) -> float:
+        return float(np.sqrt(max(self.pairs.value(n_jobs), 0.0)))
+
+
+class RootSKCE(Measure):
+    """A measure whose square is the biased SKCE of some kernel."""
+
+    @property
+    @abstractmethod
+    def matrix_kernel(self) -> MatrixKernel:
+        """The kernel, matrix-valued."""
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        return ("exact", "consistency", "distribution-free")
+
+    def error_bound(self, m: int) -> float:
+        """Return B with |h_ij| <= B for all predictions of m classes."""
+        return error_bound(self.matrix_kernel, m)
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
+        kernel = FittedKernel(self.matrix_kernel, predictions.probs, n_jobs)
+        return RootPairs(all_pairs(predictions, kernel, biased=True), self.parameters(kernel))
+
+    def parameters(self, kernel: FittedKernel) -> dict[str, object]:
+        """Return the settings that the print shows."""
+        return kernel.parameters
+
+
+@dataclass(frozen=True, kw_only=True)
+class KCE(RootSKCE):
+    """The KCE with its kernel; see `kce` for the parameters."""
+
+    kernel: Kernel | None = None
+
+    key: ClassVar[str] = "kce"
+    title: ClassVar[str] = "kernel calibration error"
+
+    def __post_init__(self) -> None:
+        as_matrix_kernel(self.kernel)
+
+    @property
+    def symbol(self) -> str:
+        return "KCE"
+
+    @property
+    def matrix_kernel(self) -> MatrixKernel:
+        return as_matrix_kernel(self.kernel)
+
+
+def kce(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    kernel: Kernel | None = None,
+    n_jobs: int | None = None,
+) -> float | NDArray[np.float64]:
+    r"""Estimate the kernel calibration error by the square root of the biased SKCE.
+
+    With :math:`\delta_i = e_{y_i} - p_i` it is
+
+    .. math:: \Big(n^{-2} \sum_{i,j} \delta_i' k(p_i, p_j) \delta_j\Big)^{1/2}.
+
+    The other estimators of the SKCE can be negative and have no square root.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        The aspect of the predictions that is judged. A family of lenses gives an array.
+    kernel : MatrixKernel or ScalarKernel, optional
+        A scalar kernel stands for kappa times the identity; by default the exponential kernel of
+        the total variation distance with the median bandwidth.
+    n_jobs : int, optional
+        Threads, as in joblib.
+
+    Returns
+    -------
+    float
+        In units of probability, at least 0; its expectation is positive for calibrated models too.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+
+    References
+    ----------
+    Widmann, Lindsten, Zachariah (2019), Calibration tests in multi-class classification: A unifying
+    framework, NeurIPS 32, definition 3 and table 1.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> kernel = ct.kernels.Exponential(bandwidth=1.0)
+    >>> ct.measures.kce([[0.6, 0.4], [0.6, 0.4]], [0, 0], kernel=kernel)  # sqrt(2) x 0.4
+    0.565685...
+    """
+    return KCE(kernel=kernel).evaluate(probs, labels, lens, n_jobs)

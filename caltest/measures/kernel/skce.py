@@ -1,0 +1,302 @@
+"""Squared kernel calibration error (SKCE), Widmann et al. 2019."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest import validation
+from caltest.errors import NotApplicable
+from caltest.kernels import Kernel, MatrixKernel, as_matrix_kernel, error_bound
+from caltest.kernels.fitted import FittedKernel
+from caltest.lenses import Lens
+from caltest.measures.base import BoundMeasure, Limit, Measure
+from caltest.measures.kernel.all_pairs import AllPairs, all_pairs
+from caltest.measures.kernel.block_pairs import BlockPairs
+from caltest.measures.tolerance import (
+    BOUNDARY,
+    Deviation,
+    Tolerance,
+    deviation_limit,
+    unseen_chance,
+)
+from caltest.numerics.tails import normal_sf, student_sf
+from caltest.predictions import Predictions
+
+__all__ = ["SKCE", "skce"]
+
+MANY_BLOCKS = 30
+FEW_BLOCKS = (
+    f"with fewer than {MANY_BLOCKS} blocks the normal limit can reject calibrated models too "
+    "often; the exact null does not"
+)
+FEW_BLOCKS_TOLERANCE = f"with fewer than {MANY_BLOCKS} blocks Student's limit is rough"
+ESTIMATORS = ("unbiased", "biased", "linear", "block")
+ALL_PAIRS_UP_TO = 300
+PAIRS = 50_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class SKCE(Measure):
+    """The SKCE with its estimator and kernel; see `skce` for the parameters."""
+
+    estimator: str = "unbiased"
+    block_size: int = 2
+    kernel: Kernel | None = None
+
+    key: ClassVar[str] = "skce"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {
+        "skce": {},
+        "skce-linear": {"estimator": "linear", "block_size": 2},
+        "skce-block": {"estimator": "block"},
+    }
+    title: ClassVar[str] = "squared kernel calibration error"
+
+    def __post_init__(self) -> None:
+        validation.check_choice(self.estimator, ESTIMATORS, "estimator")
+        validation.check_integer(self.block_size, "block_size", minimum=2)
+        as_matrix_kernel(self.kernel)
+
+    @property
+    def symbol(self) -> str:
+        return "SKCE"
+
+    @property
+    def description(self) -> str:
+        return f"{self.title}, {self.estimator} estimator"
+
+    @property
+    def matrix_kernel(self) -> MatrixKernel:
+        """The kernel, matrix-valued."""
+        return as_matrix_kernel(self.kernel)
+
+    @property
+    def size(self) -> int:
+        """Observations in a block; the linear estimator has blocks of two."""
+        return 2 if self.estimator == "linear" else self.block_size
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        last = {"unbiased": ("bootstrap",), "biased": ()}.get(self.estimator, ("asymptotic",))
+        return ("exact", "consistency", "distribution-free", *last)
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
+        if self.estimator in ("unbiased", "biased"):
+            return self.bind_all_pairs(predictions, n_jobs)
+        return self._bind_blocks(predictions, n_jobs)
+
+    def bind_all_pairs(self, predictions: Predictions, n_jobs: int | None = None) -> AllPairs:
+        """Bind a quadratic estimator."""
+        kernel = FittedKernel(self.matrix_kernel, predictions.probs, n_jobs)
+        bound = all_pairs(predictions, kernel, biased=self.estimator == "biased")
+        bound.parameters = {"estimator": self.estimator, **kernel.parameters}
+        return bound
+
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
+        """Return the normal limit of the mean over blocks, with the sample deviation (ddof = 1)."""
+        if "asymptotic" not in self.nulls:
+            return super().limit(predictions, n_jobs)
+        bound = self._bind_blocks(predictions, n_jobs)
+        values = _varying(bound.block_values(n_jobs), "the normal limit")
+        estimate = float(values.mean())
+        z = math.sqrt(values.size) * estimate / float(values.std(ddof=1))
+        law = f"normal limit of the mean over {values.size} blocks"
+        notes = bound.notes if values.size >= MANY_BLOCKS else (*bound.notes, FEW_BLOCKS)
+        return Limit("z", z, normal_sf(z), estimate, law, bound.parameters, notes)
+
+    def tolerance_limit(
+        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
+    ) -> Limit:
+        """Return the normal limit of the unbiased estimate, or Student's of the mean over blocks.
+
+        The hypothesis is on the SKCE of the kernel with the bandwidth that is printed.
+        """
+        if self.estimator == "biased":
+            return super().tolerance_limit(predictions, tolerance, n_jobs)
+        if self.estimator != "unbiased":
+            return self._block_tolerance(predictions, tolerance, n_jobs)
+        pairs = self.bind_all_pairs(predictions, n_jobs)
+        estimate, error = jackknife_error(pairs, n_jobs)
+        n, squares = predictions.n, second_moment(pairs)
+        deviation = Deviation(
+            value=estimate,
+            variance=error**2,
+            degenerate=2.0 * squares / (n * (n - 1)),
+            largest=4.0 * math.sqrt(squares) / n,
+        )
+        unseen = self._unseen_chance(tolerance, predictions.m, n)
+        return deviation_limit(
+            pairs, deviation, tolerance, squared=tolerance.value, estimate=estimate, unseen=unseen
+        )
+
+    def _unseen_chance(self, tolerance: Tolerance, m: int, n: int) -> float:
+        # A share s of labels that ignore the predictions has an SKCE of s^2 B at most.
+        bound = self.error_bound(m)
+        return unseen_chance(math.sqrt(tolerance.value / bound), n) if bound else 0.0
+
+    def _block_tolerance(
+        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None
+    ) -> Limit:
+        bound = self._bind_blocks(predictions, n_jobs)
+        values = _varying(bound.block_values(n_jobs), "Student's limit")
+        squares, pairs = second_moment(bound), self.size * (self.size - 1) / 2
+        deviation = Deviation(
+            value=float(values.mean()),
+            variance=float(values.var(ddof=1)) / values.size,
+            degenerate=squares / (pairs * values.size),
+            largest=2.0 * (self.size - 2) * math.sqrt(squares) / (pairs * values.size),
+        )
+        t = deviation.z(tolerance.value)
+        unseen = self._unseen_chance(tolerance, predictions.m, values.size * self.size)
+        pvalue = student_sf(tolerance.signed(t), values.size - 1)
+        pvalue = tolerance.at_least_unseen(pvalue, unseen)
+        law = f"Student's limit of the mean over {values.size} blocks, {BOUNDARY}"
+        notes = bound.notes if values.size >= MANY_BLOCKS else (*bound.notes, FEW_BLOCKS_TOLERANCE)
+        return Limit(
+            "t", t, pvalue, deviation.value, law, bound.parameters, notes, bound.degenerate
+        )
+
+    def error_bound(self, m: int) -> float:
+        """Return B with |h_ij| <= B for all predictions of m classes."""
+        return error_bound(self.matrix_kernel, m)
+
+    def _bind_blocks(self, predictions: Predictions, n_jobs: int | None) -> BlockPairs:
+        kernel = FittedKernel(self.matrix_kernel, predictions.probs, n_jobs)
+        bound = BlockPairs(predictions, kernel, size=self.size)
+        variant = "linear" if self.estimator == "linear" else f"blocks of {self.size}"
+        bound.parameters = {"estimator": variant, **kernel.parameters}
+        return bound
+
+
+def _varying(values: NDArray[np.float64], law: str) -> NDArray[np.float64]:
+    if values.size < 2 or np.ptp(values) == 0:
+        raise NotApplicable(
+            f"{law} needs block values that vary, and these "
+            f"({values.size} in all) do not; use null='exact'"
+        )
+    return values
+
+
+def skce(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    estimator: str = "unbiased",
+    block_size: int = 2,
+    kernel: Kernel | None = None,
+    n_jobs: int | None = None,
+) -> float | NDArray[np.float64]:
+    r"""Estimate the squared kernel calibration error, 0 if and only if a model is calibrated.
+
+    With :math:`\delta_i = e_{y_i} - p_i` and :math:`h_{ij} = \delta_i' k(p_i, p_j) \delta_j`, the
+    estimators are
+
+    - "biased": the mean of h over all i, j; never negative.
+    - "unbiased": the mean of h over i < j.
+    - "linear": the mean of h over the pairs (1, 2), (3, 4), ...
+    - "block": the mean of the unbiased estimates over consecutive blocks of `block_size`.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        The aspect of the predictions that is judged. A family of lenses gives an array.
+    estimator : {"unbiased", "biased", "linear", "block"}
+    block_size : int, default 2
+        Observations in a block, at least 2; used by "block" only.
+    kernel : MatrixKernel or ScalarKernel, optional
+        A scalar kernel stands for kappa times the identity; by default the exponential kernel of
+        the total variation distance with the median bandwidth.
+    n_jobs : int, optional
+        Threads, as in joblib.
+
+    Returns
+    -------
+    float
+        In squared units of probability. Binary predictions and one-dimensional lenses take
+        O(n log n) with Exponential and Matern kernels; other cases O(n^2 m) and bounded memory.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If there are fewer than two observations, or fewer than one block.
+
+    References
+    ----------
+    Widmann, Lindsten, Zachariah (2019), Calibration tests in multi-class classification: A unifying
+    framework, NeurIPS 32, equation 4 and table 1.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> kernel = ct.kernels.Exponential(bandwidth=1.0)
+    >>> ct.measures.skce([[0.6, 0.4], [0.2, 0.8]], [0, 1], kernel=kernel)  # 2 e^-0.4 x 0.4 x -0.2
+    -0.107251...
+    """
+    measure = SKCE(estimator=estimator, block_size=block_size, kernel=kernel)
+    return measure.evaluate(probs, labels, lens, n_jobs)
+
+
+def jackknife_error(pairs: AllPairs, n_jobs: int | None = None) -> tuple[float, float]:
+    r"""Return the unbiased SKCE and its jackknife standard error, predictions random as well.
+
+    With :math:`g_i = \frac{1}{n-1} \sum_{j \ne i} h_{ij}` the estimate is the mean U of the g, and
+    the values without one row differ from it by :math:`2 (g_i - U) / (n - 2)`, so that
+
+    .. math:: \widehat{se}^2 = \frac{4 (n - 1)}{n (n - 2)^2} \sum_i (g_i - U)^2.
+
+    Its mean is the variance :math:`4 \zeta_1 / n + 2 \zeta_2 / n^2` of U with the second term about
+    doubled: it is too large, not too small, where the model is almost calibrated and the first
+    term vanishes. Unweighted rows only; 0 where the row means do not vary.
+
+    References
+    ----------
+    Arvesen (1969), Jackknifing U-statistics, Ann. Math. Stat. 40; Efron, Stein (1981), The
+    jackknife estimate of variance, Ann. Stat. 9, section 4.
+    """
+    n = pairs.predictions.n
+    if n < 3:
+        raise NotApplicable(
+            f"the jackknife needs at least three observations, and there are {n}; "
+            "use the exact null, without tolerance and interval"
+        )
+    means = pairs.row_sums(n_jobs) / (n - 1)
+    estimate = float(means.mean())
+    squares = float(np.square(means - estimate).sum())
+    return estimate, 2.0 * math.sqrt(squares * (n - 1) / n) / (n - 2)
+
+
+def second_moment(pairs: AllPairs | BlockPairs) -> float:
+    """Return the mean of h_ij^2 over i < j, or over pairs drawn with a fixed seed where n is large.
+
+    It bounds the variance of h, and its root the largest eigenvalue of the covariance of what h is
+    the inner product of.
+    """
+    predictions = pairs.predictions
+    delta = -predictions.probs
+    delta[np.arange(predictions.n), predictions.labels] += 1.0
+    left, right = _some_pairs(predictions.n)
+    h = np.zeros(left.size)
+    for term in pairs.kernel.terms:
+        z = term.project(delta)
+        h += term.pairs(left, right) * np.einsum("pk,pk->p", z[left], z[right])
+    return float(np.square(h).mean())
+
+
+def _some_pairs(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    if n <= ALL_PAIRS_UP_TO:
+        return np.triu_indices(n, 1)
+    rng = np.random.default_rng(0)
+    left = rng.integers(0, n, PAIRS)
+    return left, (left + rng.integers(1, n, PAIRS)) % n

@@ -1,0 +1,128 @@
+"""The mean embedding of the errors in the space of a kernel: the witness, up to its length."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.kernels import FittedKernel, MatrixKernel
+from caltest.kernels.fitted import COLUMNS, FittedTerm, column_tiles
+from caltest.kernels.line import LineKernel, is_line_term
+from caltest.numerics.parallel import map_threads
+from caltest.predictions import Predictions
+
+Floats = NDArray[np.float64]
+
+
+POINTS, ROWS = 256, 4096  # a block of kappa has 8 MiB
+
+
+class Embedding:
+    r"""The function :math:`g(s) = \sum_i w_i k(s, p_i) \delta_i / \sum_i w_i`.
+
+    Its length is the root of the biased SKCE. Two classes with Exponential or Matern kernels take
+    O(n log n), others O(n^2 m) in bounded memory.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        As the lens shows them.
+    kernel : MatrixKernel
+        Its bandwidths are fitted to the predictions, as in the test.
+    n_jobs : int, optional
+        Threads, as in joblib.
+    """
+
+    def __init__(
+        self, predictions: Predictions, kernel: MatrixKernel, n_jobs: int | None = None
+    ) -> None:
+        self.predictions, self.n_jobs = predictions, n_jobs
+        self.kernel = FittedKernel(kernel, predictions.probs, n_jobs)
+        weight = predictions.sample_weight
+        self.weight = np.ones(predictions.n) if weight is None else weight
+        self.delta = -predictions.probs
+        self.delta[np.arange(predictions.n), predictions.labels] += 1.0
+        self._weighted = self.delta * self.weight[:, None]
+        self._on_line = all(is_line_term(term) for term in self.kernel.terms)
+
+    def at(self, points: Floats) -> Floats:
+        """Return g at points of the simplex, (q, m) to (q, m)."""
+        sums = self._line_sums(points[:, 1]) if self._on_line else self._cross_sums(points)
+        return np.asarray(sums / self.weight.sum())
+
+    @cached_property
+    def at_rows(self) -> Floats:
+        """The values of g at the predictions, (n, m)."""
+        if self._on_line:
+            return self.at(self.predictions.probs)
+        return np.asarray(self._tile_sums() / self.weight.sum())
+
+    @cached_property
+    def length(self) -> float:
+        """The norm of g in the space of the kernel, which is the biased KCE."""
+        square = float(np.vdot(self._weighted, self.at_rows) / self.weight.sum())
+        return float(np.sqrt(max(square, 0.0)))
+
+    @cached_property
+    def contributions(self) -> Floats:
+        """What each row and class adds to the unbiased SKCE, (n, m); all add up to it."""
+        total, squares = self.weight.sum(), np.square(self.weight).sum()
+        own = sum(self._weighted @ term.matrix for term in self.kernel.terms)
+        others = self.at_rows * total - own
+        return np.asarray(self._weighted * others / (total**2 - squares))
+
+    def _line_sums(self, event: Floats) -> Floats:
+        """Merge the points with the rows, at weight 0, and take the sums of all on the line."""
+        rows = self.predictions.n
+        merged = np.concatenate([self.predictions.probs[:, 1], event])
+        d = np.concatenate([self._weighted[:, 1], np.zeros(event.size)])
+        order = np.argsort(merged)
+        place = np.empty_like(order)
+        place[order] = np.arange(order.size)
+        out = np.zeros((event.size, 2))
+        for term in self.kernel.terms:
+            sums = LineKernel(term, merged[order]).other_sums(d[order])[place[rows:]]
+            out += sums[:, None] * (term.matrix @ np.array([-1.0, 1.0]))
+        return out
+
+    def _cross_sums(self, points: Floats) -> Floats:
+        def block(first: int) -> Floats:
+            some = np.ascontiguousarray(points[first : first + POINTS])
+            out = np.zeros_like(some)
+            for start in range(0, self.predictions.n, ROWS):
+                rows = slice(start, start + ROWS)
+                for term in self.kernel.terms:
+                    out += term.cross(some, rows).T @ self._weighted[rows] @ term.matrix
+            return out
+
+        starts = [(first,) for first in range(0, len(points), POINTS)]
+        return np.concatenate(list(map_threads(block, starts, self.n_jobs)))
+
+    def _tile_sums(self) -> Floats:
+        """Return the sums at the rows, each pair of rows once."""
+        n, out = self.predictions.n, np.zeros_like(self._weighted)
+        starts = [(j0,) for j0 in range(0, n, COLUMNS)]
+        for term in self.kernel.terms:
+            image = self._weighted @ term.matrix
+            out += image  # kappa(s, s) = 1
+
+            def block(j0: int, term: FittedTerm = term, image: Floats = image) -> Floats:
+                return _block_sums(term, image, j0)
+
+            for some in map_threads(block, starts, self.n_jobs):
+                out[n - len(some) :] += some
+        return out
+
+
+def _block_sums(term: FittedTerm, image: Floats, j0: int) -> Floats:
+    """Return the sums over the pairs j < i of a block of columns, for the rows from j0."""
+    out = np.zeros_like(image[j0:])
+    for i0, i1, _, j1 in column_tiles(len(image), j0):
+        tile = term.tile(i0, i1, j0, j1)
+        if j1 > i0:
+            tile[np.arange(i0, i1)[:, None] <= np.arange(j0, j1)] = 0.0
+        out[i0 - j0 : i1 - j0] += tile @ image[j0:j1]
+        out[: j1 - j0] += tile.T @ image[i0:i1]
+    return out

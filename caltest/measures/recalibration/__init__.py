@@ -1,0 +1,1 @@
+"""Recalibration models: intercept, slope, Cox, unreliability, belt."""

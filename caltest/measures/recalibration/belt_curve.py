@@ -1,0 +1,226 @@
+"""The GiViTI calibration belt, for plotting."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from caltest import validation
+from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
+from caltest.lenses import Lens, resolve_lens
+from caltest.measures.recalibration.belt_fit import LogOddsModel, Selection, check_belt
+from caltest.predictions import Predictions, as_measured
+from caltest.validation.options import check_level
+
+__all__ = ["CalibrationBeltCurve", "calibration_belt_curve"]
+
+Floats = NDArray[np.float64]
+Intervals = tuple[tuple[float, float], ...]
+NAME = "the calibration belt"
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationBeltCurve:
+    """Confidence regions of the curve of calibration, P(Y = 1) against the prediction p.
+
+    Attributes
+    ----------
+    grid : (points,) array
+        Predictions at which the belt is given, in ascending order.
+    levels : tuple of float
+        Confidence levels in ascending order.
+    lower, upper : (levels, points) array
+        The belt of each level.
+    above, below : tuple of tuples
+        For each level the intervals (from, to) of p where the belt lies above the diagonal, so that
+        the predictions are too low, or below it.
+    degree : int
+        Of the selected polynomial.
+    coefficients : (degree + 1,) array
+        In powers of logit(p), the intercept first.
+    statistic, pvalue : float
+        Of the asymptotic test that the belt belongs to.
+    n : int
+    internal : bool
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M1", n=500, m=2, alpha=1.0, rng=2)
+    >>> belt = ct.measures.calibration_belt_curve(data)
+    >>> belt.degree, belt.levels
+    (1, (0.8, 0.95))
+    """
+
+    grid: Floats = field(repr=False)
+    levels: tuple[float, ...]
+    lower: Floats = field(repr=False)
+    upper: Floats = field(repr=False)
+    above: tuple[Intervals, ...]
+    below: tuple[Intervals, ...]
+    degree: int
+    coefficients: Floats
+    statistic: float
+    pvalue: float
+    n: int
+    internal: bool
+
+    def __post_init__(self) -> None:
+        for name in ("grid", "lower", "upper", "coefficients"):
+            object.__setattr__(self, name, validation.read_only(getattr(self, name)))
+
+
+def calibration_belt_curve(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    levels: float | tuple[float, ...] = (0.8, 0.95),
+    internal: bool = False,
+    threshold: float = 0.95,
+    max_degree: int = 4,
+    points: int = 200,
+) -> CalibrationBeltCurve | list[CalibrationBeltCurve]:
+    r"""Compute the GiViTI calibration belt, a confidence region of the curve of calibration.
+
+    At a prediction p and a confidence level c the belt holds the values at p of all polynomials of
+    the selected degree m whose likelihood is close enough to the largest,
+
+    .. math:: \{\mathrm{logit}^{-1}(\sum_j \beta_j \mathrm{logit}(p)^j) :
+        2 (\ell(\hat\beta) - \ell(\beta)) \le F_m^{-1}(c)\},
+
+    with :math:`F_m` the law of the statistic given m. So the diagonal leaves the belt somewhere, up
+    to the range of the predictions, only if `calibration_belt` rejects at level 1 - c.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        A lens that leaves two classes. A family of lenses gives a list.
+    levels : float or tuple of float, default (0.8, 0.95)
+        Confidence levels.
+    internal : bool, default False
+        Whether the predictions are those of a logistic regression on these labels.
+    threshold : float, default 0.95
+        Confidence level of the likelihood-ratio tests of the selection.
+    max_degree : int, default 4
+        The largest degree, up to 4.
+    points : int, default 200
+        Size of the grid: half of it at equal distances of the log odds, half at those of p.
+
+    Returns
+    -------
+    CalibrationBeltCurve
+        Over the range of the predictions that are not 0 or 1; if some are, with a
+        DegenerateDataWarning.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If there are more than two classes, sample weights, fewer than two (internal: three)
+        distinct predictions, or if a polynomial separates the classes.
+
+    References
+    ----------
+    Nattino, Finazzi, Bertolini (2014), A new calibration test and a reappraisal of the calibration
+    belt, Statistics in Medicine 33, section 4; (2016), A new test and graphical tool to assess the
+    goodness of fit of logistic regression models, Statistics in Medicine 35, for `internal`.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M1", n=500, m=2, alpha=1.0, rng=2)
+    >>> belt = ct.measures.calibration_belt_curve(data)
+    >>> belt.above, belt.below  # nowhere, at 80 % and at 95 %
+    (((), ()), ((), ()))
+    """
+    check_belt(internal, threshold, max_degree)
+    sorted_levels = check_levels(levels)
+    validation.check_integer(points, "points", 4)
+    selection = Selection(2 if internal else 1, max_degree, threshold)
+    predictions = as_measured(probs, labels)
+    resolved = resolve_lens(lens)
+    belts = [
+        _belt(member(predictions), selection, sorted_levels, points)
+        for member in resolved.members(predictions)
+    ]
+    return belts if resolved.is_family else belts[0]
+
+
+def _belt(
+    predictions: Predictions, selection: Selection, levels: tuple[float, ...], points: int
+) -> CalibrationBeltCurve:
+    if predictions.sample_weight is not None:
+        raise NotApplicable(
+            "the law of the calibration belt takes no sample weights; "
+            "use test='calibration-belt' with null='exact'"
+        )
+    model = LogOddsModel(predictions, selection, NAME)
+    for message in model.degenerate:
+        warnings.warn(message, DegenerateDataWarning, stacklevel=3)
+    labels = predictions.labels.astype(np.uint8)
+    fit = model.fit(labels[None])
+    model.check_fitted(fit, "the belt has no substitute, the test has null='exact'")
+    statistic, degree = float(fit.statistic[0]), int(fit.degree[0])
+    at = _grid(model.z, points)
+    grid = expit(at)
+    edges = np.array(
+        [model.bounds(labels, fit, at, selection.quantile(level, degree)) for level in levels]
+    )
+    lower, upper = edges[:, :, 0], edges[:, :, 1]
+    return CalibrationBeltCurve(
+        grid=grid,
+        levels=levels,
+        lower=lower,
+        upper=upper,
+        above=tuple(_intervals(grid, row - grid) for row in lower),
+        below=tuple(_intervals(grid, grid - row) for row in upper),
+        degree=degree,
+        coefficients=model.coefficients(fit),
+        statistic=statistic,
+        pvalue=selection.sf(statistic, degree),
+        n=predictions.n,
+        internal=selection.first == 2,
+    )
+
+
+def _grid(z: Floats, points: int) -> Floats:
+    """Return log odds, half at equal distances and half at those of their probabilities."""
+    low, high = float(z.min()), float(z.max())
+    half = points // 2
+    inner = np.linspace(expit(low), expit(high), points - half + 2)[1:-1]
+    return np.sort(np.concatenate([np.linspace(low, high, half), logit(inner)]))
+
+
+def _intervals(grid: Floats, excess: Floats) -> Intervals:
+    """Return where a function given on the grid is positive; it is linear in between."""
+    edges = np.diff(np.concatenate([[False], excess > 0, [False]]).astype(np.int8))
+    first, last = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1
+    pairs = zip(first.tolist(), last.tolist(), strict=True)
+    return tuple((_root(grid, excess, i, i - 1), _root(grid, excess, j, j + 1)) for i, j in pairs)
+
+
+def _root(grid: Floats, excess: Floats, inside: int, outside: int) -> float:
+    if not 0 <= outside < grid.size:
+        return float(grid[inside])
+    share = excess[inside] / (excess[inside] - excess[outside])
+    return float(grid[inside] + share * (grid[outside] - grid[inside]))
+
+
+def check_levels(levels: object, name: str = "levels") -> tuple[float, ...]:
+    """Check confidence levels, a number or several, and sort them."""
+    several = isinstance(levels, Sequence | np.ndarray) and not isinstance(levels, str)
+    values = tuple(levels) if several else (levels,)  # type: ignore[arg-type]
+    if not values:
+        raise invalid(f"{name} must hold a confidence level", shown(levels), "pass (0.8, 0.95)")
+    return tuple(sorted(check_level(value, name) for value in values))

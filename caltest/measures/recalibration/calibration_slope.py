@@ -1,0 +1,105 @@
+"""The calibration slope, Cox 1958."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.lenses import Lens
+from caltest.measures.base import Labels, Measure
+from caltest.measures.recalibration.fits import BoundRecalibration
+from caltest.predictions import Predictions
+
+__all__ = ["CalibrationSlope", "calibration_slope"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationSlope(Measure):
+    """The calibration slope; see `calibration_slope`."""
+
+    key: ClassVar[str] = "calibration-slope"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
+    title: ClassVar[str] = "calibration slope"
+    alternative: ClassVar[str] = "two-sided"
+
+    @property
+    def symbol(self) -> str:
+        return "slope"
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundSlope:
+        return BoundSlope(predictions, f"the {self.title}")
+
+
+class BoundSlope(BoundRecalibration):
+    """The slope for each row of labels."""
+
+    def __init__(self, predictions: Predictions, measure: str) -> None:
+        super().__init__(predictions, measure, with_slope=True)
+        self.degenerate = self.messages()
+
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        return self.recalibrations(labels)[0][:, 2]
+
+
+def calibration_slope(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    n_jobs: int | None = None,
+) -> float | Floats:
+    r"""Compute the calibration slope of two classes.
+
+    It is b of the logistic regression of the labels on the log odds of the predictions,
+
+    .. math:: \log \frac{P(Y = 1)}{P(Y = 0)} = a + b \log \frac{p}{1 - p},
+
+    by maximum likelihood, with a estimated too. Overfitted, too extreme predictions have b < 1,
+    timid ones b > 1, and those that speak against the event b < 0.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        A lens that leaves two classes. A family of lenses gives an array.
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+
+    Returns
+    -------
+    float
+        1 for calibrated predictions and large n. Infinite, with a DegenerateDataWarning, where a
+        threshold separates the labels, and 1 where all labels or all predictions are equal.
+        Probabilities below 2.2e-16 count as that, with a warning too. Sample weights count an
+        observation w_i times.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If there are more than two classes under the lens; see `cox` for those.
+
+    References
+    ----------
+    Cox (1958), Two further applications of a model for binary regression, Biometrika 45, section 3;
+    Miller, Hui, Tierney (1991), Validation techniques for logistic regression models, Statistics in
+    Medicine 10, section 2.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> p, y = [0.2] * 4 + [0.8] * 4, [0, 0, 0, 1, 1, 1, 1, 0]  # log(3) / log(4)
+    >>> round(ct.measures.calibration_slope(p, y), 4)
+    0.7925
+    """
+    return CalibrationSlope().evaluate(probs, labels, lens, n_jobs)

@@ -1,0 +1,256 @@
+"""The ratio of expected to observed events, with its confidence interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv, gammainccinv, gammaincinv, ndtri
+
+from caltest import validation
+from caltest.errors import NotApplicable
+from caltest.lenses import Lens, resolve_lens
+from caltest.measures.base import BoundMeasure, Labels, Measure
+from caltest.measures.label_scores import BinaryScore
+from caltest.measures.one_dimension import check_one_dimension
+from caltest.numerics.label_scores import binary_event_sums
+from caltest.predictions import Predictions, as_measured
+
+__all__ = [
+    "ExpectedObserved",
+    "ExpectedObservedRatio",
+    "expected_observed_interval",
+    "expected_observed_ratio",
+]
+
+Floats = NDArray[np.float64]
+
+
+METHODS = ("log", "poisson", "clopper-pearson")
+
+
+ALTERNATIVES = "use method='poisson' or 'clopper-pearson'"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedObservedRatio(Measure):
+    """The ratio E/O; see `expected_observed_ratio`."""
+
+    key: ClassVar[str] = "expected-observed-ratio"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
+    title: ClassVar[str] = "ratio of expected to observed events"
+    alternative: ClassVar[str] = "two-sided"
+
+    @property
+    def symbol(self) -> str:
+        return "E/O"
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
+        return BoundRatio(predictions, self.title)
+
+
+class BoundRatio(BinaryScore):
+    """The expected events over the observed ones, for each row of labels."""
+
+    def __init__(self, predictions: Predictions, title: str) -> None:
+        check_one_dimension(predictions, f"the {title}")
+        super().__init__(predictions, binary_event_sums)
+        self._expected = float(self._weight @ self._event) / self._total
+        if not super().values(self.observed[None])[0]:
+            value = "infinite" if self._expected else "taken as 1, since none was expected"
+            self.degenerate = (f"no event was observed: E/O is {value}",)
+
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        share = super().values(labels, n_jobs)
+        none = math.inf if self._expected else 1.0
+        ratio = np.full(len(share), none)
+        np.divide(self._expected, share, ratio, where=share > 0)
+        return ratio
+
+
+@dataclass(frozen=True)
+class ExpectedObserved:
+    """The expected and the observed number of events, and their ratio with its interval.
+
+    Attributes
+    ----------
+    expected : float
+        The sum of the predicted probabilities.
+    observed : int
+        The number of events.
+    ratio : float
+        Expected over observed; below 1 where events are more frequent than predicted.
+    low, high : float
+        The confidence interval of the ratio; `high` may be infinite.
+    level : float
+        Its coverage.
+    method : str
+        How it was computed; see `expected_observed_interval`.
+
+    Examples
+    --------
+    >>> ExpectedObserved(4.0, 5, 0.8, 0.34, 2.46, 0.95, "poisson").ratio
+    0.8
+    """
+
+    expected: float
+    observed: int
+    ratio: float
+    low: float
+    high: float
+    level: float
+    method: str
+
+
+def expected_observed_ratio(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    n_jobs: int | None = None,
+) -> float | Floats:
+    r"""Compute the ratio of the expected to the observed number of events of two classes.
+
+    .. math:: \frac{E}{O} = \frac{\sum_i p_i}{\sum_i y_i}.
+
+    Below 1 where events are more frequent than predicted. Its interval is
+    `expected_observed_interval`.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        A lens that leaves two classes. A family of lenses gives an array.
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+
+    Returns
+    -------
+    float
+        At least 0. Where no event was observed infinite, or 1 if none was expected, with a
+        DegenerateDataWarning. With sample weights a ratio of weighted sums.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If there are more than two classes under the lens.
+
+    References
+    ----------
+    Debray et al. (2017), A guide to systematic review and meta-analysis of prediction model
+    performance, BMJ 356, i6460 (as O:E).
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> ct.measures.expected_observed_ratio([0.25, 0.5, 0.75], [1, 0, 1])  # 1.5 / 2
+    0.75
+    """
+    return ExpectedObservedRatio().evaluate(probs, labels, lens, n_jobs)
+
+
+def expected_observed_interval(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    level: float = 0.95,
+    method: str = "clopper-pearson",
+) -> ExpectedObserved | list[ExpectedObserved]:
+    r"""Compute the confidence interval of the ratio of expected to observed events.
+
+    The expected number E is taken as it is, and the observed one as
+
+    - "clopper-pearson": a binomial count of n trials, exact equal-tailed limits;
+    - "poisson": a Poisson count, exact equal-tailed limits (Garwood), wider;
+    - "log": log(E/O) with the standard error :math:`\sqrt{(1 - O/n) / O}` of a binomial count and
+      normal quantiles.
+
+    A count of events of unequal probabilities has less variance than a binomial one, so that all
+    three are conservative for a calibrated model.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        A lens that leaves two classes. A family of lenses gives a list.
+    level : float, default 0.95
+        Coverage, in (0, 1).
+    method : {"clopper-pearson", "poisson", "log"}
+
+    Returns
+    -------
+    ExpectedObserved
+        Counts, ratio and interval; without an event the ratio and `high` are infinite.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If there are more than two classes under the lens, no event is expected, there are sample
+        weights, or no event was observed and method is "log".
+
+    References
+    ----------
+    Debray et al. (2017), A guide to systematic review and meta-analysis of prediction model
+    performance, BMJ 356, i6460, appendix 7; Clopper, Pearson (1934), Biometrika 26; Garwood (1936),
+    Fiducial limits for the Poisson distribution, Biometrika 28.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> p, y = [0.4] * 10, [1] * 5 + [0] * 5
+    >>> interval = ct.measures.expected_observed_interval(p, y)
+    >>> round(interval.ratio, 4), round(interval.low, 4), round(interval.high, 4)
+    (0.8, 0.4921, 2.1381)
+    """
+    level = validation.check_level(level)
+    validation.check_choice(method, METHODS, "method")
+    predictions = as_measured(probs, labels)
+    resolved = resolve_lens(lens)
+    intervals = [
+        _interval(one(predictions), level, method) for one in resolved.members(predictions)
+    ]
+    return intervals if resolved.is_family else intervals[0]
+
+
+def _interval(predictions: Predictions, level: float, method: str) -> ExpectedObserved:
+    check_one_dimension(predictions, "the interval of E/O")
+    if predictions.sample_weight is not None:
+        raise NotApplicable("the interval of E/O takes no sample weights; use the ratio alone")
+    expected = float(predictions.probs[:, 1].sum())
+    if expected == 0:
+        raise NotApplicable("E/O has no interval where no event is expected; use test='cox'")
+    observed = int(predictions.labels.sum())
+    low, high = _count_limits(observed, predictions.n, level, method)
+    ratio, upper = (expected / count if count > 0 else math.inf for count in (observed, low))
+    return ExpectedObserved(expected, observed, ratio, expected / high, upper, level, method)
+
+
+def _count_limits(observed: int, n: int, level: float, method: str) -> tuple[float, float]:
+    """Return the limits of the expectation of a count."""
+    tail = (1.0 - level) / 2.0
+    if method == "log":
+        if observed == 0:
+            raise NotApplicable(f"log(E/O) is infinite where no event was observed; {ALTERNATIVES}")
+        reach = float(-ndtri(tail)) * math.sqrt((1.0 - observed / n) / observed)
+        return observed * math.exp(-reach), observed * math.exp(reach)
+    if method == "poisson":
+        low = float(gammaincinv(observed, tail)) if observed else 0.0
+        return low, float(gammainccinv(observed + 1, tail))
+    low = float(betaincinv(observed, n - observed + 1, tail)) if observed else 0.0
+    high = float(betaincinv(observed + 1, n - observed, 1.0 - tail)) if observed < n else 1.0
+    return n * low, n * high

@@ -1,0 +1,225 @@
+"""Predictions with labels bound to their logistic recalibration."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtrc
+
+from caltest.errors import NotApplicable
+from caltest.measures.base import BoundMeasure, Labels, Limit
+from caltest.measures.label_scores import rounding_scale, row_weights
+from caltest.measures.one_dimension import check_one_dimension
+from caltest.measures.recalibration.binary_loops import (
+    SAME,
+    SMALLEST,
+    event_sums,
+    few_nodes,
+    log_odds,
+    recalibrate,
+    standard_rows,
+)
+from caltest.measures.recalibration.multinomial_loops import class_sums, fit, make_task
+from caltest.numerics.labels import draw_events
+from caltest.predictions import Predictions
+from caltest.validation import check_class, check_unused
+
+Floats = NDArray[np.float64]
+NO_SLOPE = "the log odds of the predictions are equal, so that no slope can be estimated"
+HYPOTHESES = {
+    "both": "intercept 0 and slope 1",
+    "intercept": "intercept 0 for slope 1",
+    "slope": "slope 1 with the intercept free",
+}
+SLOPES = ("common", "reference")
+
+
+class BoundLikelihood(BoundMeasure):
+    """A function of the likelihood of labels, which is 0 where one of them is impossible."""
+
+    def __init__(self, predictions: Predictions) -> None:
+        self.extremes = extreme_messages(predictions)
+        weight = predictions.sample_weight
+        if weight is not None and not weight.all():
+            predictions = predictions.subset(weight > 0)
+        super().__init__(predictions)
+        weight = row_weights(predictions)
+        # A power of 2 takes no digit from them, and leaves no sum to overflow.
+        self.unit = 2.0 ** math.frexp(float(weight.max()))[1] if weight.strides[0] else 1.0
+        self.weight: Floats = np.ascontiguousarray(weight / self.unit)
+        self.total = float(self.weight.sum()) * self.unit
+        self.scale = 10.0 * rounding_scale(predictions.n)
+        self._doubtful = rows_below(predictions.probs, 0.0)
+
+    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
+        if self.predictions.m == 2:
+            return draw_events(self.predictions.probs[:, 1], rng, size)
+        return super().redraw(rng, size)
+
+    def likelihood_ratio(self, gains: Floats, labels: Labels) -> Floats:
+        """Return twice the gains; infinite where a label has probability 0."""
+        ratios = 2.0 * self.unit * gains
+        if self._doubtful.size:
+            probs = self.predictions.probs[self._doubtful]
+            rows = np.arange(self._doubtful.size)
+            chosen = probs[rows, labels[:, self._doubtful]]
+            ratios[(chosen == 0).any(axis=1)] = math.inf
+        return ratios
+
+
+class BoundRecalibration(BoundLikelihood):
+    """Intercepts and slopes of two classes, and what they gain."""
+
+    def __init__(self, predictions: Predictions, measure: str, *, with_slope: bool) -> None:
+        check_one_dimension(predictions, measure)
+        super().__init__(predictions)
+        self._with_slope = with_slope
+        self._rows = standard_rows(log_odds(self.predictions.probs), self.weight)
+        self._nodes = few_nodes(self._rows)
+        self._weighted_z = self.weight * self._rows.z
+
+    @property
+    def has_slope(self) -> bool:
+        """Whether the log odds differ."""
+        return self._rows.sd > 0
+
+    def recalibrations(self, labels: Labels) -> tuple[Floats, Floats]:
+        """Return estimates (B, 3) and gains (B, 2), see `recalibrate`."""
+        sums = event_sums(labels, self.weight, self._weighted_z)
+        return recalibrate(labels, self._rows, self._nodes, sums, 1 + self._with_slope)
+
+    def messages(self) -> tuple[str, ...]:
+        """Say what the data leave undefined."""
+        said = list(self.extremes)
+        if self._with_slope and not self.has_slope:
+            said.append(f"{NO_SLOPE}; it is taken as 1")
+        labels = self.predictions.labels
+        if labels.min() == labels.max():
+            taken = ", and the slope is taken as 1" if self._with_slope and self.has_slope else ""
+            said.append(f"all labels are equal: the intercept is infinite{taken}")
+        elif self._with_slope and math.isinf(self.recalibrations(self.observed[None])[0][0, 2]):
+            said.append("the predictions separate the labels: the slope is infinite")
+        return tuple(said)
+
+
+def extreme_messages(predictions: Predictions) -> tuple[str, ...]:
+    """Say where probabilities have no logarithm, and where such a class was observed."""
+    probs = predictions.probs
+    extreme = rows_below(probs, math.nextafter(SMALLEST, 0.0))
+    extreme = extreme[row_weights(predictions)[extreme] > 0]
+    if not extreme.size:
+        return ()
+    clipped = (
+        f"probabilities below 2.2e-16 count as that in their logarithm, in {extreme.size} of "
+        f"{predictions.n} rows, first in row {extreme[0]}"
+    )
+    said = [clipped]
+    observed = probs[extreme, predictions.labels[extreme]]
+    rows = extreme[observed == 0]
+    if rows.size:
+        said.append(
+            f"the observed class has probability 0 in {rows.size} of {predictions.n} rows, first "
+            f"in row {rows[0]}: that alone contradicts the predictions, and the likelihood ratio "
+            "is infinite"
+        )
+    return tuple(said)
+
+
+def rows_below(probs: Floats, limit: float) -> NDArray[np.intp]:
+    """Return the rows with a probability of at most a limit; most often there is none."""
+    if probs.min() > limit:
+        return np.empty(0, np.intp)
+    return np.flatnonzero((probs <= limit).any(axis=1))
+
+
+def raised(probs: Floats) -> Floats:
+    """Return probabilities of at least about 2.2e-16 that sum to 1."""
+    higher = np.maximum(probs, SMALLEST)
+    higher /= higher.sum(axis=1, keepdims=True)
+    return higher
+
+
+def varying(features: Floats) -> NDArray[np.bool_]:
+    """Return for each column whether it varies."""
+    mean, sd = features.mean(axis=0), features.std(axis=0)
+    different: NDArray[np.bool_] = sd > SAME * np.maximum(1.0, np.abs(mean))
+    return different
+
+
+class BinaryRatio(BoundRecalibration):
+    """The ratio of two classes, of which the one-parameter tests are parts."""
+
+    def __init__(self, predictions: Predictions, tested: str) -> None:
+        named = f"the test of {HYPOTHESES[tested]}"
+        super().__init__(predictions, named, with_slope=tested != "intercept")
+        self._tested = tested
+        self.df = {"both": 1 + self.has_slope, "intercept": 1, "slope": int(self.has_slope)}[tested]
+        intercept1, intercept, slope = self.recalibrations(self.observed[None])[0][0].tolist()
+        self._estimates = {"intercept": intercept1, "slope": slope}
+        self.parameters = {"hypothesis": HYPOTHESES[tested]}
+        if tested == "both":
+            self.parameters |= {"intercept": intercept, "slope": slope}
+        self.degenerate = self.messages()
+
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        _, gains = self.recalibrations(labels)
+        gained = gains[:, 0 if self._tested == "intercept" else 1]
+        if self._tested == "slope":
+            gained = np.maximum(gained - gains[:, 0], 0.0)
+        return self.likelihood_ratio(gained, labels)
+
+    def estimate(self, value: float) -> float:
+        return float(self._estimates.get(self._tested, value))
+
+
+class MultinomialRatio(BoundLikelihood):
+    """The ratio of several classes."""
+
+    def __init__(self, predictions: Predictions, slopes: str, reference: int) -> None:
+        super().__init__(predictions)
+        probs = raised(self.predictions.probs)
+        self._task = make_task(probs, self.weight, reference if slopes == "reference" else -1)
+        possible = int((self.predictions.probs > 0).any(axis=0).sum())
+        slope_of = varying(np.log(probs) - np.log(probs[:, [reference]]))
+        free = int(slope_of.sum()) if slopes == "reference" else int(slope_of.any())
+        self.df = possible - 1 + free
+        self.parameters = {"slopes": slopes}
+        if slopes == "reference":
+            self.parameters |= {"reference": self.predictions.classes[reference]}
+        else:
+            self.parameters |= {"slope": self._slope()}
+        self.degenerate = self.extremes if free else (*self.extremes, NO_SLOPE)
+
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        sums = class_sums(labels, self._task.features, self.weight)
+        gains = np.array([fit(self._task, each).gain for each in sums])
+        return self.likelihood_ratio(gains, labels)
+
+    def _slope(self) -> float:
+        (sums,) = class_sums(self.observed[None], self._task.features, self.weight)
+        return 1.0 + float(fit(self._task, sums).beta[self.predictions.labels[0]])
+
+
+Ratio = BinaryRatio | MultinomialRatio
+
+
+def bind_ratio(predictions: Predictions, tested: str, slopes: str, reference: object) -> Ratio:
+    """Bind the ratio of two classes, or that of several where both parameters are tested."""
+    if predictions.m == 2:
+        chosen = None if slopes == "common" else slopes
+        check_unused("where the lens leaves two classes", slopes=chosen, reference=reference)
+    if predictions.m == 2 or tested != "both":
+        return BinaryRatio(predictions, tested)
+    column = 0 if reference is None else check_class(reference, predictions.classes, "reference")
+    return MultinomialRatio(predictions, slopes, column)
+
+
+def chi2_limit(bound: Ratio, ratio: float, estimate: float) -> Limit:
+    """Return the chi^2 limit of a likelihood ratio."""
+    if bound.df == 0:
+        raise NotApplicable(f"{NO_SLOPE}; use test='calibration-in-the-large'")
+    law = f"chi^2 limit with {bound.df} degree{'s' if bound.df > 1 else ''} of freedom"
+    pvalue = float(chdtrc(bound.df, ratio))
+    return Limit("LR", ratio, pvalue, estimate, law, bound.parameters, degenerate=bound.degenerate)

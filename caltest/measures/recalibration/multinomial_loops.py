@@ -1,0 +1,347 @@
+"""Recalibration of several classes: logits z_j + alpha_j + beta_j f_j, z = log p.
+
+With one beta for all classes f is z less its largest of the row, and otherwise z less that of the
+reference class. The labels enter the likelihood by their sums alone, so that redrawn labels share
+all the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from caltest.numerics.logistic import exp_minus
+from caltest.numerics.trust_region import climb
+
+Floats = NDArray[np.float64]
+
+
+Labels = NDArray[np.unsignedinteger]
+
+
+Ints = NDArray[np.intp]
+
+
+STEPS = 200
+
+
+ENOUGH = 1e-13  # of the decrement, relative to the gain: what remains is smaller
+
+
+FAR = 0.05  # change of a parameter after which an old curvature does not tell the end
+
+
+FAST = 0.1  # fall of the decrement by a step that is good enough with an old curvature
+
+
+BLOCK = 2**15  # numbers that stay in the cache
+
+
+PIVOT = 1e-6  # of the factor of a curvature with unit diagonal: below there may be none
+
+
+CUT = 1e-13  # relative curvature that counts as none
+
+
+LONG = 50.0  # change of a logit in a step that leaves the region where the curvature means anything
+
+
+BLOCKED = 1e-9  # part of the slope without curvature that is more than rounding
+
+
+NOISE = 1e-14  # of a slope, relative to the sum of weights
+
+
+FACTORED = 2**20  # numbers in the table whose factor is the curvature without squares
+
+
+ABSENT = -1e300  # alpha of a class without a label, whose probability vanishes
+
+
+class Task(NamedTuple):
+    """What does not depend on the labels.
+
+    Attributes
+    ----------
+    probs, features : (n, m) array
+        p, all positive, and f.
+    weight : (n,) array
+    reference : int
+        The class that has no slope, or -1 where there is one for all classes.
+    expected : (2m,) array
+        Sums of w p and of w p f.
+    curvature : (2m, 2m) array
+        That of the likelihood at (0, 0).
+    largest : float
+        The largest size of a feature.
+    """
+
+    probs: Floats
+    features: Floats
+    weight: Floats
+    reference: int
+    expected: Floats
+    curvature: Floats
+    largest: float
+
+
+class Fit(NamedTuple):
+    """Estimates (m,) and (m,), and the gain of log likelihood over no change."""
+
+    alpha: Floats
+    beta: Floats
+    gain: float
+
+
+class Free(NamedTuple):
+    """The parameters that are fitted: entries of (alpha, beta), and whether beta is shared."""
+
+    entries: Ints
+    shared: Ints
+
+
+def make_task(probs: Floats, weight: Floats, reference: int) -> Task:
+    """Prepare predictions; a reference of -1 asks for one slope."""
+    features = np.log(probs)
+    features -= features.max(axis=1, keepdims=True) if reference < 0 else features[:, [reference]]
+    nothing = np.zeros(2 * probs.shape[1])
+    expected, _ = expectations(probs, features, weight, nothing, np.ones(probs.shape[1]))
+    curvature = hessian(probs, features, weight, nothing)
+    largest = float(np.abs(features).max())
+    return Task(probs, features, weight, reference, expected, curvature, largest)
+
+
+@numba.njit(nogil=True, cache=True)
+def class_sums(labels: Labels, features: Floats, weight: Floats) -> Floats:
+    """Return the sums of w and of w f over the rows of each class, (B, 2m)."""
+    m = features.shape[1]
+    out = np.zeros((labels.shape[0], 2 * m))
+    for b in range(labels.shape[0]):
+        for i in range(labels.shape[1]):
+            k = labels[b, i]
+            out[b, k] += weight[i]
+            out[b, m + k] += weight[i] * features[i, k]
+    return out
+
+
+def fit(task: Task, sums: Floats) -> Fit:
+    """Maximise the likelihood for labels with `sums` (2m,).
+
+    A class without a label is left out of the softmax, as its intercept goes to minus infinity.
+    Where labels are separated the parameters grow without bound while the gain tends to its limit.
+    Newton's steps keep the curvature of the start while they are fast; where there is a slope
+    without a curvature, a region of trust takes over.
+    """
+    m = task.probs.shape[1]
+    present = sums[:m] > 0
+    free = _free(task.reference, present)
+    theta = np.concatenate([np.where(present, 0.0, ABSENT), np.zeros(m)])
+    there, before, curvature = theta, math.inf, task.curvature
+    gradient, gain = _gradient(task, theta, sums, present)
+    for _ in range(STEPS):
+        step, blocked = newton_step(curvature, gradient, free)
+        decrement = float(gradient @ step)
+        done = decrement <= ENOUGH * max(1.0, gain)
+        if decrement > FAST * before or (done and np.abs(theta - there).max() > FAR):
+            curvature, there = hessian(task.probs, task.features, task.weight, theta), theta
+            step, blocked = newton_step(curvature, gradient, free)
+            decrement = float(gradient @ step)
+        reach = float(np.abs(step[:m]).max() + np.abs(step[m:]).max() * task.largest)
+        trial = _gradient(task, theta + step, sums, present)
+        blocked = blocked or reach > LONG or (reach > 1.0 and trial[1] < gain)
+        if blocked:
+            break
+        theta = theta + step
+        gradient, gain = trial
+        before = decrement
+        if decrement <= ENOUGH * max(1.0, gain):
+            break
+    if blocked:
+        theta = _climb(task, theta, sums, present, free)
+        _, gain = _gradient(task, theta, sums, present)
+    return Fit(theta[:m], theta[m:], max(gain, 0.0))
+
+
+def _climb(
+    task: Task, theta: Floats, sums: Floats, present: NDArray[np.bool_], free: Free
+) -> Floats:
+    """Return where the likelihood comes to its supremum, from theta on, step by bounded step."""
+    axes = _axes(free, theta.size, task.largest)
+
+    def value(x: Floats) -> tuple[Floats, float]:
+        gradient, gain = _gradient(task, theta + axes @ x, sums, present)
+        return gradient @ axes, gain
+
+    def factor(x: Floats) -> Floats:
+        return curvature_factor(task, theta + axes @ x, axes)
+
+    noise = NOISE * float(task.weight.sum())
+    return np.asarray(theta + axes @ climb(value, factor, np.zeros(axes.shape[1]), noise))
+
+
+def _axes(free: Free, size: int, largest: float) -> Floats:
+    """Return the change of (alpha, beta) by a free parameter; a unit moves a logit by up to 1."""
+    kept, shared = free
+    axes = np.zeros((size, kept.size + bool(shared.size)))
+    axes[kept, np.arange(kept.size)] = 1.0
+    axes[shared, -1] = 1.0
+    axes[size // 2 :] /= max(largest, 1e-290)
+    return axes
+
+
+def curvature_factor(task: Task, theta: Floats, axes: Floats) -> Floats:
+    """Return R with R'R = minus the second derivatives along the axes.
+
+    From few rows R comes without the squares, whose small differences rounding would hide.
+    """
+    n, m = task.probs.shape
+    if n * m * axes.shape[1] > FACTORED:
+        values, vectors = np.linalg.eigh(
+            axes.T @ hessian(task.probs, task.features, task.weight, theta) @ axes
+        )
+        return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
+    q = theta[:m] + theta[m:] * task.features
+    q -= q.max(axis=1, keepdims=True)
+    q = task.probs * np.exp(q)
+    q /= q.sum(axis=1, keepdims=True)
+    moved = axes[:m] + task.features[:, :, None] * axes[m:]
+    moved = moved - np.einsum("ij,ijk->ik", q, moved)[:, None]
+    rows = np.sqrt(q * task.weight[:, None])[:, :, None] * moved
+    return np.asarray(np.linalg.qr(rows.reshape(n * m, -1), mode="r"))
+
+
+def _free(reference: int, present: NDArray[np.bool_]) -> Free:
+    """Return what is fitted: no alpha of the reference, or of the first class that there is."""
+    m = present.size
+    classes = np.flatnonzero(present)
+    base = reference if reference >= 0 and present[reference] else classes[0]
+    alphas = classes[classes != base]
+    if reference < 0:
+        return Free(alphas, m + classes)
+    slopes = m + classes[classes != reference]
+    return Free(np.concatenate([alphas, slopes]), np.empty(0, np.intp))
+
+
+def _gradient(
+    task: Task, theta: Floats, sums: Floats, present: NDArray[np.bool_]
+) -> tuple[Floats, float]:
+    """Return the gradient (2m,) of the log likelihood and its gain over no change."""
+    expected, growth = expectations(
+        task.probs, task.features, task.weight, theta, present.astype(np.float64)
+    )
+    kept = np.concatenate([present, present])
+    linear = float((theta * kept) @ (sums - task.expected))
+    return np.where(kept, sums - expected, 0.0), linear - growth
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def expectations(
+    probs: Floats, features: Floats, weight: Floats, theta: Floats, present: Floats
+) -> tuple[Floats, float]:
+    """Return the expected sums (2m,) at theta = (alpha, beta), and the sum of w D.
+
+    D = log(sum_j p_j exp(d_j)) - sum_j p_j d_j is of order d^2, d = alpha + beta f; the second sum
+    is over the classes that are present.
+    """
+    n, m = probs.shape
+    out = np.zeros(2 * m)
+    d, e = np.empty(m), np.empty(m)
+    growth = 0.0
+    for i in range(n):
+        top, mean, total = -math.inf, 0.0, 0.0
+        for j in range(m):
+            d[j] = theta[j] + theta[m + j] * features[i, j]
+            mean += present[j] * probs[i, j] * d[j]
+            top = max(top, d[j])
+        for j in range(m):
+            e[j] = probs[i, j] * exp_minus(top - d[j])
+            total += e[j]
+        growth += weight[i] * (math.log(total) + top - mean)
+        scale = weight[i] / total
+        for j in range(m):
+            q = e[j] * scale
+            out[j] += q
+            out[m + j] += q * features[i, j]
+    return out, growth
+
+
+def hessian(probs: Floats, features: Floats, weight: Floats, theta: Floats) -> Floats:
+    """Return minus the second derivatives of the log likelihood in theta, (2m, 2m)."""
+    n, m = probs.shape
+    crossed, squares = np.zeros((3, m, m)), np.zeros((m, m))
+    size = max(256, BLOCK // m)
+    for start in range(0, n, size):
+        rows = slice(start, start + size)
+        f = features[rows]
+        q = f * theta[m:] + theta[:m]
+        q -= q.max(axis=1, keepdims=True)
+        np.exp(q, out=q)
+        q *= probs[rows]
+        q /= q.sum(axis=1, keepdims=True)
+        qf = q * f
+        weighted = q * weight[rows, None]
+        crossed[0] += weighted.T @ q
+        crossed[1] += weighted.T @ qf
+        crossed[2] += (qf * weight[rows, None]).T @ qf
+        qf *= f
+        squares += weighted.T @ qf
+    return _laplacian(crossed, squares)
+
+
+def _laplacian(crossed: Floats, squares: Floats) -> Floats:
+    """Return sums of q_j (1[j = l] - q_l) times 1, f and f^2 from those of q_j q_l.
+
+    1 - q_j is a sum over the others, without the cancellation that leaves nothing but rounding
+    errors where predictions are nearly certain.
+    """
+    m = len(squares)
+    j = np.arange(m)
+    blocks = -crossed
+    for block in (*blocks, squares):
+        block[j, j] = 0.0
+    blocks[0, j, j] = -blocks[0].sum(axis=0)
+    blocks[1, j, j] = -blocks[1].sum(axis=0)
+    blocks[2, j, j] = squares.sum(axis=0)
+    return np.block([[blocks[0], blocks[1]], [blocks[1].T, blocks[2]]])
+
+
+def newton_step(H: Floats, gradient: Floats, free: Free) -> tuple[Floats, bool]:
+    """Return the step (2m,) of Newton's method, and whether there is a slope without curvature."""
+    kept, shared = free
+    part, slope = H[np.ix_(kept, kept)], gradient[kept]
+    if shared.size:
+        rows = H[shared]
+        cross = rows[:, kept].sum(axis=0)
+        corner = rows[:, shared].sum()
+        part = np.block([[part, cross[:, None]], [cross, corner]])
+        slope = np.append(slope, gradient[shared].sum())
+    unit = 1.0 / np.sqrt(np.maximum(np.diag(part), 1e-290))
+    solved, blocked = _solve(part * unit * unit[:, None], unit * slope)
+    solved *= unit
+    step = np.zeros(gradient.size)
+    step[kept] = solved[: kept.size]
+    step[shared] = solved[-1]
+    return step, blocked
+
+
+def _solve(H: Floats, right: Floats) -> tuple[Floats, bool]:
+    """Solve with a Hessian of unit diagonal, by a pseudo-inverse where it is nearly singular.
+
+    Also whether the right side has a part in the directions that are left alone.
+    """
+    try:
+        factor = cho_factor(H, lower=True, check_finite=False)
+        if np.diag(factor[0]).min() > PIVOT:
+            return cho_solve(factor, right, check_finite=False), False
+    except LinAlgError:
+        pass
+    values, vectors = np.linalg.eigh(H)
+    kept = values > CUT * values[-1]
+    along = vectors.T @ right
+    blocked = bool(np.abs(along[~kept]).max(initial=0.0) > BLOCKED * np.abs(along).max())
+    return np.asarray(vectors[:, kept] @ (along[kept] / values[kept])), blocked

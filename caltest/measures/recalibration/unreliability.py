@@ -1,0 +1,115 @@
+"""The unreliability index U, Miller, Hui and Tierney 1991."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.lenses import Lens
+from caltest.measures.base import BoundMeasure, Labels, Limit, Measure
+from caltest.measures.recalibration.fits import bind_ratio, chi2_limit
+from caltest.predictions import Predictions
+
+__all__ = ["Unreliability", "unreliability"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unreliability(Measure):
+    """The unreliability index; see `unreliability`."""
+
+    key: ClassVar[str] = "unreliability"
+    title: ClassVar[str] = "unreliability index"
+
+    @property
+    def symbol(self) -> str:
+        return "U"
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        return ("exact", "consistency", "asymptotic")
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundUnreliability:
+        return BoundUnreliability(predictions)
+
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
+        """Return the chi^2 limit of the likelihood ratio in it."""
+        bound = self.bind(predictions, n_jobs)
+        ratio = bound.ratio.value(n_jobs)
+        return chi2_limit(bound.ratio, ratio, bound.value(n_jobs))
+
+
+class BoundUnreliability(BoundMeasure):
+    """The likelihood ratio less its mean, for each row of data."""
+
+    def __init__(self, predictions: Predictions) -> None:
+        self.ratio = bind_ratio(predictions, "both", "common", None)
+        super().__init__(self.ratio.predictions)
+        self.scale = self.ratio.scale / self.ratio.total
+        self.parameters = self.ratio.parameters
+        self.degenerate = self.ratio.degenerate
+
+    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
+        return self.ratio.redraw(rng, size)
+
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        ratios = self.ratio.values(labels, n_jobs)
+        return np.asarray((ratios - self.ratio.df) / self.ratio.total)
+
+
+def unreliability(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    n_jobs: int | None = None,
+) -> float | Floats:
+    r"""Compute the unreliability index U of R's `val.prob`.
+
+    .. math:: U = \frac{2 [\max_{a, b} \ell(a, b) - \ell(0, 1)] - d}{n},
+
+    what a logistic recalibration with intercept a and slope b gains in log likelihood, less its
+    mean d = 2 under calibration (1 where all predictions are equal, and for m > 2 classes m: one
+    slope and m - 1 intercepts). Its test is that of `cox`.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        The aspect of the predictions that is judged. A family of lenses gives an array.
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+
+    Returns
+    -------
+    float
+        At least -d / n; about 0 for calibrated predictions. Infinite, with a DegenerateDataWarning,
+        where an observed class has probability 0, where `val.prob` leaves such rows out of the fit.
+        With sample weights n is their sum.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+
+    References
+    ----------
+    Miller, Hui, Tierney (1991), Validation techniques for logistic regression models, Statistics in
+    Medicine 10, section 2; Harrell (2015), Regression modeling strategies, section 10.9; `val.prob`
+    in the R package rms.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> p, y = [0.2] * 4 + [0.8] * 4, [0, 0, 0, 1, 1, 1, 1, 0]
+    >>> round(ct.measures.unreliability(p, y), 4)  # (0.1181 - 2) / 8
+    -0.2352
+    """
+    return Unreliability().evaluate(probs, labels, lens, n_jobs)

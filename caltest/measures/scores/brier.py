@@ -1,0 +1,89 @@
+"""Brier score, Brier 1950."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.lenses import Lens
+from caltest.measures.base import BoundMeasure, Measure
+from caltest.measures.label_scores import BinaryScore, TabledScore
+from caltest.numerics.label_scores import binary_brier_sums, brier_table
+from caltest.predictions import Predictions
+
+__all__ = ["BrierScore", "brier_score"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrierScore(Measure):
+    """The Brier score; see `brier_score`."""
+
+    key: ClassVar[str] = "brier"
+    function: ClassVar[str] = "brier_score"
+    title: ClassVar[str] = "Brier score"
+    alternative: ClassVar[str] = "two-sided"
+
+    @property
+    def symbol(self) -> str:
+        return "Brier"
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
+        if predictions.m == 2:
+            return BinaryScore(predictions, binary_brier_sums)
+        table = np.empty_like(predictions.probs)
+        brier_table(predictions.probs, table)
+        return TabledScore(predictions, table)
+
+
+def brier_score(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    n_jobs: int | None = None,
+) -> float | NDArray[np.float64]:
+    r"""Compute the Brier score, the mean squared Euclidean distance to the one-hot label.
+
+    .. math:: \frac{1}{n} \sum_i \lVert p_i - e_{y_i} \rVert^2,
+
+    halved for two classes, where it is the mean of :math:`(p_i - y_i)^2`. It is smaller for better
+    predictions, but far from its mean under calibration either way it speaks against calibration;
+    so its test is two-sided.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        The aspect of the predictions that is judged. A family of lenses gives an array.
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+
+    Returns
+    -------
+    float
+        In squared units of probability: in [0, 1] for two classes, else in [0, 2]. With sample
+        weights a weighted mean.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+
+    References
+    ----------
+    Brier (1950), Verification of forecasts expressed in terms of probability; the halving is that
+    of scikit-learn's `brier_score_loss`.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> ct.measures.brier_score([0.5, 0.75], [1, 1])  # (1/4 + 1/16) / 2
+    0.15625
+    """
+    return BrierScore().evaluate(probs, labels, lens, n_jobs)

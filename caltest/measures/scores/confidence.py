@@ -1,0 +1,301 @@
+"""Measures of the confidence, the largest probability, on right and on wrong predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.lenses import Lens
+from caltest.measures.base import BoundMeasure, Labels, Measure
+from caltest.measures.label_scores import row_weights
+from caltest.numerics.label_scores import wrong_and_right_sums
+from caltest.numerics.labels import draw_events, event_table
+from caltest.predictions import Predictions
+
+__all__ = [
+    "ECELowerBound",
+    "Overconfidence",
+    "Underconfidence",
+    "ece_lower_bound",
+    "overconfidence",
+    "underconfidence",
+]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ConfidenceSums:
+    """Weighted sums for each row of labels.
+
+    Attributes
+    ----------
+    wrong, right : (B,) array
+        Of the weights of the wrong and of the right predictions.
+    confidence_on_wrong, doubt_on_right : (B,) array
+        Of the confidence, and of 1 less the confidence.
+    """
+
+    wrong: Floats
+    right: Floats
+    confidence_on_wrong: Floats
+    doubt_on_right: Floats
+
+
+class BoundConfidence(BoundMeasure):
+    """A function of the sums above; the labels are whether the predicted class is right."""
+
+    def __init__(
+        self, predictions: Predictions, function: Callable[[ConfidenceSums], Floats]
+    ) -> None:
+        super().__init__(predictions)
+        top = predictions.probs.argmax(axis=1)
+        self._confidence = np.take_along_axis(predictions.probs, top[:, None], axis=1)[:, 0]
+        self._right: Labels = (predictions.labels == top).view(np.uint8)
+        self._weight = row_weights(predictions)
+        self._function = function
+
+    @property
+    def observed(self) -> Labels:
+        return self._right
+
+    @property
+    def label_probs(self) -> Floats:
+        return event_table(self._confidence)
+
+    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
+        return draw_events(self._confidence, rng, size)
+
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        return self._function(self.sums(labels))
+
+    def sums(self, labels: Labels) -> ConfidenceSums:
+        """Return the sums for each row of `labels` (B, n)."""
+        return ConfidenceSums(*wrong_and_right_sums(labels, self._confidence, self._weight).T)
+
+
+def mean_or_zero(sums: Floats, mass: Floats) -> Floats:
+    """Divide where there is something to divide by."""
+    return np.divide(sums, mass, np.zeros_like(sums), where=mass > 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overconfidence(Measure):
+    """The overconfidence; see `overconfidence`."""
+
+    key: ClassVar[str] = "overconfidence"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
+    title: ClassVar[str] = "overconfidence"
+    alternative: ClassVar[str] = "two-sided"
+
+    @property
+    def symbol(self) -> str:
+        return "o(f)"
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
+        bound = BoundConfidence(
+            predictions, lambda sums: mean_or_zero(sums.confidence_on_wrong, sums.wrong)
+        )
+        if bound.sums(bound.observed[None]).wrong[0] == 0:
+            bound.degenerate = ("no prediction is wrong, so overconfidence is taken as 0",)
+        return bound
+
+
+def overconfidence(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    n_jobs: int | None = None,
+) -> float | Floats:
+    r"""Compute the overconfidence, the mean confidence of the wrong predictions.
+
+    .. math:: o(f) = E[\max_k p_k \mid \arg\max_k p_k \ne Y].
+
+    A calibrated model has a positive one too. Ties are broken by the order of the classes.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        The aspect of the predictions that is judged. A family of lenses gives an array.
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+
+    Returns
+    -------
+    float
+        In units of probability, in [1/m, 1]; where no prediction is wrong 0, with a
+        DegenerateDataWarning. With sample weights a weighted mean.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+
+    References
+    ----------
+    Wenger, Kjellstroem, Triebel (2020), Non-parametric calibration for classification, AISTATS,
+    section 2.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> ct.measures.overconfidence([0.75, 0.5, 0.875], [0, 0, 1])  # wrong with confidence 0.75
+    0.75
+    """
+    return Overconfidence().evaluate(probs, labels, lens, n_jobs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Underconfidence(Measure):
+    """The underconfidence; see `underconfidence`."""
+
+    key: ClassVar[str] = "underconfidence"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
+    title: ClassVar[str] = "underconfidence"
+    alternative: ClassVar[str] = "two-sided"
+
+    @property
+    def symbol(self) -> str:
+        return "u(f)"
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
+        bound = BoundConfidence(
+            predictions, lambda sums: mean_or_zero(sums.doubt_on_right, sums.right)
+        )
+        if bound.sums(bound.observed[None]).right[0] == 0:
+            bound.degenerate = ("no prediction is right, so underconfidence is taken as 0",)
+        return bound
+
+
+def underconfidence(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    n_jobs: int | None = None,
+) -> float | Floats:
+    r"""Compute the underconfidence, the mean of 1 less the confidence of the right predictions.
+
+    .. math:: u(f) = E[1 - \max_k p_k \mid \arg\max_k p_k = Y].
+
+    A calibrated model has a positive one too. Ties are broken by the order of the classes.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        The aspect of the predictions that is judged. A family of lenses gives an array.
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+
+    Returns
+    -------
+    float
+        In units of probability, in [0, 1 - 1/m]; where no prediction is right 0, with a
+        DegenerateDataWarning. With sample weights a weighted mean.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+
+    References
+    ----------
+    Wenger, Kjellstroem, Triebel (2020), Non-parametric calibration for classification, AISTATS,
+    section 2.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> ct.measures.underconfidence([0.75, 0.5, 0.875], [0, 0, 1])  # right at 0.5 and 0.875
+    0.3125
+    """
+    return Underconfidence().evaluate(probs, labels, lens, n_jobs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ECELowerBound(Measure):
+    """The lower bound; see `ece_lower_bound`."""
+
+    key: ClassVar[str] = "ece-lower-bound"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
+    title: ClassVar[str] = "lower bound of the confidence ECE"
+
+    @property
+    def symbol(self) -> str:
+        return "|conf - acc|"
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
+        return BoundConfidence(predictions, _difference)
+
+
+def _difference(sums: ConfidenceSums) -> Floats:
+    difference = np.abs(sums.confidence_on_wrong - sums.doubt_on_right)
+    return np.asarray(difference / (sums.wrong + sums.right))
+
+
+def ece_lower_bound(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    n_jobs: int | None = None,
+) -> float | Floats:
+    r"""Compute how far over- and underconfidence are from balance, which bounds the ECE from below.
+
+    With the over- and underconfidence o(f) and u(f),
+
+    .. math:: \bigl| o(f) P(\hat y \ne y) - u(f) P(\hat y = y) \bigr| \le ECE_p(f) \le ECE_q(f),
+        \quad 1 \le p \le q \le \infty.
+
+    The left side is the mean confidence less the accuracy, in absolute value: the residuals
+    confidence - right are the confidence on wrong predictions and less than the doubt on right
+    ones. It bounds the confidence ECE over any bins with the mean confidence of each, since the
+    mean of absolute values is not below the absolute mean (Jensen). The inequality need not hold
+    for bins with their midpoint in place of the mean confidence.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        The aspect of the predictions that is judged. A family of lenses gives an array.
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+
+    Returns
+    -------
+    float
+        In units of probability, in [0, 1]. With sample weights, of weighted means.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+
+    References
+    ----------
+    Wenger, Kjellstroem, Triebel (2020), Non-parametric calibration for classification, AISTATS,
+    theorem 1.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> ct.measures.ece_lower_bound([0.75, 0.5, 0.875, 0.875], [0, 0, 1, 1])  # 3/4 - 3/4
+    0.0
+    """
+    return ECELowerBound().evaluate(probs, labels, lens, n_jobs)

@@ -1,0 +1,242 @@
+"""Decompositions of a score into miscalibration, discrimination and uncertainty."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest import validation
+from caltest.errors import DegenerateDataWarning, NotApplicable
+from caltest.lenses import Lens, resolve_lens
+from caltest.measures.binning import Cells, quantile_cells, uniform_cells
+from caltest.measures.label_scores import row_weights
+from caltest.measures.one_dimension import check_one_dimension, sorted_rows
+from caltest.numerics.isotonic import recalibrated_scores
+from caltest.numerics.label_scores import binary_entropy
+from caltest.numerics.sorted_scores import step_ends
+from caltest.predictions import Predictions, as_measured
+
+__all__ = ["ScoreDecomposition", "score_decomposition"]
+
+Floats = NDArray[np.float64]
+
+
+SCORES = ("brier", "log-loss")
+
+
+METHODS = ("corp", "bins", "grades")
+
+
+BINNINGS = ("uniform", "quantile", "groups")
+
+
+@dataclass(frozen=True)
+class ScoreDecomposition:
+    """A score as miscalibration - discrimination + uncertainty, and what bins leave over.
+
+    Attributes
+    ----------
+    score : float
+        The score itself.
+    miscalibration : float
+        What recalibration would gain, at least 0; the reliability of Murphy.
+    discrimination : float
+        What the recalibrated predictions gain on the share of events, at least 0; the resolution
+        of Murphy.
+    uncertainty : float
+        The score of the share of events as the prediction.
+    within_bin_variance, within_bin_covariance : float
+        Of the predictions, and twice theirs with the labels, within bins; 0 unless there are bins
+        in which predictions vary.
+        score = miscalibration - discrimination + uncertainty + variance - covariance.
+
+    Examples
+    --------
+    >>> ScoreDecomposition(0.25, 0.0, 0.0, 0.25).miscalibration
+    0.0
+    """
+
+    score: float
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+    within_bin_variance: float = 0.0
+    within_bin_covariance: float = 0.0
+
+
+def score_decomposition(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    score: str = "brier",
+    method: str = "corp",
+    binning: str = "uniform",
+    bins: int = 15,
+) -> ScoreDecomposition | list[ScoreDecomposition]:
+    r"""Decompose a score into miscalibration, discrimination and uncertainty.
+
+    - "corp": with c the isotonic fit of labels to predictions and r the share of events,
+
+      .. math:: S = MCB - DSC + UNC, \quad MCB = S(p) - S(c), \quad DSC = S(r) - S(c), \quad
+          UNC = S(r).
+
+      There is nothing to tune, and MCB and DSC are never negative.
+    - "bins": with the means :math:`\bar p_b, \bar y_b` of bins of :math:`n_b` rows,
+
+      .. math:: REL = \sum_b \frac{n_b}{n} (\bar p_b - \bar y_b)^2, \quad
+          RES = \sum_b \frac{n_b}{n} (\bar y_b - \bar y)^2, \quad UNC = \bar y (1 - \bar y),
+
+      and the within-bin parts that make the sum exact where predictions vary within bins.
+    - "grades": the same with one bin for each distinct prediction, such as the default rates of a
+      master scale. This is Murphy's decomposition, REL - RES + UNC; nothing is left within bins.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        A lens that leaves two classes. A family of lenses gives a list.
+    score : {"brier", "log-loss"}
+        The log loss is decomposed by "corp" only.
+    method : {"corp", "bins", "grades"}
+    binning : {"uniform", "quantile", "groups"}
+        Bins of equal width, right-closed, of equal mass, or the groups of the Predictions, such as
+        rating grades; used by "bins" only.
+    bins : int, default 15
+        Used by "bins" only.
+
+    Returns
+    -------
+    ScoreDecomposition
+        The score and its parts, in the units of the score. Sample weights count an observation
+        w_i times. Where the log loss is infinite, so is its miscalibration, with a
+        DegenerateDataWarning.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If there are more than two classes, the log loss is to be decomposed by bins or grades, or
+        the Predictions have no groups that could be bins.
+
+    References
+    ----------
+    Dimitriadis, Gneiting, Jordan (2021), Stable reliability diagrams for probabilistic classifiers,
+    PNAS 118, equation 4; Murphy (1973), A new vector partition of the probability score;
+    Stephenson, Coelho, Jolliffe (2008), Two extra components in the Brier score decomposition,
+    equation 5.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> ct.measures.score_decomposition([0.25, 0.75], [0, 1])
+    ScoreDecomposition(score=0.0625, miscalibration=0.0625, discrimination=0.25, uncertainty=0.25,
+                       within_bin_variance=0.0, within_bin_covariance=0.0)
+    """
+    validation.check_choice(score, SCORES, "score")
+    validation.check_choice(method, METHODS, "method")
+    validation.check_choice(binning, BINNINGS, "binning")
+    validation.check_integer(bins, "bins")
+    if method != "corp" and score != "brier":
+        raise NotApplicable(f"method={method!r} decomposes the Brier score only; use method='corp'")
+    predictions = as_measured(probs, labels)
+    resolved = resolve_lens(lens)
+    parts = []
+    for member in resolved.members(predictions):
+        seen = member(predictions)
+        check_one_dimension(seen, "the score decomposition")
+        if method == "corp":
+            parts.append(_corp(seen, score))
+        else:
+            number, count = _grades(seen) if method == "grades" else _bins(seen, binning, bins)
+            parts.append(_by_cells(seen, number, count))
+    return parts if resolved.is_family else parts[0]
+
+
+def _corp(predictions: Predictions, score: str) -> ScoreDecomposition:
+    event, labels, weight = sorted_rows(predictions, "the score decomposition")
+    total = float(weight.sum())
+    base = float(weight @ labels) / total
+    fitted = recalibrated_scores(labels[None], weight, step_ends(event), score == "log-loss")
+    recalibrated = float(fitted[0]) / total
+    if score == "brier":
+        value = float(weight @ np.square(labels - event)) / total
+        uncertainty = base * (1.0 - base)
+    else:
+        value = _log_loss(event, labels, weight)
+        uncertainty = binary_entropy(base)
+    # In exact arithmetic neither is negative.
+    miscalibration = max(0.0, value - recalibrated)
+    discrimination = max(0.0, uncertainty - recalibrated)
+    return ScoreDecomposition(value, miscalibration, discrimination, uncertainty)
+
+
+def _log_loss(event: Floats, labels: NDArray[np.uint8], weight: Floats) -> float:
+    observed = np.where(labels, event, 1.0 - event)
+    impossible = np.count_nonzero(observed == 0)
+    if not impossible:
+        return float(weight @ -np.log(observed) / weight.sum())
+    warnings.warn(
+        "the log loss is infinite, and so is its miscalibration: the observed class has "
+        f"probability 0 in {impossible} rows",
+        DegenerateDataWarning,
+        stacklevel=4,
+    )
+    return math.inf
+
+
+def _grades(predictions: Predictions) -> Cells:
+    """Number the distinct predictions."""
+    values, number = np.unique(predictions.probs[:, 1], return_inverse=True)
+    return number, values.size
+
+
+def _bins(predictions: Predictions, binning: str, bins: int) -> Cells:
+    """Number the bins along P(class 1), or the groups."""
+    if binning == "uniform":
+        return uniform_cells(predictions, bins)
+    if binning == "quantile":
+        return quantile_cells(predictions, bins)
+    if predictions.groups is None:
+        raise NotApplicable(
+            "binning='groups' takes the groups of the Predictions, and there are none; use "
+            "Predictions(..., groups=), or method='grades' for the distinct predictions"
+        )
+    values, number = np.unique(predictions.groups, return_inverse=True)
+    return number, values.size
+
+
+def _by_cells(
+    predictions: Predictions, number: NDArray[np.int64], count: int
+) -> ScoreDecomposition:
+    p, y, w = predictions.probs[:, 1], predictions.labels, row_weights(predictions)
+    w = w / w.sum()
+    mass = np.bincount(number, w, count)
+    filled = np.where(mass > 0, mass, 1.0)
+    mean, rate = (np.bincount(number, w * x, count) / filled for x in (p, y))
+    base = float(w @ y)
+    left_p, left_y = _left(p, mean, number), y - rate[number]
+    return ScoreDecomposition(
+        score=float(w @ np.square(p - y)),
+        miscalibration=float(mass @ np.square(mean - rate)),
+        discrimination=float(mass @ np.square(rate - base)),
+        uncertainty=base * (1.0 - base),
+        within_bin_variance=float(w @ np.square(left_p)),
+        within_bin_covariance=2.0 * float(w @ (left_p * left_y)),
+    )
+
+
+def _left(p: Floats, mean: Floats, number: NDArray[np.int64]) -> Floats:
+    """Return the predictions less the means of their bins, exactly 0 where they are equal."""
+    low, high = np.full(mean.size, np.inf), np.full(mean.size, -np.inf)
+    np.minimum.at(low, number, p)
+    np.maximum.at(high, number, p)
+    return np.where((low == high)[number], 0.0, p - mean[number])

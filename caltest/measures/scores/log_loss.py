@@ -1,0 +1,114 @@
+"""Log loss, Good 1952."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest import validation
+from caltest.lenses import Lens
+from caltest.measures.base import BoundMeasure, Measure
+from caltest.measures.label_scores import TabledScore, row_weights
+from caltest.predictions import Predictions
+
+__all__ = ["LogLoss", "log_loss"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogLoss(Measure):
+    """The log loss with its clipping; see `log_loss`."""
+
+    eps: float | None = None
+
+    key: ClassVar[str] = "log-loss"
+    title: ClassVar[str] = "log loss"
+    alternative: ClassVar[str] = "two-sided"
+
+    def __post_init__(self) -> None:
+        if self.eps is not None:
+            validation.check_level(self.eps, "eps")
+
+    @property
+    def symbol(self) -> str:
+        return "log loss"
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
+        probs = predictions.probs
+        if self.eps is not None:
+            probs = np.maximum(probs, self.eps)
+        with np.errstate(divide="ignore"):  # the log of 0 is said below
+            bound = TabledScore(predictions, -np.log(probs))
+        bound.parameters = {} if self.eps is None else {"eps": self.eps}
+        bound.degenerate = _impossible(predictions) if self.eps is None else ()
+        return bound
+
+
+def _impossible(predictions: Predictions) -> tuple[str, ...]:
+    """Say where an observed class has probability 0."""
+    observed = np.take_along_axis(predictions.probs, predictions.labels[:, None], axis=1)[:, 0]
+    rows = np.flatnonzero((observed == 0) & (row_weights(predictions) > 0))
+    if not rows.size:
+        return ()
+    message = (
+        f"the log loss is infinite: the observed class has probability 0 in {rows.size} of "
+        f"{predictions.n} rows, first in row {rows[0]}; pass eps= to clip the probabilities"
+    )
+    return (message,)
+
+
+def log_loss(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    eps: float | None = None,
+    n_jobs: int | None = None,
+) -> float | NDArray[np.float64]:
+    r"""Compute the log loss, the mean negative log probability of the observed class.
+
+    .. math:: -\frac{1}{n} \sum_i \log p_{i, y_i}.
+
+    Its test is two-sided: far from its mean under calibration either way it speaks against
+    calibration.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        The aspect of the predictions that is judged. A family of lenses gives an array.
+    eps : float, optional
+        Raise probabilities below `eps`, in (0, 1), to it; by default nothing is clipped.
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+
+    Returns
+    -------
+    float
+        In nats, at least 0; infinite, with a DegenerateDataWarning, where an observed class has
+        probability 0. With sample weights a weighted mean.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+
+    References
+    ----------
+    Good (1952), Rational decisions; Gneiting, Raftery (2007), Strictly proper scoring rules,
+    prediction, and estimation, section 3.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> ct.measures.log_loss([0.5, 0.25], [1, 1])  # log(8) / 2
+    1.03972...
+    >>> ct.measures.log_loss([0.0], [1], eps=1e-15)
+    34.53877...
+    """
+    return LogLoss(eps=eps).evaluate(probs, labels, lens, n_jobs)

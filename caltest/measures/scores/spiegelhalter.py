@@ -1,0 +1,151 @@
+"""Spiegelhalter's z, the standardised Brier score, Spiegelhalter 1986."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.errors import NotApplicable
+from caltest.lenses import Lens
+from caltest.measures.base import BoundMeasure, Labels, Limit, Measure
+from caltest.measures.label_scores import BinaryScore, TabledScore, rounding_scale, row_weights
+from caltest.numerics.label_scores import (
+    binary_deviation_sums,
+    binary_deviation_variance,
+    deviation_table,
+)
+from caltest.numerics.tails import normal_sf
+from caltest.predictions import Predictions
+
+__all__ = ["SpiegelhalterZ", "spiegelhalter_z"]
+
+Floats = NDArray[np.float64]
+
+
+CONSTANT = (
+    "the Brier score has no variance under calibration, since the positive probabilities of each "
+    "row are equal"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpiegelhalterZ(Measure):
+    """Spiegelhalter's z; see `spiegelhalter_z`."""
+
+    key: ClassVar[str] = "spiegelhalter"
+    function: ClassVar[str] = "spiegelhalter_z"
+    title: ClassVar[str] = "Spiegelhalter's z"
+    alternative: ClassVar[str] = "two-sided"
+
+    @property
+    def symbol(self) -> str:
+        return "z"
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        return ("exact", "consistency", "asymptotic")
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundZ:
+        return BoundZ(predictions)
+
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
+        """Return the normal limit of z, two-sided."""
+        bound = self.bind(predictions, n_jobs)
+        if bound.sd == 0:
+            raise NotApplicable(f"{CONSTANT}; use null='exact'")
+        z = bound.value(n_jobs)
+        pvalue = max(2.0 * normal_sf(abs(z)), math.ulp(0.0))
+        return Limit("z", z, pvalue, z, "normal limit, two-sided", bound.parameters)
+
+
+class BoundZ(BoundMeasure):
+    """The deviation of the Brier score from its mean, over its standard deviation."""
+
+    def __init__(self, predictions: Predictions) -> None:
+        super().__init__(predictions)
+        weight = row_weights(predictions)
+        self._deviation: BinaryScore | TabledScore
+        if predictions.m == 2:
+            self._deviation = BinaryScore(predictions, binary_deviation_sums)
+            variance = binary_deviation_variance(predictions.probs[:, 1], weight)
+        else:
+            table, rows = np.empty_like(predictions.probs), np.empty(predictions.n)
+            deviation_table(predictions.probs, rows, table)
+            self._deviation = TabledScore(predictions, table)
+            variance = float(np.square(weight) @ rows)
+        self.scale = rounding_scale(predictions.n)
+        self.sd = math.sqrt(variance) / float(weight.sum())
+        if self.sd == 0:
+            self.degenerate = (f"{CONSTANT}; z is 0 where it has its mean, else infinite",)
+
+    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
+        return self._deviation.redraw(rng, size)
+
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        deviation = self._deviation.values(labels, n_jobs)
+        if self.sd == 0:
+            return np.where(deviation == 0, 0.0, np.copysign(np.inf, deviation))
+        return deviation / self.sd
+
+
+def spiegelhalter_z(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    n_jobs: int | None = None,
+) -> float | Floats:
+    r"""Compute Spiegelhalter's z, the Brier score standardised by its law under calibration.
+
+    With fixed predictions and :math:`Y_i \sim Cat(p_i)` the score
+    :math:`S = \sum_i \lVert p_i - e_{Y_i} \rVert^2` has
+
+    .. math:: E S = \sum_i (1 - q_i), \quad
+        \mathrm{var} S = 4 \sum_i \sum_k p_{ik} (p_{ik} - q_i)^2, \quad q_i = \sum_k p_{ik}^2,
+
+    and :math:`z = (S - E S) / \sqrt{\mathrm{var} S}`. For two classes it is Spiegelhalter's
+
+    .. math:: \frac{\sum_i (y_i - p_i)(1 - 2 p_i)}{\sqrt{\sum_i (1 - 2 p_i)^2 p_i (1 - p_i)}}.
+
+    Overconfident predictions give z > 0, underconfident ones z < 0; its test is two-sided. Under
+    the exact null it has the p-value of the Brier score.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        The aspect of the predictions that is judged. A family of lenses gives an array.
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+
+    Returns
+    -------
+    float
+        In standard deviations. Where the variance is 0, with a DegenerateDataWarning, 0 if S has
+        its mean and infinite if not. Sample weights multiply the terms of S, and the variance is
+        that of the weighted sum.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+
+    References
+    ----------
+    Spiegelhalter (1986), Probabilistic prediction in patient management and clinical trials,
+    Statistics in Medicine 5, section 4.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> ct.measures.spiegelhalter_z([0.9, 0.8, 0.2], [1, 0, 0])  # 0.28 / sqrt(0.1728)
+    0.67357...
+    """
+    return SpiegelhalterZ().evaluate(probs, labels, lens, n_jobs)

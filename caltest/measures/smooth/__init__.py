@@ -1,0 +1,1 @@
+"""Smoothed calibration curves: smooth ECE, loess, le Cessie-van Houwelingen."""

@@ -1,0 +1,224 @@
+"""The unweighted sum of squares, le Cessie & van Houwelingen 1991; Hosmer et al. 1997."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest import validation
+from caltest.errors import NotApplicable, invalid
+from caltest.lenses import Lens
+from caltest.measures.base import BoundMeasure, Labels, Limit, Measure
+from caltest.measures.label_scores import BinaryScore, rounding_scale, row_weights
+from caltest.measures.one_dimension import check_one_dimension
+from caltest.numerics.label_scores import binary_brier_sums, binary_deviation_sums
+from caltest.numerics.tails import normal_sf
+from caltest.predictions import Predictions
+from caltest.validation.arrays import as_numbers, read_only
+
+__all__ = ["LeCessieVanHouwelingen", "le_cessie_van_houwelingen"]
+
+Floats = NDArray[np.float64]
+CONSTANT = "the sum of squares has no variance under the model"
+ROUNDING = 1e-12  # a share of the variance below it is what rounding left of a zero
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LeCessieVanHouwelingen(Measure):
+    """The standardised sum of squares; see `le_cessie_van_houwelingen`."""
+
+    internal: bool = False
+    design: object = None
+
+    key: ClassVar[str] = "le-cessie-van-houwelingen"
+    title: ClassVar[str] = "unweighted sum of squares, le Cessie-van Houwelingen"
+    alternative: ClassVar[str] = "two-sided"
+
+    def __post_init__(self) -> None:
+        validation.check_flag(self.internal, "internal")
+        if not self.internal:
+            validation.check_unused("without internal=True", design=self.design)
+        if self.design is not None:
+            object.__setattr__(self, "design", check_design(self.design))
+
+    @property
+    def symbol(self) -> str:
+        return "z"
+
+    @property
+    def description(self) -> str:
+        return f"{self.title}, of the development sample" if self.internal else self.title
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        # A model is nearer to the labels that it was fitted to than to redrawn ones.
+        return ("asymptotic",) if self.internal else ("exact", "consistency", "asymptotic")
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> SumOfSquares:
+        check_one_dimension(predictions, f"the {self.title}")
+        return SumOfSquares(predictions, self._features(predictions))
+
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Limit:
+        """Return the normal limit, two-sided, with the parts that R prints."""
+        bound = self.bind(predictions, n_jobs)
+        if bound.sd == 0:
+            raise NotApplicable(f"{CONSTANT}; use internal=False and null='exact'")
+        z = bound.value(n_jobs)
+        sample = "development" if self.internal else "external"
+        parameters = {"SSE": bound.sum_of_squares, **bound.parameters, "sample": sample}
+        law = "normal limit, two-sided"
+        return Limit("z", z, 2.0 * normal_sf(abs(z)), z, law, parameters)
+
+    def _features(self, predictions: Predictions) -> Floats | None:
+        """Return the features of the fitted model with an intercept; None for a model not fitted.
+
+        A linear predictor spans what a model of one feature spans.
+        """
+        if not self.internal:
+            return None
+        n, event = predictions.n, predictions.probs[:, 1]
+        if self.design is None:
+            inner = (event > 0) & (event < 1)
+            p = np.where(inner, event, 0.5)
+            columns = (np.log(p) - np.log1p(-p))[:, None]
+        else:
+            columns = np.asarray(self.design)
+            check_rows_of_design(columns, n)
+        return np.column_stack((np.ones(n), columns))
+
+
+class SumOfSquares(BoundMeasure):
+    """The deviation of the sum of squares from its mean, over its standard deviation."""
+
+    def __init__(self, predictions: Predictions, features: Floats | None) -> None:
+        super().__init__(predictions)
+        self._deviation = BinaryScore(predictions, binary_deviation_sums)
+        self._event = np.ascontiguousarray(predictions.probs[:, 1])
+        self._weight = row_weights(predictions)
+        v, d = self._event * (1.0 - self._event), 1.0 - 2.0 * self._event
+        left = d if features is None else _residuals(features, d, self._weight * v)
+        variance = float(np.square(self._weight * left) @ v)
+        most = float(np.square(self._weight * d) @ v)
+        self.sd = math.sqrt(variance) if variance > ROUNDING * most else 0.0
+        self.scale = rounding_scale(predictions.n)
+        self.parameters = {"E": float(self._weight @ v), "SD": self.sd}
+        if self.sd == 0:
+            self.degenerate = (f"{CONSTANT}; z is 0 where it has its mean, else infinite",)
+
+    @property
+    def sum_of_squares(self) -> float:
+        """The sum of squared differences of labels and predictions."""
+        return float(binary_brier_sums(self.observed[None], self._event, self._weight)[0])
+
+    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
+        return self._deviation.redraw(rng, size)
+
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        deviation = self._deviation.values(labels, n_jobs) * float(self._weight.sum())
+        if self.sd == 0:
+            return np.where(deviation == 0, 0.0, np.copysign(np.inf, deviation))
+        return deviation / self.sd
+
+
+def _residuals(features: Floats, target: Floats, weight: Floats) -> Floats:
+    """Return what is left of the target after its weighted regression on the features."""
+    root = np.sqrt(weight)
+    size = np.abs(features).max(axis=0)
+    X = features / np.where(size > 0, size, 1.0)
+    coefficients = np.linalg.lstsq(X * root[:, None], target * root, rcond=None)[0]
+    return np.asarray(target - X @ coefficients)
+
+
+def le_cessie_van_houwelingen(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    internal: bool = False,
+    design: object = None,
+    n_jobs: int | None = None,
+) -> float | Floats:
+    r"""Compute the standardised unweighted sum of squares of labels minus predictions.
+
+    With :math:`SSE = \sum_i (y_i - p_i)^2`, :math:`v_i = p_i (1 - p_i)` and the residuals
+    :math:`r_i` of the regression of :math:`1 - 2 p_i` on the features of the model with weights
+    :math:`v_i`,
+
+    .. math:: z = \frac{SSE - \sum_i v_i}{SD}, \quad SD^2 = \sum_i v_i r_i^2.
+
+    This is `residuals(fit, "gof")` of the R package rms: the test of le Cessie and van Houwelingen
+    in the form of Hosmer et al., without smoothing. It is for the sample that the model was fitted
+    to, `internal=True`. For other data no parameters are fitted, :math:`r_i = 1 - 2 p_i`, and z is
+    that of Spiegelhalter.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        A lens that leaves two classes. A family of lenses gives an array.
+    internal : bool, default False
+        Whether the predictions are those of a logistic regression fitted to these labels.
+    design : (n, k) or (n,) array, optional
+        With `internal=True`, the features of that model without the intercept; by default it has
+        one feature, and the log odds of the predictions stand for it.
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+
+    Returns
+    -------
+    float
+        In standard deviations. Where the variance is 0, with a DegenerateDataWarning, 0 if SSE has
+        its mean and infinite if not. Sample weights multiply the terms of SSE.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If there are more than two classes.
+
+    References
+    ----------
+    le Cessie, van Houwelingen (1991), A goodness-of-fit test for binary regression models, based on
+    smoothing methods, Biometrics 47; Hosmer, Hosmer, le Cessie, Lemeshow (1997), A comparison of
+    goodness-of-fit tests for the logistic regression model, Statistics in Medicine 16, section 2.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> ct.measures.le_cessie_van_houwelingen([0.9, 0.8, 0.2], [1, 0, 0])  # .28 / sqrt(.1728)
+    0.67357...
+    """
+    measure = LeCessieVanHouwelingen(internal=internal, design=design)
+    return measure.evaluate(probs, labels, lens, n_jobs)
+
+
+def check_design(design: object, name: str = "design") -> Floats:
+    """Check the features (rows, k) that a model was fitted to, finite; (rows,) for one feature."""
+    array = as_numbers(design, name)
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2 or array.size == 0:
+        rule = f"{name} must have a row for each observation and a column for each feature"
+        raise invalid(rule, f"shape {array.shape}", "pass the features of the model, (n, k)")
+    values = array.astype(np.float64)
+    bad = ~np.isfinite(values)
+    if bad.any():
+        row, column = (int(at) for at in np.argwhere(bad)[0])
+        got = f"{values[row, column]} at row {row}, column {column}"
+        raise invalid(f"{name} must be finite", got, "pass the features as the model saw them")
+    return read_only(values)
+
+
+def check_rows_of_design(design: Floats, n: int, name: str = "design") -> None:
+    """Check that the design has the rows of the predictions that are tested."""
+    if len(design) != n:
+        rule = f"{name} must have one row per row of probs"
+        raise invalid(rule, f"{len(design)} for {n} rows", "take both from the same rows")

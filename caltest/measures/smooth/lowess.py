@@ -1,0 +1,292 @@
+"""Lowess of Cleveland (1979) as R computes it, a linear function of the labels.
+
+The line fitted at a knot weighs the rows by the tricube of their distance. All that is needed of
+the labels is linear in them, so that it is worked out once for given scores: a weight for every row
+and knot where rows are few, else coefficients of the moments of the labels in cells between which
+no weight changes its formula. A weight times a line is a polynomial of degree 10 there, so that the
+moments lose nothing.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+Ints = NDArray[np.int64]
+
+
+Labels = NDArray[np.unsignedinteger]
+
+
+NEAR, FAR = 0.001, 0.999  # of the radius: weights are 1 up to the first, 0 beyond the second (R)
+
+
+LEAST_SPREAD = 0.001  # of the range: rows nearer to each other are fitted by their mean (R)
+
+
+DEGREES = 12  # 0 to 10, and 11 for the spread about the mean
+
+
+REDUCE = {"contract", "nsz", "reassoc"}  # lets sums run in several chains
+
+
+@numba.njit(nogil=True, cache=True)
+def find_knots(x: Floats, delta: float) -> Floats:
+    """Return the scores at which lines are fitted, from ascending scores.
+
+    From each knot the next is the last score within `delta`, or else the next score; so rows
+    between knots are near enough to interpolate.
+    """
+    n = x.size
+    knots = [x[0]]
+    last = np.searchsorted(x, x[0], side="right") - 1
+    while last < n - 1:
+        beyond = np.searchsorted(x, x[last] + delta, side="right")
+        i = max(last + 1, beyond - 1)
+        knots.append(x[i])
+        last = np.searchsorted(x, x[i], side="right") - 1
+    return np.array(knots)
+
+
+@numba.njit(nogil=True, cache=True)
+def find_radii(x: Floats, knots: Floats, k: int) -> Floats:
+    """Return the distance from each knot to the farthest of its `k` nearest scores."""
+    radii = np.empty(knots.size)
+    for a in range(knots.size):
+        low, high = 0, x.size - k
+        while low < high:
+            middle = (low + high) // 2
+            if knots[a] - x[middle] <= x[middle + k] - knots[a]:
+                high = middle
+            else:
+                low = middle + 1
+        radii[a] = max(knots[a] - x[low], x[low + k - 1] - knots[a])
+    return radii
+
+
+@numba.njit(nogil=True, cache=True)
+def window_edges(x: Floats, knots: Floats, radii: Floats, near: float, far: float) -> Ints:
+    """Return where the rows of each knot start that are left of it, near, right of it, and beyond.
+
+    With h the radius, these are the first rows of distance at most `far` h and `near` h on the
+    left, and of a distance above `near` h and `far` h on the right; (knots, 4).
+    """
+    edges = np.empty((knots.size, 4), np.int64)
+    for a in range(knots.size):
+        for side, limit in enumerate((far * radii[a], near * radii[a])):
+            low, high = 0, x.size
+            while low < high:
+                middle = (low + high) // 2
+                if knots[a] - x[middle] <= limit:
+                    high = middle
+                else:
+                    low = middle + 1
+            edges[a, side] = low
+        for side, limit in enumerate((near * radii[a], far * radii[a])):
+            low, high = 0, x.size
+            while low < high:
+                middle = (low + high) // 2
+                if x[middle] - knots[a] > limit:
+                    high = middle
+                else:
+                    low = middle + 1
+            edges[a, 2 + side] = low
+    return edges
+
+
+# ---- few rows: a weight for every row -----------------------------------------------------------
+
+
+@numba.njit(nogil=True, cache=True)
+def row_weights(x: Floats, knots: Floats, radii: Floats, edges: Ints) -> Floats:
+    """Return the weight of every label in the line at every knot, (knots, n)."""
+    weights = np.zeros((knots.size, x.size))
+    spread = LEAST_SPREAD * (x[-1] - x[0])
+    for a in range(knots.size):
+        first, near, right, beyond = edges[a]
+        w = weights[a]
+        for i in range(first, beyond):
+            w[i] = 1.0
+            if i < near or i >= right:
+                r = abs(x[i] - knots[a]) / radii[a]
+                w[i] = (1.0 - r * r * r) ** 3
+        w /= w[first:beyond].sum()
+        mean = 0.0
+        for i in range(first, beyond):
+            mean += w[i] * (x[i] - knots[a])
+        variance = 0.0
+        for i in range(first, beyond):
+            variance += w[i] * (x[i] - knots[a] - mean) ** 2
+        if np.sqrt(variance) > spread:
+            slope = -mean / variance
+            for i in range(first, beyond):
+                w[i] *= 1.0 + slope * (x[i] - knots[a] - mean)
+    return weights
+
+
+# ---- many rows: moments of cells ----------------------------------------------------------------
+
+
+@numba.njit(nogil=True, cache=True)
+def cell_frames(x: Floats, start: Ints) -> tuple[Floats, Floats]:
+    """Return the middle of each cell of rows and half its width, (cells,); 1 for a width of 0."""
+    middle, half = np.empty(start.size - 1), np.ones(start.size - 1)
+    for c in range(start.size - 1):
+        low, high = x[start[c]], x[start[c + 1] - 1]
+        middle[c] = 0.5 * (low + high)
+        if high > low:
+            half[c] = 0.5 * (high - low)
+    return middle, half
+
+
+@numba.njit(nogil=True, cache=True)
+def cell_moments(x: Floats, labels: Labels, start: Ints, middle: Floats, half: Floats) -> Floats:
+    """Return sum_i y_i t_i^d over each cell, t the place in [-1, 1]; (B, cells, DEGREES)."""
+    out = np.empty((labels.shape[0], start.size - 1, DEGREES))
+    for b in range(labels.shape[0]):
+        for c in range(start.size - 1):
+            rows = slice(start[c], start[c + 1])
+            _add_powers(x[rows], labels[b, rows], middle[c], 1.0 / half[c], out[b, c])
+    return out
+
+
+@numba.njit(nogil=True, cache=True, fastmath=REDUCE)
+def _add_powers(x: Floats, y: Labels, middle: float, unit: float, out: Floats) -> None:
+    m0 = m1 = m2 = m3 = m4 = m5 = m6 = m7 = m8 = m9 = m10 = m11 = 0.0
+    for i in range(x.size):
+        t = (x[i] - middle) * unit
+        p = np.float64(y[i])
+        m0 += p
+        p *= t
+        m1 += p
+        p *= t
+        m2 += p
+        p *= t
+        m3 += p
+        p *= t
+        m4 += p
+        p *= t
+        m5 += p
+        p *= t
+        m6 += p
+        p *= t
+        m7 += p
+        p *= t
+        m8 += p
+        p *= t
+        m9 += p
+        p *= t
+        m10 += p
+        p *= t
+        m11 += p
+    out[:] = (m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11)
+
+
+@numba.njit(nogil=True, cache=True)
+def moment_weights(
+    knots: Floats,
+    radii: Floats,
+    edges: Ints,
+    start: Ints,
+    middle: Floats,
+    half: Floats,
+    counts: Floats,
+    spread: float,
+) -> Floats:
+    """Return the coefficient of every moment in the line at every knot, (knots, cells * DEGREES).
+
+    `counts` (cells, DEGREES) are the moments of ones, and `spread` the least standard deviation of
+    scores that a slope is fitted to.
+    """
+    cells = start.size - 1
+    out = np.zeros((knots.size, cells, DEGREES))
+    for a in range(knots.size):
+        first = np.searchsorted(start, edges[a, 0])
+        last = np.searchsorted(start, edges[a, 3])
+        total = shifted = 0.0
+        for c in range(first, last):
+            _tricube(knots[a], radii[a], edges[a], start[c], middle[c], half[c], out[a, c])
+            total += out[a, c] @ counts[c]
+        for c in range(first, last):
+            shifted += _times_line(out[a, c], middle[c] - knots[a], half[c]) @ counts[c]
+        mean = shifted / total
+        variance = 0.0
+        for c in range(first, last):
+            offset = middle[c] - knots[a] - mean
+            once = _times_line(out[a, c], offset, half[c])
+            variance += _times_line(once, offset, half[c]) @ counts[c]
+        variance /= total
+        slope = 0.0
+        if np.sqrt(max(variance, 0.0)) > spread:
+            slope = -mean / variance
+        for c in range(first, last):
+            level = 1.0 + slope * (middle[c] - knots[a] - mean)
+            out[a, c] = _times_line(out[a, c], level, slope * half[c]) / total
+    return out.reshape(knots.size, cells * DEGREES)
+
+
+@numba.njit(nogil=True, cache=True)
+def _tricube(
+    knot: float, radius: float, edges: Ints, row: int, middle: float, half: float, out: Floats
+) -> None:
+    """Write the weight of the cell that starts at `row` as a polynomial of t in [-1, 1]."""
+    out[:] = 0.0
+    out[0] = 1.0
+    if edges[1] <= row < edges[2]:
+        return
+    side = -1.0 if row < edges[1] else 1.0
+    u, s = side * (middle - knot) / radius, side * half / radius
+    cube = (1.0 - u * u * u, -3.0 * u * u * s, -3.0 * u * s * s, -s * s * s)
+    for power in range(3):
+        for d in range(3 * power + 3, -1, -1):
+            value = 0.0
+            for e in range(min(d, 3) + 1):
+                value += cube[e] * out[d - e]
+            out[d] = value
+
+
+@numba.njit(nogil=True, cache=True)
+def _times_line(polynomial: Floats, level: float, slope: float) -> Floats:
+    """Return the polynomial times level + slope t; its highest coefficient must be 0."""
+    out = level * polynomial
+    out[1:] += slope * polynomial[:-1]
+    return out
+
+
+# ---- errors -------------------------------------------------------------------------------------
+
+
+@numba.njit(nogil=True, cache=True, fastmath=REDUCE)
+def row_errors(x: Floats, knots: Floats, start: Ints, deviations: Floats, out: Floats) -> None:
+    """Write the absolute deviation of every row, interpolated between those of knots.
+
+    `start` holds the first row at or above each knot, `deviations` (B, knots) and `out` (B, n).
+    """
+    for b in range(deviations.shape[0]):
+        for a in range(knots.size - 1):
+            low = deviations[b, a]
+            slope = (deviations[b, a + 1] - low) / (knots[a + 1] - knots[a])
+            for i in range(start[a], start[a + 1]):
+                out[b, i] = abs(low + slope * (x[i] - knots[a]))
+        out[b, start[-1] :] = abs(deviations[b, -1])
+
+
+@numba.njit(nogil=True, cache=True, fastmath=REDUCE)
+def mean_errors(x: Floats, knots: Floats, start: Ints, deviations: Floats) -> Floats:
+    """Return the mean over rows of what `row_errors` writes, (B,)."""
+    out = np.empty(deviations.shape[0])
+    for b in range(deviations.shape[0]):
+        total = abs(deviations[b, -1]) * (x.size - start[-1])
+        for a in range(knots.size - 1):
+            low = deviations[b, a]
+            slope = (deviations[b, a + 1] - low) / (knots[a + 1] - knots[a])
+            part = 0.0
+            for i in range(start[a], start[a + 1]):
+                part += abs(low + slope * (x[i] - knots[a]))
+            total += part
+        out[b] = total / x.size
+    return out

@@ -1,0 +1,377 @@
+"""GP calibration: options, the latent function, prediction, degenerate data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from sklearn.base import clone
+
+from caltest import InvalidInput
+from caltest.calibrators import GPCalibrator, OneVsRest
+from caltest.calibrators.gp.fit import unfinished
+from caltest.calibrators.gp.latent import Latent
+from caltest.calibrators.gp.optimize import Fitted
+from caltest.errors import DegenerateDataWarning
+from caltest.plots.latent_function import places_of_plot
+
+wavy = pytest.mark.filterwarnings("ignore:the latent mean falls")
+
+
+def overconfident(K, n, *, seed=0):
+    """Logits, probabilities and labels of a model that should have half its logits."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(0, 3, (n, K))
+    truth = softmax(logits / 2, axis=1).cumsum(axis=1)
+    return logits, softmax(logits, axis=1), (truth < rng.random((n, 1))).sum(axis=1).clip(0, K - 1)
+
+
+@pytest.fixture(scope="module")
+def three():
+    """A fit to 300 rows of three classes, whose latent mean rises."""
+    _, probs, codes = overconfident(3, 300)
+    return GPCalibrator(monotone=True).fit(probs, codes), probs
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("n_inducing", 0, "n_inducing must be an integer of at least 1"),
+        ("covariance", "diag", "covariance must be one of"),
+        ("expectation", "exact", "expectation must be one of"),
+        ("inference", "median", "inference must be one of"),
+        ("inference", "gauss-hermite", "inference='gauss-hermite' needs two classes"),
+        ("n_samples", 1, "n_samples must be an integer of at least 2"),
+        ("variance_bounds", (2.0, 1.0), "variance_bounds must be two ascending numbers"),
+        ("length_scale_bounds", (0.0, 1.0), "each end of length_scale_bounds must be a positive"),
+        ("length_scale_bounds", (1e-4, 1.0), r"length_scale_bounds must be at least 0.001; got"),
+        ("noise_bounds", 0.1, "noise_bounds must be two ascending numbers"),
+        ("monotone", 1, "monotone must be True or False; got 1"),
+        ("batch_size", 0, "batch_size must be an integer of at least 1"),
+        ("max_iter", 0.5, "max_iter must be an integer"),
+        ("tol", 0, "tol must be a positive number"),
+        ("random_state", -1, "random_state must be None, a non-negative integer"),
+        ("n_jobs", 0, "n_jobs must be None or an integer other than 0"),
+    ],
+)
+def test_option_breaks_its_rule(option, value, message):
+    """The message names option, rule and remedy."""
+    _, probs, codes = overconfident(3, 20)
+    with pytest.raises(InvalidInput, match=message):
+        GPCalibrator(**{option: value}).fit(probs, codes)
+
+
+@wavy
+def test_temperature_is_found_in_logits():
+    """The latent function of logits that are twice too large has the slope 1/2."""
+    logits, _, codes = overconfident(4, 2000)
+    calibrator = GPCalibrator(from_logits=True).fit(logits, codes)
+    z = np.linspace(-4, 4, 9)
+    mean, lower, upper = calibrator.latent(z)
+    assert np.polyfit(z, mean, 1)[0] == pytest.approx(0.5, abs=0.05)
+    assert ((lower < mean) & (mean < upper)).all()
+
+
+def test_latent_band_is_that_of_centred_draws(three):
+    """Its width against draws of the latent function, less their mean over the scores."""
+    calibrator, _ = three
+    q = calibrator._latent
+    rng, z = np.random.default_rng(0), np.array([0.05, 0.3, 0.8])
+    both = np.concatenate([calibrator._units.of(z), calibrator.places_])
+
+    def kernel(a, b):
+        return q.variance * np.exp(-0.5 * ((a[:, None] - b) / q.scale) ** 2)
+
+    K_uu = kernel(q.Z, q.Z) + q.noise * np.eye(q.Z.size)
+    G, L = kernel(both, q.Z) @ np.linalg.inv(K_uu), np.linalg.cholesky(K_uu)
+    covariance = kernel(both, both) - G @ (K_uu - L @ q.C @ q.C.T @ L.T) @ G.T
+    draws = rng.multivariate_normal(np.zeros(both.size), covariance, 20_000, method="eigh")
+    centred = draws[:, :3] - (draws[:, 3:] @ calibrator.shares_)[:, None]
+    half = 1.959964 * np.sqrt(centred.var(axis=0) + q.noise)
+    mean, _, upper = calibrator.latent(z)
+    assert upper - mean == pytest.approx(half, rel=0.04)
+
+
+@wavy
+def test_latent_mean_falls_with_a_warning():
+    """Labels that prefer small scores make it fall; the order of classes is at risk."""
+    probs = np.random.default_rng(0).dirichlet(np.ones(3), 60)
+    with pytest.warns(DegenerateDataWarning, match=r"falls by .* from score .*; pass monotone"):
+        GPCalibrator().fit(probs, probs.argmin(axis=1))
+
+
+@wavy
+@pytest.mark.parametrize("from_logits", [False, True])
+def test_monotone_map_keeps_the_order_of_classes(from_logits):
+    """Where the plain one does not; everywhere, beyond the scores of the fit too."""
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0, 1, (60, 3))
+    inputs = logits if from_logits else softmax(logits, axis=1)
+    new = 3 * rng.normal(0, 1, (500, 3))
+    others = new if from_logits else softmax(new, axis=1)
+    options = {"from_logits": from_logits, "inference": "mean"}
+    codes = logits.argmin(axis=1)
+    plain = GPCalibrator(**options).fit(inputs, codes).predict_proba(others)
+    kept = GPCalibrator(monotone=True, **options).fit(inputs, codes).predict_proba(others)
+    ranks = others.argsort(axis=1)
+    assert (plain.argsort(axis=1) != ranks).any()
+    assert (kept.argsort(axis=1) == ranks).all()
+
+
+def test_monotone_option_leaves_a_rising_mean_alone():
+    """No projection where there is nothing to project."""
+    _, probs, _ = overconfident(3, 50)
+    calibrator = GPCalibrator(monotone=True).fit(np.eye(3)[[0, 1, 2] * 9], [0, 1, 2] * 9)
+    assert calibrator.knots_.size == 0
+    assert np.diff(calibrator.latent(np.linspace(0.01, 1, 99)).mean).min() > 0
+    assert calibrator.predict_proba(probs).argmax(axis=1).tolist() == probs.argmax(axis=1).tolist()
+
+
+@wavy
+def test_gauss_hermite_is_the_limit_of_draws():
+    """Two classes, either covariance."""
+    _, probs, codes = overconfident(2, 150)
+    for covariance in ("full", "diagonal"):
+        calibrator = GPCalibrator(covariance=covariance).fit(probs, codes)
+        exact = calibrator.predict_proba(probs)
+        calibrator.set_params(inference="monte-carlo", n_samples=20_000)
+        drawn = calibrator.predict_proba(probs[:20])
+        assert drawn == pytest.approx(exact[:20], abs=0.005)
+
+
+def test_draws_have_the_covariance_of_the_process(three):
+    """Paths on the grid against the dense covariance of q, entry by entry."""
+    from caltest.calibrators.gp.predict import Predictor
+
+    q = three[0]._latent
+    predictor = Predictor(q, (0.0, 1.0), full=True, normal=np.random.default_rng(0), K=3, S=20_000)
+    at = predictor.at
+    kernel = q.variance * np.exp(-0.5 * ((at.x[:, None] - at.x) / q.scale) ** 2)
+    covariance = kernel - at.A.T @ at.A + at.A.T @ q.C @ q.C.T @ at.A
+    assert predictor.paths.mean(axis=1) == pytest.approx(0, abs=1e-12)
+    error = np.abs(np.cov(predictor.paths) - covariance).max()
+    assert error < 6 * covariance.max() / np.sqrt(10_000)
+
+
+def test_mean_inference_is_the_softmax_of_the_latent_mean(three):
+    """A constant in it does not matter."""
+    calibrator, probs = three
+    calibrator.set_params(inference="mean")
+    latent = calibrator.latent(probs[:5].ravel()).mean.reshape(5, 3)
+    assert calibrator.predict_proba(probs[:5]) == pytest.approx(softmax(latent, axis=1))
+    calibrator.set_params(inference="auto")
+
+
+def test_prediction_does_not_depend_on_other_rows(three):
+    """All rows share their draws."""
+    calibrator, probs = three
+    assert (calibrator.predict_proba(probs)[7:9] == calibrator.predict_proba(probs[7:9])).all()
+
+
+@wavy
+def test_json_repeats_predictions_to_the_last_bit():
+    """With a projection and without, from probabilities and from logits."""
+    logits, probs, codes = overconfident(3, 80)
+    for monotone in (False, True):
+        for values, from_logits in ((probs, False), (logits, True)):
+            calibrator = GPCalibrator(monotone=monotone, from_logits=from_logits)
+            calibrator.fit(values, codes)
+            again = GPCalibrator.from_json(calibrator.to_json())
+            assert (again.predict_proba(values) == calibrator.predict_proba(values)).all()
+            assert (again.latent([0.3]).upper == calibrator.latent([0.3]).upper).all()
+
+
+@wavy
+@pytest.mark.parametrize("m", [2, 3, 40, 1000])
+def test_number_of_classes_is_free(m):
+    """Rows on the simplex."""
+    _, probs, codes = overconfident(m, 12)
+    calibrator = GPCalibrator(classes=range(m)).fit(probs, codes)
+    assert calibrator.predict_proba(probs).sum(axis=1) == pytest.approx(1)
+    assert calibrator.mean_.size == 10
+
+
+@wavy
+@pytest.mark.parametrize("seed", [0, 4, 7])
+def test_order_and_repetition_of_rows_change_no_bit(seed):
+    """Of sums over rows the order matters to the last bit, and L-BFGS would enlarge it."""
+    _, probs, codes = overconfident(3, 60, seed=seed)
+    rng = np.random.default_rng(seed)
+    times, order = rng.integers(1, 4, 60), rng.permutation(60)
+    weighted = GPCalibrator().fit(probs[order], codes[order], times[order])
+    repeated = GPCalibrator().fit(probs.repeat(times, axis=0), codes.repeat(times))
+    assert weighted.bound_ == repeated.bound_
+    assert (weighted.predict_proba(probs) == repeated.predict_proba(probs)).all()
+
+
+@wavy
+def test_threads_change_no_bit(monkeypatch):
+    """Of the fit and of predictions, in several blocks."""
+    monkeypatch.setattr("caltest.calibrators.gp.elbo.POINTS", 200)
+    monkeypatch.setattr("caltest.calibrators.gp.predict.DRAWN", 20_000)
+    _, probs, codes = overconfident(4, 200)
+    fits = [GPCalibrator(n_jobs=jobs).fit(probs, codes) for jobs in (1, 2)]
+    one, two = (fit.predict_proba(probs) for fit in fits)
+    assert (one == two).all()
+
+
+CERTAIN = np.eye(3)[[0, 1, 2, 0, 1, 2]]
+FLAT = np.tile([0.2, 0.3, 0.5], (6, 1))
+DEGENERATE = {
+    "one-row": (FLAT[:1], [1], None),
+    "constant": (FLAT, [0, 1, 2, 2, 2, 1], None),
+    "one-class": (np.random.default_rng(0).dirichlet(np.ones(3), 6), [1] * 6, None),
+    "certain-and-right": (CERTAIN, [0, 1, 2, 0, 1, 2], None),
+    "certain-and-wrong": (CERTAIN, [1, 2, 0, 1, 2, 0], None),
+    "huge-weights": (FLAT, [0, 1, 2, 2, 2, 1], [1e200] * 6),
+    "huge-weights-certain": (CERTAIN, [1, 2, 0, 0, 1, 2], [1e200] * 6),
+    "tiny-weights": (FLAT, [0, 1, 2, 2, 2, 1], [1e-200] * 6),
+}
+
+
+@wavy
+@pytest.mark.filterwarnings("ignore:every label:caltest.errors.DegenerateDataWarning")
+@pytest.mark.parametrize("case", DEGENERATE)
+def test_degenerate_data_give_a_defined_map(case):
+    """Finite probabilities, a finite band, a finite bound."""
+    probs, codes, weight = DEGENERATE[case]
+    calibrator = GPCalibrator(classes=[0, 1, 2]).fit(probs, codes, weight)
+    new = np.vstack([probs, np.eye(3), [[1 / 3] * 3]])
+    calibrated = calibrator.predict_proba(new)
+    assert np.isfinite(calibrated).all()
+    assert calibrated.sum(axis=1) == pytest.approx(1)
+    assert np.isfinite(np.array(calibrator.latent([0.0, 0.5, 1.0]))).all()
+    assert np.isfinite(calibrator.bound_)
+
+
+@pytest.mark.parametrize("gap", [1e-9, 1e-13, np.spacing(0.5)])
+def test_nearly_equal_scores_are_as_good_as_others(gap):
+    """Only their differences enter the process: each map is that of the same data spread out."""
+    rng = np.random.default_rng(0)
+    share, codes = rng.integers(0, 2, 60), rng.integers(0, 2, 60)
+    event = 0.5 + gap * share
+    close = GPCalibrator().fit(np.column_stack([1 - event, event]), codes)
+    assert close.bound_ < 60 * np.log(0.5) + 5
+    assert close.length_scale_ == pytest.approx(np.ptp(close.score_range_) * close.scale_)
+    calibrated = close.predict_proba([[0.5, 0.5]])
+    assert calibrated == pytest.approx(0.5, abs=0.02)
+
+
+@wavy
+def test_logits_with_a_large_constant_lose_their_last_digits_alone():
+    """Unnormalised log densities; at 1e15 a digit after the point is left."""
+    logits, _, codes = overconfident(3, 60)
+    plain = GPCalibrator(from_logits=True, tol=1e-10).fit(logits, codes)
+    for constant, error in ((1e6, 1e-3), (1e15, 0.1)):
+        moved = GPCalibrator(from_logits=True, tol=1e-10).fit(logits + constant, codes)
+        expected = plain.predict_proba(logits)
+        assert moved.predict_proba(logits + constant) == pytest.approx(expected, abs=error)
+
+
+@wavy
+def test_shortest_length_scale_has_a_band_and_predictions():
+    """The grid then has thousands of nodes, and no table has all pairs of them."""
+    _, probs, codes = overconfident(3, 40)
+    calibrator = GPCalibrator(length_scale_bounds=(1e-3, 2e-3), tol=0.1)
+    calibrator.fit(probs, codes)
+    assert calibrator.places_.size > 5_000
+    assert np.isfinite(np.array(calibrator.latent(probs[:, 0]))).all()
+    assert calibrator.predict_proba(probs).sum(axis=1) == pytest.approx(1)
+
+
+@wavy
+def test_logits_may_be_huge_or_infinite():
+    """The intervals of the kernel follow the range of the logits."""
+    logits, _, codes = overconfident(3, 30)
+    for values in (1e6 * logits, 1e-6 * logits, 1e300 * logits, np.round(logits) * 5e-324):
+        calibrator = GPCalibrator(from_logits=True).fit(values, codes)
+        assert np.isfinite(calibrator.predict_proba(values)).all()
+    logits[0, 0] = -np.inf
+    calibrator = GPCalibrator(from_logits=True).fit(logits, codes)
+    assert np.isfinite(calibrator.predict_proba(logits)).all()
+
+
+def test_too_few_iterations_are_told():
+    """With the remedy; from inside of another calibrator too."""
+    _, probs, codes = overconfident(3, 100)
+    told = r"not at its largest after 1 iterations; pass a larger max_iter"
+    with pytest.warns(DegenerateDataWarning, match=told):
+        GPCalibrator(max_iter=1, monotone=True).fit(probs, codes)
+    inner = OneVsRest(GPCalibrator(max_iter=1, monotone=True))
+    with pytest.warns(DegenerateDataWarning, match=told):
+        inner.fit(probs, codes)
+
+
+def test_search_that_fails_is_told():
+    """L-BFGS may end before its iterations are used up; the remedy is another one."""
+    q = Latent(np.zeros(1), np.eye(1), np.zeros(1), 1.0, 1.0, 0.1)
+    said = unfinished(Fitted(q, -1.0, 7, converged=False), 300)
+    assert said == "the bound was not at its largest after 7 iterations; pass a larger tol"
+
+
+def test_options_are_checked_again_before_they_predict(three):
+    """scikit-learn lets them be set after the fit."""
+    calibrator, probs = three
+    other = clone(calibrator).fit(probs[:40], [0, 1, 2, 0] * 10).set_params(inference="median")
+    with pytest.raises(InvalidInput, match="inference must be one of"):
+        other.predict_proba(probs)
+
+
+@pytest.mark.parametrize(
+    ("z", "message"),
+    [
+        ([[0.5]], "z must have one dimension"),
+        ([0.5, 1.5], r"z must lie in \[0, 1\]; got 1.5 at row 1"),
+        ([np.nan], "z must lie in"),
+    ],
+)
+def test_latent_checks_its_scores(three, z, message):
+    """Probabilities in one dimension."""
+    with pytest.raises(InvalidInput, match=message):
+        three[0].latent(z)
+
+
+@wavy
+@pytest.mark.parametrize("options", [{"expectation": "monte-carlo"}, {"batch_size": 60}])
+def test_other_ways_to_fit_are_near(options):
+    """Draws and mini-batches against equation 7 on all rows."""
+    _, probs, codes = overconfident(3, 300)
+    plain = GPCalibrator().fit(probs, codes).predict_proba(probs)
+    other = GPCalibrator(n_samples=50, **options).fit(probs, codes)
+    assert other.predict_proba(probs) == pytest.approx(plain, abs=0.08)
+    assert np.abs(other.predict_proba(probs) - plain).mean() < 0.015
+
+
+def test_summary_shows_kernel_and_bound(three):
+    """Parameters have no standard errors."""
+    text = str(three[0].summary(n_resamples=9, rng=0))
+    for name in ("kernel variance", "length scale", "noise variance", "evidence lower bound"):
+        assert name in text
+
+
+@wavy
+@pytest.mark.parametrize("from_logits", [False, True])
+def test_plot_shows_mean_band_identity_and_inducing_inputs(from_logits):
+    """On a given axis or a new one."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    logits, probs, codes = overconfident(3, 60)
+    calibrator = GPCalibrator(from_logits=from_logits)
+    calibrator.fit(logits if from_logits else probs, codes)
+    ax = calibrator.plot_latent(level=0.9)
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert sorted(labels) == ["90 % band", "identity", "inducing inputs", "latent mean"]
+    assert calibrator.plot_latent(ax=ax) is ax
+    plt.close(ax.figure)
+
+
+@pytest.mark.parametrize(("logarithmic", "low", "high"), [(True, 0.002, 1.0), (False, -0.75, 1.25)])
+def test_plot_of_equal_scores_shows_their_surroundings(logarithmic, low, high):
+    """All probabilities, or logits within 1; otherwise it starts at 1/500 of the largest."""
+    z = places_of_plot(np.array([0.25, 0.25]), logarithmic=logarithmic)
+    assert (z[0], z[-1]) == (low, high)
+    z = places_of_plot(np.array([0.0, 0.5]), logarithmic=logarithmic)
+    assert (z[0], z[-1]) == (0.001 if logarithmic else 0.0, 0.5)

@@ -1,0 +1,184 @@
+"""The bound of GP calibration against a dense one, written without whitening or interpolation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax, softmax
+
+from caltest.calibrators.gp.elbo import Scores, bound, kept_stencils, tables
+from caltest.calibrators.gp.kernel import rbf_line
+from caltest.calibrators.gp.latent import Latent, pack, pack_gradient, unpack
+from caltest.calibrators.gp.paths import random_paths
+
+M = 5
+
+
+def example(K, n, *, seed=0):
+    """Weighted rows and a process that is far from any optimum."""
+    rng = np.random.default_rng(seed)
+    z, codes = rng.dirichlet(np.ones(K) / 2, n), rng.integers(0, K, n)
+    weight = rng.uniform(0, 2, n)
+    prior = np.log(np.maximum(z, 2e-16))
+    scores = Scores(z, prior, codes, weight, float(z.min()), float(z.max()))
+    C = np.tril(rng.normal(0, 0.3, (M, M)))
+    C[np.diag_indices(M)] = rng.uniform(0.2, 1, M)
+    return scores, Latent(rng.normal(size=M), C, rng.uniform(0, 1, M), 1.3, 0.21, 0.013)
+
+
+def rows_of(scores, q):
+    """Each row's mean, K x K covariance, label and weight, from u ~ N(mu, S) itself."""
+    K_uu = rbf_line(q.Z, q.Z, q.variance, q.scale) + q.noise * np.eye(M)
+    L = np.linalg.cholesky(K_uu)
+    mu, S, inverse = L @ q.m, L @ q.C @ q.C.T @ L.T, np.linalg.inv(K_uu)
+    for z, prior, y, w in zip(scores.z, scores.prior, scores.codes, scores.weight, strict=True):
+        a = rbf_line(z, q.Z, q.variance, q.scale) @ inverse
+        block = rbf_line(z, z, q.variance, q.scale) + q.noise * np.eye(z.size)
+        yield prior + a @ mu, block - a @ (K_uu - S) @ a.T, y, w
+
+
+def divergence(q):
+    """KL(N(mu, S) || N(0, K_uu)) without whitening."""
+    K_uu = rbf_line(q.Z, q.Z, q.variance, q.scale) + q.noise * np.eye(M)
+    L = np.linalg.cholesky(K_uu)
+    mu, S, inverse = L @ q.m, L @ q.C @ q.C.T @ L.T, np.linalg.inv(K_uu)
+    logs = np.linalg.slogdet(K_uu)[1] - np.linalg.slogdet(S)[1]
+    return 0.5 * (np.trace(inverse @ S) + mu @ inverse @ mu - M + logs)
+
+
+def dense(scores, q, *, full):
+    """The bound with equation 7, straight from the paper."""
+    total = 0.0
+    for phi, C, y, w in rows_of(scores, q):
+        C_used = C if full else np.diag(np.diag(C))
+        sigma = softmax(phi)
+        second = sigma @ C_used @ sigma - np.diag(C_used) @ sigma
+        total += w * (np.log(sigma[y]) + 0.5 * second)
+    return total - divergence(q)
+
+
+def differences(function, at, step):
+    """Central differences by each value."""
+    steps = step * np.eye(at.size)
+    return np.array([function(at + d) - function(at - d) for d in steps]) / (2 * step)
+
+
+@pytest.mark.parametrize("full", [True, False], ids=["full", "diagonal"])
+@pytest.mark.parametrize(("K", "n"), [(2, 30), (4, 25), (30, 10)])
+def test_bound_is_the_dense_unwhitened_one(K, n, full):
+    """To 1e-8, with the prior block by pairs (K = 2, 4) and by the grid (K = 30)."""
+    scores, q = example(K, n)
+    assert bound(scores, q, full=full).value == pytest.approx(dense(scores, q, full=full), abs=1e-8)
+    assert (tables(scores, q, full=full).features is None) == (K < 10 or not full)
+
+
+@pytest.mark.parametrize("full", [True, False], ids=["full", "diagonal"])
+@pytest.mark.parametrize("K", [3, 30])
+def test_gradient_is_that_of_the_dense_bound(K, full):
+    """By every parameter: m, C, inducing inputs, variance, scale, noise."""
+    scores, q = example(K, 8)
+    root = np.linalg.cholesky(np.eye(M) + 0.3)
+    gradient = pack_gradient(q, bound(scores, q, full=full).gradient, root)
+
+    def value(values):
+        return dense(scores, unpack(values, root), full=full)
+
+    assert gradient == pytest.approx(differences(value, pack(q, root), 1e-5), abs=2e-6)
+
+
+def test_prior_block_by_the_grid_is_that_by_pairs(monkeypatch):
+    """The low-rank factor agrees with the whole K x K blocks to 1e-8, in value and gradient."""
+    scores, q = example(12, 20)
+    found = []
+    for cost in (0, 10**9):  # pairs, grid
+        monkeypatch.setattr("caltest.calibrators.gp.elbo.PAIR_COST", cost)
+        found.append(bound(scores, q, full=True))
+    assert found[0].value == pytest.approx(found[1].value, abs=1e-8)
+    assert found[0].gradient.kernel == pytest.approx(found[1].gradient.kernel, abs=1e-8)
+    by_inputs = [each.gradient.Z for each in found]
+    assert by_inputs[0] == pytest.approx(by_inputs[1], abs=1e-8)
+
+
+@pytest.mark.parametrize("full", [True, False], ids=["full", "diagonal"])
+def test_gradient_over_draws_is_its_own_difference(full):
+    """The draws are fixed, so that their mean is a smooth function of all parameters."""
+    scores, q = example(3, 8)
+    root = np.eye(M)
+    paths = random_paths(3, M, 6, 20.0, np.random.default_rng(1))
+    found = bound(scores, q, full=full, paths=paths)
+
+    def value(values):
+        return bound(scores, unpack(values, root), full=full, paths=paths).value
+
+    numeric = differences(value, pack(q, root), 1e-4)
+    assert pack_gradient(q, found.gradient, root) == pytest.approx(numeric, rel=1e-4, abs=1e-3)
+
+
+@pytest.mark.parametrize("full", [True, False], ids=["full", "diagonal"])
+def test_mean_over_draws_is_the_expectation(full):
+    """Against draws from each row's dense normal distribution, within 4 standard errors."""
+    scores, q = example(3, 4)
+    rng, S = np.random.default_rng(2), 20_000
+    expected, variance = -divergence(q), 0.0
+    for phi, C, y, w in rows_of(scores, q):
+        C_used = C if full else np.diag(np.diag(C))
+        f = rng.multivariate_normal(phi, C_used, S)
+        logs = w * log_softmax(f, axis=1)[:, y]
+        expected, variance = expected + logs.mean(), variance + logs.var() / S
+    paths = random_paths(3, M, S, 5.0, rng)
+    value = bound(scores, q, full=full, paths=paths).value
+    # Rows share their draws: the errors of their means may add up.
+    assert abs(value - expected) < 4 * np.sqrt((1 + len(scores.z)) * variance)
+
+
+def test_taylor_is_near_the_expectation_for_a_certain_process():
+    """The expansion is exact as the variances vanish."""
+    scores, q = example(3, 20)
+    sure = replace(q, C=q.C / 30, Z=np.linspace(0, 1, M), scale=1.0, variance=0.01, noise=1e-5)
+    paths = random_paths(3, M, 2000, 5.0, np.random.default_rng(3))
+    drawn = bound(scores, sure, full=True, paths=paths).value
+    assert bound(scores, sure, full=True).value == pytest.approx(drawn, abs=0.02)
+
+
+def test_batches_add_up_to_the_whole():
+    """The expected bound over batches of equal size is the bound."""
+    scores, q = example(3, 20)
+    parts = [bound(scores.rows(slice(i, i + 5)), q, full=True, share=0.25) for i in (0, 5, 10, 15)]
+    whole = bound(scores, q, full=True)
+    assert np.mean([part.value for part in parts]) == pytest.approx(whole.value)
+    assert np.mean([part.gradient.Z for part in parts], axis=0) == pytest.approx(whole.gradient.Z)
+
+
+def test_bound_does_not_depend_on_threads(monkeypatch):
+    """Blocks are the same, and are added in the same order."""
+    monkeypatch.setattr("caltest.calibrators.gp.elbo.POINTS", 12)
+    scores, q = example(3, 20)
+    one, two = (bound(scores, q, full=True, n_jobs=jobs) for jobs in (1, 2))
+    assert one.value == two.value
+    assert (one.gradient.Z == two.gradient.Z).all()
+
+
+def test_kept_stencils_and_smaller_blocks_change_nothing(monkeypatch):
+    """Stencils depend on the length scale alone; fine grids divide the rows."""
+    scores, q = example(3, 20)
+    plain = bound(scores, q, full=True)
+    kept = bound(replace(scores), q, full=True, kept=kept_stencils(scores, q.scale, None))
+    assert kept.value == plain.value
+    assert (kept.gradient.Z == plain.gradient.Z).all()
+    monkeypatch.setattr("caltest.calibrators.gp.elbo.PRODUCTS", 300)
+    assert len(kept_stencils(scores, q.scale, None)) > 4
+    assert bound(scores, q, full=True).value == pytest.approx(plain.value)
+    monkeypatch.setattr("caltest.calibrators.gp.elbo.HELD", 59)
+    assert kept_stencils(scores, q.scale, None) is None
+
+
+def test_packed_process_is_itself():
+    """In units of any root."""
+    _, q = example(3, 5)
+    root = np.linalg.cholesky(np.eye(M) + 0.3)
+    again = unpack(pack(q, root), root)
+    assert again.m == pytest.approx(q.m)
+    assert np.abs(again.C - q.C).max() < 1e-13
+    assert (again.variance, again.scale, again.noise) == pytest.approx((1.3, 0.21, 0.013))

@@ -1,0 +1,75 @@
+"""The kernel on the line, its derivatives, and draws from the process."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from caltest.calibrators.gp.kernel import (
+    fourier,
+    fourier_draws,
+    fourier_features,
+    fourier_size,
+    pair_products,
+    rbf_line,
+    rbf_line_back,
+)
+
+RNG = np.random.default_rng(0)
+X, Z = RNG.uniform(0, 1, 7), RNG.uniform(0, 1, 4)
+
+
+def test_derivatives_of_the_kernel_are_its_differences():
+    """By log variance, log scale and the first places."""
+    weight = RNG.normal(size=(7, 4))
+
+    def value(values):
+        return np.sum(weight * rbf_line(values[:7], Z, np.exp(values[7]), np.exp(values[8])))
+
+    at = np.concatenate([X, np.log([1.7, 0.3])])
+    steps = 1e-6 * np.eye(9)
+    differences = np.array([value(at + d) - value(at - d) for d in steps]) / 2e-6
+    kernel = rbf_line(X, Z, 1.7, 0.3)
+    by_variance, by_scale, by_x = rbf_line_back(weight, kernel, X, Z, 0.3)
+    assert [*by_x, by_variance, by_scale] == pytest.approx(differences, abs=1e-8)
+
+
+def test_pair_products_are_those_of_the_whole_block():
+    """B sigma, and the derivative of sigma' B sigma by log scale."""
+    z, sigma = RNG.uniform(0, 1, (3, 6)), RNG.dirichlet(np.ones(6), 3)
+    product, by_scale = pair_products(z, sigma, 1.7, 0.3)
+    for i in range(3):
+        block = rbf_line(z[i], z[i], 1.7, 0.3)
+        distance = (z[i][:, None] - z[i]) / 0.3
+        assert product[i] == pytest.approx(block @ sigma[i])
+        assert by_scale[i] == pytest.approx(sigma[i] @ (block * distance**2) @ sigma[i])
+
+
+@pytest.mark.parametrize("extent", [0.5, 5.0, 100.0])
+def test_fourier_sum_is_the_kernel_up_to_its_extent(extent):
+    """The trapezoidal rule is exact to the precision of a double."""
+    omega, weight = fourier(extent)
+    d = np.linspace(0, extent, 301)
+    assert np.cos(np.outer(d, omega)) @ weight == pytest.approx(np.exp(-(d**2) / 2), abs=1e-14)
+
+
+@pytest.mark.parametrize("scale", [0.02, 0.3, 5.0])
+def test_features_are_a_factor_of_the_kernel_and_of_its_slope(scale):
+    """To 1e-12, with fewer columns than there are places."""
+    x = np.linspace(2, 3, int(12 / scale) + 30)
+    features, slope = fourier_features(x, 1.7, scale)
+    kernel = rbf_line(x, x, 1.7, scale)
+    by_scale = kernel * ((x[:, None] - x) / scale) ** 2
+    assert np.abs(features @ features.T - kernel).max() < 1e-12
+    assert np.abs(features * slope @ features.T - by_scale).max() < 1e-12
+    assert features.shape[1] == fourier_size(x, scale) < max(40, x.size)
+
+
+def test_draws_have_the_covariance_of_the_kernel_and_their_own_slope():
+    """The features give the kernel matrix without sampling: unit numbers, one at a time."""
+    J = fourier(6.0)[0].size
+    normal = np.eye(2 * J).reshape(2, J, 2 * J)
+    values, slopes = fourier_draws(X, 1.7, 0.3, 6.0, normal)
+    assert values @ values.T == pytest.approx(rbf_line(X, X, 1.7, 0.3), abs=1e-13)
+    above, below = (fourier_draws(X + d, 1.7, 0.3, 6.0, normal)[0] for d in (1e-6, -1e-6))
+    assert slopes == pytest.approx((above - below) / 2e-6, abs=1e-7)

@@ -1,0 +1,103 @@
+"""The largest bound: stationary, the same from other starts, and near by other ways."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from caltest.calibrators.gp.elbo import Scores, bound
+from caltest.calibrators.gp.fit import line_kmeans
+from caltest.calibrators.gp.latent import Latent
+from caltest.calibrators.gp.optimize import (
+    Limits,
+    ascend,
+    maximize,
+    maximize_batches,
+    maximize_drawn,
+)
+from caltest.calibrators.gp.paths import random_paths
+
+LIMITS = Limits(variance=(1e-4, 5.0), scale=(0.01, 10.0), noise=(1e-5, 1.0))
+M = 6
+
+
+@pytest.fixture(scope="module")
+def scores():
+    """400 rows of an overconfident model of three classes."""
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0, 2, (400, 3))
+    z, truth = softmax(logits, axis=1), softmax(logits / 2, axis=1)
+    codes = (truth.cumsum(axis=1) < rng.random((400, 1))).sum(axis=1).clip(0, 2)
+    return Scores(z, np.log(z), codes, np.ones(400), float(z.min()), float(z.max()))
+
+
+@pytest.fixture(scope="module")
+def start(scores):
+    """The prior."""
+    Z = line_kmeans(scores.z.ravel(), np.ones(scores.z.size), M)
+    return Latent(np.zeros(M), np.eye(M), Z, 1.0, 0.5, 0.01)
+
+
+@pytest.fixture(scope="module")
+def fitted(scores, start):
+    """The fit with equation 7."""
+    return maximize(scores, start, LIMITS, full=True, max_iter=200, tol=1e-9)
+
+
+@pytest.mark.parametrize("full", [True, False], ids=["full", "diagonal"])
+def test_newton_steps_end_at_the_best_mean_and_covariance(scores, start, full):
+    """The gradient vanishes by m and by C, for the kernel they started with."""
+    q, found = ascend(scores, start, full=full)
+    assert found.gradient.m == pytest.approx(0, abs=0.05)
+    assert np.abs(found.gradient.C @ q.C.T).max() < 0.01
+
+
+def test_fit_is_stationary(scores, fitted):
+    """What a step of any parameter within its limits would gain is a small share of a nat."""
+    assert fitted.converged
+    found = bound(scores, fitted.q, full=True)
+    assert found.value == pytest.approx(fitted.value)
+    inputs = fitted.q.Z
+    free = (inputs > scores.low) & (inputs < scores.high)
+    assert np.abs(found.gradient.Z[free]).max() < 0.1
+    assert abs(found.gradient.kernel[1]) < 0.1
+
+
+@pytest.mark.parametrize("kernel", [(0.1, 2.0, 0.1), (4.0, 0.1, 1e-4)])
+def test_fit_does_not_depend_on_the_start(scores, start, fitted, kernel):
+    """Other kernels to begin with end within 0.05 nats."""
+    variance, scale, noise = kernel
+    other = replace(start, variance=variance, scale=scale, noise=noise)
+    again = maximize(scores, other, LIMITS, full=True, max_iter=200, tol=1e-9)
+    assert again.value == pytest.approx(fitted.value, abs=0.05)
+
+
+def test_mini_batches_end_near_the_fit_to_all_rows(scores, start, fitted):
+    """From the fit to an eighth of the rows, Adam comes within a nat."""
+    part = maximize(scores.rows(slice(0, 50)), start, LIMITS, full=True, max_iter=50, tol=1e-6)
+    end = maximize_batches(
+        scores,
+        part.q,
+        LIMITS,
+        None,
+        full=True,
+        batch_size=50,
+        n_steps=400,
+        rng=np.random.default_rng(0),
+    )
+    assert bound(scores, part.q, full=True).value < fitted.value - 5
+    assert end.value == pytest.approx(fitted.value, abs=1.0)
+    assert end.value == bound(scores, end.q, full=True).value
+
+
+@pytest.mark.parametrize("full", [True, False], ids=["full", "diagonal"])
+def test_draws_improve_the_bound_that_they_measure(scores, fitted, full):
+    """And say nearly the same as equation 7, for a posterior as certain as this."""
+    paths = random_paths(3, M, 50, 100.0, np.random.default_rng(0))
+    before = bound(scores, fitted.q, full=full, paths=paths).value
+    end = maximize_drawn(scores, fitted.q, LIMITS, paths, full=full, max_iter=30, tol=1e-6)
+    assert end.value >= before
+    assert end.value == pytest.approx(fitted.value, abs=8.0)

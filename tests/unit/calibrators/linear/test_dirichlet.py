@@ -1,0 +1,289 @@
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from caltest import InvalidInput
+from caltest.calibrators import DirichletCalibrator, EnsembleCalibrator, VectorScaling
+from caltest.calibrators.linear import newton_cg
+from caltest.errors import DegenerateDataWarning
+
+
+def sample(n=300, m=3, seed=0):
+    """Predictions that are too sure of themselves."""
+    rng = np.random.default_rng(seed)
+    logits = 2 * rng.normal(size=(n, m))
+    return softmax(logits, axis=1), (logits / 2 + rng.gumbel(size=(n, m))).argmax(axis=1)
+
+
+def test_canonical_centre_is_what_the_uniform_prediction_becomes():
+    """The vector c of (A, c)."""
+    fitted = DirichletCalibrator().fit(*sample())
+    A, c = fitted.canonical_
+    assert fitted.predict_proba(np.full((1, 3), 1 / 3))[0] == pytest.approx(c)
+    assert A.min(axis=0) == pytest.approx(0)
+
+
+def test_interpretation_points_show_columns():
+    """Near a facet the odds of two classes change with epsilon to the power of a_ij - a_kj."""
+    fitted = DirichletCalibrator().fit(*sample())
+    A, c = fitted.canonical_
+    near, nearer = (fitted.interpretation_points(e)[1] for e in (1e-6, 1e-8))
+    for j in range(3):
+        power = (np.log(near[j]) - np.log(nearer[j])) / np.log(100)
+        assert power - power[0] == pytest.approx(A[:, j] - A[0, j], abs=1e-5)
+    assert near[3] == pytest.approx(c)
+
+
+def test_unpenalised_weights_have_the_column_sums_of_the_identity():
+    """The constants that no prediction depends on are chosen so."""
+    W, b = DirichletCalibrator(lam=0).fit(*sample()).linear_
+    assert W.sum(axis=0) == pytest.approx(1)
+    assert b.sum() == pytest.approx(0, abs=1e-12)
+    common = DirichletCalibrator(lam=0, diagonal="common").fit(*sample()).linear_
+    assert common[0].sum() == pytest.approx(3)
+    assert np.ptp(np.diagonal(common[0])) == pytest.approx(0, abs=1e-12)
+
+
+def test_off_diagonal_zero_is_vector_scaling():
+    """Of log probabilities."""
+    probs, y = sample()
+    fitted = DirichletCalibrator(lam=0, off_diagonal="zero").fit(probs, y)
+    expected = VectorScaling().fit(probs, y).predict_proba(probs)
+    assert fitted.predict_proba(probs) == pytest.approx(expected, abs=1e-6)
+
+
+def test_dropped_off_diagonal_keeps_the_diagonal_and_intercept_of_the_whole_fit():
+    """MS-ODIR-zero of table 21."""
+    whole, dropped = (
+        DirichletCalibrator(off_diagonal=option).fit(*sample()).linear_
+        for option in ("free", "dropped")
+    )
+    assert (dropped[0] == np.diag(np.diagonal(whole[0]))).all()
+    assert (dropped[1] == whole[1]).all()
+
+
+def test_fixed_diagonal_stays_one():
+    """And the other weights are fitted around it."""
+    weights, b = DirichletCalibrator(diagonal="fixed", intercept=False).fit(*sample()).linear_
+    assert (np.diagonal(weights) == 1).all()
+    assert (weights != np.eye(3)).any()
+    assert not b.any()
+
+
+def test_auto_penalties_are_those_of_normal_priors():
+    """Documented; they fall with n."""
+    fitted = DirichletCalibrator().fit(*sample())
+    assert fitted.lam_ == pytest.approx(2 * 27 * 2 / 300)
+    assert fitted.mu_ == pytest.approx(3 / 600)
+    l2 = DirichletCalibrator(reg="l2").fit(*sample())
+    assert (l2.lam_, l2.mu_) == pytest.approx((27 / 600, 1 / 600))
+
+
+def test_sequences_are_compared_by_cross_validation():
+    """All pairs of two sequences, as EnsembleCalibrator compares them, then a fit to all rows."""
+    probs, y = sample()
+    fitted = DirichletCalibrator(lam=[0.01, 1, 100], mu=[0.1, 1], cv=3).fit(probs, y)
+    grid = {"lam": [0.01, 1, 100], "mu": [0.1, 1]}
+    search = EnsembleCalibrator(DirichletCalibrator(), param_grid=grid, cv=3).fit(probs, y)
+    assert {"lam": fitted.lam_, "mu": fitted.mu_} == search.best_params_
+    again = DirichletCalibrator(lam=fitted.lam_, mu=fitted.mu_).fit(probs, y)
+    assert (again.linear_[0] == fitted.linear_[0]).all()
+    several = DirichletCalibrator(lam=[0.01, 1]).fit(probs, y)
+    assert several.mu_ == several.lam_
+
+
+def test_path_of_other_options_is_fitted_one_by_one():
+    """EnsembleCalibrator may compare penalties of different kinds."""
+    probs, y = sample(100)
+    grid = {"reg": ["odir", "l2"], "lam": [0.1, 1.0]}
+    search = EnsembleCalibrator(DirichletCalibrator(), param_grid=grid, cv=3).fit(probs, y)
+    assert len(search.cv_results_["params"]) == 4
+
+
+def test_standard_errors_are_those_of_statsmodels():
+    """MNLogit, whose first class is the reference: differences of rows."""
+    import statsmodels.api as sm
+
+    probs, y = sample(400)
+    fitted = DirichletCalibrator(lam=0).fit(probs, y)
+    X = sm.add_constant(np.log(probs), prepend=False)
+    peer = sm.MNLogit(y, X).fit(disp=False, method="newton", tol=1e-12)
+    theta = np.column_stack(fitted.linear_)
+    relative = (theta[1:] - theta[0]).T
+    assert relative == pytest.approx(peer.params, abs=1e-6)
+    covariance = peer.cov_params().reshape(2, 4, 2, 4)
+    rows = np.array([[0, 0], [1, 0], [0, 1]]) - 1 / 3
+    variances = np.einsum("ka,aibi,kb->ki", rows, covariance, rows)
+    assert fitted.standard_errors_ == pytest.approx(np.sqrt(variances), rel=1e-5)
+    coefficients = fitted.coefficients()
+    assert [c.name for c in coefficients[2:4]] == ["W[0, 2]", "b[0]"]
+    assert coefficients[3].stderr == fitted.standard_errors_[0, 3]
+
+
+def test_standard_errors_of_constrained_maps_leave_out_what_is_fixed():
+    """The slope of a common diagonal has one standard error."""
+    options = {"diagonal": "common", "off_diagonal": "zero", "lam": 0}
+    errors = DirichletCalibrator(**options).fit(*sample()).standard_errors_
+    assert np.isnan(errors[0, 1])
+    assert np.ptp(np.diagonal(errors)) < 1e-15
+    assert DirichletCalibrator().fit(*sample()).standard_errors_ is None
+
+
+def test_summary_prints_every_weight():
+    """By the names of the classes."""
+    probs, y = sample()
+    text = str(DirichletCalibrator(lam=0, classes=["a", "b", "c"]).fit(probs, y).summary(rng=0))
+    assert "W[a, b]" in text
+    assert "std err" in text
+
+
+@pytest.mark.parametrize("lam", [0, "auto"])
+def test_saved_map_is_the_same_to_the_last_bit(lam):
+    """Through JSON."""
+    probs, y = sample()
+    fitted = DirichletCalibrator(lam=lam, classes=["a", "b", "c"]).fit(probs, y)
+    again = DirichletCalibrator.from_json(fitted.to_json())
+    assert (again.predict_proba(probs) == fitted.predict_proba(probs)).all()
+    assert json.loads(again.to_json()) == json.loads(fitted.to_json())
+
+
+@pytest.mark.parametrize("lam", [0, "auto"])
+def test_separated_labels_are_bounded_with_a_warning(lam):
+    """The gradient vanishes at finite weights."""
+    probs = np.random.default_rng(0).dirichlet(np.ones(3), size=50)
+    with pytest.warns(DegenerateDataWarning, match="labels are separated.*larger lam"):
+        fitted = DirichletCalibrator(lam=lam).fit(probs, probs.argmax(axis=1))
+    assert np.isfinite(fitted.linear_[0]).all()
+    assert fitted.gradient_norm_ < 1e-8
+    assert fitted.standard_errors_ is None
+
+
+def test_missing_class_gets_no_probability_with_a_warning():
+    """Its weights have no minimum; a penalty on all of them gives one."""
+    probs, y = sample()
+    with pytest.warns(DegenerateDataWarning, match="1 class does not occur"):
+        fitted = DirichletCalibrator().fit(probs, np.minimum(y, 1))
+    assert fitted.predict_proba(probs)[:, 2].max() < 1e-3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        DirichletCalibrator(reg="l2", lam=0.01).fit(probs, np.minimum(y, 1))
+
+
+@pytest.mark.parametrize("weights", [(1e300, 0.0), (1e-300, 0.0), (1.0, 0.0)])
+def test_rows_without_weight_do_not_matter(weights):
+    """Whatever the size of the other weights, where penalties do not depend on it."""
+    probs, y = sample()
+    weight = np.where(np.arange(300) < 200, *weights)
+    weighted = DirichletCalibrator(lam=0.1).fit(probs, y, sample_weight=weight)
+    expected = DirichletCalibrator(lam=0.1).fit(probs[:200], y[:200]).linear_
+    assert weighted.linear_[0] == pytest.approx(expected[0], abs=1e-12)
+
+
+@pytest.mark.parametrize(("size", "total"), [(1e304, 3e306), (1e306, 1e308), (1e-300, 1e-200)])
+def test_standard_errors_with_extreme_weights_are_finite(size, total):
+    """Weights count observations, between 1e-200 and 1e308 of them."""
+    probs, y = sample()
+    plain = DirichletCalibrator(lam=0).fit(probs, y).standard_errors_
+    weight = np.full(300, size)
+    errors = DirichletCalibrator(lam=0).fit(probs, y, sample_weight=weight).standard_errors_
+    expected = plain * np.sqrt(300 / total)
+    assert errors == pytest.approx(expected, rel=1e-6)
+
+
+def test_constant_predictions_become_the_shares_of_the_classes():
+    """Without a penalty on b."""
+    y = np.repeat([0, 1, 2], [10, 20, 30])
+    fitted = DirichletCalibrator(mu=0).fit(np.tile([0.2, 0.3, 0.5], (60, 1)), y)
+    assert fitted.predict_proba([[0.2, 0.3, 0.5]])[0] == pytest.approx([1 / 6, 1 / 3, 1 / 2])
+
+
+def test_zero_probability_of_the_observed_class_is_finite():
+    """It counts as 2.2e-16."""
+    probs = np.tile([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]], (10, 1))
+    fitted = DirichletCalibrator().fit(probs, np.repeat([0, 1, 2], 10))
+    assert np.isfinite(fitted.predict_proba(probs)).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"reg": "l1"}, "reg must be one of"),
+        ({"lam": -1}, 'lam must be "auto", a number of at least 0'),
+        ({"lam": [0.1, np.nan]}, 'lam must be "auto", a number of at least 0'),
+        ({"lam": []}, "lam must name at least one"),
+        ({"mu": "yes"}, "mu must be"),
+        ({"mu": True}, "mu must be"),
+        ({"diagonal": "one"}, "diagonal must be one of"),
+        ({"off_diagonal": "dropout"}, "off_diagonal must be one of"),
+        ({"intercept": 1}, "intercept must be True or False"),
+        ({"reference_class": True, "off_diagonal": "zero"}, "reference_class must go with"),
+        ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),
+    ],
+)
+def test_illegal_option_is_named(options, message):
+    """In three parts."""
+    with pytest.raises(InvalidInput, match=f"{message}.*; got .*; "):
+        DirichletCalibrator(**options).fit(*sample(50))
+
+
+def test_epsilon_lies_between_zero_and_one():
+    """Of interpretation_points."""
+    with pytest.raises(InvalidInput, match="epsilon must lie strictly between 0 and 1"):
+        DirichletCalibrator().fit(*sample(50)).interpretation_points(0)
+
+
+@pytest.mark.slow
+def test_many_classes_have_a_bounded_fit():
+    """A thousand, by the preconditioner of common shape."""
+    probs, y = sample(3000, 1000)
+    y[:1000] = np.arange(1000)
+    fitted = DirichletCalibrator().fit(probs, y)
+    assert fitted.gradient_norm_ < 1e-9
+
+
+def test_fit_that_stops_before_the_minimum_says_so(monkeypatch):
+    """The gradient that is left is named."""
+    monkeypatch.setattr(newton_cg, "STEPS", 2)
+    with pytest.warns(DegenerateDataWarning, match="no minimum after 2 Newton steps"):
+        DirichletCalibrator(lam=0.0).fit(*sample())
+
+
+def test_ensemble_passes_on_what_the_maps_of_a_path_say():
+    """Separated labels in each fold, fitted along the path of penalties."""
+    probs, _ = sample(n=60)
+    ensemble = EnsembleCalibrator(DirichletCalibrator(), param_grid={"lam": [0.0]})
+    with pytest.warns(DegenerateDataWarning, match="5 of 5 folds: the labels are separated"):
+        ensemble.fit(probs, probs.argmax(axis=1))
+
+
+@pytest.mark.parametrize("start", [1e9, -1e3])
+def test_start_where_the_loss_is_flat_is_left(start):
+    """A path of penalties can lead there; the fit then starts at the identity after all."""
+    probs, y = sample()
+    calibrator = DirichletCalibrator(lam=1e-3).fit(probs, y)
+    expected = np.column_stack(calibrator.linear_)
+    bad = start * np.random.default_rng(0).normal(size=expected.shape)
+    found = calibrator._minimise(calibrator._calibration_set, 1e-3, 1e-3, start=bad)
+    assert found.theta == pytest.approx(expected, abs=1e-6)
+    assert calibrator.notes() == []
+
+
+def test_path_ends_where_single_fits_do():
+    """Two penalties; labels that are separated but for the off-diagonal penalty."""
+    probs, _ = sample(n=200)
+    y = probs.argmax(axis=1)
+    y[:3] = 0
+    grid = [{"lam": lam, "mu": mu} for lam in (1e-4, 10.0, 1e3) for mu in (1e3, 1e-7)]
+    alone = [DirichletCalibrator(**setting).fit(probs, y) for setting in grid]
+    path = DirichletCalibrator()._fit_path(alone[0]._calibration_set, grid)
+    for fitted, expected in zip(path, alone, strict=True):
+        assert fitted.lam_ == expected.lam_
+        assert fitted.mu_ == expected.mu_
+        assert np.column_stack(fitted.linear_) == pytest.approx(
+            np.column_stack(expected.linear_), rel=1e-4, abs=1e-6
+        )

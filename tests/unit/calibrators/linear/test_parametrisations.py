@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax, softmax
+from scipy.stats import dirichlet
+
+from caltest.calibrators.linear import parametrisations as forms
+
+
+@pytest.fixture(params=[2, 3, 5])
+def linear(request):
+    """Weights of any sign."""
+    rng = np.random.default_rng(request.param)
+    return rng.normal(size=(request.param, request.param)), rng.normal(size=request.param)
+
+
+def predictions(k):
+    """Points of the simplex."""
+    return np.random.default_rng(1).dirichlet(np.ones(k), size=20)
+
+
+def test_canonical_form_is_the_same_map(linear):
+    """Theorem 1: softmax(A ln(k q) + ln c)."""
+    q = predictions(len(linear[1]))
+    A, c = forms.linear_to_canonical(*linear)
+    expected = softmax(np.log(q) @ linear[0].T + linear[1], axis=1)
+    assert softmax(np.log(len(c) * q) @ A.T + np.log(c), axis=1) == pytest.approx(expected)
+
+
+def test_canonical_form_is_unique(linear):
+    """Constants added to a column of W or to b leave no trace."""
+    W, b = linear
+    A, c = forms.linear_to_canonical(W, b)
+    again = forms.linear_to_canonical(W + np.arange(len(b)), b - 3)
+    assert (A.min(axis=0) == 0).all()
+    assert c.sum() == pytest.approx(1)
+    assert again[0] == pytest.approx(A, abs=1e-14)
+    assert again[1] == pytest.approx(c, abs=1e-14)
+
+
+def test_generative_form_is_the_same_map(linear):
+    """Theorem 1: the posterior of Dirichlet laws, by scipy's densities."""
+    q = predictions(len(linear[1]))
+    alpha, pi = forms.linear_to_generative(*linear)
+    joint = np.log(pi) + np.column_stack([dirichlet.logpdf(q.T, row) for row in alpha])
+    expected = log_softmax(np.log(q) @ linear[0].T + linear[1], axis=1)
+    assert log_softmax(joint, axis=1) == pytest.approx(expected)
+    assert alpha.min() == 1
+    assert pi.sum() == pytest.approx(1)
+
+
+def test_conversions_are_inverse_to_each_other(linear):
+    """Every way back to the canonical form gives it again."""
+    A, c = forms.linear_to_canonical(*linear)
+    for back in (
+        forms.linear_to_canonical(*forms.canonical_to_linear(A, c)),
+        forms.generative_to_canonical(*forms.canonical_to_generative(A, c)),
+        forms.linear_to_canonical(
+            *forms.generative_to_linear(*forms.linear_to_generative(*linear))
+        ),
+    ):
+        assert back[0] == pytest.approx(A, abs=1e-12)
+        assert back[1] == pytest.approx(c, abs=1e-12)
+
+
+def test_generative_form_with_small_alpha_is_shifted():
+    """Parameters below 1 have the same map as ones above."""
+    alpha, pi = np.array([[0.2, 0.7], [1.1, 0.4]]), np.array([0.3, 0.7])
+    shifted = forms.linear_to_generative(*forms.generative_to_linear(alpha, pi))
+    assert shifted[0] == pytest.approx(np.array([[1, 1.3], [1.9, 1]]))
+    expected = forms.generative_to_canonical(alpha, pi)
+    assert forms.generative_to_canonical(*shifted)[1] == pytest.approx(expected[1])
+
+
+def test_zero_shares_stay_zero():
+    """Without a warning."""
+    W, b = forms.canonical_to_linear(np.eye(2), np.array([0.0, 1.0]))
+    assert forms.linear_to_canonical(W, b)[1].tolist() == [0, 1]
+
+
+def test_interpretation_points_lie_near_facets_and_at_the_centre():
+    """Each sums to 1."""
+    points = forms.interpretation_points(3, 0.01)
+    assert points[1] == pytest.approx([0.495, 0.01, 0.495])
+    assert points[3] == pytest.approx([1 / 3] * 3)
+    assert points.sum(axis=1) == pytest.approx(1)

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax
+
+from caltest.calibrators.linear import softmax_regression
+from caltest.calibrators.linear.softmax_regression import (
+    hessian,
+    hessian_product,
+    project,
+    scaled_start,
+    value_and_gradient,
+)
+
+
+@pytest.fixture
+def problem():
+    """Weighted rows, four classes, five inputs and a penalty."""
+    rng = np.random.default_rng(4)
+    X, codes, weight = rng.normal(size=(30, 5)), rng.integers(4, size=30), rng.uniform(size=30)
+    penalty, theta = rng.uniform(size=(4, 5)), rng.normal(size=(4, 5))
+    return theta, X, codes, weight / weight.sum(), penalty
+
+
+def differences(function, theta, step=1e-6):
+    """Central differences of a function of an array, along its first axes."""
+    result = []
+    for direction in np.eye(theta.size).reshape(-1, *theta.shape):
+        up, down = function(theta + step * direction), function(theta - step * direction)
+        result.append((np.asarray(up) - np.asarray(down)) / (2 * step))
+    return np.array(result).reshape(*theta.shape, *np.shape(result[0]))
+
+
+def test_value_is_the_weighted_log_loss_and_the_penalty(problem):
+    """Against scipy's log_softmax."""
+    theta, X, codes, weight, penalty = problem
+    loss = -weight @ log_softmax(X @ theta.T, axis=1)[np.arange(30), codes]
+    expected = loss + 0.5 * np.sum(penalty * theta**2)
+    assert value_and_gradient(*problem)[0] == pytest.approx(expected, rel=1e-14)
+
+
+def test_gradient_is_that_of_differences(problem):
+    """In every coordinate."""
+    theta, *rest = problem
+    expected = differences(lambda t: value_and_gradient(t, *rest)[0], theta)
+    assert value_and_gradient(*problem)[1] == pytest.approx(expected, abs=1e-8)
+
+
+def test_hessian_is_that_of_differences_of_the_gradient(problem):
+    """With the penalty on its diagonal."""
+    theta, X, codes, weight, penalty = problem
+    probs = value_and_gradient(*problem)[2]
+    found = hessian(probs, X, weight) + np.diag(penalty.ravel())
+    expected = differences(lambda t: value_and_gradient(t, X, codes, weight, penalty)[1], theta)
+    assert found == pytest.approx(expected.reshape(20, 20), abs=1e-8)
+
+
+def test_hessian_product_multiplies_with_the_hessian(problem):
+    """For any matrix of directions."""
+    _, X, _, weight, penalty = problem
+    probs = value_and_gradient(*problem)[2]
+    V = np.random.default_rng(0).normal(size=(4, 5))
+    expected = (hessian(probs, X, weight) @ V.ravel()).reshape(4, 5) + penalty * V
+    assert hessian_product(V, probs, X, weight, penalty) == pytest.approx(expected, abs=1e-14)
+
+
+def test_blocks_of_rows_add_up(problem, monkeypatch):
+    """The size of the blocks changes rounding errors alone."""
+    theta, X, codes, weight, penalty = problem
+    rows = np.arange(3000) % 30
+    whole = value_and_gradient(theta, X[rows], codes[rows], weight[rows], penalty)
+    monkeypatch.setattr(softmax_regression, "BLOCK", 4)
+    parts = value_and_gradient(theta, X[rows], codes[rows], weight[rows], penalty)
+    assert parts[0] == pytest.approx(whole[0], rel=1e-14)
+    assert parts[1] == pytest.approx(whole[1], abs=1e-12)
+
+
+def test_hessian_keeps_its_digits_where_a_class_is_almost_certain():
+    """1e-12 is left of a sum of ones."""
+    probs = np.array([[1e-12], [1 - 1e-12]])
+    found = hessian(probs, np.ones((1, 1)), np.ones(1))
+    assert found == pytest.approx(1e-12 * np.array([[1, -1], [-1, 1]]), rel=1e-3)
+
+
+@pytest.mark.parametrize("factor", [1e-8, 1.0, 1e8])
+def test_scaled_start_finds_the_temperature_of_any_scale(factor):
+    """Labels drawn at the temperature 2 times the factor, within the accuracy that is aimed at."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(2000, 3))
+    codes = (z / 2 + rng.gumbel(size=(2000, 3))).argmax(axis=1)
+    weight = np.full(2000, 1 / 2000)
+    start = scaled_start(np.eye(3), factor * z, codes, weight, np.zeros((3, 3)))
+    aim = min(0.5 / factor, 10)
+    assert start == pytest.approx(aim * np.eye(3), rel=0.2)
+
+
+def test_scaled_start_of_some_rows_is_close_to_that_of_all(monkeypatch):
+    """Rows are drawn, so that their order does not matter."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(3000, 3))
+    z = z[z[:, 0].argsort()]
+    codes = (z / 2 + rng.gumbel(size=(3000, 3))).argmax(axis=1)
+    args = np.eye(3), z, codes, np.full(3000, 1 / 3000), np.zeros((3, 3))
+    expected = scaled_start(*args)
+    monkeypatch.setattr(softmax_regression, "SAMPLE", 1000)
+    found = scaled_start(*args)
+    assert found == pytest.approx(expected, rel=0.2)
+    assert (found != expected).any()
+
+
+def test_projection_keeps_what_is_free_and_ties_the_diagonal():
+    """Twice is once."""
+    free = np.array([[True, False, True], [True, True, False]])
+    V = np.arange(6.0).reshape(2, 3)
+    projected = project(V, free, tied=True)
+    assert projected.tolist() == [[2, 0, 2], [3, 2, 0]]
+    assert project(projected, free, tied=True).tolist() == projected.tolist()

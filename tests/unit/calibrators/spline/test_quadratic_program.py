@@ -1,0 +1,61 @@
+"""Quadratic programmes meet the conditions of Karush, Kuhn and Tucker."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import brentq, nnls
+
+from caltest.calibrators.spline.natural_spline import minimum_under, quadratic_minimum
+
+
+def problem(seed, K, rows):
+    """Return a random programme of which the point `inside` is an inner point."""
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(2 * K, K))
+    A = rng.normal(size=(rows, K))
+    inside = rng.normal(size=K)
+    b = A @ inside - rng.exponential(size=rows) - 0.01
+    return root.T @ root, 5 * rng.normal(size=K), A, b
+
+
+@given(st.integers(0, 10**6), st.integers(1, 8), st.integers(1, 20))
+def test_minimum_meets_the_conditions(seed, K, rows):
+    """It is feasible, and its gradient is a positive sum of the active rows."""
+    G, c, A, b = problem(seed, K, rows)
+    y = quadratic_minimum(G, c, A, b)
+    scale = 1 + np.abs(y).max()
+    slack = A @ y - b
+    assert slack.min() >= -1e-9 * scale
+    active = A[slack <= 1e-7 * scale]
+    gradient = G @ y - c
+    distance = nnls(active.T, gradient)[1] if len(active) else np.linalg.norm(gradient)
+    assert distance <= 1e-6 * (1 + np.abs(gradient).max())
+
+
+def test_minimum_without_broken_constraints_is_free():
+    """They do not move it."""
+    G, c, A, _ = problem(0, 4, 6)
+    free = np.linalg.solve(G, c)
+    np.testing.assert_allclose(quadratic_minimum(G, c, A, A @ free - 1), free, atol=1e-12)
+
+
+def test_cuts_that_are_found_as_needed_suffice():
+    """The point of a disc that is nearest, with the tangents where it is left."""
+    target = np.array([3.0, 4.0])
+
+    def tangent(y):
+        normal = y / np.linalg.norm(y)
+        return -normal[np.newaxis], np.array([-1.0])
+
+    scale = np.array([1.0, 4.0])
+    y = minimum_under(np.diag(scale), scale * target, tangent)
+
+    def on_circle(multiplier):
+        return np.linalg.norm(scale * target / (scale + multiplier)) - 1
+
+    exact = scale * target / (scale + brentq(on_circle, 0, 100))
+    # A constraint that is met to 1e-11 puts the minimum along a curved edge to about its root.
+    np.testing.assert_allclose(y, exact, atol=1e-5)
+    assert np.linalg.norm(y) <= 1 + 2e-11

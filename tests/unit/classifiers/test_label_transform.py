@@ -1,0 +1,47 @@
+"""Targets of the regressions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import lognorm
+
+from caltest.classifiers.label_transform import label_targets, pseudo_targets
+
+COUNTS = np.array([5, 10, 35])
+
+
+@pytest.mark.parametrize("alpha", [1e-4, 0.01, 0.5])
+def test_log_normal_has_the_moments_of_the_gamma(alpha):
+    """Gamma(a, 1) has mean and variance a; equation 5 of the paper."""
+    targets = pseudo_targets(alpha, COUNTS)
+    for a, mean, noise in [
+        (1 + alpha, targets.on, targets.noise_on),
+        (alpha, targets.off, targets.noise_off),
+    ]:
+        found = lognorm(np.sqrt(noise), scale=np.exp(mean[0] + targets.centre[0]))
+        np.testing.assert_allclose([found.mean(), found.var()], [a, a], rtol=1e-9)
+
+
+def test_prior_has_the_shares_of_the_classes():
+    """The softmax of the centres."""
+    centre = pseudo_targets(0.01, COUNTS).centre
+    np.testing.assert_allclose(np.exp(centre) / np.exp(centre).sum(), COUNTS / 50)
+
+
+def test_targets_of_all_classes_have_mean_zero():
+    """As in the authors' code: over rows and classes."""
+    targets = pseudo_targets(0.01, np.array([10, 10, 10]))
+    codes = np.repeat(np.arange(3), 10)
+    assert np.mean([targets.of(c, codes)[0] for c in range(3)]) == pytest.approx(0, abs=1e-12)
+
+
+def test_labels_are_centred_and_share_the_noise():
+    """One-hot labels less their means."""
+    targets = label_targets(0.1, COUNTS)
+    codes = np.repeat(np.arange(3), COUNTS)
+    for c in range(3):
+        values, noise = targets.of(c, codes)
+        np.testing.assert_allclose(values, (codes == c) - COUNTS[c] / 50)
+        np.testing.assert_array_equal(noise, 0.1)
+    assert targets.same_noise

@@ -1,0 +1,40 @@
+"""Ridge regression across folds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from caltest.classifiers.nystroem_krr import no_sums
+
+RNG = np.random.default_rng(0)
+PHI, Y, FOLDS = RNG.normal(size=(30, 4)), RNG.normal(size=(30, 2)), np.arange(30) % 3
+
+
+def sums():
+    """Two blocks of rows."""
+    found = no_sums(3, 4, 2)
+    for rows in (slice(0, 11), slice(11, None)):
+        found.add(PHI[rows], Y[rows], FOLDS[rows])
+    return found
+
+
+@pytest.mark.parametrize("penalty", [1e-6, 0.5])
+def test_weights_are_those_of_scikit_learn(penalty):
+    """With all rows, and without a fold."""
+    model = Ridge(alpha=penalty, fit_intercept=False)
+    np.testing.assert_allclose(sums().weights(penalty), model.fit(PHI, Y).coef_.T, rtol=1e-8)
+    rest = FOLDS != 1
+    model.fit(PHI[rest], Y[rest])
+    np.testing.assert_allclose(sums().weights(penalty, without=1), model.coef_.T, rtol=1e-8)
+
+
+def test_error_is_that_of_rows_left_out():
+    """Sums give what the residuals give."""
+    total = 0.0
+    for fold in range(3):
+        rest = fold != FOLDS
+        model = Ridge(alpha=0.3, fit_intercept=False).fit(PHI[rest], Y[rest])
+        total += np.sum((Y[~rest] - model.predict(PHI[~rest])) ** 2)
+    assert sums().error(0.3) == pytest.approx(total, rel=1e-9)

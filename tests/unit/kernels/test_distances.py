@@ -1,0 +1,51 @@
+"""Distances by tiles and by pairs equal those of SciPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from caltest.kernels.distances import PACK, l1_pairs, l1_tile, l2_pairs, l2_tile
+
+TILES = {"cityblock": l1_tile, "euclidean": l2_tile}
+PAIRS = {"cityblock": l1_pairs, "euclidean": l2_pairs}
+SHAPES = [(1, 1), (2, 3), (5, PACK), (6, PACK + 1), (7, 2 * PACK + 5)]
+
+
+@pytest.mark.parametrize("metric", TILES)
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 5, 8, 11])
+@pytest.mark.parametrize(("rows", "columns"), SHAPES)
+def test_tile_equals_scipy(metric, m, rows, columns):
+    """Odd numbers of rows, coordinates beyond a multiple of four and several packs are all in."""
+    rng = np.random.default_rng(m)
+    left, right, out = rng.random((rows, m)), rng.random((columns, m)), np.empty((rows, columns))
+    TILES[metric](left, right, out)
+    np.testing.assert_allclose(out, cdist(left, right, metric), rtol=1e-13)
+
+
+@pytest.mark.parametrize("metric", PAIRS)
+def test_pairs_equal_scipy(metric):
+    """Pairs may come in any order, and a row may be its own partner."""
+    rng = np.random.default_rng(1)
+    rows, out = rng.random((9, 4)), np.empty(20)
+    left, right = rng.integers(0, 9, (2, 20))
+    PAIRS[metric](rows, left, right, out)
+    np.testing.assert_allclose(out, cdist(rows, rows, metric)[left, right], rtol=1e-13)
+
+
+@pytest.mark.parametrize("metric", TILES)
+def test_tile_writes_into_part_of_a_larger_array(metric):
+    """A strided view is filled in place and nothing around it is touched."""
+    rows, out = np.random.default_rng(2).random((4, 3)), np.full((6, 6), -1.0)
+    TILES[metric](rows, rows, out[1:5, 1:5])
+    np.testing.assert_allclose(out[1:5, 1:5], cdist(rows, rows, metric), atol=1e-15)
+    assert (out[[0, 5]] == -1).all()
+    assert (out[:, [0, 5]] == -1).all()
+
+
+def test_l2_tile_does_not_cancel():
+    """Rows 1e-9 apart are 1e-9 apart, which |s|^2 + |t|^2 - 2 s't would round to 0 or 1e-8."""
+    out = np.empty((1, 1))
+    l2_tile(np.array([[0.5, 0.5]]), np.array([[0.5 + 1e-9, 0.5]]), out)
+    assert out[0, 0] == pytest.approx(1e-9, rel=1e-6)

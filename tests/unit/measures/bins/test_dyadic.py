@@ -1,0 +1,53 @@
+"""Sums over dyadic cells of all scales, and their variance."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from caltest.measures.bins.t_cal import dyadic_sums, dyadic_variances, merge_program, shared_scales
+
+
+def program(event, scales):
+    """Return what the sums need beside labels."""
+    shared = shared_scales(event, scales)
+    return (event, shared, *merge_program(shared), scales)
+
+
+def plain_sums(residuals, event, scales):
+    """Return the sums cell by cell, scale by scale."""
+    out = []
+    for b in range(1, scales + 1):
+        cells = np.maximum(np.ceil(event * 2.0**b) - 1, 0)
+        parts = [residuals[cells == c] for c in np.unique(cells)]
+        out.append(sum((part.sum() ** 2 - (part**2).sum()) / len(part) for part in parts))
+    return out
+
+
+@pytest.mark.parametrize("digits", [17, 1])
+@pytest.mark.parametrize("n", [1, 2, 3, 9, 60, 300])
+def test_sums_are_those_of_every_scale_by_itself(n, digits):
+    """With and without ties, for a number of rows that does not fill the lanes."""
+    rng = np.random.default_rng(n)
+    event = np.sort(np.round(rng.random(n), digits))
+    labels = (rng.random((11, n)) < event).astype(np.uint8)
+    expected = [plain_sums(row - event, event, 9) for row in labels]
+    np.testing.assert_allclose(dyadic_sums(labels, *program(event, 9)), expected, atol=1e-12)
+
+
+def test_sums_have_mean_zero_and_the_variances_under_calibration():
+    """Over all labels of nine predictions, weighted by their probability."""
+    event = np.sort(np.round(np.random.default_rng(3).random(9) ** 2, 2))
+    labels = np.array(list(itertools.product([0, 1], repeat=9)), np.uint8)
+    law = np.prod(np.where(labels, event, 1 - event), axis=1)
+    sums = dyadic_sums(labels, *program(event, 4))
+    np.testing.assert_allclose(law @ sums, 0, atol=1e-14)
+    np.testing.assert_allclose(dyadic_variances(*program(event, 4)), law @ sums**2, rtol=1e-12)
+
+
+def test_cells_are_right_closed():
+    """1/2 is in the first half, the next double in the second, 0 in the first."""
+    event = np.array([0.0, 0.25, 0.5, np.nextafter(0.5, 1), 1.0])
+    np.testing.assert_array_equal(shared_scales(event, 2), [2, 1, 0, 1, 0])

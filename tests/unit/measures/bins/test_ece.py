@@ -1,0 +1,188 @@
+"""The ECE: its binnings, distances, degenerate data, print, null law and errors."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import caltest as ct
+from caltest.errors import InvalidInput, NotApplicable
+from caltest.measures import ECE, REGISTRY, ece
+
+LINES = "use lens='confidence', 'classwise' or 'top-2'"
+
+
+@pytest.fixture
+def predictions():
+    """Uncalibrated predictions of three classes."""
+    return ct.datasets.generative_model("M2", n=300, m=3, alpha=1.0, rng=0)
+
+
+@pytest.mark.parametrize("binning", ["uniform", "quantile", "median-variance", "sweep"])
+def test_ece_of_perfect_predictions_is_zero(binning):
+    """Events that were predicted with probability 1, and none with 0."""
+    assert ece(np.eye(2)[[0, 1] * 10], [0, 1] * 10, binning=binning) == 0.0
+
+
+def test_ece_of_one_observation_is_its_distance():
+    """With n = 1 there is one bin."""
+    assert ece([[0.5, 0.3, 0.2]], [1]) == pytest.approx(0.7)
+    assert ece([0.2], [1], binning="quantile") == pytest.approx(0.8)
+    assert ece([0.2], [1], binning="sweep") == pytest.approx(0.8)
+
+
+def test_value_on_an_edge_belongs_to_the_lower_bin():
+    """0.7 is in (0.6, 0.7] of ten bins although 10 * 0.7 rounds up."""
+    assert ece([0.65, 0.7], [0, 1], bins=10) == pytest.approx(0.5 - 0.675 + 0.35)
+
+
+def test_ece_of_a_family_of_lenses_is_an_array(predictions):
+    """One value each, that of the lens by itself."""
+    values = ece(predictions, lens="classwise")
+    assert values.shape == (3,)
+    assert values[1] == ece(predictions, lens="classwise[1]")
+
+
+def test_distances_of_two_classes_are_multiples_of_the_gap(predictions):
+    """|gap|, 2 |gap| and 2 gap^2 in each bin."""
+    one_bin = {"lens": "confidence", "bins": 1}
+    gap = ece(predictions, **one_bin)
+    assert ece(predictions, distance="cityblock", **one_bin) == pytest.approx(2 * gap)
+    assert ece(predictions, distance="sqeuclidean", **one_bin) == pytest.approx(2 * gap**2)
+
+
+def test_distance_as_a_function_gets_mean_prediction_and_mean_label():
+    """In this order."""
+    seen = []
+    ece([[0.6, 0.4], [0.2, 0.8]], [0, 0], bins=1, distance=lambda p, y: seen.append((p, y)) or 0.0)
+    np.testing.assert_allclose(seen[0], [[0.4, 0.6], [1, 0]])
+
+
+@pytest.mark.parametrize("options", [{"binning": "sweep"}, {"bins": 3, "p": math.inf}])
+def test_distance_as_a_function_works_for_every_binning(options):
+    """The sweep finds its bins by itself."""
+    data = ct.datasets.generative_model("M2", n=60, m=2, rng=0)
+    named = ece(data, **options)
+    value = ece(data, distance=lambda p, y: abs(p - y).sum() / 2, **options)
+    assert value == pytest.approx(named, rel=1e-12)
+
+
+def test_distance_must_return_numbers(predictions):
+    """NaN would be neither large nor small."""
+    with pytest.raises(InvalidInput, match="distance must return finite numbers"):
+        ece(predictions, distance=lambda p, y: math.nan * (p - y).sum())
+
+
+@pytest.mark.parametrize("binning", ["quantile", "sweep"])
+def test_bins_of_equal_mass_need_a_line(predictions, binning):
+    """The message names the lenses that help."""
+    with pytest.raises(NotApplicable, match=f"binning='{binning}' takes one-dim.*{LINES}"):
+        ece(predictions, binning=binning)
+
+
+def test_median_variance_bins_need_min_size_observations():
+    """Otherwise there would be no bin at all."""
+    with pytest.raises(NotApplicable, match="there are 3; use a smaller min_size"):
+        ece([0.1, 0.5, 0.9], [0, 1, 1], binning="median-variance")
+
+
+def test_sweep_takes_no_weights():
+    """The message names a binning that does."""
+    weighted = ct.Predictions([0.1, 0.5], [0, 1], sample_weight=[1, 2])
+    with pytest.raises(NotApplicable, match="takes no sample weights; use binning='quantile'"):
+        ece(weighted, binning="sweep")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("binning", "width"),
+        ("bins", 0),
+        ("bins", 1.5),
+        ("min_size", 0),
+        ("max_bins", -1),
+        ("distance", "euclidean"),
+        ("p", 0.5),
+    ],
+)
+def test_ece_refuses_illegal_options(option, value):
+    """The message names the option."""
+    with pytest.raises(InvalidInput, match=f"{option} must be"):
+        ece([0.1, 0.9], [0, 1], **{option: value})
+
+
+@pytest.mark.parametrize(
+    ("options", "m", "shown"),
+    [
+        ({}, 2, {"binning": "uniform", "bins": 15, "distance": "total variation"}),
+        (
+            {"binning": "median-variance", "distance": "cityblock"},
+            2,
+            {"binning": "median-variance", "min_size": 10, "distance": "city-block distance"},
+        ),
+        ({"bins": 2, "distance": max}, 3, {"bins": 2, "occupied bins": 4, "distance": "max"}),
+    ],
+)
+def test_ece_parameters_name_bins_and_distance(options, m, shown):
+    """The result shows what was used."""
+    data = ct.datasets.generative_model("M1", n=200, m=m, alpha=1.0, rng=0)
+    parameters = ECE(**options).bind(data).parameters
+    assert shown.items() <= parameters.items()
+
+
+def test_sweep_shows_the_number_of_bins_of_the_observed_labels():
+    """Four for sorted labels, one where they fall."""
+    event = [0.1, 0.2, 0.7, 0.9]
+    for labels, bins in (([0, 0, 1, 1], 4), ([0, 1, 0, 1], 2), ([1, 1, 0, 0], 1)):
+        bound = ECE(binning="sweep").bind(ct.Predictions(event, labels))
+        assert bound.parameters["bins"] == bins
+
+
+def test_power_is_part_of_the_symbol():
+    """ECE_2 is not ECE."""
+    assert [ECE(p=p).symbol for p in (1, 2, 1.5)] == ["ECE", "ECE_2", "ECE_1.5"]
+
+
+# ---- the null law -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"bins": 2}, {"bins": 2, "p": 2}, {"binning": "quantile", "bins": 3}, {"binning": "sweep"}],
+    ids=str,
+)
+def test_exact_pvalue_is_that_over_all_labels(options):
+    """Seven predictions, all 128 label vectors with their probabilities."""
+    event = np.array([0.1, 0.2, 0.3, 0.45, 0.6, 0.7, 0.8])
+    labels = np.array(list(itertools.product([0, 1], repeat=7)))
+    law = np.prod(np.where(labels, event, 1 - event), axis=1)
+    values = np.array([ece(ct.Predictions(event, y, classes=[0, 1]), **options) for y in labels])
+    observed = np.array([1, 0, 1, 0, 1, 0, 1])
+    expected = law[values >= ece(event, observed, **options) - 1e-12].sum()
+    options = {"n_resamples": 4000, "rng": 0, **options}
+    result = ct.test_calibration(event, observed, test="ece", **options)
+    assert result.pvalue == pytest.approx(expected, abs=4 * math.sqrt(0.25 / 4000))
+
+
+def test_events_of_a_bin_have_the_variance_of_unequal_bernoulli_variables():
+    """Sum p (1 - p), clearly less than that of a binomial variable with the same mean."""
+    event = np.tile([0.02, 0.98], 500)
+    bound = ECE(bins=1).bind(ct.Predictions(event, np.zeros(1000, int), classes=[0, 1]))
+    counts = bound.redraw(np.random.default_rng(0), 4000).sum(axis=1)
+    assert counts.var() == pytest.approx(1000 * 0.02 * 0.98, rel=0.1)
+    assert counts.var() < 0.1 * 1000 * 0.5 * 0.5
+
+
+@pytest.mark.parametrize("key", ["ece", "mce", "debiased-ece", "classwise-ece"])
+def test_rows_of_weight_zero_take_no_part(key):
+    """Neither in the value nor in the redrawn labels."""
+    rng = np.random.default_rng(0)
+    probs, labels = rng.dirichlet(np.ones(3), 40), rng.integers(3, size=40)
+    weight = np.tile([1.0, 0.0], 20)
+    measure = REGISTRY[key](bins=2)
+    with_zeros = ct.Predictions(probs, labels, sample_weight=weight)
+    without = ct.Predictions(probs[::2], labels[::2], classes=[0, 1, 2])
+    assert measure.evaluate(with_zeros) == pytest.approx(measure.evaluate(without), rel=1e-12)

@@ -1,0 +1,37 @@
+"""Bootstrap counts and the largest recentred partial sums."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from caltest.measures.cumulative.near_maximum import draw_poisson, resampled_extremes
+
+
+@pytest.mark.parametrize("rows", [1, 8, 13])
+def test_extremes_are_those_of_cumulated_sums(rows):
+    """For a number of rows that fills the lanes, and others."""
+    rng = np.random.default_rng(rows)
+    counts = draw_poisson(rng, rows, 40)
+    residuals = rng.normal(size=40)
+    up, down = rng.random((2, 40)) < 0.3
+    sums = np.cumsum((counts - counts.mean(axis=1, keepdims=True)) * residuals, axis=1) / 40
+    expected = np.maximum(sums[:, up].max(axis=1), -sums[:, down].min(axis=1))
+    np.testing.assert_allclose(resampled_extremes(counts, residuals, up, down), expected)
+
+
+def test_extremes_over_one_place_need_no_other_set():
+    """The maximum over an empty set does not count."""
+    counts, residuals = np.array([[2, 0, 1]], np.uint8), np.array([0.3, -0.5, 0.1])
+    down = np.array([False, True, False])
+    out = resampled_extremes(counts, residuals, np.zeros(3, bool), down)
+    np.testing.assert_allclose(out, [-(0.3 + 0.5) / 3])
+
+
+def test_counts_have_the_moments_of_a_poisson_law():
+    """Mean, variance and third central moment are 1."""
+    counts = draw_poisson(np.random.default_rng(0), 1000, 1000).astype(float)
+    centred = counts - counts.mean()
+    assert counts.mean() == pytest.approx(1.0, abs=0.005)
+    assert np.square(centred).mean() == pytest.approx(1.0, abs=0.01)
+    assert (centred**3).mean() == pytest.approx(1.0, abs=0.03)

@@ -1,0 +1,96 @@
+"""The Hosmer-Lemeshow statistic by the plainest sums, its groups, and its degenerate cases."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
+from caltest.measures import hosmer_lemeshow
+from caltest.measures.grades.hosmer_lemeshow import HosmerLemeshow
+
+
+def plain(probs, labels, place=0, groups=10):
+    """Sum (O - E)^2 / E over groups and classes."""
+    score = 1 - probs[:, place]
+    cuts = np.quantile(score, np.linspace(0, 1, groups + 1))[1:-1]
+    group, total = np.searchsorted(cuts, score), 0.0
+    for g in range(groups):
+        rows = group == g
+        expected = probs[rows].sum(axis=0)
+        observed = np.bincount(labels[rows], minlength=probs.shape[1])
+        total += float(((observed - expected) ** 2 / expected).sum())
+    return total
+
+
+@pytest.mark.parametrize("m", [2, 3, 5])
+def test_statistic_is_the_plain_sum(m):
+    """For two classes and for more."""
+    rng = np.random.default_rng(m)
+    probs, labels = rng.dirichlet(np.ones(m), 333), rng.integers(m, size=333)
+    assert hosmer_lemeshow(probs, labels) == pytest.approx(plain(probs, labels), rel=1e-12)
+
+
+def test_reference_class_orders_the_rows():
+    """By its name; another class makes other groups."""
+    rng = np.random.default_rng(0)
+    probs, labels = rng.dirichlet(np.ones(3), 200), rng.integers(3, size=200)
+    data = Predictions(probs, np.array(["a", "b", "c"])[labels], classes=["a", "b", "c"])
+    assert hosmer_lemeshow(data, reference="c") == pytest.approx(plain(probs, labels, 2))
+    assert hosmer_lemeshow(data) == pytest.approx(plain(probs, labels))
+
+
+def test_unknown_reference_is_refused():
+    """The message lists the classes."""
+    probs = np.full((4, 3), 1 / 3)
+    with pytest.raises(InvalidInput, match="reference must be one of the classes; got 'x'"):
+        hosmer_lemeshow(probs, [0, 1, 2, 0], reference="x")
+
+
+def test_reference_is_refused_for_two_classes():
+    """Their order does not depend on it, even if it is one of them."""
+    with pytest.raises(InvalidInput, match="reference has no effect where the lens leaves two"):
+        hosmer_lemeshow([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1], reference=1)
+
+
+def test_ties_leave_fewer_groups():
+    """Two distinct predictions are two groups, and a note says so."""
+    data = Predictions([0.2] * 50 + [0.6] * 50, np.arange(100) % 2)
+    bound = HosmerLemeshow().bind(data)
+    assert bound.parameters == {"groups": 2}
+    assert bound.notes == ("ties and few rows leave 2 of 10 groups",)
+    assert bound.value() == pytest.approx(15**2 / 8 + 5**2 / 12)
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_impossible_label_makes_the_statistic_infinite(m):
+    """An expected count of 0 adds 0 where the class is not observed."""
+    right = np.append(np.zeros(20, int), 1 + np.arange(20) % (m - 1))
+    probs = np.eye(m)[right]
+    with pytest.warns(DegenerateDataWarning, match="expected count 0"):
+        assert hosmer_lemeshow(probs, right) == 0
+    with pytest.warns(DegenerateDataWarning, match="expected count 0"):
+        assert hosmer_lemeshow(probs, (right + 1) % m) == math.inf
+
+
+def test_lowest_prediction_with_many_rows_joins_the_next_group_as_in_r():
+    """Its value is both the smallest prediction and a quantile, and `unique` leaves one break."""
+    p, y = np.repeat([0.2, 0.5, 0.7], 40), np.arange(120) % 2
+    assert HosmerLemeshow().bind(Predictions(p, y)).start.tolist() == [0, 80, 120]
+    assert HosmerLemeshow(groups=3).bind(Predictions(p, y)).start.tolist() == [0, 40, 80, 120]
+
+
+def test_weights_are_refused():
+    """There is no chi^2 limit for weighted counts."""
+    data = Predictions([0.2, 0.4], [0, 1], sample_weight=[1.0, 2.0])
+    with pytest.raises(NotApplicable, match="sample weights; use the test 'ece'"):
+        hosmer_lemeshow(data)
+
+
+@pytest.mark.parametrize("groups", [1, 0, 2.5])
+def test_too_few_groups_are_refused(groups):
+    """One group has no quantile."""
+    with pytest.raises(InvalidInput, match="groups must be an integer of at least 2"):
+        hosmer_lemeshow([0.2, 0.4], [0, 1], groups=groups)

@@ -1,0 +1,54 @@
+"""Groups are those of R's cut and type 7 quantiles, computed exactly."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from caltest.measures.grades.risk_groups import class_counts, event_expectations, group_starts
+
+
+def exact_sizes(ordered, groups):
+    """Return the sizes of the occupied groups by exact quantiles of type 7."""
+    values = [Fraction(float(value)) for value in ordered]
+    breaks = set()
+    for k in range(groups + 1):
+        place = Fraction(k * (len(values) - 1), groups)
+        low = int(place)
+        high = min(low + 1, len(values) - 1)
+        breaks.add(values[low] + (place - low) * (values[high] - values[low]))
+    inner = sorted(breaks)[1:-1]
+    codes = [sum(value > cut for cut in inner) for value in values]
+    return [codes.count(code) for code in sorted(set(codes))]
+
+
+def test_groups_are_those_of_exact_quantiles():
+    """With ties, breaks on scores, more groups than rows, and one row."""
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        n, groups = rng.integers(1, 40), rng.integers(2, 15)
+        ordered = np.sort(rng.integers(0, rng.integers(2, 50), n) / 64)
+        start = group_starts(ordered, int(groups))
+        assert np.diff(start).tolist() == exact_sizes(ordered, int(groups))
+
+
+def test_a_break_on_a_score_closes_the_group():
+    """Eleven rows, ten groups: every break is a score, and the first group has two."""
+    assert np.diff(group_starts(np.arange(11) / 10, 10)).tolist() == [2] + [1] * 9
+
+
+def test_expectations_are_sums_over_groups():
+    """Of 1 - p, of p and of p (1 - p)."""
+    event, start = np.array([0.1, 0.2, 0.5, 1.0]), np.array([0, 2, 4])
+    expected, variance = event_expectations(event, start)
+    np.testing.assert_allclose(expected, [[1.7, 0.3], [0.5, 1.5]])
+    np.testing.assert_allclose(variance, [0.25, 0.25])
+
+
+def test_class_counts_are_bincounts():
+    """Of every resample and group."""
+    labels = np.random.default_rng(0).integers(3, size=(4, 20)).astype(np.uint8)
+    counts = class_counts(labels, np.array([0, 7, 20]), 3)
+    for b, g, rows in [(b, g, s) for b in range(4) for g, s in enumerate([slice(7), slice(7, 20)])]:
+        np.testing.assert_array_equal(counts[b, g], np.bincount(labels[b, rows], minlength=3))

@@ -1,0 +1,341 @@
+"""The SKCE: large data by tiles and threads, its options, its limit law, its errors."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
+from caltest.datasets import generative_model
+from caltest.kernels import Diagonal, Exponential, Gaussian, Matern32, Product, Scaled, Sum
+from caltest.kernels.fitted import COLUMNS, FittedKernel
+from caltest.measures import SKCE, skce
+
+CLOSE = {"rtol": 1e-12, "atol": 1e-14}
+ESTIMATORS = ["unbiased", "biased", "linear", "block"]
+A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, -1.0], [0.0, -1.0, 3.0]])
+KERNELS = {
+    "identity": Exponential(0.8),
+    "matrix": Scaled(Gaussian(0.8), A),
+    "diagonal": Diagonal([Exponential(0.8), Gaussian(0.5), Exponential(0.8)]),
+    "sum": Sum(Exponential(0.8), Scaled(Matern32(0.5), A)),
+    "product": Product(Scaled(Exponential(0.8), A), Gaussian(0.5)),
+}
+
+
+def gram_h(predictions, kernel):
+    """Return the n x n matrix of h from whole kernel matrices, one for each term."""
+    n, m = predictions.probs.shape
+    rows, columns = np.indices((n, n)).reshape(2, -1)
+    delta = np.eye(m)[predictions.labels] - predictions.probs
+    h = np.zeros((n, n))
+    for term in FittedKernel(SKCE(kernel=kernel).matrix_kernel, predictions.probs).terms:
+        h += term.pairs(rows, columns).reshape(n, n) * (delta @ term.matrix @ delta.T)
+    return h
+
+
+# ---- sizes at which tiles, column blocks and threads meet ---------------------------------------
+
+
+@pytest.fixture(scope="module")
+def large():
+    """Predictions of three classes that need several tiles and more than one column block."""
+    return generative_model("M2", n=COLUMNS + 150, m=3, rng=0)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("name", KERNELS)
+def test_tiles_give_the_mean_over_all_pairs(large, name, n_jobs):
+    """Value, row sums and the biased estimate are those of the whole n x n matrix."""
+    h = gram_h(large, KERNELS[name])
+    n, total, diagonal = large.n, h.sum(), np.trace(h)
+    bound = SKCE(kernel=KERNELS[name]).bind_all_pairs(large)
+    unbiased = (total - diagonal) / (n * (n - 1))
+    np.testing.assert_allclose(bound.value(n_jobs), unbiased, **CLOSE)
+    np.testing.assert_allclose(bound.values(bound.observed[None], n_jobs), unbiased, **CLOSE)
+    np.testing.assert_allclose(bound.row_sums(n_jobs), h.sum(axis=1) - np.diag(h), atol=1e-11)
+    biased = skce(large, estimator="biased", kernel=KERNELS[name], n_jobs=n_jobs)
+    assert biased == pytest.approx(total / n**2, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_tiles_give_values_of_redrawn_labels(large, name):
+    """Every resample has the value of predictions with its labels, with one thread and two."""
+    bound = SKCE(kernel=KERNELS[name]).bind_all_pairs(large)
+    labels = bound.redraw(np.random.default_rng(0), 300)
+    values = bound.values(labels, 1)
+    np.testing.assert_allclose(bound.values(labels, 2), values, **CLOSE)
+    for b in (0, 255, 299):
+        again = Predictions(large.probs, labels[b])
+        np.testing.assert_allclose(values[b], skce(again, kernel=KERNELS[name]), **CLOSE)
+
+
+def test_line_gives_the_mean_over_all_pairs():
+    """The recursion agrees with the n x n matrix at a size where rounding could add up."""
+    predictions = generative_model("M3", n=1500, m=2, rng=0)
+    h = gram_h(predictions, Exponential(0.3))
+    expected = (h.sum() - np.trace(h)) / (1500 * 1499)
+    assert skce(predictions, kernel=Exponential(0.3)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_line_takes_a_hundred_bytes_for_each_prediction():
+    """So that ten million binary predictions stay below 1 GiB, the predictions not counted."""
+    n = 200_000
+    event = np.random.default_rng(0).random(n)
+    predictions = Predictions(event, event > 0.5)
+    tracemalloc.start()
+    skce(predictions, kernel=Exponential(0.5))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 107 * n  # 2^30 / 10^7 = 107
+
+
+def test_line_and_tiles_agree():
+    """A product with a constant kernel is the same kernel and goes by tiles."""
+    predictions = generative_model("M2", n=300, m=2, rng=0)
+    kernel, constant = Matern32(0.4), Exponential(1e300)
+    line, tiles = (SKCE(kernel=k).bind(predictions) for k in (kernel, Product(kernel, constant)))
+    assert type(line) is not type(tiles)
+    assert line.value() == pytest.approx(tiles.value(), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_blocks_give_the_same_in_chunks_and_threads(large, name, monkeypatch):
+    """The block estimates do not depend on how many are computed at a time."""
+    measure = SKCE(estimator="block", block_size=7, kernel=KERNELS[name])
+    whole = measure.bind(large)
+    values, labels = whole.block_values(), whole.redraw(np.random.default_rng(0), 5)
+    monkeypatch.setattr("caltest.measures.kernel.block_pairs.PAIRS_AT_A_TIME", 200)
+    chunks = measure.bind(large)
+    np.testing.assert_allclose(chunks.block_values(2), values, **CLOSE)
+    np.testing.assert_allclose(chunks.values(labels, 2), whole.values(labels), **CLOSE)
+
+
+# ---- definitions --------------------------------------------------------------------------------
+
+
+def test_linear_is_block_of_two(large):
+    """The linear estimator is the block estimator with blocks of two."""
+    assert skce(large, estimator="linear") == skce(large, estimator="block", block_size=2)
+
+
+def test_block_of_all_is_unbiased(large):
+    """One block of n observations has all pairs."""
+    whole = skce(large, estimator="block", block_size=large.n)
+    assert whole == pytest.approx(skce(large), rel=1e-12)
+
+
+def test_block_drops_an_incomplete_last_block():
+    """The observations after the last whole block have no part in it."""
+    predictions = generative_model("M2", n=11, m=3, rng=0)
+    whole = predictions.subset(slice(0, 9))
+    options = {"estimator": "block", "block_size": 3, "kernel": Exponential(1.0)}
+    assert skce(predictions, **options) == skce(whole, **options)
+
+
+@pytest.mark.parametrize("m", [2, 3])
+@pytest.mark.parametrize("estimator", ["unbiased", "biased"])
+def test_quadratic_skce_does_not_depend_on_the_order(m, estimator):
+    """A mean over all pairs has no order."""
+    predictions = generative_model("M2", n=50, m=m, rng=0)
+    shuffled = predictions.subset(np.random.default_rng(1).permutation(50))
+    values = [skce(p, estimator=estimator) for p in (predictions, shuffled)]
+    assert values[0] == pytest.approx(values[1], rel=1e-12)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_binary_skce_takes_one_column_or_two(estimator):
+    """(n,) is P(Y = 1), and the classes may be swapped."""
+    event = np.random.default_rng(0).random(20)
+    labels = np.random.default_rng(1).integers(0, 2, 20)
+    two = np.column_stack([1 - event, event])
+    values = [
+        skce(probs, y, estimator=estimator)
+        for probs, y in [(event, labels), (two, labels), (two[:, ::-1], 1 - labels)]
+    ]
+    np.testing.assert_allclose(values, values[0], **CLOSE)
+
+
+def test_integer_weights_count_observations():
+    """The biased estimate with weights 1, 2, 3 is that of the rows repeated as often."""
+    predictions = generative_model("M2", n=30, m=3, rng=0)
+    times = np.arange(30) % 3 + 1
+    weighted = Predictions(predictions.probs, predictions.labels, sample_weight=times)
+    repeated = predictions.subset(np.repeat(np.arange(30), times))
+    options = {"estimator": "biased", "kernel": Exponential(0.5)}
+    assert skce(weighted, **options) == pytest.approx(skce(repeated, **options), rel=1e-12)
+
+
+@pytest.mark.parametrize("m", [2, 3])
+@pytest.mark.parametrize("estimator", ["unbiased", "biased"])
+def test_zero_weights_leave_observations_out(m, estimator):
+    """With a given bandwidth, weight 0 is as good as no row."""
+    predictions = generative_model("M2", n=30, m=m, rng=0)
+    weights = np.arange(30) % 2
+    weighted = Predictions(predictions.probs, predictions.labels, sample_weight=weights)
+    options = {"estimator": estimator, "kernel": Exponential(0.5)}
+    part = predictions.subset(weights == 1)
+    assert skce(weighted, **options) == pytest.approx(skce(part, **options), rel=1e-12)
+
+
+def test_biased_skce_of_one_observation_is_its_own_term():
+    """With n = 1 the mean over all i, j is h_11 = |delta|^2."""
+    with pytest.warns(DegenerateDataWarning, match="give no bandwidth; it is set to 1.0"):
+        value = skce([[0.5, 0.25, 0.25]], [0], estimator="biased")
+    assert value == pytest.approx(0.375, rel=1e-14)
+
+
+def test_skce_of_a_perfect_model_is_zero():
+    """Certain and right predictions have no residuals."""
+    for estimator in ESTIMATORS:
+        assert skce(np.eye(3)[[0, 1, 2, 0]], [0, 1, 2, 0], estimator=estimator) == 0.0
+
+
+def test_skce_of_equal_predictions_warns():
+    """There is no distance for the median; the bandwidth has no effect on the value."""
+    with pytest.warns(DegenerateDataWarning, match="all predictions are equal"):
+        value = skce([[0.5, 0.5]] * 3, [0, 0, 1])
+    assert value == pytest.approx((0.5 - 0.5 - 0.5) / 3)
+
+
+def test_skce_leaves_its_input_alone():
+    """Arrays of the caller are neither changed nor locked."""
+    probs = np.random.default_rng(0).dirichlet(np.ones(3), 20)
+    labels = np.random.default_rng(1).integers(0, 3, 20)
+    before = probs.copy(), labels.copy()
+    for estimator in ESTIMATORS:
+        skce(probs, labels, estimator=estimator)
+    np.testing.assert_array_equal(probs, before[0])
+    np.testing.assert_array_equal(labels, before[1])
+    assert probs.flags.writeable
+    assert labels.flags.writeable
+
+
+def test_skce_under_a_family_of_lenses_is_an_array():
+    """One value for each class."""
+    predictions = generative_model("M2", n=50, m=4, rng=0)
+    values = skce(predictions, lens="classwise")
+    assert isinstance(values, np.ndarray)
+    assert values.shape == (4,)
+    assert isinstance(skce(predictions, lens="confidence"), float)
+
+
+# ---- the measure as an object -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "last"),
+    [
+        ({}, ("bootstrap",)),
+        ({"estimator": "biased"}, ()),
+        ({"estimator": "linear"}, ("asymptotic",)),
+        ({"estimator": "block", "block_size": 5}, ("asymptotic",)),
+    ],
+)
+def test_nulls_depend_on_the_estimator(options, last):
+    """Resampling and the distribution-free bound go with every estimator."""
+    assert SKCE(**options).nulls == ("exact", "consistency", "distribution-free", *last)
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ({}, "unbiased"),
+        ({"estimator": "biased"}, "biased"),
+        ({"estimator": "linear", "block_size": 9}, "linear"),
+        ({"estimator": "block", "block_size": 5}, "blocks of 5"),
+    ],
+)
+def test_parameters_show_the_estimator_and_the_kernel(options, shown):
+    """The print has the variant, the kernel, and the bandwidth as a number."""
+    predictions = generative_model("M1", n=20, m=3, rng=0)
+    parameters = SKCE(**options).bind(predictions).parameters
+    assert parameters["estimator"] == shown
+    assert parameters["kernel"] == "exponential of total variation"
+    assert 0 < parameters["bandwidth"] <= 1
+
+
+def test_limit_is_a_t_statistic_over_blocks():
+    """It is the mean of the block values over their standard error, ddof = 1."""
+    predictions = generative_model("M2", n=61, m=3, rng=0)
+    measure = SKCE(estimator="block", block_size=3)
+    values = measure.bind(predictions).block_values()
+    limit = measure.limit(predictions)
+    assert values.size == 20
+    assert limit.estimate == pytest.approx(values.mean(), rel=1e-14)
+    assert limit.statistic == pytest.approx(
+        values.mean() / (np.std(values, ddof=1) / math.sqrt(20))
+    )
+    assert limit.law == "normal limit of the mean over 20 blocks"
+
+
+# ---- errors -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"estimator": "unbaised"}, "estimator must be one of .* did you mean 'unbiased'"),
+        ({"block_size": 1}, "block_size must be an integer of at least 2; got 1"),
+        ({"block_size": 2.0}, "block_size must be an integer of at least 2; got 2.0"),
+        ({"kernel": "gaussian"}, "kernel must be a MatrixKernel; got a str"),
+        ({"kernel": Exponential}, "kernel must be a MatrixKernel; got the class Exponential"),
+    ],
+)
+def test_skce_refuses_bad_options(options, message):
+    """The error names the argument, the rule and the value."""
+    with pytest.raises(InvalidInput, match=message):
+        skce([0.2, 0.7], [0, 1], **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "needs at least two observations, and there is one; use estimator='biased'"),
+        ({"estimator": "linear"}, "blocks of 2 need at least 2 observations, and there are 1"),
+    ],
+)
+def test_skce_of_one_observation_is_not_applicable(options, message):
+    """There is no pair; the message names an estimator that needs none."""
+    with pytest.raises(NotApplicable, match=message):
+        skce([[0.2, 0.8]], [1], **options)
+
+
+def test_skce_needs_two_positive_weights():
+    """One observation that counts is no pair."""
+    predictions = Predictions([0.2, 0.7, 0.4], [0, 1, 1], sample_weight=[0, 1, 0])
+    with pytest.raises(NotApplicable, match="two observations of positive weight"):
+        skce(predictions)
+
+
+@pytest.mark.parametrize("estimator", ["linear", "block"])
+def test_skce_in_blocks_takes_no_weights(estimator):
+    """The message names the estimator that does."""
+    predictions = Predictions([0.2, 0.7], [0, 1], sample_weight=[1, 2])
+    with pytest.raises(NotApplicable, match="take no sample weights; use estimator='unbiased'"):
+        skce(predictions, estimator=estimator)
+
+
+def test_limit_of_a_quadratic_estimator_is_not_applicable():
+    """The unbiased estimator is a degenerate U-statistic, with no normal limit."""
+    with pytest.raises(NotApplicable, match=r"unbiased.* has no limit law; use null='exact'"):
+        SKCE().limit(generative_model("M1", n=20, m=3, rng=0))
+
+
+@pytest.mark.parametrize("n", [2, 3, 8])
+def test_limit_of_blocks_that_do_not_vary_is_not_applicable(n):
+    """A standard deviation of 0, or of a single block, has no z."""
+    predictions = Predictions(np.eye(2)[np.zeros(n, int)], np.zeros(n, int))
+    with pytest.raises(NotApplicable, match="needs block values that vary, and these"):
+        SKCE(estimator="linear").limit(predictions)
+
+
+def test_limit_of_few_blocks_carries_a_note():
+    """Below 30 blocks the print says that the normal limit can fail."""
+    few = generative_model("M1", n=40, m=3, rng=0)
+    many = generative_model("M1", n=80, m=3, rng=0)
+    assert "fewer than 30 blocks" in SKCE(estimator="linear").limit(few).notes[-1]
+    assert SKCE(estimator="linear").limit(many).notes == ()

@@ -1,0 +1,159 @@
+"""Likelihood ratios of recalibration: parts, classes, weights, and data without an estimate."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
+from caltest.datasets import generative_model
+from caltest.measures import cox
+from caltest.measures.recalibration.cox import Cox
+from caltest.measures.recalibration.fits import SLOPES, MultinomialRatio
+
+
+@pytest.fixture(scope="module")
+def three_classes():
+    """Return 300 rows of three classes, not calibrated."""
+    data = generative_model("M1", n=300, m=3, alpha=1.0, rng=0)
+    return Predictions(np.sqrt(data.probs) / np.sqrt(data.probs).sum(axis=1)[:, None], data.labels)
+
+
+def test_parts_add_up():
+    """Intercept and slope, one after the other, are both."""
+    data = generative_model("M2", n=200, m=2, alpha=1.0, rng=0)
+    parts = [cox(data, tested=tested) for tested in ("intercept", "slope")]
+    assert sum(parts) == pytest.approx(cox(data), rel=1e-12)
+
+
+@pytest.mark.parametrize("slopes", SLOPES)
+def test_several_classes_contain_two(slopes):
+    """The code of several classes gives the same for two, and the same degrees of freedom."""
+    data = generative_model("M2", n=200, m=2, alpha=1.0, rng=0)
+    bound = MultinomialRatio(data, slopes, 0)
+    assert bound.df == 2
+    assert bound.value() == pytest.approx(cox(data), rel=1e-10)
+
+
+def test_degrees_of_freedom_of_three_classes(three_classes):
+    """A common slope and two intercepts, or two of each."""
+    common, reference = (Cox(slopes=slopes).limit(three_classes) for slopes in SLOPES)
+    assert "3 degrees" in common.law
+    assert "4 degrees" in reference.law
+    assert reference.statistic > common.statistic
+
+
+def test_reference_is_a_class_and_matters(three_classes):
+    """By name or code; another one gives another statistic."""
+    values = [cox(three_classes, slopes="reference", reference=k) for k in (0, "0", 2)]
+    assert values[0] == values[1]
+    assert values[0] != pytest.approx(values[2], rel=1e-6)
+    with pytest.raises(InvalidInput, match=r"reference must be one of the classes; got 'x'; pass"):
+        cox(three_classes, slopes="reference", reference="x")
+
+
+@pytest.mark.parametrize(
+    "given", [{"slopes": "reference"}, {"slopes": "reference", "reference": 1}]
+)
+def test_options_of_several_classes_are_refused_for_two(given):
+    """Two classes have one slope and no reference; so have those that a lens leaves."""
+    data = generative_model("M2", n=20, m=2, alpha=1.0, rng=0)
+    with pytest.raises(InvalidInput, match="slopes has no effect where the lens leaves two"):
+        cox(data, **given)
+
+
+def test_reference_needs_slopes_that_it_is_for(three_classes):
+    """A common slope has no reference, whatever the classes."""
+    with pytest.raises(InvalidInput, match="reference has no effect without slopes='reference'"):
+        cox(three_classes, reference=0)
+    with pytest.raises(InvalidInput, match="where the lens leaves two classes"):
+        cox(three_classes, lens="classwise[0]", slopes="reference")
+
+
+def test_third_class_that_never_occurs_changes_nothing():
+    """Neither the statistic nor the degrees of freedom."""
+    data = generative_model("M2", n=50, m=2, alpha=1.0, rng=0)
+    padded = Predictions(np.column_stack([data.probs, np.zeros(50)]), data.labels)
+    with pytest.warns(DegenerateDataWarning, match=r"below 2.2e-16 count as that .* in 50 of 50"):
+        assert cox(padded) == pytest.approx(cox(data), rel=1e-9)
+    assert "2 degrees" in Cox().limit(padded).law
+
+
+def test_weights_count_rows(three_classes):
+    """Doubled rows are rows of weight 2, and rows of weight 0 are none."""
+    for data in (three_classes, generative_model("M2", n=60, m=2, alpha=1.0, rng=0)):
+        weight = np.arange(data.n) % 3
+        weighted = Predictions(data.probs, data.labels, sample_weight=weight)
+        repeated = data.subset(np.repeat(np.arange(data.n), weight))
+        assert cox(weighted) == pytest.approx(cox(repeated), rel=1e-9)
+
+
+def test_one_parameter_takes_two_classes(three_classes):
+    """The message names lenses."""
+    with pytest.raises(NotApplicable, match=r"test of slope 1 .* takes one-dimensional.*classwise"):
+        cox(three_classes, tested="slope")
+
+
+@pytest.mark.parametrize("tested", ["both", "intercept", "slope"])
+def test_impossible_label_is_not_hidden(tested):
+    """One among many rows makes the ratio infinite, and the warning says where."""
+    p, y = np.full(100, 0.25), np.arange(100) % 4 == 0
+    p[[7, 9]], y[7] = 0.0, True
+    with pytest.warns(DegenerateDataWarning) as said:
+        assert cox(p, y, tested=tested) == math.inf
+    text = " ".join(str(one.message) for one in said)
+    assert "in 2 of 100 rows, first in row 7" in text
+    assert "probability 0 in 1 of 100 rows, first in row 7" in text
+
+
+def test_impossible_label_of_three_classes_is_not_hidden():
+    """As for two."""
+    probs = np.array([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])
+    with pytest.warns(DegenerateDataWarning, match=r"contradicts the predictions|count as that"):
+        assert cox(probs, [2, 1, 2]) == math.inf
+
+
+def test_certain_predictions_that_are_right_have_no_ratio():
+    """Their loss is that of 2.2e-16."""
+    with pytest.warns(DegenerateDataWarning, match=r"separate the labels|count as that"):
+        assert cox([0.0, 1.0, 1.0], [0, 1, 1]) == pytest.approx(0, abs=1e-14)
+
+
+def test_constant_predictions_test_the_intercept():
+    """With one degree of freedom; the slope by itself has no limit law."""
+    data = Predictions(np.full(40, 0.5), np.arange(40) % 4 == 0)
+    expected = 80 * (0.25 * math.log(0.5) + 0.75 * math.log(1.5))
+    with pytest.warns(DegenerateDataWarning, match=r"no slope can be estimated; it is taken as 1"):
+        assert cox(data) == pytest.approx(expected, rel=1e-12)
+    assert "1 degree of" in Cox().limit(data).law
+    with pytest.raises(NotApplicable, match="use test='calibration-in-the-large'"):
+        Cox(tested="slope").limit(data)
+
+
+def test_separated_labels_have_a_finite_ratio():
+    """The whole loss of the predictions is gained."""
+    with pytest.warns(DegenerateDataWarning, match="separate the labels: the slope is infinite"):
+        assert cox([0.2, 0.4, 0.8], [0, 0, 1]) == pytest.approx(-2 * math.log(0.8 * 0.6 * 0.8))
+
+
+def test_options_are_checked():
+    """The message names near misses."""
+    with pytest.raises(InvalidInput, match="tested must be one of"):
+        Cox(tested="intercepts")
+    with pytest.raises(InvalidInput, match="slopes must be one of"):
+        Cox(slopes="matrix")
+
+
+def test_surprising_class_is_fitted_in_any_order_of_the_classes():
+    """A label whose probability is nearly 0 leaves no curvature at the start."""
+    probs = np.array([[0, 1, 0, 0], [0, 1, 0, 0], [0, 0.5, 1e-16, 0.5]])
+    labels = np.array([1, 1, 2])
+    with pytest.warns(DegenerateDataWarning, match="count as"):
+        values = [
+            cox(probs[:, order], np.argsort(order)[labels])
+            for order in itertools.permutations(range(4))
+        ]
+    np.testing.assert_allclose(values, 2 * np.log(2**52), rtol=1e-6)

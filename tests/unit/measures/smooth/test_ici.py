@@ -1,0 +1,103 @@
+"""The integrated calibration index: by rows and by moments, under lenses, at its extremes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from statsmodels.nonparametric.smoothers_lowess import lowess
+
+from caltest import InvalidInput, NotApplicable, Predictions
+from caltest.measures import REGISTRY, e50, e90, emax, ici
+from caltest.measures.smooth.lowess import DEGREES
+
+FAMILY = {"ici": ici, "e50": e50, "e90": e90, "emax": emax}
+
+
+def simulated(n):
+    """Return predictions and overconfident labels."""
+    rng = np.random.default_rng(n)
+    p = rng.beta(0.8, 2, n)
+    return Predictions(p, rng.random(n) < 0.8 * p + 0.05)
+
+
+@pytest.mark.parametrize("n", [50, 40_000])
+def test_value_is_close_to_that_of_statsmodels(n):
+    """Rows at n = 50, moments at 40,000; R cuts weights off near 0 and 1, a matter of 1e-6."""
+    data = simulated(n)
+    bound = REGISTRY["ici"]().bind(data)
+    assert bound._by_rows == (n <= DEGREES * (bound._cells.size - 1)) == (n == 50)
+    p = data.probs[:, 1]
+    fit = lowess(data.labels, p, frac=2 / 3, it=0, delta=0.01 * np.ptp(p))
+    assert ici(data) == pytest.approx(np.abs(fit[:, 1] - fit[:, 0]).mean(), rel=1e-5)
+
+
+def test_other_quantiles_of_the_same_errors():
+    """E50, E90 and Emax of statsmodels' errors; the index lies below the largest."""
+    data = simulated(60)
+    p = data.probs[:, 1]
+    fit = lowess(data.labels, p, frac=2 / 3, it=0, delta=0.01 * np.ptp(p))
+    errors = np.abs(fit[:, 1] - fit[:, 0])
+    assert e50(data) == pytest.approx(np.median(errors), rel=1e-4)
+    assert e90(data) == pytest.approx(np.quantile(errors, 0.9), rel=1e-4)
+    assert emax(data) == pytest.approx(errors.max(), rel=1e-4)
+    assert e50(data) <= e90(data) <= emax(data)
+
+
+@pytest.mark.parametrize("measure", FAMILY.values(), ids=FAMILY)
+def test_constant_predictions_have_one_error(measure):
+    """The loess is the share of events."""
+    assert measure([0.25] * 8, np.arange(8) % 2) == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("measure", FAMILY.values(), ids=FAMILY)
+def test_one_row_is_its_own_loess(measure):
+    """The error is |y - p|."""
+    assert measure([0.25], [1]) == 0.75
+
+
+@pytest.mark.parametrize("measure", FAMILY.values(), ids=FAMILY)
+def test_right_certain_predictions_have_no_error(measure):
+    """Predictions of 0 and 1."""
+    assert measure([0.0, 1.0] * 10, [0, 1] * 10) == 0
+
+
+@pytest.mark.parametrize("n", [200, 40_000])
+def test_tiny_predictions_have_the_same_loess(n):
+    """The fits do not depend on the unit of the predictions, here 1e-301."""
+    data = simulated(n)
+    tiny = Predictions(2.0**-1000 * data.probs[:, 1], data.labels)
+    ours, others = (REGISTRY["ici"]().bind(one) for one in (tiny, data))
+    labels = ours.observed[np.newaxis]
+    np.testing.assert_allclose(ours.fits(labels), others.fits(labels), rtol=1e-9, atol=1e-12)
+    assert np.isfinite(ours.value())
+
+
+def test_row_order_does_not_matter_among_ties():
+    """Rows of equal prediction have equal weights."""
+    p, y = np.repeat([0.1, 0.4, 0.6, 0.9], 25), np.arange(100) % 3 == 0
+    order = np.random.default_rng(0).permutation(100)
+    assert ici(p, y) == pytest.approx(ici(p[order], y[order]), rel=1e-12)
+
+
+def test_lens_is_applied_first():
+    """The confidence of three classes."""
+    rng = np.random.default_rng(0)
+    probs, labels = rng.dirichlet(np.ones(3), 90), rng.integers(3, size=90)
+    right = probs.argmax(axis=1) == labels
+    expected = ici(probs.max(axis=1), right)
+    assert ici(probs, labels, lens="confidence") == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("span", [0.0, 1.5, -1, "wide"])
+def test_span_is_a_share_of_the_rows(span):
+    """Above 0 and at most 1."""
+    with pytest.raises(InvalidInput, match="span must be"):
+        ici([0.2, 0.4], [0, 1], span=span)
+
+
+def test_weights_and_several_classes_are_refused():
+    """With what to do."""
+    with pytest.raises(NotApplicable, match="sample weights; use the test 'smooth-ece'"):
+        ici(Predictions([0.2, 0.4], [0, 1], sample_weight=[1.0, 2.0]))
+    with pytest.raises(NotApplicable, match="one-dimensional predictions"):
+        ici(np.full((4, 3), 1 / 3), [0, 1, 2, 0])

@@ -1,0 +1,133 @@
+"""The linear form of lowess gives the fits of R and of statsmodels, by rows and by moments."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from statsmodels.nonparametric.smoothers_lowess import lowess as statsmodels_lowess
+
+from caltest.measures.smooth import lowess
+
+RNG = np.random.default_rng(0)
+SCORES = {
+    "uniform": RNG.random(300),
+    "rare events": RNG.beta(0.3, 3, 2000),
+    "skewed": RNG.random(600) ** 6,
+    "two digits": np.round(RNG.random(400), 2),
+    "one score with most rows": np.append(np.full(300, 0.2), RNG.random(100)),
+    "clusters": np.append(RNG.uniform(0.1, 0.101, 50), RNG.uniform(0.8, 0.801, 150)),
+    "constant": np.full(30, 0.3),
+    "three": np.array([0.2, 0.3, 0.7]),
+}
+every_score = pytest.mark.parametrize("name", SCORES)
+
+
+def data(name):
+    """Return sorted scores and labels."""
+    x = np.sort(SCORES[name])
+    return x, (np.random.default_rng(1).random(x.size) < x).astype(np.uint8)
+
+
+def r_lowess(x, y, span=2 / 3):
+    """Fit as the C code of R 4.2.2 does, clowess() with nsteps = 0, delta 1 % of the range."""
+    n, spread, y = x.size, x[-1] - x[0], y.astype(float)
+    k, fit = max(2, min(n, int(span * n + 1e-7))), np.empty(n)
+    left, last, i = 0, -1, 0
+    while last < n - 1:
+        while left + k < n and x[i] - x[left] > x[left + k] - x[i]:
+            left += 1
+        fit[i] = r_line(x, y, i, max(x[i] - x[left], x[left + k - 1] - x[i]), 0.001 * spread)
+        for j in range(last + 1, i):
+            share = (x[j] - x[last]) / (x[i] - x[last])
+            fit[j] = share * fit[i] + (1 - share) * fit[last]
+        last, j = i, i + 1
+        while j < n and x[j] <= x[last] + 0.01 * spread:
+            if x[j] == x[last]:
+                fit[j], last = fit[last], j
+            j += 1
+        i = max(last + 1, j - 1)
+    return fit
+
+
+def r_line(x, y, i, radius, least):
+    """Fit one line, lowest() of R."""
+    r = np.abs(x - x[i])
+    inner = (1 - (r / (radius or 1)) ** 3) ** 3
+    w = np.where(r <= 0.001 * radius, 1, np.where(r <= 0.999 * radius, inner, 0))
+    w /= w.sum()
+    mean = w @ x
+    variance = w @ np.square(x - mean)
+    if radius > 0 and np.sqrt(variance) > least:
+        w *= 1 + (x[i] - mean) * (x - mean) / variance
+    return w @ y
+
+
+def fits(x, y, *, by_rows, span=2 / 3, delta=0.01, near=lowess.NEAR, far=lowess.FAR):
+    """Return the knots and the fits there."""
+    knots = lowess.find_knots(x, delta * (x[-1] - x[0]))
+    radii = lowess.find_radii(x, knots, min(max(2, int(span * x.size + 1e-7)), x.size))
+    edges = lowess.window_edges(x, knots, radii, near, far)
+    if by_rows:
+        return knots, lowess.row_weights(x, knots, radii, edges) @ y
+    start = np.unique(np.append(edges, (0, x.size)))
+    frames = lowess.cell_frames(x, start)
+    counts = lowess.cell_moments(x, np.ones((1, x.size), np.uint8), start, *frames)[0]
+    least = lowess.LEAST_SPREAD * (x[-1] - x[0])
+    weights = lowess.moment_weights(knots, radii, edges, start, *frames, counts, least)
+    return knots, weights @ lowess.cell_moments(x, y[None], start, *frames).ravel()
+
+
+def errors(x, knots, fit):
+    """Return the absolute errors of all rows."""
+    out = np.empty((1, x.size))
+    lowess.row_errors(x, knots, np.searchsorted(x, knots), (fit - knots)[None], out)
+    return out[0]
+
+
+@pytest.mark.parametrize("by_rows", [True, False], ids=["rows", "moments"])
+@every_score
+def test_errors_are_those_of_r(name, by_rows):
+    """With ties, gaps, and knots between which R interpolates."""
+    x, y = data(name)
+    found = errors(x, *fits(x, y, by_rows=by_rows))
+    np.testing.assert_allclose(found, np.abs(r_lowess(x, y) - x), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("by_rows", [True, False], ids=["rows", "moments"])
+@pytest.mark.parametrize("span", [0.2, 2 / 3, 1.0])
+@pytest.mark.parametrize("name", ["uniform", "rare events", "skewed"])
+def test_fits_at_knots_are_those_of_statsmodels(name, span, by_rows):
+    """It has the tricube at all distances; R cuts it off near 0 and 1, which changes 1e-8."""
+    x, y = data(name)
+    knots, fit = fits(x, y, by_rows=by_rows, span=span, near=0.0, far=1.0)
+    other = statsmodels_lowess(y, x, frac=span, it=0, xvals=knots)
+    np.testing.assert_allclose(fit, other, rtol=0, atol=1e-10)
+
+
+def test_fits_at_all_rows_are_those_of_statsmodels():
+    """Without steps, every row is a knot."""
+    x, y = data("uniform")
+    knots, fit = fits(x, y, by_rows=True, delta=0.0, near=0.0, far=1.0)
+    np.testing.assert_array_equal(knots, x)
+    other = statsmodels_lowess(y, x, frac=2 / 3, it=0, delta=0.0)
+    np.testing.assert_allclose(fit, other[:, 1], rtol=0, atol=1e-10)
+
+
+@every_score
+def test_mean_error_is_the_mean_of_the_row_errors(name):
+    """One pass without an array of rows."""
+    x, y = data(name)
+    knots, fit = fits(x, y, by_rows=True)
+    mean = lowess.mean_errors(x, knots, np.searchsorted(x, knots), (fit - knots)[None])
+    assert mean[0] == pytest.approx(errors(x, knots, fit).mean(), abs=1e-14)
+
+
+@every_score
+def test_knots_are_scores_two_steps_apart(name):
+    """The first and last score are knots; two knots on, more than a step is gone."""
+    x, _ = data(name)
+    knots, step = lowess.find_knots(x, 0.01 * (x[-1] - x[0])), 0.01 * (x[-1] - x[0])
+    assert np.isin(knots, x).all()
+    assert (knots[0], knots[-1]) == (x[0], x[-1])
+    assert (np.diff(knots) > 0).all()
+    assert (knots[2:] - knots[:-2] > step * (1 - 1e-9)).all()

@@ -1,0 +1,95 @@
+"""The smooth ECE: options, extremes, large data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from caltest import InvalidInput, NotApplicable, Predictions
+from caltest.datasets import generative_model
+from caltest.measures import smooth_ece
+from caltest.measures.smooth.smooth_ece import SMALLEST, SmoothECE
+
+
+@pytest.mark.parametrize("n", [100, 10_000, 100_000])
+def test_grid_and_exact_agree_on_large_data(n):
+    """To five digits; the bandwidth shrinks as n grows."""
+    data = generative_model("M1", n=n, m=2, rng=0)
+    assert smooth_ece(data) == pytest.approx(smooth_ece(data, method="exact"), rel=2e-5)
+
+
+@pytest.mark.parametrize("method", ["grid", "exact"])
+def test_residuals_of_one_sign_give_their_mean(method):
+    """Nothing cancels, at any bandwidth; even where it is far too small to be resolved."""
+    for event in (1e-12, 1e-3, 0.3):
+        value = smooth_ece([event] * 3, [0, 0, 0], method=method)
+        assert value == pytest.approx(event, rel=1e-12)
+
+
+@pytest.mark.parametrize("method", ["grid", "exact"])
+def test_residuals_that_cancel_at_each_score_give_zero(method):
+    """A constant forecast that equals the share of events."""
+    data = Predictions([0.25] * 4, [0, 1, 0, 0])
+    assert smooth_ece(data, method=method) == pytest.approx(0, abs=1e-15)
+    assert smooth_ece(data, method=method, bandwidth=0.01) == 0
+
+
+@pytest.mark.parametrize("method", ["grid", "exact"])
+def test_certain_predictions_have_a_value(method):
+    """All 0 or 1: right 0, wrong in half of each the fixed point below their share."""
+    assert smooth_ece([0.0, 1.0], [0, 1], method=method) == 0.0
+    assert 0.4 < smooth_ece([0.0, 1.0], [1, 0], method=method) < 0.5
+
+
+def test_small_fixed_point_is_within_the_resolution():
+    """Scores of 1e-5: the value at the smallest bandwidth stands for the fixed point."""
+    rng = np.random.default_rng(0)
+    event = rng.random(20_000) * 2e-5
+    labels = np.arange(event.size) == 7
+    residual = labels - event
+    value = smooth_ece(event, labels)
+    assert abs(residual.mean()) <= value <= np.abs(residual).mean()
+    assert value == pytest.approx(smooth_ece(event, labels, method="exact"), abs=SMALLEST)
+
+
+@pytest.mark.parametrize("bandwidth", [SMALLEST, 1e-3, 1.0, 100.0])
+def test_bandwidth_may_be_small_or_large(bandwidth):
+    """From one that separates the points to one that smooths all away."""
+    data = generative_model("M3", n=60, m=2, rng=0)
+    grid, exact = (smooth_ece(data, bandwidth=bandwidth, method=m) for m in ("grid", "exact"))
+    assert grid == pytest.approx(exact, rel=1e-4)
+
+
+def test_bandwidth_that_is_not_resolved_is_refused():
+    """The message gives the limit."""
+    with pytest.raises(NotApplicable, match=r"no bandwidth below 3.1e-05"):
+        smooth_ece([0.5], [1], bandwidth=1e-6)
+
+
+@pytest.mark.parametrize("options", [{"bandwidth": 0}, {"bandwidth": "auto"}, {"method": "fast"}])
+def test_options_are_checked(options):
+    """A message of three parts."""
+    with pytest.raises(InvalidInput, match=f"{next(iter(options))} must be"):
+        smooth_ece([0.5], [1], **options)
+
+
+def test_more_classes_are_not_applicable():
+    """The message names lenses that help."""
+    with pytest.raises(NotApplicable, match="smooth ECE takes one-dimensional"):
+        smooth_ece(generative_model("M1", n=10, m=3, rng=0))
+
+
+def test_values_of_redrawn_labels_are_those_of_new_predictions():
+    """What the exact null compares is the measure itself."""
+    data = generative_model("M1", n=50, m=2, rng=0)
+    for method in ("grid", "exact"):
+        bound = SmoothECE(method=method).bind(data)
+        labels = bound.redraw(np.random.default_rng(0), 4)
+        expected = [smooth_ece(bound.event, row, method=method) for row in labels]
+        np.testing.assert_allclose(bound.values(labels), expected, rtol=1e-12)
+
+
+def test_rows_of_weight_zero_do_not_count():
+    """They are left out."""
+    data = Predictions([0.2, 0.9, 0.5], [1, 0, 1], sample_weight=[1, 0, 2])
+    assert smooth_ece(data) == pytest.approx((0.8 + 1.0) / 3)

@@ -1,0 +1,118 @@
+"""Smoothing with the reflected Gaussian kernel equals the sum over its reflections."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from caltest.measures.smooth.smoothing import (
+    cells,
+    corrected_trapezoid,
+    cosine_sums,
+    fixed_point,
+    grid_coefficients,
+    integral_between_roots,
+    integral_on_grid,
+    residual_sums,
+    spread,
+)
+
+
+@pytest.fixture(scope="module")
+def points():
+    """Sorted points with residuals; some at the ends, some tied."""
+    rng = np.random.default_rng(0)
+    p = np.sort(np.concatenate([[0.0, 1.0, 0.5, 0.5], rng.beta(0.5, 0.5, 40)]))
+    return p, rng.normal(size=p.size) / p.size
+
+
+def reflected(p, r, t, s):
+    """Return the smoothed residuals at t: the kernel of every point and its mirror images."""
+    images = [sign * p + 2 * j for j in range(-8, 9) for sign in (1, -1)]
+    z = (t[:, None, None] - np.array(images)) / s
+    return (np.exp(-(z**2) / 2) / (s * math.sqrt(2 * math.pi))).sum(axis=1) @ r
+
+
+def coefficients_on_grid(p, r, size):
+    """Spread residuals over the nodes of a grid and transform."""
+    start, place = cells(p, size)
+    nodes = np.empty(size + 1)
+    spread(r, np.ones(p.size), start, place, nodes)
+    return grid_coefficients(nodes)
+
+
+@pytest.mark.parametrize("s", [0.02, 0.1, 0.5, 2.0])
+def test_both_integrals_equal_the_sum_over_reflections(points, s):
+    """A fine trapezoidal rule over kernels that are added up one by one."""
+    p, r = points
+    t = np.linspace(0, 1, 20001)
+    expected = np.trapezoid(np.abs(reflected(p, r, t, s)), t)
+    exact = integral_between_roots(cosine_sums(p, r, math.ceil(3 / s) + 1), s)
+    assert exact == pytest.approx(expected, rel=1e-6)
+    size = 1 << math.ceil(math.log2(max(16, 10 / s)))
+    assert integral_on_grid(coefficients_on_grid(p, r, size), s) == pytest.approx(exact, rel=2e-5)
+
+
+def test_cosine_sums_equal_cosines(points):
+    """Rotations keep eleven digits over a thousand steps."""
+    p, r = points
+    k = np.arange(1001)
+    np.testing.assert_allclose(
+        cosine_sums(p, r, 1000), np.cos(np.pi * np.outer(k, p)) @ r, atol=1e-11
+    )
+
+
+def test_spread_keeps_mass_and_is_exact_for_cubics(points):
+    """Away from the ends, where nodes are reflected, cubic polynomials have the same sum."""
+    p, r = points
+    inside = (p > 0.1) & (p < 0.9)
+    p, r = p[inside], r[inside]
+    start, place = cells(p, 32)
+    nodes = np.empty(33)
+    spread(r, np.ones(p.size), start, place, nodes)
+    for power in range(4):
+        assert nodes @ np.linspace(0, 1, 33) ** power == pytest.approx(r @ p**power, abs=1e-15)
+
+
+def test_spread_of_points_on_nodes_stays_there():
+    """Both ends included; equal points add up."""
+    start, place = cells(np.array([0.0, 0.25, 0.25, 1.0]), 4)
+    nodes = np.empty(5)
+    spread(np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4), start, place, nodes)
+    np.testing.assert_allclose(nodes, [1.0, 5.0, 0.0, 0.0, 4.0], atol=1e-15)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 7])
+def test_corrected_trapezoid_is_exact_to_third_order_at_kinks(k):
+    """The mean of |cos(k pi t)| is 2 / pi; without the correction the error is of second order."""
+    t = np.linspace(0, 1, 203)
+    value = corrected_trapezoid(np.cos(k * np.pi * t))
+    assert value == pytest.approx(2 / np.pi, abs=0.02 * (k / 202) ** 3 * k)
+
+
+def test_integral_between_roots_splits_in_stretches_of_noise():
+    """Two far clusters of opposite sign: the integral is the sum of their masses."""
+    p, r = np.array([0.2, 0.8]), np.array([0.5, -0.25])
+    assert integral_between_roots(cosine_sums(p, r, 2800), 1e-3) == pytest.approx(0.75, rel=1e-12)
+
+
+def test_residual_sums_are_signed_and_absolute():
+    """Of w (y - p)."""
+    labels, score = np.array([1, 0], np.uint8), np.array([0.25, 0.5])
+    assert residual_sums(labels, np.array([1.0, 2.0]), score) == (-0.25, 1.75)
+
+
+@pytest.mark.parametrize("start", [1e-3, 0.1, 1.0])
+@pytest.mark.parametrize("exponent", [0.0, -0.5, -1.0])
+def test_fixed_point_of_power_laws(start, exponent):
+    """The solution of c x^a = x is c^(1 / (1 - a))."""
+    solution = fixed_point(lambda x: 0.03 * x**exponent, start, 1e-6)
+    assert solution == pytest.approx(0.03 ** (1 / (1 - exponent)), rel=1e-9)
+
+
+def test_fixed_point_below_the_floor_is_none():
+    """The caller then resolves finer, or returns the value at the floor."""
+    assert fixed_point(lambda _: 1e-4, 0.1, 1e-3) is None
+    assert fixed_point(lambda _: 0.0, 0.1, 1e-3) is None

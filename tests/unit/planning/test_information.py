@@ -1,0 +1,46 @@
+"""The variance of a logistic recalibration for large n."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+from caltest.planning.precision import recalibration_variance
+
+P = np.linspace(0.05, 0.6, 12)
+X = np.column_stack([np.ones(12), logit(P)])
+ONES = np.ones(12)
+
+
+def test_limit_of_calibrated_predictions_is_slope_one_and_intercept_zero():
+    """The covariance is the inverse of the information."""
+    beta, covariance = recalibration_variance(X, np.zeros(12), P, ONES)
+    information = (X * (P * (1 - P))[:, None]).T @ X / 12
+    np.testing.assert_allclose(beta, [0, 1], atol=1e-9)
+    np.testing.assert_allclose(covariance, np.linalg.inv(information), rtol=1e-6)
+
+
+def test_limit_of_a_logistic_truth_is_that_truth():
+    """Slope and intercept are found, weights counted as rows."""
+    q = expit(0.3 + 0.6 * logit(P))
+    weights = np.arange(1.0, 13.0)
+    beta, covariance = recalibration_variance(X, np.zeros(12), q, weights)
+    np.testing.assert_allclose(beta, [0.3, 0.6], atol=1e-9)
+    rows = np.repeat(np.arange(12), np.arange(1, 13))
+    repeated = recalibration_variance(X[rows], np.zeros(78), q[rows], np.ones(78))
+    np.testing.assert_allclose(covariance, repeated[1])
+
+
+def test_offset_is_kept_with_slope_one():
+    """Of an intercept alone the limit balances events."""
+    q = P / 1.5
+    beta, _ = recalibration_variance(X[:, :1], X[:, 1], q, ONES)
+    assert expit(X[:, 1] + beta[0]).mean() == pytest.approx(q.mean())
+
+
+@pytest.mark.parametrize(("q", "rows"), [(np.ones(12), slice(None)), (P, slice(3, 4))])
+def test_no_finite_limit_is_an_error(q, rows):
+    """Labels that are all events, or predictions of one value."""
+    with pytest.raises(np.linalg.LinAlgError):
+        recalibration_variance(X[rows], ONES[rows] * 0, q[rows], ONES[rows])

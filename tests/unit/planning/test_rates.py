@@ -1,0 +1,59 @@
+"""Intervals of rates, and where a probit line crosses a rate."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+from statsmodels.genmod.families import Binomial
+from statsmodels.genmod.families.links import Probit
+from statsmodels.genmod.generalized_linear_model import GLM
+
+from caltest.planning.rates import clopper_pearson, crossing, probit_line
+
+X = np.array([4.0, 6.0, 9.0, 14.0])
+EVENTS, TRIALS = np.array([3.0, 20.0, 70.0, 99.0]), np.array([50.0, 100.0, 100.0, 100.0])
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 10), (10, 10), (3, 10), (812, 1000)])
+def test_clopper_pearson_is_that_of_scipy(k, n):
+    """The ends are those of `scipy.stats.binomtest`."""
+    expected = binomtest(k, n).proportion_ci(0.9, method="exact")
+    assert clopper_pearson(k, n, 0.9) == pytest.approx((expected.low, expected.high))
+
+
+def test_probit_line_is_that_of_statsmodels():
+    """With half an event and half a non-event more in all it is the fit of a GLM."""
+    k, n = EVENTS + 0.125, TRIALS + 0.25
+    design = np.column_stack([np.ones(4), X])
+    fit = GLM(np.column_stack([k, n - k]), design, family=Binomial(Probit())).fit()
+    line = probit_line(X, EVENTS, TRIALS)
+    assert (line.a, line.b) == pytest.approx(tuple(fit.params), rel=1e-6)
+    np.testing.assert_allclose(line.covariance, fit.cov_params(), rtol=1e-4)
+
+
+def test_probit_line_exists_for_rates_of_zero_and_one():
+    """Separated rates have a finite line that rises."""
+    line = probit_line(np.array([4.0, 6.0]), np.array([0.0, 500.0]), np.array([50.0, 500.0]))
+    assert np.isfinite(line.covariance).all()
+    assert 0 < line.b < 10
+
+
+def test_crossing_is_where_the_band_of_the_line_meets_the_height():
+    """The line has the height at the root, and its band has it at both ends."""
+    line = probit_line(X, EVENTS, TRIALS)
+    root, low, high = crossing(line, 0.84, 1.96)
+    assert line.a + line.b * root == pytest.approx(0.84)
+    for end, sign in ((low, 1), (high, -1)):
+        x = np.array([1.0, end])
+        assert x @ (line.a, line.b) + sign * 1.96 * np.sqrt(x @ line.covariance @ x) == (
+            pytest.approx(0.84)
+        )
+
+
+def test_crossing_of_a_flat_line_has_no_ends():
+    """Where the slope may be 0 the interval is unbounded; where it is not positive, all is."""
+    flat = probit_line(X, np.array([50.0, 49.0, 52.0, 51.0]), np.full(4, 100.0))
+    assert crossing(flat, 0.84, 1.96)[1:] == (-np.inf, np.inf)
+    falling = probit_line(X, EVENTS[::-1], TRIALS)
+    assert crossing(falling, 0.84, 1.96) == (np.inf, -np.inf, np.inf)
