@@ -73,9 +73,9 @@ class Place:
 
 
 def contract() -> dict[str, list[str]]:
-    """Return the contract on the order of the layers."""
+    """Return the contract on the order of the layers of the whole package."""
     settings = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["tool"]["importlinter"]
-    [layers] = [one for one in settings["contracts"] if one["type"] == "layers"]
+    [layers] = [one for one in settings["contracts"] if one.get("containers") == ["caltest"]]
     return layers
 
 
