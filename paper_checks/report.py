@@ -20,11 +20,11 @@ COLUMNS = ("part", "where", "what", "paper", "ours", "tolerance", "reason", "ver
 INTRODUCTION = """\
 # The papers, number by number
 
-This page is written by the runner, from the root of the repository:
+In the root of the repository,
 
     python -m paper_checks [NAME ...] [--data DIR] [--reference DIR] [--full] [--jobs N]
 
-It recomputes what the papers behind caltest report, and prints beside each number of a paper the
+recomputes what the papers behind caltest report, and prints beside each number of a paper the
 number that caltest gives, the tolerance and a verdict.
 
 - **reproduced**: the difference is within the tolerance, which is half a unit of the last printed

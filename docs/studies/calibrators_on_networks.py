@@ -242,8 +242,8 @@ over classes with the bins of their program. The spline changes the largest prob
 keeps the accuracy. All numbers are point estimates: a calibrated network too has errors above 0,
 and the tests of caltest tell which are more than chance.
 
-Made by `python -m docs.studies.calibrators_on_networks --data DIR --reference DIR`. What the papers
-print of these networks is compared number by number in `paper_checks/README.md`.
+`python -m docs.studies.calibrators_on_networks --data DIR --reference DIR` reproduces the tables.
+`paper_checks/README.md` compares the papers' numbers on these networks one by one.
 
 ## What differs from the papers, and why
 

@@ -307,7 +307,7 @@ Spiegelhalter's z, le Cessie-van Houwelingen, those of belt and band) do not est
 
 The size of the tolerance tests at their boundary is in [tolerance.md](tolerance.md).
 
-Made by `python -P docs/studies/interval_coverage.py`.
+`python -P docs/studies/interval_coverage.py` reproduces the table.
 """
 
 COLUMNS = "| test | method | lens | m | model | true | n = 50 | n = 250 | n = 1000 |\n"

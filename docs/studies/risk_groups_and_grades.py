@@ -174,8 +174,8 @@ def grade_row(n: int, pd: float, rho: float) -> str:
 
 INTRODUCTION = """# Risk groups and rating grades: where the textbook nulls fail
 
-Sizes in % at level 5 %: how often calibrated predictions are rejected. The page is written by
-`docs/studies/risk_groups_and_grades.py`.
+Sizes in % at level 5 %: how often calibrated predictions are rejected. `python -P
+docs/studies/risk_groups_and_grades.py` reproduces the tables.
 
 ## Hosmer-Lemeshow: where the chi-square limit fails
 

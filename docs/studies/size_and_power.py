@@ -264,8 +264,8 @@ the asymptotic null of the calibration belt, or where every bin of the debiased 
 row; the rate is then that of the others. The p-values of "skce-linear" are those of "skce-block",
 and those of "unreliability" are those of "cox": they are run once.
 
-Made by `python -P docs/studies/size_and_power.py --repetitions {repetitions}` in {minutes:.0f}
-CPU minutes.
+`python -P docs/studies/size_and_power.py --repetitions {repetitions}` reproduces the tables in
+{minutes:.0f} CPU minutes.
 """
 EARLIER = """
 {count} of the {all} rates (power and the consistency null of the kernel tests, binned and

@@ -196,7 +196,8 @@ tolerance of half the error, and of "at least" for a calibrated model.
 A dagger (†) marks a size more than three standard errors above 5 %. Predictions are uniform on an
 interval; the kernel is exponential with bandwidth 0.3; KS takes B = {b} resamples.
 
-Made by `python -P docs/studies/tolerance.py --repetitions {repetitions}` in {minutes:.0f} minutes.
+`python -P docs/studies/tolerance.py --repetitions {repetitions}` reproduces the table in
+{minutes:.0f} minutes.
 """
 
 
