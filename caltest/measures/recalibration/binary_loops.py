@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from caltest.measures.recalibration.deviation_fit import Support, deviation_sums, maximise, support
 from caltest.measures.recalibration.log_odds_basis import chebyshev_nodes
 from caltest.numerics.compiled import njit
+from caltest.numerics.logistic import exp_minus
 
 Floats = NDArray[np.float64]
 
@@ -70,17 +71,34 @@ def log_odds(probs: Floats) -> Floats:
 
 def standard_rows(x: Floats, w: Floats) -> Rows:
     """Return log odds, of a size up to 700, with what is needed of them."""
-    total = float(w.sum())
-    mean = float(x @ w) / total
-    z, weighted = x - mean, np.empty((2, x.size))
-    weighted[0] = w
-    np.multiply(z, w, out=weighted[1])
-    sd = math.sqrt(float(weighted[1] @ z) / total)
-    sd = sd if sd > SAME * max(1.0, abs(mean)) else 0.0
-    weighted[1] *= 1.0 / sd if sd > 0 else 0.0
-    events = np.exp(np.negative(x, out=z), out=z)
-    events += 1.0
-    return Rows(x, np.divide(1.0, events, out=events), w, weighted, mean, sd)
+    weighted, events = np.empty((2, x.size)), np.empty(x.size)
+    mean, sd = _standardize(x, w, weighted[0], weighted[1], events)
+    return Rows(x, events, w, weighted, mean, sd)
+
+
+@njit(fastmath={"contract", "nsz", "reassoc"}, error_model="numpy")
+def _standardize(
+    x: Floats, w: Floats, first: Floats, second: Floats, events: Floats
+) -> tuple[float, float]:
+    """Write w, w z and the probabilities; return mean and standard deviation of x."""
+    total = mean = squares = 0.0
+    for i in range(x.size):
+        total += w[i]
+        mean += w[i] * x[i]
+    mean /= total
+    for i in range(x.size):
+        squares += w[i] * (x[i] - mean) * (x[i] - mean)
+    sd = math.sqrt(squares / total)
+    if sd <= SAME * max(1.0, abs(mean)):
+        sd = 0.0
+    scale = 1.0 / sd if sd > 0.0 else 0.0
+    for i in range(x.size):
+        first[i] = w[i]
+        second[i] = w[i] * (x[i] - mean) * scale
+        e = exp_minus(abs(x[i]))
+        q = 1.0 / (1.0 + e)
+        events[i] = q if x[i] >= 0.0 else e * q
+    return mean, sd
 
 
 def few_nodes(rows: Rows) -> Support:

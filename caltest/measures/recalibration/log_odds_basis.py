@@ -83,9 +83,9 @@ def basis_values(z: Floats, shift: Floats, norm: Floats) -> Floats:
     out = np.ones((shift.size, z.size))
     for j in range(1, shift.size):
         new, this, last = out[j], out[j - 1], out[max(j - 2, 0)]
-        before = norm[j - 1] if j > 1 else 0.0
+        scale, before = 1.0 / norm[j], norm[j - 1] if j > 1 else 0.0
         for i in range(z.size):
-            new[i] = ((z[i] - shift[j - 1]) * this[i] - before * last[i]) / norm[j]
+            new[i] = scale * ((z[i] - shift[j - 1]) * this[i] - before * last[i])
     return out.T
 
 
