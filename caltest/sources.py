@@ -9,10 +9,14 @@ from typing import Any, TypedDict
 import numpy as np
 
 from caltest.errors import WIDTH, InvalidInput, invalid, shown
-from caltest.validation.arrays import AnyArray, as_numbers
-from caltest.validation.labels import label_values, listing
+from caltest.validation.arrays import (
+    AnyArray,
+    as_numbers,
+    check_not_classified,
+    label_values,
+    listing,
+)
 from caltest.validation.options import check_choice, check_not_label
-from caltest.validation.probs import check_not_classified
 
 PREFIXES = ("p_", "prob_")
 UNNAMED = ("{}", "column_{}")  # what pandas and polars call the columns of an array

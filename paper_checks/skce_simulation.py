@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.kernels import Exponential
-from caltest.kernels.distances import l1_tile
+from caltest.kernels.fitted import l1_tile
 from caltest.measures import SKCE, ece, skce
 from caltest.predictions import Predictions
 from paper_checks.check import Row

@@ -29,8 +29,7 @@ from caltest.validation import (
     check_unused,
     check_weights,
 )
-from caltest.validation.arrays import AnyArray, missing
-from caltest.validation.labels import label_values
+from caltest.validation.arrays import AnyArray, label_values, missing
 
 __all__ = ["Calibrator"]
 

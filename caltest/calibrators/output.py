@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
+from scipy.special import ndtr, ndtri
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from caltest.calibrators import encoding
+from caltest.calibrators.inputs import SMALLEST
 from caltest.errors import invalid, shown
+from caltest.htests import test_calibration
+from caltest.measures import ece, log_loss
+from caltest.predictions import Predictions
+from caltest.render import Sheet, number, pvalue
+from caltest.results import HTest, Summary
+from caltest.validation import check_seed, listing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
     from caltest.results import Summary
+
+
+_SPECIAL = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+Facts = list[tuple[str, str]]
+LEVEL = 0.95
+MOST_ROWS = 40  # of coefficients that are printed
 
 
 class Output(BaseEstimator):
@@ -52,8 +68,6 @@ class Output(BaseEstimator):
         Summary
             It prints as text, Markdown, HTML and LaTeX.
         """
-        from caltest.calibrators.summary import summary_of
-
         check_is_fitted(self)
         held_out = None if X is None else self._read_held_out(X, y)
         data = getattr(self, "_calibration_set", None) if held_out is None else held_out
@@ -107,8 +121,8 @@ class Output(BaseEstimator):
         state = {name: getattr(self, name) for name in names if hasattr(self, name)}
         return {
             "calibrator": self.key,
-            "options": {k: encoding.encode(v) for k, v in self.get_params(deep=False).items()},
-            "state": {name: encoding.encode(value) for name, value in state.items()},
+            "options": {k: encode(v) for k, v in self.get_params(deep=False).items()},
+            "state": {name: encode(value) for name, value in state.items()},
         }
 
     @classmethod
@@ -130,7 +144,7 @@ class Output(BaseEstimator):
         InvalidInput
             If the values are not those of such a calibrator.
         """
-        calibrator = encoding.decode(values)
+        calibrator = decode(values)
         if not isinstance(calibrator, cls):
             got = f"a {type(calibrator).__name__}"
             remedy = "call from_dict of that class, or of caltest.calibrators"
@@ -176,3 +190,182 @@ class Output(BaseEstimator):
         except ValueError as error:
             raise invalid("text must be JSON", shown(text), "pass what to_json gave") from error
         return cls.from_dict(values)
+
+
+def encode(value: object) -> Any:
+    """Turn a value into plain ones; arrays keep their type and shape, floats every digit."""
+    from caltest.calibrators.base import Calibrator
+
+    if isinstance(value, Calibrator):
+        return value.to_dict() if hasattr(value, "classes_") else _options(value)
+    if isinstance(value, np.ndarray | np.generic):
+        return _encode_array(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(value)}
+    if isinstance(value, Mapping):
+        return {"mapping": [[encode(key), encode(item)] for key, item in value.items()]}
+    if isinstance(value, list | tuple):
+        return [encode(item) for item in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    remedy = "use numbers, text and calibrators, or pickle the calibrator"
+    raise invalid("an option that is saved must be a plain value", shown(value), remedy)
+
+
+def _encode_array(value: np.ndarray[Any, Any] | np.generic) -> Any:
+    if isinstance(value, np.generic):
+        return encode(value.item())
+    items = [encode(item) for item in value.ravel().tolist()]
+    return {"dtype": value.dtype.str, "shape": list(value.shape), "items": items}
+
+
+def decode(value: Any) -> Any:
+    """Turn what `encode` gave back into the value."""
+    if isinstance(value, list):
+        return [decode(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    if "calibrator" in value:
+        return _calibrator(value)
+    if "dtype" in value:
+        items = [decode(item) for item in value["items"]]
+        return np.array(items, dtype=value["dtype"]).reshape(value["shape"])
+    if "float" in value:
+        return _SPECIAL[value["float"]]
+    if "mapping" in value:
+        return {decode(key): decode(item) for key, item in value["mapping"]}
+    raise _not_saved(value)
+
+
+def _options(calibrator: Any) -> dict[str, Any]:
+    """Return an estimator that is not fitted, such as the one inside of `OneVsRest`."""
+    options = {name: encode(value) for name, value in calibrator.get_params(deep=False).items()}
+    return {"calibrator": calibrator.key, "options": options, "state": {}}
+
+
+def _calibrator(values: Mapping[str, Any]) -> Any:
+    from caltest.calibrators import REGISTRY
+    from caltest.validation import check_choice
+
+    if not {"options", "state"} <= values.keys():
+        raise _not_saved(values)
+    kind = REGISTRY[check_choice(values["calibrator"], REGISTRY, "calibrator")]
+    options, state = values["options"], values["state"]
+    known = {"classes_", "n_features_in_", "feature_names_in_", *kind._state}  # noqa: SLF001, ours
+    # A state that is not empty is whole: a part of a map must not be applied.
+    whole = known - {"feature_names_in_"} <= set(state) <= known
+    if not set(options) <= set(kind._get_param_names()) or (state and not whole):  # noqa: SLF001
+        raise _not_saved({**options, **state})
+    calibrator = kind(**{name: decode(value) for name, value in options.items()})
+    for name, value in state.items():
+        setattr(calibrator, name, decode(value))
+    return calibrator
+
+
+def _not_saved(values: Mapping[str, Any]) -> Exception:
+    got = f"the keys {shown(sorted(map(str, values)))}"
+    return invalid("values must be those of to_dict", got, "pass what to_dict or to_json gave")
+
+
+def summary_of(
+    calibrator: Calibrator,
+    data: CalibrationSet | None,
+    *,
+    held_out: bool,
+    n_resamples: int = 999,
+    rng: object = None,
+    n_jobs: int | None = None,
+) -> Summary:
+    """Return the printable summary; without data it shows the parameters alone."""
+    names = calibrator.classes_.tolist()
+    facts = [("calibrator", " ".join(repr(calibrator).split()))]
+    facts += [("classes (m)", f"{len(names)}: {listing(names)}")]
+    if data is not None:
+        source = "held out" if held_out else "those of the fit"
+        facts += [("observations (n)", f"{data.inputs.n}, {source}")]
+        facts += _before_and_after(calibrator, data, n_resamples, check_seed(rng), n_jobs)
+    coefficients = calibrator.coefficients()
+    if len(coefficients) > MOST_ROWS:
+        facts += [("parameters", f"{len(coefficients)}, see the attributes that end with _")]
+        coefficients = ()
+    # The labels have shaped the map: redrawing them from it is no null distribution of theirs.
+    text = "after the fit, errors on its own data are too small and p-values too large"
+    notes = [("note", f"{text}; pass data that were held out")]
+    return Summary(
+        Sheet(
+            title=calibrator.title,
+            facts=tuple(facts),
+            header=_header(coefficients),
+            rows=tuple(_row(coefficient, coefficients) for coefficient in coefficients),
+            closing=tuple(notes if data is not None and not held_out else ()),
+            listing=True,
+        )
+    )
+
+
+def _before_and_after(
+    calibrator: Calibrator,
+    data: CalibrationSet,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+) -> Facts:
+    """Log loss, ECE and the default test, of the inputs and of the calibrated probabilities."""
+    pair = [
+        Predictions(probs, data.codes, sample_weight=data.weight, classes=np.arange(data.inputs.m))
+        for probs in (data.inputs.probs, calibrator.calibrate(data.inputs))
+    ]
+    losses = [number(float(log_loss(p, eps=SMALLEST))) for p in pair]
+    errors = [number(float(ece(p, lens="confidence"))) for p in pair]
+    lines = {"log loss": losses, "ECE (confidence)": errors}
+    if data.inputs.n > 1:
+        lines |= _tests(pair, n_resamples, seed, n_jobs)
+    rows = [(name, f"{before} before, {after} after") for name, (before, after) in lines.items()]
+    return rows if data.inputs.n > 1 else [*rows, ("default test", "needs two observations")]
+
+
+def _tests(
+    pair: Sequence[Predictions], n_resamples: int, seed: int, n_jobs: int | None
+) -> dict[str, list[str]]:
+    """Estimate and p-value of the default test, before and after."""
+    tests = [
+        test_calibration(None, p, n_resamples=n_resamples, rng=seed, n_jobs=n_jobs) for p in pair
+    ]
+    first = next(test for test in tests if isinstance(test, HTest))
+    estimates = [number(test.estimate) for test in tests if isinstance(test, HTest)]
+    pvalues = [pvalue(test.pvalue) for test in tests if isinstance(test, HTest)]
+    null = f"{first.null}, B = {n_resamples}, seed = {seed}"
+    return {first.estimate_name: estimates, f"p-value ({null})": pvalues}
+
+
+def _header(coefficients: Sequence[Coefficient]) -> tuple[str, ...]:
+    """The columns of statsmodels, where the likelihood gives standard errors.
+
+    H0 is the value of the map that changes nothing: a temperature or slope of 1, not 0.
+    """
+    fitted = [coefficient for coefficient in coefficients if coefficient.stderr is not None]
+    if not fitted:
+        return ("", "coef")
+    tested = any(coefficient.neutral is not None for coefficient in fitted)
+    low, high = (1 - LEVEL) / 2, (1 + LEVEL) / 2
+    test = ("H0", "z", "P>|z|") if tested else ()
+    return ("", "coef", "std err", *test, f"[{low:g}", f"{high:g}]")
+
+
+def _row(coefficient: Coefficient, coefficients: Sequence[Coefficient]) -> tuple[str, ...]:
+    first = (coefficient.name, number(coefficient.value))
+    error, header = coefficient.stderr, _header(coefficients)
+    if error is None:
+        return first + ("",) * (len(header) - 2)
+    half = float(ndtri((1 + LEVEL) / 2)) * error
+    bounds = (number(coefficient.value - half), number(coefficient.value + half))
+    test = _z_test(coefficient, error) if "H0" in header else ()
+    return (*first, number(error), *test, *bounds)
+
+
+def _z_test(coefficient: Coefficient, error: float) -> tuple[str, ...]:
+    """The neutral value, z and its p-value; blank where the parameter has none."""
+    if coefficient.neutral is None:
+        return ("", "", "")
+    z = (coefficient.value - coefficient.neutral) / error
+    return (number(coefficient.neutral), number(z), pvalue(float(2 * ndtr(-abs(z)))))

@@ -24,13 +24,8 @@ from caltest.numerics.parallel import map_threads
 
 Floats = NDArray[np.float64]
 
-
 JITTER = 1e-8  # of the variance, on the diagonal of k(Z, Z)
-
-
 CHUNK = 2**20  # entries of k(X, Z) in a block
-
-
 KEPT = 2**24  # entries of k(X, Z) up to which it and A are kept between two passes over the rows
 
 

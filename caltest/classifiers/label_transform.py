@@ -12,8 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-
-
 Codes = NDArray[np.int64]
 
 

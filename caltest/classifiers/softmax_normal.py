@@ -14,10 +14,7 @@ from caltest.numerics.parallel import map_threads
 
 Floats = NDArray[np.float64]
 
-
 CHUNK = 256  # rows at a time
-
-
 HELD = 2**20  # samples of latent values that are held at a time
 
 

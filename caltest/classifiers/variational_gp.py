@@ -16,14 +16,17 @@ from caltest.classifiers.label_bound import (
     Inducing,
     Labelled,
     Prior,
+    antithetic,
     ascend,
+    bernoulli,
     carried,
     gradient,
+    hermite,
     moments,
     prior,
+    softmax,
     start,
 )
-from caltest.classifiers.label_expectations import antithetic, bernoulli, hermite, softmax
 from caltest.classifiers.rbf import rbf
 from caltest.classifiers.regressions import in_parts
 from caltest.numerics.variational import whiten

@@ -12,7 +12,7 @@ import numpy as np
 from caltest import validation
 from caltest.errors import DegenerateDataWarning
 from caltest.htests import test_calibration
-from caltest.htests.adjust import METHODS
+from caltest.htests.combine import METHODS
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.predictions import Predictions

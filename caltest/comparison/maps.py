@@ -20,7 +20,7 @@ from caltest.comparison.scores import ProperScore, mean_score, weights_of
 from caltest.errors import InvalidInput, NotApplicable, invalid
 from caltest.predictions import Predictions
 from caltest.results.compared_calibrators import REFERENCE, SELECTED
-from caltest.validation.labels import listing
+from caltest.validation.arrays import listing
 
 Floats = NDArray[np.float64]
 OF_TWO = ("temperature", "platt", "beta", "isotonic")

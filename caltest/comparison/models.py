@@ -29,13 +29,12 @@ from caltest.comparison.scores import (
     weights_of,
 )
 from caltest.errors import DegenerateDataWarning, invalid
-from caltest.htests.adjust import adjusted_pvalues
+from caltest.htests.combine import adjusted_pvalues
 from caltest.lenses import Lens
 from caltest.measures import Measure, ScoreDecomposition
 from caltest.predictions import ModelData, Predictions
 from caltest.results import ComparedModel, HTestTable, ModelComparison, ScoreDifference
-from caltest.validation.arrays import AnyArray
-from caltest.validation.labels import listing
+from caltest.validation.arrays import AnyArray, listing
 
 CONFIDENCE = 0.95
 

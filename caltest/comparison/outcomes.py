@@ -25,7 +25,7 @@ from caltest.comparison.scores import (
     weights_of,
 )
 from caltest.errors import NotApplicable
-from caltest.htests.adjust import adjusted_pvalues
+from caltest.htests.combine import adjusted_pvalues
 from caltest.numerics.parallel import map_threads
 from caltest.predictions import Predictions
 from caltest.results import ComparedCalibrator, HTest, JudgedPart

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from caltest.comparison.judge import Judge
 from caltest.comparison.scores import mean_and_error
-from caltest.htests.adjust import adjusted_pvalues
+from caltest.htests.combine import adjusted_pvalues
 from caltest.numerics.parallel import map_threads
 from caltest.results import ScoreDifference
 

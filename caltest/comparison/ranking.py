@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from caltest import sources, validation
 from caltest.errors import DegenerateDataWarning, invalid, shown
-from caltest.validation.arrays import as_array, as_numbers, read_only
-from caltest.validation.labels import listing
+from caltest.validation.arrays import as_array, as_numbers, listing, read_only
 
 Floats = NDArray[np.float64]
 ALL_TIED = (

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from caltest import htests, measures
 from caltest.errors import DegenerateDataWarning, invalid, shown
 from caltest.predictions import Predictions
-from caltest.validation.labels import listing
+from caltest.validation.arrays import listing
 from caltest.validation.options import check_choice
 
 Floats = NDArray[np.float64]
@@ -70,7 +70,6 @@ SCORES: Mapping[str, ProperScore] = {
         ProperScore("spherical", "1 - spherical score", _spherical),
     )
 }
-
 
 COLUMNS = {"ECE", "KS", "class-wise ECE", *(score.title for score in SCORES.values())}
 

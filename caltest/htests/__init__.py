@@ -1,8 +1,6 @@
 """Named tests of calibration and the function that runs them."""
 
-from caltest.htests.base import NamedTest
 from caltest.htests.master_scale import test_master_scale
-from caltest.htests.registry import REGISTRY
-from caltest.htests.run import test_calibration
+from caltest.htests.run import REGISTRY, NamedTest, test_calibration
 
 __all__ = ["REGISTRY", "NamedTest", "test_calibration", "test_master_scale"]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from caltest import sources, validation
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
-from caltest.htests.adjust import METHODS, adjusted_pvalues
-from caltest.htests.registry import REGISTRY
+from caltest.htests.combine import METHODS, adjusted_pvalues
+from caltest.htests.run import REGISTRY
 from caltest.measures import Measure
 from caltest.measures.base import Outcome, keys_offering
 from caltest.results import HTest, HTestTable

@@ -1,23 +1,21 @@
-"""`test_calibration`: lenses x measures x a null, from a model and data to results."""
+"""Named tests: a measure with some options fixed."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from caltest import validation
-from caltest.errors import DegenerateDataWarning, NotApplicable
-from caltest.htests.adjust import METHODS, adjusted_pvalues
-from caltest.htests.base import check_options
-from caltest.htests.omnibus import Part, omnibus
-from caltest.htests.registry import REGISTRY
+from caltest.errors import DegenerateDataWarning, NotApplicable, invalid
+from caltest.htests.combine import METHODS, Part, adjusted_pvalues, omnibus
 from caltest.lenses import Lens, resolve_lens
+from caltest.measures import REGISTRY as MEASURES
 from caltest.measures import Measure
 from caltest.measures.base import Outcome
 from caltest.measures.tolerance import FEW, Tolerance
@@ -26,7 +24,69 @@ from caltest.nulls.tolerance import at_least_exact, tolerance_null
 from caltest.predictions import ModelData, Predictions
 from caltest.results import Evidence, HTest, HTestTable
 
+SEEDS = ("seed", "random_state")  # what other libraries call it
 OF_THE_USER = 4  # the stack level, in functions that run one plan, of the caller of the test
+
+
+@dataclass(frozen=True)
+class NamedTest:
+    """A measure under a name of its own.
+
+    Attributes
+    ----------
+    key : str
+        Registry key, file name and name on the command line.
+    measure : type of Measure
+    fixed : Mapping
+        Options of the measure that the name stands for.
+    """
+
+    key: str
+    measure: type[Measure]
+    fixed: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """One line for lists of tests."""
+        return self.measure(**self.fixed).description
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        """The nulls that have a meaning for this test; the first is the default."""
+        return self.measure(**self.fixed).nulls
+
+    @property
+    def default_null(self) -> str:
+        """The null where the caller names none; options may leave it another."""
+        return self.nulls[0]
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options that a caller may give."""
+        return tuple(f.name for f in fields(self.measure) if f.name not in self.fixed)
+
+    def with_options(self, options: Mapping[str, object]) -> Measure:
+        """Make the measure from the options that it takes; the others are for other tests."""
+        own = {name: options[name] for name in self.options if name in options}
+        return self.measure(**self.fixed, **own)
+
+
+def check_options(tests: Mapping[str, NamedTest], options: Mapping[str, object]) -> None:
+    """Raise InvalidInput for an option that none of the tests takes."""
+    known = sorted({name for test in tests.values() for name in test.options})
+    for name in options:
+        if name not in known:
+            remedy = f"use {', '.join(known)}" if known else "give them to the measure itself"
+            remedy = "the seed is rng=" if name in SEEDS else remedy
+            rule = f"options must be taken by a test named by its key ({', '.join(tests)})"
+            raise invalid(rule, repr(name), remedy)
+
+
+REGISTRY: dict[str, NamedTest] = {
+    key: NamedTest(key, measure, fixed)
+    for measure in MEASURES.values()
+    for key, fixed in measure.declared_tests().items()
+}
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import Measure, Outcome
+from caltest.measures.base import BoundMeasure, Measure, Outcome
+from caltest.numerics.parallel import map_threads
+from caltest.numerics.tails import gamma_tail
 from caltest.predictions import Predictions
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.unsignedinteger]
+Draw = Callable[[np.random.Generator, int], Rows]
+Evaluate = Callable[[Rows, int | None], Floats]
+BATCH = 64  # resamples a seed; changing it changes every seeded p-value
+AT_A_TIME = 1 << 20  # labels drawn and evaluated at a time
+POOL = 1 << 28  # labels held at a time where a measure wants all resamples together
+TIES = 100 * np.finfo(float).eps
+NOT_A_NUMBER = (
+    "the statistic is not a number for these predictions or for redrawn labels",
+    "check extreme options such as a tiny bandwidth",
+)
 
 
 @dataclass(frozen=True)
@@ -42,3 +61,119 @@ def check_unweighted(predictions: Predictions, key: str) -> None:
     """Raise NotApplicable where sample weights would break the null's assumptions."""
     if predictions.sample_weight is not None:
         raise NotApplicable(f"null {key!r} takes no sample weights", "use null='exact'")
+
+
+def batch_seeds(seed: int, n_resamples: int) -> list[tuple[np.random.SeedSequence, int]]:
+    """Return a seed and a number of resamples for each batch."""
+    sizes = [min(BATCH, n_resamples - done) for done in range(0, n_resamples, BATCH)]
+    return list(zip(np.random.SeedSequence(seed).spawn(len(sizes)), sizes, strict=True))
+
+
+def resampled_values(
+    draw: Draw,
+    evaluate: Evaluate,
+    n: int,
+    *,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+    pooled: bool,
+) -> Floats:
+    """Return the statistic for each resample.
+
+    `draw(rng, size)` gives rows of n labels or counts, `evaluate(rows, n_jobs)` a value for each.
+    A pooled statistic gets many rows in one call and runs its own threads; for others the batches
+    are spread over threads. The rows do not depend on how they are spread.
+    """
+    batches = batch_seeds(seed, n_resamples)
+    if pooled:
+        return _pooled_values(draw, evaluate, n, batches, n_jobs)
+    rows = max(8, AT_A_TIME // n)
+
+    def batch_values(child: np.random.SeedSequence, size: int) -> Floats:
+        rng = np.random.default_rng(child)
+        sizes = [min(rows, size - done) for done in range(0, size, rows)]
+        return np.concatenate([evaluate(draw(rng, some), 1) for some in sizes])
+
+    return np.concatenate(list(map_threads(batch_values, batches, n_jobs)))
+
+
+def _pooled_values(
+    draw: Draw,
+    evaluate: Evaluate,
+    n: int,
+    batches: list[tuple[np.random.SeedSequence, int]],
+    n_jobs: int | None,
+) -> Floats:
+    def batch_rows(child: np.random.SeedSequence, size: int) -> Rows:
+        return draw(np.random.default_rng(child), size)
+
+    values = []
+    at_a_time = max(1, POOL // (n * BATCH))
+    for first in range(0, len(batches), at_a_time):
+        some = batches[first : first + at_a_time]
+        rows = np.concatenate(list(map_threads(batch_rows, some, n_jobs)))
+        values.append(evaluate(rows, n_jobs))
+    return np.concatenate(values)
+
+
+def tie_tolerance(values: Floats | float, scale: float) -> Floats:
+    """Return how far from each value others are ties; infinite ones tie with infinite ones only."""
+    size = np.abs(values)
+    return np.where(np.isfinite(size), TIES * np.maximum(scale, size), 0.0)
+
+
+def pvalues_among(values: Floats, scale: float, alternative: str) -> Floats:
+    """Return the p-value of each value among all of them.
+
+    Under a null that makes the observed and the resampled values exchangeable, so are these
+    p-values: what combines those of several groups is compared with its own resamples.
+    """
+    ordered, tolerance = np.sort(values), tie_tolerance(values, scale)
+    upper = values.size - np.searchsorted(ordered, values - tolerance, side="left")
+    if alternative == "greater":
+        return np.asarray(upper / values.size)
+    lower = np.searchsorted(ordered, values + tolerance, side="right")
+    return np.minimum(1.0, 2.0 * np.minimum(upper, lower) / values.size)
+
+
+def replicates(
+    bound: BoundMeasure, observed: float, resampled: Floats, alternative: str
+) -> Callable[[], Floats]:
+    """Return a function that gives the p-values of the observed and of each resampled value."""
+    compared = bound.comparable(np.append(observed, resampled))
+    return partial(pvalues_among, compared, bound.scale, alternative)
+
+
+def bound_pvalue(
+    bound: BoundMeasure, observed: float, resampled: Floats, alternative: str
+) -> float:
+    """Return the p-value of a bound measure, with ties in the scale that it compares."""
+    compared = float(bound.comparable(np.array([observed]))[0])
+    return resampling_pvalue(compared, bound.comparable(resampled), bound.scale, alternative)
+
+
+def resampling_pvalue(
+    observed: float, resampled: Floats, scale: float = 1.0, alternative: str = "greater"
+) -> float:
+    """Return (1 + #{T* >= T}) / (1 + B); two-sided, twice the smaller of both tails.
+
+    Values within 100 eps of the scale of the statistic are ties, and ties count as extreme.
+    """
+    if np.isnan(observed) or np.isnan(resampled).any():
+        raise NotApplicable(*NOT_A_NUMBER)
+    tolerance = float(tie_tolerance(observed, scale))
+    upper = np.count_nonzero(resampled >= observed - tolerance)
+    if alternative == "greater":
+        return float((1 + upper) / (1 + resampled.size))
+    lower = np.count_nonzero(resampled <= observed + tolerance)
+    return min(1.0, 2.0 * (1 + min(upper, lower)) / (1 + resampled.size))
+
+
+def tail_beyond_resolution(observed: float, resampled: Floats, pvalue: float) -> float | None:
+    """Return the gamma tail where the p-value is the smallest that B resamples can give."""
+    if pvalue > 1 / (1 + resampled.size) or resampled.size < 99:
+        return None
+    if not np.isfinite([observed, resampled.max()]).all() or np.ptp(resampled) == 0:
+        return None
+    return gamma_tail(resampled, observed)

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.measures.base import Measure, Outcome
-from caltest.nulls.base import Null, check_applicable, check_unweighted
-from caltest.nulls.resampling import (
+from caltest.nulls.base import (
+    Null,
+    check_applicable,
+    check_unweighted,
     pvalues_among,
     resampled_values,
     resampling_pvalue,

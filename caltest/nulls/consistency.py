@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure, Outcome
-from caltest.nulls.base import Null, check_applicable
-from caltest.nulls.resampling import (
+from caltest.nulls.base import (
+    Null,
     batch_seeds,
     bound_pvalue,
+    check_applicable,
     replicates,
     tail_beyond_resolution,
 )

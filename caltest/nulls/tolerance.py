@@ -8,8 +8,7 @@ from functools import partial
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure, Outcome
 from caltest.measures.tolerance import Tolerance, ToleranceBootstrap, unseen_chance
-from caltest.nulls.base import Null
-from caltest.nulls.resampling import resampled_values, resampling_pvalue, tail_beyond_resolution
+from caltest.nulls.base import Null, resampled_values, resampling_pvalue, tail_beyond_resolution
 from caltest.predictions import Predictions
 
 

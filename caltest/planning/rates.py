@@ -11,13 +11,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-
 STEPS = 100
-
-
 STEP = 1e-10  # relative change of the coefficients at the end
-
-
 FAR = 8.0  # linear predictors are kept within
 
 

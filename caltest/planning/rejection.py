@@ -13,15 +13,8 @@ from numpy.typing import NDArray
 from caltest.errors import NotApplicable
 from caltest.htests.run import Plan, run_plan
 from caltest.measures import BoundMeasure
-from caltest.nulls.enumeration import enumerate_labels
-from caltest.nulls.resampling import (
-    AT_A_TIME,
-    BATCH,
-    NOT_A_NUMBER,
-    POOL,
-    batch_seeds,
-    tie_tolerance,
-)
+from caltest.nulls.base import AT_A_TIME, BATCH, NOT_A_NUMBER, POOL, batch_seeds, tie_tolerance
+from caltest.nulls.exact import enumerate_labels
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from caltest import sources, validation
 from caltest.errors import InvalidInput, invalid, shown
 from caltest.plots import base
-from caltest.validation.arrays import AnyArray, as_array, as_numbers, read_only
-from caltest.validation.labels import listing
+from caltest.validation.arrays import AnyArray, as_array, as_numbers, listing, read_only
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from caltest import validation
 from caltest.htests import REGISTRY as TESTS
-from caltest.htests.adjust import METHODS
+from caltest.htests.combine import METHODS
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.predictions import ModelData, Predictions

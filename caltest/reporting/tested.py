@@ -8,7 +8,7 @@ from typing import Any
 
 from caltest.errors import NotApplicable
 from caltest.htests import test_calibration
-from caltest.htests.adjust import adjusted_pvalues
+from caltest.htests.combine import adjusted_pvalues
 from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.predictions import Predictions

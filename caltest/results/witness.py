@@ -15,8 +15,7 @@ from caltest.results.frames import data_frame
 from caltest.results.interval import data_line
 from caltest.results.printable import Printable, plain
 from caltest.validation import check_integer, check_jobs
-from caltest.validation.arrays import AnyArray, as_array
-from caltest.validation.probs import check_probs
+from caltest.validation.arrays import AnyArray, as_array, check_probs
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,10 +4,22 @@ A check returns what it checked, converted and read-only, or raises `InvalidInpu
 three parts: the argument and its rule, the value and its place, the remedy. Rows count from 0.
 """
 
-from caltest.validation.arrays import as_array, as_numbers, check_column, read_only
-from caltest.validation.calibrators import check_calibrator
-from caltest.validation.labels import check_class, check_classes, check_labels, listing
+from caltest.validation.arrays import (
+    as_array,
+    as_numbers,
+    check_class,
+    check_classes,
+    check_column,
+    check_labels,
+    check_logits,
+    check_not_classified,
+    check_not_swapped,
+    check_probs,
+    listing,
+    read_only,
+)
 from caltest.validation.options import (
+    check_calibrator,
     check_choice,
     check_finite,
     check_flag,
@@ -32,12 +44,6 @@ from caltest.validation.options import (
     check_tolerance,
     check_unused,
     check_weights,
-)
-from caltest.validation.probs import (
-    check_logits,
-    check_not_classified,
-    check_not_swapped,
-    check_probs,
 )
 from caltest.validation.schemas import check_schema
 

@@ -15,16 +15,18 @@ from caltest.validation.arrays import (
     as_array,
     as_numbers,
     check_column,
+    label_values,
+    listing,
     missing,
     read_only,
 )
-from caltest.validation.labels import label_values, listing
 
 Instance = TypeVar("Instance")
 Item = TypeVar("Item")
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 FORMATS_OF = {",": "csv", "\t": "tsv"}
 WORD = 2**32  # seeds that stand for a generator are 32-bit words, short enough to print
+Kind = TypeVar("Kind")
 
 
 def check_random_state(random_state: object) -> int | None:
@@ -304,3 +306,14 @@ def check_unused(reason: str, **options: object) -> None:
 def check_optional_integer(value: object, name: str, minimum: int = 1) -> int | None:
     """Check an integer of at least `minimum`, or None for no limit."""
     return None if value is None else check_integer(value, name, minimum)
+
+
+def check_calibrator(calibrator: object, kind: type[Kind], name: str = "calibrator") -> Kind:
+    """Check that `calibrator` is an object of the class `kind`."""
+    if isinstance(calibrator, kind):
+        return calibrator
+    rule = f"{name} must be a calibrator"
+    if isinstance(calibrator, type):
+        raise invalid(rule, f"the class {calibrator.__name__}", "add parentheses")
+    remedy = "pass one, such as caltest.calibrators.Identity()"
+    raise invalid(rule, f"a {type(calibrator).__name__}", remedy)

@@ -20,8 +20,8 @@ from caltest.classifiers import (
     collapsed_bound,
 )
 from caltest.classifiers.collapsed_bound import posterior, rows_by_class
-from caltest.classifiers.exact_gp import evidence_and_gradient
 from caltest.classifiers.label_transform import label_targets, pseudo_targets
+from caltest.classifiers.regressions import evidence_and_gradient
 
 VARIANCE, SCALES = 1.7, np.array([0.8, 1.2])
 KERNEL = ConstantKernel(VARIANCE) * RBF(SCALES)

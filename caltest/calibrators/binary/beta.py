@@ -29,13 +29,8 @@ __all__ = ["BetaCalibrator"]
 
 Events = NDArray[np.bool_]
 
-
 Face = tuple[str, ...]  # the parameters that are not 0; "ab" is a = b
-
-
 PARAMETERS = ("abm", "am", "ab")
-
-
 FARTHEST = 800.0  # log odds whose probability has no logarithm
 
 

@@ -17,8 +17,6 @@ from caltest.validation import check_choice, check_integer
 __all__ = ["HistogramBinning"]
 
 BINNINGS = ("uniform", "quantile")
-
-
 EMPTY = ("midpoint", "zero")
 
 

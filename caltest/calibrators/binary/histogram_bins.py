@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.numerics.bin_errors import uniform_sums
-from caltest.numerics.bins import bin_of, quantile_cuts
+from caltest.numerics.bins import bin_of, quantile_cuts, uniform_sums
 from caltest.numerics.compiled import njit
 from caltest.numerics.distinct_scores import distinct_scores, moderate_weight
 

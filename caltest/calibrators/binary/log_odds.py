@@ -16,16 +16,9 @@ from caltest.numerics.weights import shares
 
 Events = NDArray[np.bool_]
 
-
 RIDGE = 1e-8  # on slopes per standard deviation, where the likelihood has no maximum
-
-
 SAME = 1e-10  # relative standard deviation, or 1 - r^2, that counts as none
-
-
 FAR = 1e6  # distance from most scores, in units of their range, that counts as no further
-
-
 SAMPLE = 4096  # rows that tell where most scores lie, and most often that nothing separates them
 
 

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["GPCalibrator"]
-
-
 MATERIAL_FALL = 1e-3  # of the latent mean, in log odds
 
 

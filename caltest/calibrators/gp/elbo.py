@@ -41,26 +41,13 @@ from caltest.numerics.variational import (
 )
 
 Floats = NDArray[np.float64]
-
-
 Codes = NDArray[np.int64]
-
-
 Stencil = tuple[NDArray[np.int64], Floats]
 
-
 POINTS = 2**14  # scores per block, whose stencils stay in the cache
-
-
 DRAWN = 2**20  # latent values per block of draws
-
-
 PAIR_COST = 32  # a pair of classes costs as much as this many products on the grid
-
-
 PRODUCTS = 2**23  # entries of a table of rows by grid nodes
-
-
 HELD = 2**17  # scores whose stencils are kept; to read more takes longer than to compute them
 
 

@@ -11,7 +11,6 @@ from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
 
-
 DAMPED = 8.6  # exp(-8.6^2 / 2) is half the precision of a double
 
 

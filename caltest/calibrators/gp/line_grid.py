@@ -13,24 +13,15 @@ from numpy.typing import NDArray
 from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
-
-
 Indices = NDArray[np.int64]
 
-
 ORDER = 10  # nodes around each point
-
-
 HALF = ORDER // 2
-
-
 PER_SCALE = 12  # nodes per length scale
 
 
 # 1 / prod_{j != i} (i - j), the constant part of Lagrange's polynomials
 _FACTORIALS = np.cumprod(np.concatenate([[1.0], np.arange(1.0, ORDER)]))
-
-
 SCALES = (-1.0) ** np.arange(ORDER - 1, -1, -1) / (_FACTORIALS * _FACTORIALS[::-1])
 
 

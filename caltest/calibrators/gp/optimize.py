@@ -27,28 +27,13 @@ from caltest.numerics.variational import inverse_root
 
 Floats = NDArray[np.float64]
 
-
 Interval = tuple[float, float]
-
-
 DECREMENT = 1e-4  # nats; Newton's steps end where the next one would gain less
-
-
 MOST_STEPS = 30
-
-
 MIXED = 4  # earlier steps that Anderson's mixing takes
-
-
 MEMORY = 15  # of L-BFGS
-
-
 RATE, DECAY, SQUARE_DECAY = 0.03, 0.9, 0.99  # of Adam
-
-
 ROUNDED = 1e-12
-
-
 STEADY = 1e-6  # of the density of scores, so that a fit of it has one solution
 
 

@@ -21,22 +21,11 @@ from caltest.numerics.variational import marginals
 
 Floats = NDArray[np.float64]
 
-
 POINTS = 2**16  # places at a time
-
-
 PRODUCTS = 2**22  # entries of the kernel by the grid at a time
-
-
 DRAWN = 2**19  # latent values at a time, of each thread
-
-
 NODES = 64  # of the Gauss-Hermite rule
-
-
 KNOTS = 1024
-
-
 TILT = 1e-6  # slope over that of the prior mean that a projection keeps, so that ranks stay
 
 

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
-
-
 Codes = NDArray[np.int64]
 
 

@@ -31,44 +31,18 @@ from caltest.calibrators.linear.softmax_regression import (
 from caltest.numerics.newton import backtrack, damped_factor
 
 Solver = Callable[[Floats], Floats]
-
-
 Trial = tuple[float, Floats, Floats]  # objective, gradient, probabilities
-
-
 TOLERANCE = 1e-9  # of the gradient, relative to that at the start, or to 1 where that is more
-
-
 ROUNDING = 1e-14  # of the gradient, relative to the size of x
-
-
 VANISHED = 1e-9  # of the gradient, relative to the size of x: what rounding may leave of it
-
-
 DENSE = 600  # parameters
-
-
 ROWS = 2000  # of many, that the dense preconditioner sums over at first
-
-
 SLOW = 10  # products per step, after which it sums over more of them
-
-
 BLOCKS = 300  # classes
-
-
 STEPS = 200
-
-
 PRODUCTS = 300  # with the Hessian, per step
-
-
 DAMPING = 1e-10
-
-
 LARGE = 0.1  # change of a score by a step
-
-
 FAST = 20  # fall of the gradient by a step
 
 

@@ -13,17 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-
-
 Codes = NDArray[np.int64]
-
-
 Mask = NDArray[np.bool_]
 
-
 BLOCK = 2**16  # entries of a block of rows: it stays in the cache
-
-
 SAMPLE = 20_000  # rows that tell a good multiple of the start
 
 

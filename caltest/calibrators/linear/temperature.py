@@ -17,8 +17,6 @@ from caltest.numerics.softmax import softmax
 __all__ = ["TemperatureScaling"]
 
 SMALLEST_TEMPERATURE = 1e-6
-
-
 LARGEST_TEMPERATURE = 1e6
 
 

@@ -12,32 +12,15 @@ from caltest.numerics.compiled import njit
 from caltest.numerics.logistic import PLAIN, newton_sums
 
 Floats = NDArray[np.float64]
-
-
 Codes = NDArray[np.int64]
 
-
 Pair = tuple[float, float]
-
-
 Derivatives = Callable[[float], Pair]
-
-
 BLOCK = 2**15  # numbers that stay in the cache between the loops over them
-
-
 FEW = 256  # rows that tell most often that nothing is separated
-
-
 SAMPLE = 2**16  # numbers whose solution is a good start for more of them
-
-
 TOLERANCE = 1e-8  # relative to beta: what remains after a Newton step of this size is rounding
-
-
 EPSILON = 4e-16
-
-
 STEPS = 200  # bisection alone takes about 60
 
 

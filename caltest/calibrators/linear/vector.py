@@ -18,8 +18,6 @@ from caltest.validation import listing
 __all__ = ["VectorScaling"]
 
 RIDGE = 1e-6
-
-
 BOUNDS = 1e-150, 1e6  # of the weight with which Newton's method starts
 
 

@@ -28,8 +28,7 @@ from caltest.lenses.ranks import check_rank
 from caltest.numerics.compiled import njit
 from caltest.numerics.interpolation import interpolate
 from caltest.validation import check_choice, check_flag, check_integer, listing
-from caltest.validation.arrays import AnyArray, as_numbers
-from caltest.validation.labels import check_class
+from caltest.validation.arrays import AnyArray, as_numbers, check_class
 
 __all__ = ["SplineCalibrator"]
 

@@ -31,10 +31,7 @@ RUNOUTS = {
     "cubic": np.array([1.0, -2.0, 1.0]),
 }
 
-
 FEWEST_KNOTS = {"natural": 3, "parabolic": 3, "cubic": 4}
-
-
 TARGETS = ("cumulative", "difference")
 
 

@@ -17,13 +17,8 @@ from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
 
-
 HALVINGS = 60
-
-
 SMALLEST = np.finfo(np.float64).eps  # a rank has more than those after it
-
-
 TILT = 4 * SMALLEST  # between equal classes, so that they still have their order
 
 

@@ -1,4 +1,4 @@
-"""Classwise expected calibration error, Kull et al. 2019."""
+"""Bins for every class by itself: one counter for each class and bin."""
 
 from __future__ import annotations
 
@@ -12,28 +12,107 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.measures.base import BoundMeasure, Gaps, Measure
 from caltest.measures.binning import check_power, event_cuts
-from caltest.measures.bins import class_bins
 from caltest.measures.bins.gaps import BINS, class_gaps
-from caltest.numerics.bins import uniform_bins
+from caltest.numerics.bins import add_power, bin_of, power_root, uniform_bins
+from caltest.numerics.compiled import njit
 from caltest.numerics.labels import label_dtype
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens
     from caltest.predictions import Predictions
 
-__all__ = ["ClasswiseECE", "classwise_ece"]
-
 
 Floats = NDArray[np.float64]
-
-
 Codes = NDArray[np.unsignedinteger]
-
-
 Labels = NDArray[np.unsignedinteger]
-
-
+__all__ = ["ClasswiseECE", "classwise_ece"]
 BINNINGS = ("uniform", "quantile")
+
+
+@njit()
+def uniform_class_sums(probs: Floats, weight: Floats | None, bins: int) -> tuple[Floats, Floats]:
+    """Return weight and weighted probability in each class and bin of equal width, (m, bins)."""
+    n, m = probs.shape
+    sums = np.zeros((m, bins, 2))  # side by side, so that a probability touches one cache line
+    for i in range(n):
+        w = 1.0
+        if weight is not None:
+            w = weight[i]
+        for j in range(m):
+            k = np.uint64(bin_of(probs[i, j], float(bins)))
+            sums[j, k, 0] += w
+            sums[j, k, 1] += w * probs[i, j]
+    return sums[:, :, 0].copy(), sums[:, :, 1].copy()
+
+
+@njit()
+def coded_class_sums(
+    probs: Floats, weight: Floats | None, codes: Codes, bins: int
+) -> tuple[Floats, Floats]:
+    """Return the same for bins that `codes` (n, m) tells."""
+    n, m = probs.shape
+    mass, event = np.zeros((m, bins)), np.zeros((m, bins))
+    for i in range(n):
+        w = 1.0
+        if weight is not None:
+            w = weight[i]
+        for j in range(m):
+            mass[j, codes[i, j]] += w
+            event[j, codes[i, j]] += w * probs[i, j]
+    return mass, event
+
+
+@njit()
+def class_errors(
+    labels: Labels, weight: Floats | None, codes: Codes, mass: Floats, event: Floats, power: float
+) -> Floats:
+    """Return the mean over classes of the power means over bins, for each row of `labels` (B, n).
+
+    The labels of a row are redrawn together and counted one by one: the classes share them.
+    """
+    out = np.empty(labels.shape[0])
+    for b in range(labels.shape[0]):
+        counts = np.zeros(mass.shape)
+        for i in range(labels.shape[1]):
+            j = labels[b, i]
+            if weight is None:
+                counts[j, codes[i, j]] += 1.0
+            else:
+                counts[j, codes[i, j]] += weight[i]
+        out[b] = mean_class_error(counts, mass, event, power)
+    return out
+
+
+@njit()
+def mean_class_error(counts: Floats, mass: Floats, event: Floats, power: float) -> float:
+    """Return the mean over classes of (sum_k share_k |label - prediction|^power)^(1/power).
+
+    `counts` (m, bins) are the weighted labels in each class and bin.
+    """
+    m, bins = mass.shape
+    n = float(mass[0].sum())
+    total = 0.0
+    for j in range(m):
+        error = largest = 0.0
+        for k in range(bins):
+            if mass[j, k] > 0.0:
+                gap = abs(counts[j, k] - event[j, k]) / mass[j, k]
+                error, largest = add_power(error, largest, mass[j, k] / n, gap, power)
+        total += power_root(error, largest, power)
+    return float(total / m)
+
+
+@njit()
+def uniform_label_counts(probs: Floats, labels: Labels, weight: Floats | None, bins: int) -> Floats:
+    """Return the weighted labels in each class and bin of equal width, (m, bins)."""
+    counts = np.zeros((probs.shape[1], bins))
+    for i in range(labels.size):
+        j = labels[i]
+        w = 1.0
+        if weight is not None:
+            w = weight[i]
+        counts[j, bin_of(probs[i, j], float(bins))] += w
+    return counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,14 +180,14 @@ class ClasswiseError(BoundMeasure):
         """Weight and weighted probability in each class and bin, (m, bins)."""
         probs, bins = self.predictions.probs, self.measure.bins
         if self.measure.binning == "uniform":
-            sums = class_bins.uniform_class_sums(probs, self.weight, bins)
+            sums = uniform_class_sums(probs, self.weight, bins)
         else:
-            sums = class_bins.coded_class_sums(probs, self.weight, self.codes, bins)
+            sums = coded_class_sums(probs, self.weight, self.codes, bins)
         return sums[0], sums[1]
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         bins = (self.codes, *self.sums, self.power)
-        return np.asarray(class_bins.class_errors(labels, self.weight, *bins))
+        return np.asarray(class_errors(labels, self.weight, *bins))
 
     def value(self, n_jobs: int | None = None) -> float:
         """Return the error; where bins have equal width, without a table of bins."""
@@ -116,8 +195,8 @@ class ClasswiseError(BoundMeasure):
             return super().value(n_jobs)
         p = self.predictions
         rows = (p.probs, self.observed, self.weight)
-        counts = class_bins.uniform_label_counts(*rows, self.measure.bins)
-        return float(class_bins.mean_class_error(counts, *self.sums, self.power))
+        counts = uniform_label_counts(*rows, self.measure.bins)
+        return float(mean_class_error(counts, *self.sums, self.power))
 
 
 def classwise_ece(

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from caltest.errors import NotApplicable
 from caltest.measures.base import BoundMeasure, Measure, Outcome
 from caltest.measures.binning import BinnedMeasure
-from caltest.measures.bins.binned import DEBIASED, BinnedError, bind_bins
-from caltest.measures.bins.ece import ECE
+from caltest.measures.bins.ece import DEBIASED, ECE, BinnedError, bind_bins
 from caltest.measures.tolerance import Deviation, Tolerance, deviation_limit, unseen_chance
 from caltest.numerics.compiled import njit
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from caltest.predictions import Predictions
 
 __all__ = ["DebiasedECE", "debiased_ece"]
-
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]

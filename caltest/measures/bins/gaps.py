@@ -11,14 +11,9 @@ from caltest.numerics.resampled_sums import cell_sums, class_cell_sums
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
-
-
 Codes = NDArray[np.unsignedinteger]
 
-
 NORMS = {"tv": 0.5, "cityblock": 1.0}  # the distances that are norms: of city-block distance
-
-
 BINS = "the interval is for the error in these bins, held fixed; finer bins may have a larger error"
 
 

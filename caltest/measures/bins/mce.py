@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.measures.bins.binned import BinErrors, Distance
+from caltest.measures.bins.ece import BinErrors, Distance
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TCal", "t_cal"]
 
-
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
 FINEST = 52  # cells narrower than the doubles near 1 tell nothing more

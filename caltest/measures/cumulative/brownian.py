@@ -13,17 +13,9 @@ import numpy as np
 import scipy
 
 MODULUS_MEETING, RANGE_MEETING = 1.0, 1.5
-
-
 TERMS = 26  # Phi(-40) is the smallest normal tail in double precision, and 26 x 1.5 is 39
-
-
 NEAR_ZERO, FAR_OUT = 0.1, 1e3  # beyond these the tail is 1 or 0 to double precision
-
-
 ODD = 2.0 * np.arange(4) + 1.0
-
-
 SMALLEST = 5e-324  # a tail is positive, so one that underflows is rounded up
 
 

@@ -16,12 +16,10 @@ __all__ = ["Normal"]
 FEWEST_EXPECTED = 10.0
 FEWEST_OBSERVED = 10
 
-
 SPARSE = (
     "less than ten {kind} are expected, {count:.3g}: the normal law can reject calibrated grades "
     "too often; the test 'binomial' does not"
 )
-
 
 SHORT = (
     f"with fewer than {FEWEST_OBSERVED} defaults or survivors the normal law is rough, and the "

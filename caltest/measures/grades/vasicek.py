@@ -21,7 +21,7 @@ from caltest.measures.grades.grade import (
     pvalue_of,
 )
 from caltest.predictions import Predictions
-from caltest.validation.labels import listing
+from caltest.validation.arrays import listing
 
 __all__ = ["Vasicek"]
 

@@ -19,7 +19,6 @@ __all__ = ["ConfidenceBand", "confidence_band"]
 
 Floats = NDArray[np.float64]
 
-
 BOUNDS = {
     "standard": "Clopper-Pearson bounds of all blocks",
     "round": "Clopper-Pearson bounds of all blocks of rounded predictions",

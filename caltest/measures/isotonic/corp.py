@@ -23,7 +23,6 @@ __all__ = ["CorpMiscalibration", "corp_miscalibration"]
 
 Floats = NDArray[np.float64]
 
-
 SCORES = ("brier", "log-loss")
 
 

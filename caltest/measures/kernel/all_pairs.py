@@ -30,17 +30,10 @@ from caltest.numerics.sorted_scores import sort_scores
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
-
-
 Labels = NDArray[np.unsignedinteger]
 
-
 AddPairs = Callable[[Floats, int, int], None]
-
-
 FEW_CLASSES = 3  # a product of matrices for each is as fast as looking up the pairs
-
-
 RESAMPLES = 1024  # of few classes at a time, in 8 MiB for each class
 
 

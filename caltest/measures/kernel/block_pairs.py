@@ -15,17 +15,10 @@ from caltest.numerics.parallel import map_threads
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
-
-
 Indices = NDArray[np.int64]
-
-
 Labels = NDArray[np.unsignedinteger]
 
-
 PAIRS_AT_A_TIME = 1 << 17
-
-
 MANY_BLOCKS = 30  # for the normal limit of their mean
 
 

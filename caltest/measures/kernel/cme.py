@@ -30,7 +30,6 @@ __all__ = ["CME", "cme"]
 
 Floats = NDArray[np.float64]
 
-
 LARGE = 1000  # observations for each test location from which on the chi^2 limit is near
 
 

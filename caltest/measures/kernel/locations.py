@@ -13,10 +13,8 @@ from caltest.kernels import FittedKernel
 from caltest.measures.base import BoundMeasure
 from caltest.numerics.compiled import njit
 from caltest.predictions import Predictions
-from caltest.validation.arrays import AnyArray
-from caltest.validation.labels import check_labels
+from caltest.validation.arrays import AnyArray, check_labels, check_probs
 from caltest.validation.options import check_integer
-from caltest.validation.probs import check_probs
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]

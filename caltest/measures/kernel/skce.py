@@ -44,10 +44,7 @@ FEW_BLOCKS = (
     "often; the exact null does not"
 )
 
-
 FEW_BLOCKS_TOLERANCE = f"with fewer than {MANY_BLOCKS} blocks Student's limit is rough"
-
-
 ESTIMATORS = ("unbiased", "biased", "linear", "block")
 
 

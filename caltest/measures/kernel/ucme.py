@@ -26,7 +26,6 @@ __all__ = ["UCME", "ucme"]
 
 Floats = NDArray[np.float64]
 
-
 FIXED = "the interval is for the error at these test locations, held fixed"
 
 

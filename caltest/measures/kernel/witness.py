@@ -15,7 +15,6 @@ from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
 
-
 POINTS, ROWS = 256, 4096  # a block of kappa has 8 MiB
 
 

@@ -19,10 +19,7 @@ __all__ = ["CalibrationBelt", "calibration_belt"]
 
 Floats = NDArray[np.float64]
 
-
 NAME = "the calibration belt"
-
-
 FITTED_HERE = 1e-4  # the difference of observed and expected events that givitiR warns below
 
 

@@ -20,23 +20,12 @@ from caltest.numerics.compiled import njit
 from caltest.numerics.logistic import exp_minus
 
 Floats = NDArray[np.float64]
-
-
 Labels = NDArray[np.unsignedinteger]
 
-
 SMALLEST = float(np.finfo(np.float64).eps)  # as the calibrators take logarithms
-
-
 SAME = 1e-10  # relative standard deviation of the log odds that counts as none
-
-
 FEWEST = 2048  # rows from which on nodes take their place
-
-
 WIDTH = 0.5  # of a cell of log odds
-
-
 STEEPEST = 2.0  # slope up to which the nodes give 14 digits
 
 

@@ -25,7 +25,6 @@ __all__ = ["CalibrationIntercept", "calibration_intercept"]
 
 Floats = NDArray[np.float64]
 
-
 SLOPES = ("fixed", "estimated")
 
 

@@ -21,32 +21,15 @@ from caltest.numerics.compiled import njit
 from caltest.numerics.logistic import newton_sums
 
 Floats = NDArray[np.float64]
-
-
 Labels = NDArray[np.unsignedinteger]
 
-
 BLOCK = 1024  # rows that stay in the cache
-
-
 STEPS = 200
-
-
 HALVINGS = 60
-
-
 ENOUGH = 1e-6  # the largest change of an eta in the last step; its error is the square
-
-
 FLAT = 1e-15  # relative pivot of the curvature that counts as none
-
-
 NOISE = 1e-15  # of a slope, relative to the sum of weights
-
-
 TRUSTED = 10.0  # change of an eta by a first step
-
-
 NO_GAIN = 1e-10  # of log likelihood, where it has no maximum and only approaches its supremum
 
 

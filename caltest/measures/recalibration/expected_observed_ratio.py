@@ -29,13 +29,8 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-
 METHODS = ("log", "poisson", "clopper-pearson")
-
-
 OWN = {"event-count": "limits of the observed count"}
-
-
 ALTERNATIVES = "use method='poisson' or 'clopper-pearson'"
 
 

@@ -12,16 +12,9 @@ from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
 
-
 WIDTH = 0.32  # of a bin of log odds; interpolation there is exact to rounding
-
-
 NODES = 12  # a cell
-
-
 FEW = 4096  # rows enough for a basis
-
-
 NO_SPREAD = 1e-10  # of a polynomial, relative to the log odds: it is zero up to rounding
 
 

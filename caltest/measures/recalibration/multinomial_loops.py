@@ -14,50 +14,25 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from caltest.calibrators.linear.vector_loops import curvature
 from caltest.numerics.compiled import njit
 from caltest.numerics.logistic import exp_minus
 from caltest.numerics.newton import climb
+from caltest.numerics.scaled_softmax import curvature
 
 Floats = NDArray[np.float64]
-
-
 Labels = NDArray[np.unsignedinteger]
-
-
 Ints = NDArray[np.intp]
 
-
 STEPS = 200
-
-
 ENOUGH = 1e-13  # of the decrement, relative to the gain: what remains is smaller
-
-
 FAR = 0.05  # change of a parameter after which an old curvature does not tell the end
-
-
 FAST = 0.1  # fall of the decrement by a step that is good enough with an old curvature
-
-
 PIVOT = 1e-6  # of the factor of a curvature with unit diagonal: below there may be none
-
-
 CUT = 1e-13  # relative curvature that counts as none
-
-
 LONG = 50.0  # change of a logit in a step that leaves the region where the curvature means anything
-
-
 BLOCKED = 1e-9  # part of the slope without curvature that is more than rounding
-
-
 NOISE = 1e-14  # of a slope, relative to the sum of weights
-
-
 FACTORED = 2**20  # numbers in the table whose factor is the curvature without squares
-
-
 ABSENT = -1e300  # alpha of a class without a label, whose probability vanishes
 
 

@@ -18,13 +18,8 @@ from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
 
-
 SANDWICH = {"sandwich": "normal limit, sandwich error"}
-
-
 INTERCEPT_ALONE, INTERCEPT, SLOPE = range(3)  # columns of the estimates; alone: for slope 1
-
-
 SMALLEST_SHARE = 1e-12  # of the curvature, below which it is what rounding left of a zero
 
 

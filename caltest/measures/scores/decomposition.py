@@ -24,13 +24,8 @@ __all__ = ["ScoreDecomposition", "score_decomposition"]
 
 Floats = NDArray[np.float64]
 
-
 SCORES = ("brier", "log-loss")
-
-
 METHODS = ("corp", "bins", "grades")
-
-
 BINNINGS = ("uniform", "quantile", "groups")
 
 

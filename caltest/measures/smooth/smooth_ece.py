@@ -36,19 +36,10 @@ __all__ = ["SmoothECE", "smooth_ece"]
 
 Floats = NDArray[np.float64]
 
-
 METHODS = ("grid", "exact")
-
-
 SMALLEST = 2.0**-15  # no bandwidth below is resolved
-
-
 SIZES = tuple(2**e for e in (8, 9, 10, 11, 12, 13, 14, 15, 17))  # cells of the grid
-
-
 CELLS = 10.0  # cells of the grid in a bandwidth, for five digits
-
-
 FEWEST = 4.0  # and in the smallest bandwidth, for about three
 
 

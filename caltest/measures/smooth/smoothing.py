@@ -20,20 +20,11 @@ from numpy.typing import NDArray
 from caltest.numerics.compiled import njit
 
 Floats = NDArray[np.float64]
-
-
 Indices = NDArray[np.int64]
-
-
 Labels = NDArray[np.unsignedinteger]
 
-
 DAMPED = 8.6  # exp(-8.6^2 / 2) is half the precision of a double
-
-
 TOLERANCE = 1e-10
-
-
 BLOCK = 512  # points whose rotations stay in the L1 cache
 
 

@@ -18,8 +18,8 @@ from caltest.calibrators import (
     PlattScaling,
     TemperatureScaling,
 )
-from caltest.calibrators.encoding import decode, encode
 from caltest.calibrators.inputs import Inputs
+from caltest.calibrators.output import decode, encode
 from caltest.errors import DegenerateDataWarning
 
 P = np.array([[0.2, 0.8], [0.6, 0.4], [0.5, 0.5], [0.9, 0.1]])

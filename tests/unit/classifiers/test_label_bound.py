@@ -14,15 +14,18 @@ from caltest.classifiers.label_bound import (
     Inducing,
     Labelled,
     _newton_step,
+    antithetic,
     ascend,
+    bernoulli,
     bound,
     carried,
     gradient,
+    hermite,
     moments,
     prior,
+    softmax,
     start,
 )
-from caltest.classifiers.label_expectations import antithetic, bernoulli, hermite, softmax
 from caltest.classifiers.rbf import rbf
 
 pytestmark = pytest.mark.loops

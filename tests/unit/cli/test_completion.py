@@ -7,7 +7,7 @@ import pytest
 from caltest import calibrators, htests, lenses, nulls
 from caltest.cli import completion, formats
 from caltest.cli.app import run
-from caltest.htests.adjust import METHODS
+from caltest.htests.combine import METHODS
 
 
 @pytest.fixture

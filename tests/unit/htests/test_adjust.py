@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from caltest.htests.adjust import METHODS, adjusted_pvalues
+from caltest.htests.combine import METHODS, adjusted_pvalues
 
 PVALUES = [0.01, 0.04, 0.03]
 

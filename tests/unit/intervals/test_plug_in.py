@@ -10,8 +10,7 @@ from caltest.datasets import generative_model
 from caltest.intervals import plug_in
 from caltest.intervals.resampling import calibrated_values, resample
 from caltest.measures.isotonic.corp import CorpMiscalibration
-from caltest.measures.smooth.ici import ICI, Emax
-from caltest.measures.smooth.loess import EXTREME
+from caltest.measures.smooth.ici import EXTREME, ICI, Emax
 from caltest.measures.smooth.smooth_ece import SmoothECE
 
 OPTIONS = {"level": 0.9, "n_resamples": 99, "seed": 5, "n_jobs": None}

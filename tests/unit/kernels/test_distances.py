@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from caltest.kernels.distances import PACK, l1_pairs, l1_tile, l2_pairs, l2_tile
+from caltest.kernels.fitted import PACK, l1_pairs, l1_tile, l2_pairs, l2_tile
 
 pytestmark = pytest.mark.loops
 

@@ -8,7 +8,7 @@ import pytest
 from caltest import Predictions
 from caltest.datasets import generative_model
 from caltest.measures import SKCE
-from caltest.nulls.resampling import BATCH
+from caltest.nulls.base import BATCH
 
 
 def test_consistency_pvalue_counts_the_resampled_values(outcome_of, count):

@@ -8,7 +8,7 @@ import pytest
 from caltest import Predictions
 from caltest.measures import REGISTRY
 from caltest.measures.base import BoundMeasure
-from caltest.nulls.enumeration import Enumeration, enumerate_labels
+from caltest.nulls.exact import Enumeration, enumerate_labels
 
 ECE = REGISTRY["ece"]
 
@@ -80,7 +80,7 @@ def test_many_vectors_are_evaluated_some_at_a_time(monkeypatch):
     """The law does not depend on it."""
     bound = ECE().bind(Predictions(np.linspace(0.1, 0.9, 6), [0, 1, 0, 1, 1, 1]))
     whole = enumerate_labels(bound, "greater", 64, None)
-    monkeypatch.setattr("caltest.nulls.enumeration.AT_A_TIME", 48)
+    monkeypatch.setattr("caltest.nulls.exact.AT_A_TIME", 48)
     parts = enumerate_labels(bound, "greater", 64, None)
     np.testing.assert_array_equal(whole.values, parts.values)
     np.testing.assert_array_equal(whole.weights, parts.weights)

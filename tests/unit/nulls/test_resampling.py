@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from caltest.errors import NotApplicable
-from caltest.nulls import resampling
-from caltest.nulls.resampling import (
+from caltest.nulls import base as resampling
+from caltest.nulls.base import (
     BATCH,
     TIES,
     batch_seeds,

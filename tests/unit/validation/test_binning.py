@@ -9,7 +9,7 @@ import pytest
 
 from caltest.errors import InvalidInput
 from caltest.measures.binning import check_power
-from caltest.measures.bins.binned import check_distance, check_distances
+from caltest.measures.bins.ece import check_distance, check_distances
 from caltest.validation import check_optional_integer
 
 

@@ -8,7 +8,8 @@ import pytest
 from scipy.special import log_softmax
 
 from caltest.calibrators.linear import vector_loops
-from caltest.calibrators.linear.vector_loops import minimize, newton_step, objective, variances
+from caltest.calibrators.linear.vector_loops import minimize, newton_step, variances
+from caltest.numerics.scaled_softmax import objective
 
 pytestmark = pytest.mark.loops
 
