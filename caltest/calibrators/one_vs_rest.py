@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.inputs import Floats, Inputs
-from caltest.numerics.parallel import map_threads
+from caltest.numerics.loops import map_threads
 from caltest.validation import check_jobs, listing
 
 __all__ = ["OneVsRest"]

@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from caltest.calibrators.base import CalibrationSet, Calibrator
 from caltest.calibrators.inputs import SMALLEST, Floats
 from caltest.errors import invalid, shown
-from caltest.numerics.parallel import map_threads
+from caltest.numerics.loops import map_threads
 from caltest.validation import check_random_state
 from caltest.validation.arrays import AnyArray
 from caltest.validation.options import (

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 
 from caltest.classifiers.softmax_normal import normal_samples, quantiles, softmax, softmax_means
 from caltest.errors import invalid, shown
-from caltest.numerics.parallel import one_blas_thread
+from caltest.numerics.loops import one_blas_thread
 from caltest.render import Sheet, number
 from caltest.results import Summary
 from caltest.validation import (

@@ -20,7 +20,7 @@ from scipy.linalg.lapack import dpotri
 
 from caltest.classifiers.label_transform import Targets
 from caltest.classifiers.rbf import KernelGradient, no_gradient, rbf
-from caltest.numerics.parallel import map_threads
+from caltest.numerics.loops import map_threads
 
 Floats = NDArray[np.float64]
 

@@ -26,8 +26,7 @@ from scipy.linalg.blas import dtrmm
 from caltest.classifiers.collapsed_bound import root_of_kernel
 from caltest.classifiers.rbf import KernelGradient, no_gradient, rbf
 from caltest.classifiers.softmax_normal import normal_samples
-from caltest.numerics.compiled import njit
-from caltest.numerics.parallel import map_threads
+from caltest.numerics.loops import map_threads, njit
 from caltest.numerics.variational import cholesky_back, inverse_root, whiten, whiten_back
 
 Floats = NDArray[np.float64]

@@ -20,7 +20,7 @@ from caltest.classifiers.collapsed_bound import (
 )
 from caltest.classifiers.label_transform import Targets
 from caltest.classifiers.rbf import no_gradient, rbf
-from caltest.numerics.parallel import map_threads
+from caltest.numerics.loops import map_threads
 
 Floats = NDArray[np.float64]
 CHUNK = 2**20  # entries of the kernel in a block of a prediction

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from caltest.numerics.compiled import njit
-from caltest.numerics.parallel import map_threads
+from caltest.numerics.loops import map_threads, njit
 
 Floats = NDArray[np.float64]
 

@@ -26,7 +26,7 @@ from caltest.comparison.scores import (
 )
 from caltest.errors import NotApplicable
 from caltest.htests.combine import adjusted_pvalues
-from caltest.numerics.parallel import map_threads
+from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
 from caltest.results import ComparedCalibrator, HTest, JudgedPart
 from caltest.results.compared_calibrators import REFERENCE, SELECTED

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from caltest.comparison.judge import Judge
 from caltest.comparison.scores import mean_and_error
 from caltest.htests.combine import adjusted_pvalues
-from caltest.numerics.parallel import map_threads
+from caltest.numerics.loops import map_threads
 from caltest.results import ScoreDifference
 
 Floats = NDArray[np.float64]

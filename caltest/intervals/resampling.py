@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from caltest.errors import NotApplicable
 from caltest.measures import Measure
 from caltest.nulls.base import batch_seeds, resampled_values
-from caltest.numerics.parallel import map_threads
+from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]

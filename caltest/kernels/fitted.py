@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from caltest.errors import InvalidInput, NotApplicable
 from caltest.kernels.matrix import MatrixKernel, Term
 from caltest.kernels.scalar import ScalarKernel
-from caltest.numerics.compiled import njit
-from caltest.numerics.parallel import map_threads
+from caltest.numerics.loops import map_threads, njit
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,15 +15,17 @@ from numpy.typing import NDArray
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
 from caltest.numerics.labels import cumulative_probs, draw_labels, label_dtype
-from caltest.numerics.tails import normal_sf, positive
+from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions, as_measured
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from caltest.kernels import MatrixKernel
     from caltest.measures.tolerance import Tolerance, ToleranceBootstrap
 
-__all__ = ["BoundMeasure", "Measure", "Outcome"]
 
+__all__ = ["BoundMeasure", "Measure", "Outcome"]
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
 Rows = NDArray[np.int32]
@@ -448,3 +450,37 @@ class Measure(ABC):
                 warnings.warn(message, DegenerateDataWarning, stacklevel=3)
             values.append(bound.value(n_jobs))
         return np.array(values) if resolved.is_family else values[0]
+
+
+def positive(pvalue: float) -> float:
+    """Return the p-value, or the least positive number where it underflows: it is never 0."""
+    return max(pvalue, float(np.finfo(float).tiny))
+
+
+class Parameters(Mapping[str, object]):
+    """A read-only mapping that keeps the order it was given.
+
+    Unlike `types.MappingProxyType` it can be pickled, so that results travel between processes.
+
+    Examples
+    --------
+    >>> Parameters({"kernel": "exponential", "bandwidth": 0.9})
+    Parameters({'kernel': 'exponential', 'bandwidth': 0.9})
+    """
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Mapping[str, object] | None = None) -> None:
+        self._items = dict(items or {})
+
+    def __getitem__(self, key: str) -> object:
+        return self._items[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        return f"Parameters({self._items!r})"

@@ -17,8 +17,8 @@ from caltest.errors import NotApplicable, invalid
 from caltest.measures.base import BoundMeasure, Measure
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.bins import cell_numbers, quantile_cuts, uniform_bins
-from caltest.numerics.compiled import njit
 from caltest.numerics.labels import label_dtype
+from caltest.numerics.loops import njit
 from caltest.validation.options import check_positive
 
 if TYPE_CHECKING:

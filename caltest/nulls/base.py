@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import BoundMeasure, Measure, Outcome
-from caltest.numerics.parallel import map_threads
+from caltest.numerics.loops import map_threads
 from caltest.numerics.tails import gamma_tail
 from caltest.predictions import Predictions
 

@@ -15,7 +15,7 @@ from caltest.nulls.base import (
     replicates,
     tail_beyond_resolution,
 )
-from caltest.numerics.parallel import map_threads
+from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
 
 WARNING = (

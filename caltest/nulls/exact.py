@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Measure, Outcome
+from caltest.measures.base import BoundMeasure, Measure, Outcome, positive
 from caltest.nulls.base import (
     AT_A_TIME,
     NOT_A_NUMBER,
@@ -24,7 +24,6 @@ from caltest.nulls.base import (
     tie_tolerance,
 )
 from caltest.numerics.labels import label_dtype
-from caltest.numerics.tails import positive
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]

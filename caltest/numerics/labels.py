@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.numerics.compiled import njit
+from caltest.numerics.loops import njit
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]

@@ -9,7 +9,7 @@ the point before: moving by a step s multiplies by :math:`e^{-s}` and expands
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.numerics.compiled import njit
+from caltest.numerics.loops import njit
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.unsignedinteger]

@@ -7,7 +7,7 @@ read in order.
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.numerics.compiled import njit
+from caltest.numerics.loops import njit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

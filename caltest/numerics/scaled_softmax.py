@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.numerics.compiled import njit
-from caltest.numerics.parallel import map_threads
+from caltest.numerics.loops import map_threads, njit
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]

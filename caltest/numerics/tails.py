@@ -1,5 +1,7 @@
 """Upper tails of limiting distributions, without the cancellation of 1 - cdf."""
 
+from __future__ import annotations
+
 import numpy as np
 import scipy
 from numpy.typing import NDArray
@@ -36,8 +38,3 @@ def gamma_tail(sample: NDArray[np.float64], value: float) -> float:
         return normal_sf(float(z))
     shape = 4.0 / skewness**2
     return float(scipy.special.gammaincc(shape, max(0.0, shape + z * np.sqrt(shape))))
-
-
-def positive(pvalue: float) -> float:
-    """Return the p-value, or the least positive number where it underflows: it is never 0."""
-    return max(pvalue, float(np.finfo(float).tiny))

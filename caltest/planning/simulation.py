@@ -17,7 +17,7 @@ from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.measures.tolerance import Tolerance
 from caltest.numerics.labels import cumulative_probs, draw_labels
-from caltest.numerics.parallel import map_threads
+from caltest.numerics.loops import map_threads
 from caltest.planning.distributions import PredictionDistribution
 from caltest.planning.rejection import decide
 from caltest.planning.results import PowerRow

@@ -1,6 +1,5 @@
 """Predicted probabilities with their labels, from arrays, models, tables and files."""
 
-from caltest.predictions.container import Predictions
-from caltest.predictions.dispatch import ModelData, as_measured
+from caltest.predictions.container import ModelData, Predictions, as_measured
 
 __all__ = ["ModelData", "Predictions", "as_measured"]

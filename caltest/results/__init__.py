@@ -5,13 +5,14 @@ A result holds what was computed and nothing else. Every printed form comes from
 computes nor draws anything.
 """
 
+from caltest.measures.base import Parameters
 from caltest.results.compared_calibrators import CalibratorComparison, ComparedCalibrator
 from caltest.results.compared_models import ComparedModel, ModelComparison
 from caltest.results.comparison import Comparison, JudgedPart, ScoreDifference
 from caltest.results.evidence import Evidence
 from caltest.results.htest import HTest
 from caltest.results.interval import Interval
-from caltest.results.printable import Parameters, Printable, Result, Summary
+from caltest.results.printable import Printable, Result, Summary
 from caltest.results.table import HTestTable
 from caltest.results.witness import Region, Witness
 

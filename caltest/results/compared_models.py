@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from caltest import render
+from caltest.measures.base import Parameters
 from caltest.results.comparison import ComparedRow, Comparison, ScoreDifference, values_of
 from caltest.results.htest import HTest
-from caltest.results.printable import Parameters, Summary, plain
+from caltest.results.printable import Summary, plain
 from caltest.results.table import HTestTable
 from caltest.validation import check_schema
 

@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from caltest import render
+from caltest.measures.base import Parameters
 from caltest.results.frames import data_frame
-from caltest.results.printable import Parameters, Result, plain
+from caltest.results.printable import Result, plain
 from caltest.validation import check_choice
 
 if TYPE_CHECKING:

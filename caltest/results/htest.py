@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from caltest import render
-from caltest.results.printable import Parameters, Result, Summary, given, plain, read_only
+from caltest.measures.base import Parameters
+from caltest.results.printable import Result, Summary, given, plain, read_only
 from caltest.validation import check_schema
 
 if TYPE_CHECKING:

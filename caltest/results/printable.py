@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,35 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from caltest.render import Sheet
-
-
-class Parameters(Mapping[str, object]):
-    """A read-only mapping that keeps the order it was given.
-
-    Unlike `types.MappingProxyType` it can be pickled, so that results travel between processes.
-
-    Examples
-    --------
-    >>> Parameters({"kernel": "exponential", "bandwidth": 0.9})
-    Parameters({'kernel': 'exponential', 'bandwidth': 0.9})
-    """
-
-    __slots__ = ("_items",)
-
-    def __init__(self, items: Mapping[str, object] | None = None) -> None:
-        self._items = dict(items or {})
-
-    def __getitem__(self, key: str) -> object:
-        return self._items[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._items)
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __repr__(self) -> str:
-        return f"Parameters({self._items!r})"
 
 
 class Printable(ABC):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from caltest.calibrators.binary.base import BinaryCalibrator
 from caltest.calibrators.inputs import Inputs
-from caltest.numerics.compiled import njit
+from caltest.numerics.loops import njit
 from caltest.validation import check_flag, check_optional_integer, check_positive
 
 __all__ = ["BBQ"]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from caltest.calibrators.binary.base import BinaryCalibrator
 from caltest.calibrators.inputs import Inputs
-from caltest.numerics.compiled import njit
+from caltest.numerics.loops import njit
 from caltest.validation import check_flag
 
 __all__ = ["ENIR"]

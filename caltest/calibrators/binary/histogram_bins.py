@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.numerics.bins import bin_of, quantile_cuts, uniform_sums
-from caltest.numerics.compiled import njit
 from caltest.numerics.distinct_scores import distinct_scores, moderate_weight
+from caltest.numerics.loops import njit
 
 Floats = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from caltest.calibrators.binary.base import BinaryCalibrator
 from caltest.calibrators.inputs import Inputs
-from caltest.numerics.compiled import njit
+from caltest.numerics.loops import njit
 from caltest.validation import check_choice
 
 __all__ = ["VennAbers"]

@@ -31,7 +31,7 @@ from caltest.calibrators.gp.kernel import (
 from caltest.calibrators.gp.latent import Gradient, Latent, Projection, project
 from caltest.calibrators.gp.paths import Paths, PathsOn, paths_back, paths_on
 from caltest.calibrators.gp.softmax_expectation import monte_carlo, softmax_rows, taylor
-from caltest.numerics.parallel import map_threads, one_blas_thread
+from caltest.numerics.loops import map_threads, one_blas_thread
 from caltest.numerics.variational import (
     cholesky_back,
     divergence,

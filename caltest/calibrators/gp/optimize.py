@@ -22,7 +22,7 @@ from scipy.optimize import minimize
 from caltest.calibrators.gp.elbo import Evaluation, Scores, bound, kept_stencils
 from caltest.calibrators.gp.latent import Latent, pack, pack_gradient, project, unpack
 from caltest.calibrators.gp.paths import Paths
-from caltest.numerics.parallel import one_blas_thread
+from caltest.numerics.loops import one_blas_thread
 from caltest.numerics.variational import inverse_root
 
 Floats = NDArray[np.float64]

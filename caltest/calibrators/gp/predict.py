@@ -16,7 +16,7 @@ from caltest.calibrators.gp.kernel import DAMPED, rbf_line
 from caltest.calibrators.gp.latent import Latent, project
 from caltest.calibrators.gp.paths import paths_on, random_paths
 from caltest.calibrators.gp.softmax_expectation import mean_shares, subtract_largest
-from caltest.numerics.parallel import map_threads
+from caltest.numerics.loops import map_threads
 from caltest.numerics.variational import marginals
 
 Floats = NDArray[np.float64]

@@ -21,7 +21,7 @@ from caltest.calibrators.linear.newton_cg import DENSE, Minimum, minimise
 from caltest.calibrators.linear.softmax_regression import hessian, value_and_gradient
 from caltest.calibrators.selection import choose
 from caltest.errors import invalid, shown
-from caltest.numerics.parallel import map_threads
+from caltest.numerics.loops import map_threads
 from caltest.numerics.softmax import softmax
 from caltest.validation import check_choice, check_flag, check_jobs, check_level
 from caltest.validation.options import check_not_empty

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.numerics.compiled import njit
 from caltest.numerics.logistic import PLAIN, newton_sums
+from caltest.numerics.loops import njit
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]

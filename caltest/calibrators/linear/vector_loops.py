@@ -9,8 +9,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from caltest.numerics.loops import map_threads
 from caltest.numerics.newton import backtrack, damped_factor
-from caltest.numerics.parallel import map_threads
 from caltest.numerics.scaled_softmax import Point, objective
 
 Floats = NDArray[np.float64]

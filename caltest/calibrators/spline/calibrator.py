@@ -25,8 +25,8 @@ from caltest.calibrators.spline.cumulative_spline import (
 from caltest.calibrators.spline.put_back import put_back_rank, put_back_sum
 from caltest.errors import invalid, shown
 from caltest.lenses.ranks import check_rank
-from caltest.numerics.compiled import njit
 from caltest.numerics.interpolation import interpolate
+from caltest.numerics.loops import njit
 from caltest.validation import check_choice, check_flag, check_integer, listing
 from caltest.validation.arrays import AnyArray, as_numbers, check_class
 

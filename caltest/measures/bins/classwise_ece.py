@@ -14,8 +14,8 @@ from caltest.measures.base import BoundMeasure, Gaps, Measure
 from caltest.measures.binning import check_power, event_cuts
 from caltest.measures.bins.gaps import BINS, class_gaps
 from caltest.numerics.bins import add_power, bin_of, power_root, uniform_bins
-from caltest.numerics.compiled import njit
 from caltest.numerics.labels import label_dtype
+from caltest.numerics.loops import njit
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens

@@ -13,7 +13,7 @@ from caltest.measures.base import BoundMeasure, Measure, Outcome
 from caltest.measures.binning import BinnedMeasure
 from caltest.measures.bins.ece import DEBIASED, ECE, BinnedError, bind_bins
 from caltest.measures.tolerance import Deviation, Tolerance, deviation_limit, unseen_chance
-from caltest.numerics.compiled import njit
+from caltest.numerics.loops import njit
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.numerics.bins import add_power, event_distance, power_root
-from caltest.numerics.compiled import njit
+from caltest.numerics.loops import njit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

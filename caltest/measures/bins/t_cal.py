@@ -14,8 +14,8 @@ from caltest.errors import NotApplicable
 from caltest.measures.base import BoundMeasure, Measure
 from caltest.measures.bins.ece import ECE
 from caltest.measures.one_dimension import check_one_dimension
-from caltest.numerics.compiled import njit
 from caltest.numerics.labels import draw_events, event_table
+from caltest.numerics.loops import njit
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens

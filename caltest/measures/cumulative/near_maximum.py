@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from caltest.errors import NotApplicable
 from caltest.measures.one_dimension import sorted_rows
 from caltest.measures.tolerance import FEW, FEW_ROWS, Tolerance, ToleranceBootstrap
-from caltest.numerics.compiled import njit
+from caltest.numerics.loops import njit
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
 

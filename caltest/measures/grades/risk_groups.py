@@ -15,8 +15,8 @@ from caltest.measures.base import BoundMeasure, Measure, Outcome
 from caltest.measures.label_scores import rounding_scale
 from caltest.measures.one_dimension import sorted_rows
 from caltest.numerics.bins import event_counts
-from caltest.numerics.compiled import njit
 from caltest.numerics.labels import draw_events
+from caltest.numerics.loops import njit
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]

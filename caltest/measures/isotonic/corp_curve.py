@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.one_dimension import sorted_rows
-from caltest.numerics.compiled import njit
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.labels import draw_events
-from caltest.numerics.parallel import map_threads
+from caltest.numerics.loops import map_threads, njit
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions, as_measured
 

@@ -25,7 +25,7 @@ from caltest.measures.base import UStatistic
 from caltest.numerics.class_sums import add_class_sums, class_lists, label_sums
 from caltest.numerics.label_scores import binary_brier_sums
 from caltest.numerics.labels import draw_events, event_table
-from caltest.numerics.parallel import map_threads
+from caltest.numerics.loops import map_threads
 from caltest.numerics.sorted_scores import sort_scores
 from caltest.predictions import Predictions
 

@@ -11,7 +11,7 @@ from caltest.errors import NotApplicable
 from caltest.kernels.fitted import FittedKernel
 from caltest.measures.base import BoundMeasure
 from caltest.numerics.class_sums import add_pair_sums, label_sums
-from caltest.numerics.parallel import map_threads
+from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from caltest.errors import invalid
 from caltest.kernels import FittedKernel
 from caltest.measures.base import BoundMeasure
-from caltest.numerics.compiled import njit
+from caltest.numerics.loops import njit
 from caltest.predictions import Predictions
 from caltest.validation.arrays import AnyArray, check_labels, check_probs
 from caltest.validation.options import check_integer

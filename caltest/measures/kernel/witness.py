@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from caltest.kernels import FittedKernel, MatrixKernel
 from caltest.kernels.fitted import COLUMNS, FittedTerm, column_tiles
 from caltest.kernels.line import LineKernel, is_line_term
-from caltest.numerics.parallel import map_threads
+from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]

@@ -21,8 +21,8 @@ from caltest.measures.recalibration.deviation_fit import (
     solve,
 )
 from caltest.measures.recalibration.log_odds_basis import NODES, basis_values
-from caltest.numerics.compiled import njit
 from caltest.numerics.logistic import newton_sums
+from caltest.numerics.loops import njit
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]

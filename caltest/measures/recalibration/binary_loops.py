@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from caltest.measures.recalibration.deviation_fit import Support, deviation_sums, maximise, support
 from caltest.measures.recalibration.log_odds_basis import chebyshev_nodes
-from caltest.numerics.compiled import njit
 from caltest.numerics.logistic import exp_minus
+from caltest.numerics.loops import njit
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from caltest.numerics.compiled import njit
 from caltest.numerics.logistic import newton_sums
+from caltest.numerics.loops import njit
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]

@@ -14,8 +14,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from caltest.numerics.compiled import njit
 from caltest.numerics.logistic import exp_minus
+from caltest.numerics.loops import njit
 from caltest.numerics.newton import climb
 from caltest.numerics.scaled_softmax import curvature
 

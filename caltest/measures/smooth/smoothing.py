@@ -17,7 +17,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from caltest.numerics.compiled import njit
+from caltest.numerics.loops import njit
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]

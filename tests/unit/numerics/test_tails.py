@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from caltest.numerics.tails import gamma_tail, normal_isf, normal_sf, positive, student_isf
+from caltest.measures.base import positive
+from caltest.numerics.tails import gamma_tail, normal_isf, normal_sf, student_isf
 
 pytestmark = pytest.mark.loops
 

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from caltest.numerics.compiled import njit
+from caltest.numerics.loops import njit
 
 
 @njit()

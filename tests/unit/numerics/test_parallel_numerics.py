@@ -9,7 +9,7 @@ import joblib
 import pytest
 from threadpoolctl import threadpool_info
 
-from caltest.numerics.parallel import map_threads
+from caltest.numerics.loops import map_threads
 
 pytestmark = pytest.mark.loops
 
