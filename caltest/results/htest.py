@@ -10,8 +10,8 @@ import numpy as np
 
 from caltest import render
 from caltest.measures.base import Parameters
-from caltest.results.printable import Result, Summary, given, plain, read_only
-from caltest.validation import check_schema
+from caltest.results.printable import Result, Summary, given, plain
+from caltest.validation import check_schema, read_only
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -141,7 +141,11 @@ class HTest(Result):
         object.__setattr__(self, "parameters", Parameters(self.parameters))
         object.__setattr__(self, "notes", tuple(self.notes))
         if self.null_distribution is not None:
-            object.__setattr__(self, "null_distribution", read_only(self.null_distribution))
+            object.__setattr__(
+                self,
+                "null_distribution",
+                read_only(np.array(self.null_distribution, dtype=np.float64)),
+            )
 
     @classmethod
     def from_outcome(

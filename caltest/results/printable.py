@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,8 +15,6 @@ from caltest import render
 from caltest.errors import invalid
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from caltest.render import Sheet
 
 
@@ -89,13 +87,6 @@ def plain(value: object) -> Any:
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     return value if isinstance(value, bool | int | str | None) else str(value)
-
-
-def read_only(values: NDArray[np.float64] | Sequence[float]) -> NDArray[np.float64]:
-    """Return a copy as an array that cannot be written to."""
-    array = np.array(values, dtype=np.float64)
-    array.flags.writeable = False
-    return array
 
 
 def given(level: float | None) -> float:

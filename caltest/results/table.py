@@ -12,8 +12,8 @@ from caltest import render
 from caltest.errors import invalid
 from caltest.results.frames import data_frame
 from caltest.results.htest import HTest, record
-from caltest.results.printable import Result, Summary, given, plain, read_only
-from caltest.validation import check_choice, check_light_bounds, check_schema
+from caltest.results.printable import Result, Summary, given, plain
+from caltest.validation import check_choice, check_light_bounds, check_schema, read_only
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +81,7 @@ class HTestTable(Result):
         object.__setattr__(self, "rows", tuple(self.rows))
         if not self.rows:
             raise invalid("a table must have at least one test", "none", "name a test and a lens")
-        object.__setattr__(self, "adjusted", read_only(self.adjusted))
+        object.__setattr__(self, "adjusted", read_only(np.array(self.adjusted, dtype=np.float64)))
         if self.correction == "none":
             object.__setattr__(self, "correction", None)
 
@@ -101,7 +101,7 @@ class HTestTable(Result):
     @property
     def pvalues(self) -> NDArray[np.float64]:
         """The p-values before adjustment, a (len(rows),) array."""
-        return read_only([row.pvalue for row in self.rows])
+        return read_only(np.array([row.pvalue for row in self.rows]))
 
     @property
     def rejected(self) -> NDArray[np.bool_]:
