@@ -9,26 +9,35 @@ from __future__ import annotations
 import csv
 import gzip
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import typer
 
 PACKAGE = Path(__file__).parents[1]
-KEYS = {
-    "tests": ("htests", r'^TEST = NamedTest\(\s*"([^"]+)"'),
-    "nulls": ("nulls", r'^NULL = Null\(\s*"([^"]+)"'),
-    "calibrators": ("calibrators", r'^    key: ClassVar\[str\] = "([^"]+)"'),
-}
+FOLDERS = {"tests": "measures", "nulls": "nulls", "calibrators": "calibrators"}
+NULL = re.compile(r'^NULL = Null\(\s*"([^"]+)"', re.MULTILINE)
+KEY = re.compile(r'^    key: ClassVar\[str\] = "([^"]+)"', re.MULTILINE)
+TESTS = re.compile(r"^    tests: .* = \{(\}$|.*?^    \})", re.MULTILINE | re.DOTALL)
+TEST = re.compile(r'^        "([^"]+)": \{', re.MULTILINE)
 # Of the keys with a blank to be filled in, one that is valid.
 LENSES = ("strong", "confidence", "classwise", "top-label", "top-2", "within-top-2", "largest-5")
 
 
 def keys(kind: str) -> list[str]:
     """Return the keys of a registry in alphabetical order."""
-    folder, pattern = KEYS[kind]
-    texts = (path.read_text(encoding="utf-8") for path in (PACKAGE / folder).glob("*.py"))
-    return sorted(key for text in texts for key in re.findall(pattern, text, re.MULTILINE))
+    paths = (PACKAGE / FOLDERS[kind]).rglob("*.py")
+    texts = [path.read_text(encoding="utf-8") for path in paths]
+    if kind == "tests":
+        return sorted(key for text in texts for key in _declared_tests(text))
+    return sorted(key for text in texts for key in (NULL if kind == "nulls" else KEY).findall(text))
+
+
+def _declared_tests(text: str) -> Iterator[str]:
+    """Yield the tests that the measures of a file declare; by default a measure is one itself."""
+    for measure in text.split("\nclass ")[1:]:
+        declared = TESTS.search(measure)
+        yield from KEY.findall(measure) if declared is None else TEST.findall(declared[1])
 
 
 def starting(choices: Iterable[str], incomplete: str) -> list[str]:

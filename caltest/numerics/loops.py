@@ -1,6 +1,7 @@
-"""The decorator of all hot loops: numba is loaded at the first call of one of them.
+"""How hot loops run: compiled when they are first called, and in threads over blocks.
 
-Loading numba takes longer than many a test of a small table, which needs none of these loops.
+Loading numba takes longer than many a test of a small table, which needs none of these loops. Every
+compiled loop releases the interpreter lock.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ class _Loop:
         self._options = options
         self._ready: Loop | None = None
 
-    def __call__(self, *args: object) -> Any:
-        return (self._ready or self.dispatcher())(*args)
+    def __call__(self, *args: object, **options: object) -> Any:
+        return (self._ready or self.dispatcher())(*args, **options)
 
     def dispatcher(self) -> Loop:
         """Return the function as numba has it."""

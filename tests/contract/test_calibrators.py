@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import pickle
 import warnings
@@ -78,11 +77,9 @@ def assert_probabilities(probs, n, m):
 
 
 @every_calibrator
-def test_key_is_the_name_of_the_module(key):
+def test_key_names_one_calibrator(key):
     """One key names a calibrator everywhere."""
-    module = importlib.import_module(f"caltest.calibrators.{key.replace('-', '_')}")
     assert REGISTRY[key].key == key
-    assert REGISTRY[key].__module__ == module.__name__
     assert REGISTRY[key].title.strip() == REGISTRY[key].title != ""
 
 

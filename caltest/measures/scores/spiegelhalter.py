@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import BoundMeasure, Labels, Measure, Outcome, two_sided_normal
-from caltest.measures.grades.hosmer_lemeshow import Counts
 from caltest.measures.label_scores import BinaryScore, TabledScore, rounding_scale, row_weights
 from caltest.numerics.label_scores import (
     binary_deviation_sums,
@@ -161,7 +160,9 @@ def spiegelhalter_z(
     return SpiegelhalterZ().evaluate(probs, labels, lens, n_jobs)
 
 
-def spiegelhalter_score(pd: Floats, defaults: Counts, n: Counts) -> float | None:
+def spiegelhalter_score(
+    pd: Floats, defaults: NDArray[np.int64], n: NDArray[np.int64]
+) -> float | None:
     """Return Spiegelhalter's z of obligors who have the PD of their grade, None without variance.
 
     z = sum_g (d - n PD) (1 - 2 PD) / sqrt(sum_g n (1 - 2 PD)^2 PD (1 - PD)); infinite where a
