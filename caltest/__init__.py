@@ -1,7 +1,7 @@
 """Statistical tests of calibration.
 
-A classifier says 70 %: is it right 70 % of the time? `test_calibration(model, data)` answers with a
-p-value that is valid at the sample size at hand.
+A classifier predicts 70 %: is it right 70 % of the time? `test_calibration(model, data)` answers
+with a p-value that is valid at the sample size at hand.
 """
 
 import importlib

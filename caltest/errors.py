@@ -1,4 +1,4 @@
-"""What can go wrong, as types, and how it is worded."""
+"""Types of errors and warnings, and how they are worded."""
 
 WIDTH = 60
 

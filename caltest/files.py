@@ -178,8 +178,8 @@ def _read(
     except Exception as error:  # each reader has errors of its own
         lines = (line.strip() for line in str(error).splitlines())
         first = next(filter(None, lines), type(error).__name__)
-        remedy = "mend the file, or load it and use from_frame"
-        got = f"{name_of(path)!r}, of which the reader says: {first}"
+        remedy = "correct the file, or load it and use from_frame"
+        got = f"{name_of(path)!r}; the reader reports: {first}"
         raise invalid(f"path must be a valid {_shown(path, kind)} file", got, remedy) from error
 
 

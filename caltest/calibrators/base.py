@@ -52,7 +52,7 @@ def check_labels_given(y: object, name: str = "y") -> AnyArray:
         got = f"{values[row].max():.8g} at row {row}"
         if np.isnan(values[row]).any():
             raise missing(name, got)
-        raise invalid(f"{name} must be finite", got, "drop or mend that row")
+        raise invalid(f"{name} must be finite", got, "drop or correct that row")
     if values.ndim == 2 and values.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
 
@@ -215,7 +215,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
         self._fit(data)
         return self
 
-    def _say(self, text: str) -> None:
+    def _note(self, text: str) -> None:
         """Note what the data leave undefined; `fit`, or the calibrator around this, warns of it."""
         self.__dict__.setdefault("_notes", []).append(text)
 
@@ -397,7 +397,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
         counted = codes if weight is None else codes[weight > 0]
         if (counted == counted[0]).all():
             name = self.classes_.tolist()[counted[0]]
-            text = f"every label is {name!r}: one class says little of a calibration map"
+            text = f"every label is {name!r}: one class is not enough to fit a calibration map"
             warnings.warn(text, DegenerateDataWarning, stacklevel=4)
 
     def _read_inputs(self, X: object, *, reset: bool) -> Inputs:

@@ -28,7 +28,7 @@ def check_param_grid(grid: object, options: Collection[str]) -> list[dict[str, l
     grids = [{}] if grid is None else grid
     grids = [grids] if isinstance(grids, Mapping) else grids
     rule = "param_grid must be a dict of options and their values, or a list of such dicts"
-    remedy = "pass {'lam': [0.01, 0.1]}, say"
+    remedy = "for example {'lam': [0.01, 0.1]}"
     if not isinstance(grids, list | tuple) or not grids:
         raise invalid(rule, shown(grid), remedy)
     if not all(isinstance(part, Mapping) for part in grids):
@@ -147,7 +147,7 @@ class EnsembleCalibrator(Calibrator):
         self.calibrators_ = choice.models
         notes = Counter(text for model in choice.models for text in model.notes())
         for text, count in notes.items():
-            self._say(f"{count} of {len(choice.models)} folds: {text}")
+            self._note(f"{count} of {len(choice.models)} folds: {text}")
         self.best_params_ = settings[choice.best]
         self.cv_results_ = _table(settings, choice)
         self.best_score_ = float(self.cv_results_["mean_log_loss"][choice.best])

@@ -14,8 +14,8 @@ from caltest.numerics.softmax import bounded
 Floats = NDArray[np.float64]
 
 # Probabilities of 0 have no logarithm; as in dirichletcal, none counts as smaller than this.
-SMALLEST = float(np.finfo(np.float64).eps)
-LOG_SMALLEST = float(np.log(SMALLEST))
+SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
+LOG_SMALLEST_PROBABILITY = float(np.log(SMALLEST_PROBABILITY))
 
 
 class Inputs:
@@ -64,11 +64,11 @@ class Inputs:
     def logits(self) -> Floats:
         """The logits, all finite, (n, m): as they were given, or the logarithms of the probs."""
         if not self.from_logits:
-            return np.log(np.maximum(self.values, SMALLEST))
+            return np.log(np.maximum(self.values, SMALLEST_PROBABILITY))
         finite = np.isfinite(self.values)
         if finite.all():
             return self._bounded
-        floor = logsumexp(self._bounded, axis=1, keepdims=True) + LOG_SMALLEST
+        floor = logsumexp(self._bounded, axis=1, keepdims=True) + LOG_SMALLEST_PROBABILITY
         return np.where(finite, self._bounded, floor)
 
     @cached_property

@@ -31,7 +31,7 @@ class OneVsRest(Calibrator):
 
     - Two classes have one map, of the second class: the result is that of `calibrator` itself.
     - A row in which all maps are 0, as isotonic maps and bins can be, keeps its uncalibrated
-      probabilities. (scikit-learn takes 1/m, which forgets what the model said.)
+      probabilities. (scikit-learn takes 1/m, which ignores the prediction of the model.)
     - A class that no row of the calibration set has, or that all have, keeps its uncalibrated
       probability as :math:`g_k(q_k) = q_k`, with a DegenerateDataWarning: the data do not say how
       to change it, and a map to 0 would make a later observation of it impossible.
@@ -90,7 +90,7 @@ class OneVsRest(Calibrator):
         if data.inputs.m == 2:
             self.calibrators_: list[Any] = [calibrator.fit_set(data, self.classes_)]
             for text in calibrator.notes():
-                self._say(text)
+                self._note(text)
             return
         columns = range(data.inputs.m)
         told = _told(data)
@@ -106,7 +106,7 @@ class OneVsRest(Calibrator):
         if told.any() and not told.all():  # where one class is all there is, `fit` has warned
             names = listing(self.classes_[~told].tolist())
             text = f"no label is {names}: such a class keeps its probability"
-            self._say(text)
+            self._note(text)
 
     def _pass_on_notes(self, maps: Mapping[int, Calibrator]) -> None:
         """Say once what several maps noted, with the names of their classes."""
@@ -115,7 +115,7 @@ class OneVsRest(Calibrator):
             for text in calibrator.notes():
                 columns.setdefault(text, []).append(k)
         for text, found in columns.items():
-            self._say(f"map of {listing(self.classes_[found].tolist())}: {text}")
+            self._note(f"map of {listing(self.classes_[found].tolist())}: {text}")
 
     def maps(self, X: object) -> Floats:
         """Return the maps of the classes before they are normalised.

@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from caltest.calibrators.inputs import SMALLEST
+from caltest.calibrators.inputs import SMALLEST_PROBABILITY
 from caltest.errors import invalid, shown
 from caltest.htests import test_calibration
 from caltest.measures import ece, log_loss
@@ -315,7 +315,7 @@ def _before_and_after(
         Predictions(probs, data.codes, sample_weight=data.weight, classes=np.arange(data.inputs.m))
         for probs in (data.inputs.probs, calibrator.calibrate(data.inputs))
     ]
-    losses = [number(float(log_loss(p, eps=SMALLEST))) for p in pair]
+    losses = [number(float(log_loss(p, eps=SMALLEST_PROBABILITY))) for p in pair]
     errors = [number(float(ece(p, lens="confidence"))) for p in pair]
     lines = {"log loss": losses, "ECE (confidence)": errors}
     if data.inputs.n > 1:

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from caltest.calibrators.base import CalibrationSet, Calibrator
-from caltest.calibrators.inputs import SMALLEST, Floats
+from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Floats
 from caltest.errors import invalid, shown
 from caltest.numerics.loops import map_threads
 from caltest.validation import check_random_state
@@ -200,4 +200,6 @@ def held_out_loss(model: Calibrator, data: CalibrationSet) -> float:
     """Return the weighted mean log loss, probabilities raised to 2.2e-16 as in a fit."""
     probs = model.calibrate(data.inputs)
     observed = np.take_along_axis(probs, data.codes[:, None], axis=1)[:, 0]
-    return float(np.average(-np.log(np.maximum(observed, SMALLEST)), weights=data.weight))
+    return float(
+        np.average(-np.log(np.maximum(observed, SMALLEST_PROBABILITY)), weights=data.weight)
+    )

@@ -41,7 +41,7 @@ Objective = Callable[[Floats], tuple[float, Floats]]
 
 PLACEMENTS = ("k-means", "random")
 REACH = float(np.log(1e5))  # a kernel parameter stays within this factor of where it starts
-LARGEST = 1e150  # feature; the squares of larger ones overflow
+LARGEST_FEATURE = 1e150  # feature; the squares of larger ones overflow
 PRECISION = 1e-7  # of the bound per row, where a step that gains less ends its maximisation
 LISTED = 6  # length scales that the summary lists
 
@@ -169,7 +169,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, ABC):
         lines = tuple((name, number(value)) for name, value in facts.items())
         return Summary(Sheet(title=self.title, facts=lines, listing=True))
 
-    def _say(self, line: str) -> None:
+    def _print_progress(self, line: str) -> None:
         """Print how far the fit is, if `verbose`."""
         if self.verbose:
             print(f"{type(self).__name__}: {line}", flush=True)  # noqa: T201 - asked for
@@ -298,7 +298,7 @@ class GPClassifier(KernelClassifier):
         def report(_: Floats) -> None:
             nonlocal steps
             steps += 1
-            self._say(f"step {steps}, {name} of {n} rows {last:.8g}")
+            self._print_progress(f"step {steps}, {name} of {n} rows {last:.8g}")
 
         bounds = [(x - REACH, x + REACH) for x in (start if middle is None else middle)]
         limits = {"maxiter": self.max_iter, "ftol": precision, "gtol": precision}
@@ -352,7 +352,7 @@ def scale_of(X: Floats) -> float:
     rounding = 8 * np.finfo(np.float64).eps * np.abs(X).max(axis=0)
     deviations = np.std(X, axis=0)
     scale = float(np.mean(np.where(deviations > rounding, deviations, 0)) * np.sqrt(X.shape[1]))
-    return scale if scale > 1 / LARGEST else 1.0
+    return scale if scale > 1 / LARGEST_FEATURE else 1.0
 
 
 def grid_of(values: object, name: str) -> list[float]:
@@ -362,11 +362,11 @@ def grid_of(values: object, name: str) -> list[float]:
 
 
 def _check_size(X: Floats) -> None:
-    beyond = np.abs(X).max(axis=1) > LARGEST
+    beyond = np.abs(X).max(axis=1) > LARGEST_FEATURE
     if beyond.any():
         row = int(beyond.argmax())
         got = f"{shown(float(np.abs(X[row]).max()))} at row {row}"
-        raise invalid(f"features must lie within {LARGEST:g} of 0", got, "pass them scaled")
+        raise invalid(f"features must lie within {LARGEST_FEATURE:g} of 0", got, "pass them scaled")
 
 
 def _listed(scales: Floats) -> str:

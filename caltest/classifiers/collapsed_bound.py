@@ -83,7 +83,7 @@ class Posterior:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class CollapsedBound:
     """A log marginal likelihood, or its bound, summed over classes, with its gradient.
 
     Attributes
@@ -172,7 +172,7 @@ def bound_and_gradient(
     scales: Floats,
     *,
     n_jobs: int | None = None,
-) -> Evidence:
+) -> CollapsedBound:
     """Return the bound and its gradient by the kernel's parameters, by Z and by the noise."""
     keep = len(rows.X) * len(Z) <= KEPT
     groups = 1 if targets.same_noise else len(rows.counts)
@@ -195,7 +195,7 @@ def bound_and_gradient(
     n, rest = rows.counts, len(rows.X) - rows.counts
     gradient.log_variance -= 0.5 * variance * float((high * n + low * rest).sum())
     log_noise = _log_noise(sums, targets, bounds, by_gram)
-    return Evidence(sum(one.value for one in bounds), gradient, log_noise)
+    return CollapsedBound(sum(one.value for one in bounds), gradient, log_noise)
 
 
 def _slopes(

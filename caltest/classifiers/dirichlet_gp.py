@@ -16,9 +16,9 @@ from caltest.classifiers.softmax_normal import softmax_means
 from caltest.errors import invalid, shown
 from caltest.validation import check_choice
 
-SMALLEST = float(np.finfo(np.float64).tiny)
+SMALLEST_VARIANCE = float(np.finfo(np.float64).tiny)
 GRID = (0.1, 0.01, 0.001, 0.0001)  # the paper's
-LEAST, MOST = 1e-100, 1e6  # alpha; beyond them noises of 0 or without end
+LEAST_ALPHA, LARGEST_ALPHA = 1e-100, 1e6  # alpha; beyond them noises of 0 or without end
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class DirichletGPClassifier(GPClassifier):
     n_jobs : int, optional
         Threads, as in joblib: None is one, -1 all cores.
     verbose : bool, default False
-        Whether to print the bound at each step.
+        Whether to print the evidence lower bound at each step.
 
     Attributes
     ----------
@@ -169,8 +169,8 @@ class DirichletGPClassifier(GPClassifier):
         mean, variance = fit.latent(X, self.n_jobs)
         probs = softmax_means(mean + fit.centre, np.sqrt(variance), self._points(), self.n_jobs)
         observed = probs[np.arange(len(X)), codes]
-        loss = float(-np.log(np.maximum(observed, SMALLEST)).mean())
-        self._say(f"alpha {fit.alpha:g}, log loss on the training data {loss:.6g}")
+        loss = float(-np.log(np.maximum(observed, SMALLEST_VARIANCE)).mean())
+        self._print_progress(f"alpha {fit.alpha:g}, log loss on the training data {loss:.6g}")
         return loss
 
     def _latent(self, X: Floats) -> tuple[Floats, Floats]:
@@ -187,8 +187,8 @@ def _alphas(values: object) -> list[float]:
         return list(GRID)
     alphas = grid_of(values, "alpha")
     for alpha in alphas:
-        if not LEAST <= alpha <= MOST:
-            rule = f"alpha must lie in [{LEAST:g}, {MOST:g}]"
+        if not LEAST_ALPHA <= alpha <= LARGEST_ALPHA:
+            rule = f"alpha must lie in [{LEAST_ALPHA:g}, {LARGEST_ALPHA:g}]"
             raise invalid(rule, shown(alpha), "pass 0.01, or several values from 1e-4 to 0.1")
     return alphas
 

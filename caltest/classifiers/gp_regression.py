@@ -50,7 +50,7 @@ class GPRegressionClassifier(GPClassifier):
     n_jobs : int, optional
         Threads, as in joblib: None is one, -1 all cores.
     verbose : bool, default False
-        Whether to print the bound at each step.
+        Whether to print the evidence lower bound at each step.
 
     Attributes
     ----------

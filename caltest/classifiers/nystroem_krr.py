@@ -155,7 +155,9 @@ class NystroemKRRClassifier(KernelClassifier):
             sums.add(found.transform(X[block]), targets[block], folds[block])
         errors = [sums.error(penalty) / len(X) for penalty in penalties]
         best = int(np.argmin(errors))
-        self._say(f"gamma {gamma:.4g}, alpha {penalties[best]:.4g}: error {errors[best]:.6g}")
+        self._print_progress(
+            f"gamma {gamma:.4g}, alpha {penalties[best]:.4g}: error {errors[best]:.6g}"
+        )
         return _Choice(gamma, penalties[best], errors[best], found, sums)
 
     def _scores_across(self, X: Floats, folds: NDArray[np.int64], best: _Choice) -> Floats:

@@ -12,7 +12,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 
 from caltest.classifiers.collapsed_bound import (
-    Evidence,
+    CollapsedBound,
     RowsByClass,
     bound_and_gradient,
     posterior,
@@ -40,7 +40,7 @@ class Latent(Protocol):
 class Regressions(Protocol):
     """Regressions bound to data; what remains are the targets and the kernel."""
 
-    def evidence(self, targets: Targets, variance: float, scales: Floats) -> Evidence:
+    def evidence(self, targets: Targets, variance: float, scales: Floats) -> CollapsedBound:
         """Return the log marginal likelihood, or its bound, and the gradient."""
 
     def posterior(self, targets: Targets, variance: float, scales: Floats) -> Latent:
@@ -75,7 +75,7 @@ class SparseRegressions:
     Z: Floats
     n_jobs: int | None
 
-    def evidence(self, targets: Targets, variance: float, scales: Floats) -> Evidence:
+    def evidence(self, targets: Targets, variance: float, scales: Floats) -> CollapsedBound:
         """Return the bound and its gradient."""
         return bound_and_gradient(self.rows, targets, self.Z, variance, scales, n_jobs=self.n_jobs)
 
@@ -120,7 +120,7 @@ class ExactRegressions:
     codes: NDArray[np.int64]
     n_jobs: int | None
 
-    def evidence(self, targets: Targets, variance: float, scales: Floats) -> Evidence:
+    def evidence(self, targets: Targets, variance: float, scales: Floats) -> CollapsedBound:
         """Return the log marginal likelihood and its gradient."""
         return evidence_and_gradient(
             self.X,
@@ -247,7 +247,7 @@ def evidence_and_gradient(
     *,
     same_noise: bool = False,
     n_jobs: int | None = None,
-) -> Evidence:
+) -> CollapsedBound:
     """Return the log marginal likelihood and its gradient; see `exact_posterior`.
 
     That by Z is the one by X as the second argument alone, and of no use.
@@ -266,7 +266,7 @@ def evidence_and_gradient(
         log_noise += by_noise
     gradient = no_gradient(*X.shape)
     gradient.add(by_kernel * rbf(X, X, variance, scales), X, X, scales)
-    return Evidence(value, gradient, log_noise)
+    return CollapsedBound(value, gradient, log_noise)
 
 
 def _root(kernel: Floats, noise: Floats) -> Floats:

@@ -34,7 +34,7 @@ from caltest.validation import check_integer
 
 INDUCING = 200
 SHARES = (64, 8)  # of the rows whose kernel is where the fit to all starts: a 64th, an 8th
-FEWEST = 1000  # rows worth it
+ROWS_FOR_THREADS = 1000  # rows worth it
 NODES = 32  # of the Gauss-Hermite quadrature
 
 
@@ -73,7 +73,7 @@ class VariationalGPClassifier(GPClassifier):
     n_jobs : int, optional
         Threads, as in joblib: None is one, -1 all cores.
     verbose : bool, default False
-        Whether to print the bound at each step.
+        Whether to print the evidence lower bound at each step.
 
     Attributes
     ----------
@@ -195,7 +195,7 @@ def _kernel(theta: Floats) -> tuple[float, Floats]:
 def _samples(n: int, rng: np.random.RandomState) -> list[slice | Codes]:
     """Return the rows of each fit: samples where there are many, whose kernels are close; all."""
     order, sizes = rng.permutation(n), [n // share for share in SHARES]
-    return [*(np.sort(order[:size]) for size in sizes if size >= FEWEST), slice(None)]
+    return [*(np.sort(order[:size]) for size in sizes if size >= ROWS_FOR_THREADS), slice(None)]
 
 
 @dataclass

@@ -122,21 +122,21 @@ def run(arguments: Sequence[str] | None = None) -> int:
             given = list(sys.argv[1:] if arguments is None else arguments)
             status: int = app(given, prog_name="caltest", standalone_mode=False, obj=given) or 0
             # Typer makes this status, and no word, of Control-C.
-            return _say("interrupted", INTERRUPTED) if status == INTERRUPTED else status
+            return _print_error("interrupted", INTERRUPTED) if status == INTERRUPTED else status
         except (InvalidInput, NotApplicable) as error:
-            return _say(in_words_of_the_command_line(str(error)), BAD_INPUT)
+            return _print_error(in_words_of_the_command_line(str(error)), BAD_INPUT)
         except OutputClosed:
             return _close_output()
         except (OSError, MemoryError) as error:
-            return _say(_words_of_the_system(error), BAD_INPUT)
+            return _print_error(_words_of_the_system(error), BAD_INPUT)
         except _UsageError as error:
-            return _say(_words_on_usage(error), BAD_INPUT)
+            return _print_error(_words_on_usage(error), BAD_INPUT)
         except (KeyboardInterrupt, typer.Abort, SystemError) as error:
             # Numba wraps a Control-C that comes while it converts arguments.
             wrapped = isinstance(error.__cause__, KeyboardInterrupt)
             if isinstance(error, SystemError) and not wrapped:
                 raise
-            return _say("interrupted", INTERRUPTED)
+            return _print_error("interrupted", INTERRUPTED)
 
 
 def _words_on_usage(error: typer.BadParameter) -> str:
@@ -177,10 +177,10 @@ def _close_output() -> int:
     return BROKEN_PIPE
 
 
-def _say(message: str, status: int) -> int:
+def _print_error(message: str, status: int) -> int:
     typer.echo(f"caltest: {' '.join(message.split())}", err=True)
     return status
 
 
 def _show_warning(message: Warning | str, *_place: object, **_stream: object) -> None:
-    _say(f"warning: {message}", status=0)
+    _print_error(f"warning: {message}", status=0)

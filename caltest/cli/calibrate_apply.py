@@ -175,7 +175,7 @@ def _write(table: Any, path: Path | None, file_format: str) -> None:
     content = io.BytesIO()
     files.write_table(table, content, file_format=file_format)
     if file_format not in files.TEXT and sys.stdout.isatty():
-        rule = f"--output must be a file for {file_format}, which is no text"
+        rule = f"--output must be a file for {file_format}, which is not text"
         raise invalid(rule, "a terminal", "add -o FILE")
     echo(content.getvalue())
 

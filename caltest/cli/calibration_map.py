@@ -159,4 +159,4 @@ def _corrupt(name: str, error: Exception) -> InvalidInput:
     """Word the error for a calibration map whose values do not fit together."""
     got = f"{name!r}, in which {type(error).__name__}: {error}"
     remedy = "fit it again with caltest calibrate fit"
-    return invalid("MAP must be a calibration map that is whole", got, remedy)
+    return invalid("MAP must be a complete calibration map", got, remedy)

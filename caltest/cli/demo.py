@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from caltest.results import HTest, HTestTable
 
 READING = """\
-A small p-value says: were the probabilities right, labels this far from them
-would be rare. The first model in full:
+A small p-value means that labels like these would be rare if the probabilities
+were right. The first model in full:
 """
 
 NEXT = """\

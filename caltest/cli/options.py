@@ -174,7 +174,9 @@ Fail = Annotated[
 ]
 Resamples = Annotated[
     int,
-    typer.Option("--n-resamples", metavar="B", help="Resamples; the least p-value is 1/(B + 1)."),
+    typer.Option(
+        "--n-resamples", metavar="B", help="Resamples; the smallest p-value is 1/(B + 1)."
+    ),
 ]
 Seed = Annotated[
     int | None,

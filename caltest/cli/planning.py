@@ -438,4 +438,4 @@ def _check_one_of(given: Mapping[str, object]) -> None:
     named = [name for name, value in given.items() if value is not None]
     if len(named) != 1:
         rule = f"one of {', '.join(given)} must be given"
-        raise invalid(rule, " and ".join(named) or "none", "pass one, --beta 2,5 say")
+        raise invalid(rule, " and ".join(named) or "none", "pass one, such as --beta 2,5")

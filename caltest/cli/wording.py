@@ -75,7 +75,7 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"^k must be one of the classes": "--lens must name one of the classes",
     r"; convert the file, or load it and use from_frame$": "; write commas, and points in numbers",
     r"(^(?:column '.*'|--weight) must be numbers; .*); convert them to floats first": (
-        r"\1; mend that row, or choose another column"
+        r"\1; correct that row, or choose another column"
     ),
     r"; got None for the columns": "; got no p_... and no prob_... among",
     r"^probs must be (a column|one of)": r"--probs must be \1",

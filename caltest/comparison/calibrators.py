@@ -15,8 +15,8 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, Strat
 from caltest import validation
 from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
+from caltest.comparison.calibration_tests import CalibrationTests, make_calibration_tests
 from caltest.comparison.inputs import check_functions, read_inputs
-from caltest.comparison.judge import Judge, make_judge
 from caltest.comparison.maps import resolve_calibrators, split
 from caltest.comparison.outcomes import (
     CrossValidated,
@@ -36,7 +36,7 @@ from caltest.results import CalibratorComparison
 from caltest.validation.arrays import AnyArray
 from caltest.validation.options import check_integer
 
-FEWEST = 10  # rows of which parts are held out
+FEWEST_ROWS = 10  # rows of which parts are held out
 INNER = 5  # inner folds where those outside are a splitter's
 
 
@@ -184,7 +184,7 @@ def compare_calibrators(
     (300, 3)
     """
     chosen = check_score(score)
-    judge = make_judge(
+    tests_of = make_calibration_tests(
         test,
         lens,
         null=null,
@@ -205,14 +205,14 @@ def compare_calibrators(
         calibration_set,
         folds=(cv, inner_cv),
         score=chosen,
-        judge=judge,
+        tests_of=tests_of,
         functions=functions,
         seed=seed,
     )
     outcomes, winners = _cross_validated(maps, setup, progress)
     rows = rows_of(maps, outcomes, of_selected(outcomes, winners, setup), winners, setup)
     selected = min(maps, key=lambda name: _loss(outcomes[name]))
-    best, said = _fitted(maps[selected], predictions, calibration_set)
+    best, notes_of_best = _fitted(maps[selected], predictions, calibration_set)
     return CalibratorComparison(
         rows=rows,
         score=chosen.title,
@@ -224,14 +224,14 @@ def compare_calibrators(
         n_folds=len(setup.pairs),
         method=_method(outcomes),
         lens_of_measures=lens_of_measures(predictions.m),
-        n_resamples=judge.n_resamples,
+        n_resamples=tests_of.n_resamples,
         seed=seed,
-        correction=judge.correction,
-        level=judge.level,
+        correction=tests_of.correction,
+        level=tests_of.level,
         notes=(
             *_note_of_folds(cv),
             *_notes(outcomes, len(setup.pairs)),
-            *(f"best: {text}" for text in said),
+            *(f"best: {text}" for text in notes_of_best),
         ),
     )
 
@@ -242,12 +242,12 @@ def _setup(
     *,
     folds: tuple[object, object],
     score: ProperScore,
-    judge: Judge,
+    tests_of: CalibrationTests,
     functions: Mapping[str, object],
     seed: int,
 ) -> Setup:
     """Deal the rows to folds, outside and inside of each training set."""
-    check_enough_rows(predictions.n, FEWEST)
+    check_enough_rows(predictions.n, FEWEST_ROWS)
     split_seed, test_seed = _seeds(seed)
     cv, inner_cv = folds
     check_inner_folds(inner_cv)
@@ -264,7 +264,7 @@ def _setup(
         pairs=tuple(pairs),
         inner=tuple(map(tuple, inner)),
         score=score,
-        judge=judge,
+        tests_of=tests_of,
         measures=functions,
         seeds=_fold_seeds(test_seed, len(pairs)),
     )

@@ -25,12 +25,14 @@ from caltest.validation.arrays import listing
 Floats = NDArray[np.float64]
 OF_TWO = ("temperature", "platt", "beta", "isotonic")
 OF_SEVERAL = ("temperature", "vector", "dirichlet", "isotonic")
-OF_MANY = ("temperature", "vector")
-MANY = 50  # classes from which the m (m + 1) parameters of a full map are too many by default
+SMALL_MAPS = ("temperature", "vector")
+CLASSES_FOR_SMALL_MAPS = (
+    50  # classes from which the m (m + 1) parameters of a full map are too many by default
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FittedMap:
     """A calibrator fitted to training rows, and what it predicts for the others.
 
     Attributes
@@ -76,7 +78,7 @@ def _is_reference(value: object) -> bool:
 def _default(m: int) -> tuple[str, ...]:
     if m == 2:
         return OF_TWO
-    return OF_SEVERAL if m < MANY else OF_MANY
+    return OF_SEVERAL if m < CLASSES_FOR_SMALL_MAPS else SMALL_MAPS
 
 
 def _named(calibrators: object) -> list[tuple[str, object]]:
@@ -128,15 +130,15 @@ def _random_folds(predictions: Predictions, k: int, seed: int) -> list[Fold]:
 
 def fit_map(
     calibrator: Calibrator, data: CalibrationSet, classes: NDArray[np.generic], fold: Fold
-) -> Fitted:
+) -> FittedMap:
     """Fit a clone to the training rows of a fold and predict the others."""
     train, test = fold
     try:
         fitted: Calibrator = clone(calibrator).fit_set(data.rows(train), classes)
         probs = fitted.calibrate(data.inputs.rows(test))
     except (NotApplicable, InvalidInput) as error:
-        return Fitted(None, reason=str(error))
-    return Fitted(probs, notes=tuple(fitted.notes()))
+        return FittedMap(None, reason=str(error))
+    return FittedMap(probs, notes=tuple(fitted.notes()))
 
 
 def inner_score(

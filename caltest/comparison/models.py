@@ -13,8 +13,8 @@ import numpy as np
 
 from caltest import measures as all_measures
 from caltest import sources, validation
+from caltest.comparison.calibration_tests import CalibrationTests, make_calibration_tests
 from caltest.comparison.inputs import check_functions
-from caltest.comparison.judge import Judge, make_judge
 from caltest.comparison.pairs import compared_pairs
 from caltest.comparison.ranking import check_control, check_names
 from caltest.comparison.scores import (
@@ -157,7 +157,7 @@ def compare_models(
     ('as it is', 0.001)
     """
     chosen = check_score(score)
-    judge = make_judge(
+    tests_of = make_calibration_tests(
         test,
         lens,
         null=null,
@@ -177,11 +177,13 @@ def compare_models(
     seen = _same_rows({name: _predictions(one, given) for name, one in named.items()})
     functions = check_functions(measures, COLUMNS, "measures")
     return ModelComparison(
-        **_compared(seen, chosen, reference=reference, functions=functions, judge=judge, seed=seed),
-        tests=_tested(seen, judge, seed, progress),
-        n_resamples=judge.n_resamples,
-        correction=judge.correction,
-        level=judge.level,
+        **_compared(
+            seen, chosen, reference=reference, functions=functions, tests_of=tests_of, seed=seed
+        ),
+        tests=_tested(seen, tests_of, seed, progress),
+        n_resamples=tests_of.n_resamples,
+        correction=tests_of.correction,
+        level=tests_of.level,
     )
 
 
@@ -206,12 +208,15 @@ def _compared(
     *,
     reference: str | None,
     functions: Mapping[str, object],
-    judge: Judge,
+    tests_of: CalibrationTests,
     seed: int,
 ) -> dict[str, Any]:
     """Return all fields of the result but the tests of calibration."""
     first = next(iter(seen.values()))
-    weight, confidence = weights_of(first), CONFIDENCE if judge.level is None else 1 - judge.level
+    weight, confidence = (
+        weights_of(first),
+        CONFIDENCE if tests_of.level is None else 1 - tests_of.level,
+    )
     scores = {name: row_scores(each, chosen) for name, each in seen.items()}
     optimised = {name: own[chosen.title] for name, own in scores.items()}
     best = min(optimised, key=lambda name: mean_score(optimised[name], weight))
@@ -221,7 +226,7 @@ def _compared(
         weight,
         _asked_for(list(seen), reference),
         confidence=confidence,
-        judge=judge,
+        tests_of=tests_of,
         seed=seed,
     )
     decomposed = _decomposed(first, chosen)
@@ -269,18 +274,18 @@ def _same_rows(seen: dict[str, Predictions]) -> dict[str, Predictions]:
 
 def _tested(
     seen: Mapping[str, Predictions],
-    judge: Judge,
+    tests_of: CalibrationTests,
     seed: int,
     progress: Callable[[int, int], None] | None,
 ) -> HTestTable:
     """Test each model with the same seed, and adjust over all tests."""
     rows = []
     for done, (name, predictions) in enumerate(seen.items(), start=1):
-        rows += [replace(row, data_name=name) for row in judge(predictions, seed)]
+        rows += [replace(row, data_name=name) for row in tests_of(predictions, seed)]
         if progress is not None:
             progress(done, len(seen))
-    adjusted, method = adjusted_pvalues([row.pvalue for row in rows], judge.correction)
-    return HTestTable(tuple(rows), method, adjusted, level=judge.level)
+    adjusted, method = adjusted_pvalues([row.pvalue for row in rows], tests_of.correction)
+    return HTestTable(tuple(rows), method, adjusted, level=tests_of.level)
 
 
 def _asked_for(names: Sequence[str], reference: str | None) -> list[tuple[str, str]]:

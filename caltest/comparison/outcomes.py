@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from caltest.calibrators import Calibrator, Identity
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.selection import Fold
-from caltest.comparison.judge import Judge, averaged_pvalue
-from caltest.comparison.maps import Fitted, fit_map, held_out, inner_score
+from caltest.comparison.calibration_tests import CalibrationTests, averaged_pvalue
+from caltest.comparison.maps import FittedMap, fit_map, held_out, inner_score
 from caltest.comparison.scores import (
     ProperScore,
     mean_and_error,
@@ -28,12 +28,12 @@ from caltest.errors import NotApplicable
 from caltest.htests.combine import adjusted_pvalues
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
-from caltest.results import ComparedCalibrator, HTest, JudgedPart
+from caltest.results import ComparedCalibrator, HTest, TestedPart
 from caltest.results.compared_calibrators import REFERENCE, SELECTED
 
 Floats = NDArray[np.float64]
 
-NOT_KEPT = Fitted(None)
+NOT_KEPT = FittedMap(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Setup:
     pairs: tuple[Fold, ...]
     inner: tuple[tuple[Fold, ...], ...]
     score: ProperScore
-    judge: Judge
+    tests_of: CalibrationTests
     measures: Mapping[str, object]
     seeds: tuple[int, ...]
 
@@ -66,7 +66,7 @@ class CrossValidated:
 
     Attributes
     ----------
-    parts : tuple of Fitted
+    parts : tuple of FittedMap
         Predictions of the held-out rows of each fold.
     tests : tuple of tuples of HTest
         The tests of each held-out part; empty where they are not all there.
@@ -86,7 +86,7 @@ class CrossValidated:
         What a reader of the row should see.
     """
 
-    parts: tuple[Fitted, ...]
+    parts: tuple[FittedMap, ...]
     tests: tuple[tuple[HTest, ...], ...]
     scores: Mapping[str, Floats]
     measures: Mapping[str, float]
@@ -103,7 +103,7 @@ def inner_scores(calibrator: Calibrator, setup: Setup) -> tuple[float, ...]:
         (calibrator, setup.predictions.subset(train), setup.data.rows(train), inner, setup.score)
         for (train, _), inner in zip(setup.pairs, setup.inner, strict=True)
     ]
-    return tuple(map_threads(inner_score, searches, setup.judge.n_jobs))
+    return tuple(map_threads(inner_score, searches, setup.tests_of.n_jobs))
 
 
 def selection(scores: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
@@ -114,18 +114,18 @@ def selection(scores: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
 
 
 def evaluate(calibrator: Calibrator, setup: Setup, keep: Collection[int]) -> CrossValidated:
-    """Fit a calibrator to every training set and judge what it predicts.
+    """Fit a calibrator to every training set and test what it predicts.
 
     The predictions of the folds in `keep` stay in the outcome; all would take much memory.
     """
     fits = [(calibrator, setup.data, setup.predictions.classes, fold) for fold in setup.pairs]
-    outcome = _judged(list(map_threads(fit_map, fits, setup.judge.n_jobs)), setup)
+    outcome = _tested_outcome(list(map_threads(fit_map, fits, setup.tests_of.n_jobs)), setup)
     if isinstance(calibrator, Identity):
         # Without a fit, no label has shaped what is tested: one test of all rows has more power,
         # and has a meaning where parts have too few.
         with suppress(NotApplicable):
             every = setup.predictions.subset(np.sort(setup.rows))
-            outcome = replace(outcome, whole=setup.judge(every, setup.seeds[0]))
+            outcome = replace(outcome, whole=setup.tests_of(every, setup.seeds[0]))
     kept = tuple(part if k in keep else NOT_KEPT for k, part in enumerate(outcome.parts))
     return replace(outcome, parts=kept)
 
@@ -133,15 +133,15 @@ def evaluate(calibrator: Calibrator, setup: Setup, keep: Collection[int]) -> Cro
 def of_selected(
     outcomes: Mapping[str, CrossValidated], chosen: Sequence[str], setup: Setup
 ) -> CrossValidated:
-    """Judge what was selected in each fold; nothing is fitted or tested again."""
+    """Collect what was selected in each fold; nothing is fitted or tested again."""
     parts = [outcomes[name].parts[k] for k, name in enumerate(chosen)]
     known = [outcomes[name].tests[k : k + 1] for k, name in enumerate(chosen)]
     tests = tuple(test for one in known for test in one)
-    return _judged(parts, setup, tests if len(tests) == len(parts) else ())
+    return _tested_outcome(parts, setup, tests if len(tests) == len(parts) else ())
 
 
-def _judged(
-    parts: Sequence[Fitted],
+def _tested_outcome(
+    parts: Sequence[FittedMap],
     setup: Setup,
     tests: tuple[tuple[HTest, ...], ...] | None = None,
 ) -> CrossValidated:
@@ -184,7 +184,7 @@ def _tested(probs: Sequence[Floats], setup: Setup) -> tuple[tuple[tuple[HTest, .
     for own, (_, rows), seed in zip(probs, setup.pairs, setup.seeds, strict=True):
         part = held_out(setup.predictions, rows, own)
         try:
-            tests.append(setup.judge(part, seed))
+            tests.append(setup.tests_of(part, seed))
         except NotApplicable as error:
             return (), f"not tested in the held-out parts: {error}"
     return tuple(tests), ""
@@ -202,7 +202,7 @@ def rows_of(
     texts = {name: " ".join(repr(each).split()) for name, each in maps.items()}
     texts[SELECTED] = f"the least {setup.score.title} inside of the training rows"
     everything = {**outcomes, SELECTED: selected}
-    judged = _combined(everything, setup)
+    tested = _combined(everything, setup)
     return tuple(
         _row(
             name,
@@ -210,7 +210,7 @@ def rows_of(
             setup,
             reference,
             calibrator=texts[name],
-            tests=judged[name],
+            tests=tested[name],
             chosen=chosen if name == SELECTED else (),
         )
         for name, each in everything.items()
@@ -243,7 +243,7 @@ def _row(
 
 def _combined(
     outcomes: Mapping[str, CrossValidated], setup: Setup
-) -> dict[str, tuple[JudgedPart, ...]]:
+) -> dict[str, tuple[TestedPart, ...]]:
     """Combine the p-values of the folds, then adjust over calibrators and tests."""
     weight = weights_of(setup.predictions)
     sizes = np.array([weight[test].sum() for _, test in setup.pairs])
@@ -255,15 +255,15 @@ def _combined(
     flat = [part for own in parts.values() for part in own]
     if not flat:
         return dict.fromkeys(parts, ())
-    adjusted, _ = adjusted_pvalues([part.pvalue for part in flat], setup.judge.correction)
+    adjusted, _ = adjusted_pvalues([part.pvalue for part in flat], setup.tests_of.correction)
     final = iter(replace(p, adjusted=a) for p, a in zip(flat, adjusted.tolist(), strict=True))
     return {name: tuple(next(final) for _ in own) for name, own in parts.items()}
 
 
-def _part(folds: Sequence[HTest], sizes: Floats) -> JudgedPart:
+def _part(folds: Sequence[HTest], sizes: Floats) -> TestedPart:
     pvalues = tuple(test.pvalue for test in folds)
     combined = averaged_pvalue(pvalues)
-    return JudgedPart(
+    return TestedPart(
         test=folds[0].test,
         lens=folds[0].lens,
         estimate_name=folds[0].estimate_name,

@@ -1,4 +1,4 @@
-"""Differences of scores on the same rows, judged by flips of their signs."""
+"""Differences of scores on the same rows, tested by flips of their signs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.comparison.judge import Judge
+from caltest.comparison.calibration_tests import CalibrationTests
 from caltest.comparison.scores import mean_and_error
 from caltest.htests.combine import adjusted_pvalues
 from caltest.numerics.loops import map_threads
@@ -27,7 +27,7 @@ def compared_pairs(
     pairs: Sequence[tuple[str, str]],
     *,
     confidence: float,
-    judge: Judge,
+    tests_of: CalibrationTests,
     seed: int,
 ) -> tuple[tuple[ScoreDifference, ...], tuple[str, ...]]:
     """Compare pairs of models, with adjusted p-values; notes say what has none."""
@@ -35,7 +35,7 @@ def compared_pairs(
     finite = {
         name: values[kept] for name, values in scores.items() if np.isfinite(values[kept]).all()
     }
-    pvalues = _pvalues(finite, weight[kept], pairs, judge, seed)
+    pvalues = _pvalues(finite, weight[kept], pairs, tests_of, seed)
     compared = []
     for name, other in pairs:
         with np.errstate(invalid="ignore"):  # both infinite
@@ -58,14 +58,14 @@ def compared_pairs(
         for name in scores
         if name not in finite
     )
-    return _adjusted(compared, judge.correction), notes
+    return _adjusted(compared, tests_of.correction), notes
 
 
 def _pvalues(
     scores: Mapping[str, Floats],
     weight: Floats,
     pairs: Sequence[tuple[str, str]],
-    judge: Judge,
+    tests_of: CalibrationTests,
     seed: int,
 ) -> dict[tuple[str, str], float]:
     r"""Return the p-value of each pair; all pairs share the signs.
@@ -77,7 +77,7 @@ def _pvalues(
         return {}
     table = np.column_stack(list(scores.values()))
     table = (table - table.mean(axis=1, keepdims=True)) * weight[:, None]
-    sums = flipped_sums(table, n_resamples=judge.n_resamples, seed=seed, n_jobs=judge.n_jobs)
+    sums = flipped_sums(table, n_resamples=tests_of.n_resamples, seed=seed, n_jobs=tests_of.n_jobs)
     place = {name: column for column, name in enumerate(scores)}
     found = {}
     for name, other in pairs:
@@ -86,7 +86,7 @@ def _pvalues(
             size = float(np.abs(table[:, a]).sum() + np.abs(table[:, b]).sum())
             observed = abs(float(table[:, a].sum() - table[:, b].sum()))
             extreme = np.abs(sums[:, a] - sums[:, b]) >= observed - TIES * size
-            found[name, other] = float(1 + np.count_nonzero(extreme)) / (1 + judge.n_resamples)
+            found[name, other] = float(1 + np.count_nonzero(extreme)) / (1 + tests_of.n_resamples)
     return found
 
 

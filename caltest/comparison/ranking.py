@@ -99,8 +99,8 @@ def rank_methods(
     .. math:: \chi^2 = \frac{12 N}{k (k + 1)} \Big(\sum_j R_j^2 - \frac{k (k + 1)^2}{4}\Big) / c,
         \qquad F = \frac{(N - 1) \chi^2}{N (k - 1) - \chi^2},
 
-    with :math:`c = 1 - \sum (t^3 - t) / (N (k^3 - k))` for sets of t tied scores, has F's law with
-    k - 1 and (k - 1)(N - 1) degrees of freedom. The critical difference is
+    with :math:`c = 1 - \sum (t^3 - t) / (N (k^3 - k))` for sets of t tied scores, has an F
+    distribution with k - 1 and (k - 1)(N - 1) degrees of freedom. The critical difference is
     :math:`q \sqrt{k (k + 1) / (6 N)}` with q the upper quantile of the Studentized range over
     :math:`\sqrt 2` (Nemenyi); with a control, the normal quantile at level / (2 (k - 1))
     (Bonferroni-Dunn).

@@ -97,13 +97,13 @@ def omnibus(parts: Sequence[Part], *, title: str, n_resamples: int, seed: int) -
         statistic, resampled = float(combined[0]), combined[1:]
         extreme = np.count_nonzero(resampled >= statistic * (1.0 - TIES))
         pvalue = (1 + extreme) / (1 + resampled.size)
-        distribution = "judged by that of the resamples"
+        distribution = "with null distribution from the resamples"
     else:
         from scipy.stats import combine_pvalues
 
         statistic, pvalue = combine_pvalues(pvalues, method="fisher")
         resampled = None
-        distribution = f"chi^2 law with {2 * len(parts)} degrees of freedom"
+        distribution = f"chi^2 distribution with {2 * len(parts)} degrees of freedom"
     outcome = Outcome(
         statistic_name="Fisher's X^2",
         statistic=statistic,

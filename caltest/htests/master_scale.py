@@ -22,7 +22,7 @@ from caltest.validation.arrays import AnyArray, Codes, as_array, as_numbers, rea
 Floats = NDArray[np.float64]
 TESTS = keys_offering("outcome_of_counts")
 PORTFOLIO = tuple(sorted(keys_offering("outcome_of_grades")))
-INDEPENDENT = "the tests of all groups take defaults to be independent"
+INDEPENDENT = "the tests of all groups assume independent defaults"
 
 
 def check_default_rates(pd: object, name: str = "pd") -> Floats:
@@ -270,12 +270,12 @@ def _portfolio(
     for name in sorted(set(names)):
         measure = REGISTRY[name].with_options({})
         try:
-            judged = measure.outcome_of_grades(scale.pd, scale.defaults, scale.n)
+            outcome = measure.outcome_of_grades(scale.pd, scale.defaults, scale.n)
         except NotApplicable as error:
             notes.append(f"{name} is left out: {error}")
         else:
-            notes += judged.notes
-            tests.append(_together(scale, name, measure, judged, level))
+            notes += outcome.notes
+            tests.append(_together(scale, name, measure, outcome, level))
     return tuple(tests), tuple(notes)
 
 

@@ -18,7 +18,7 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.measures import REGISTRY as MEASURES
 from caltest.measures import Measure
 from caltest.measures.base import Outcome
-from caltest.measures.tolerance import FEW, Tolerance
+from caltest.measures.tolerance import ROWS_FOR_LIMIT, Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.tolerance import at_least_exact, tolerance_null
 from caltest.predictions import ModelData, Predictions
@@ -158,12 +158,12 @@ def test_calibration(
     lens : str, Lens or list, default "strong"
         Keys are in `caltest.lenses.REGISTRY`; a family ("classwise") gives one row each.
     null : str, optional
-        "exact" unless the test is named after a law, as "jeffreys" is, or has no other null, as
+        "exact" unless the test is named after a formula, as "jeffreys" is, or has no other null, as
         those of a development sample (`internal=True`); see `caltest.nulls.REGISTRY`.
     tolerance : float, optional
         H0 becomes "the error is at most `tolerance`", in the units of the printed estimate: with
         enough data every model is rejected otherwise. For the tests "skce", "skce-linear",
-        "skce-block", "debiased-ece" and "ks", by limit laws for random predictions and labels;
+        "skce-block", "debiased-ece" and "ks", by limits for random predictions and labels;
         with fewer than 100 rows p is at least the exact one of calibration.
     equivalence : bool, default False
         H0 becomes "the error is at least `tolerance`", so that a small p-value shows calibration
@@ -174,9 +174,9 @@ def test_calibration(
         tested exactly, or by the nearest variant that is defined (the biased for the unbiased
         SKCE), with a note; where its predictions allow no more than `n_resamples` + 1 label
         vectors, all of them take the place of random ones. The table's `omnibus` has the test of
-        all groups together, Fisher's combination of their p-values: judged by that of their
+        all groups together, Fisher's combination of their p-values: compared with that of their
         resamples where all groups are resampled, so that it is as exact as they are, elsewhere by
-        its chi^2 law.
+        its chi^2 distribution.
     correction : str or None, default "holm"
         Multiple testing over the rows of a table: a method of statsmodels' `multipletests`.
     n_resamples : int, default 999
@@ -356,7 +356,7 @@ def run_plan(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predi
     if plan.tolerance is None:
         return seen, NULLS[plan.null].test(plan.measure, seen, **settings)
     outcome = tolerance_null(plan.tolerance).test(plan.measure, seen, **settings)
-    if not plan.tolerance.equivalence and seen.n < FEW:
+    if not plan.tolerance.equivalence and seen.n < ROWS_FOR_LIMIT:
         exact = NULLS["exact"].test(plan.measure, seen, **settings).pvalue
         outcome = at_least_exact(outcome, exact)
     return seen, outcome

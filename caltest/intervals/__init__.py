@@ -6,7 +6,7 @@ from caltest.intervals import bca, convex, jackknife, plug_in, studentized
 from caltest.intervals.base import Method
 from caltest.intervals.own import own_methods
 from caltest.measures import Measure
-from caltest.measures.base import Bounds
+from caltest.measures.base import Ends
 
 REGISTRY: dict[str, Method] = {
     method.key: method
@@ -36,4 +36,4 @@ def choose(measure: Measure, key: str | None = None) -> Method:
     return method
 
 
-__all__ = ["REGISTRY", "Bounds", "Method", "choose"]
+__all__ = ["REGISTRY", "Ends", "Method", "choose"]

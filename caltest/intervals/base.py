@@ -1,4 +1,4 @@
-"""What a method of confidence intervals is: it turns predictions into two bounds."""
+"""What a method of confidence intervals is: it turns predictions into two ends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from caltest.measures import Measure
-from caltest.measures.base import Bounds
+from caltest.measures.base import Ends
 from caltest.predictions import Predictions
 
 
@@ -22,8 +22,8 @@ class Compute(Protocol):
         n_resamples: int,
         seed: int,
         n_jobs: int | None,
-    ) -> Bounds:
-        """Return the bounds for predictions as the lens shows them."""
+    ) -> Ends:
+        """Return the ends for predictions as the lens shows them."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Method:
     Attributes
     ----------
     compute : callable
-        `compute(measure, predictions, *, level, n_resamples, seed, n_jobs) -> Bounds`.
+        `compute(measure, predictions, *, level, n_resamples, seed, n_jobs) -> Ends`.
     resamples : bool
         Whether the number of resamples and the seed matter.
     """

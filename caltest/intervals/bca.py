@@ -11,14 +11,14 @@ from caltest.intervals.base import Method
 from caltest.intervals.resampling import check_rows, resample
 from caltest.intervals.row_functions import row_function
 from caltest.measures import Measure
-from caltest.measures.base import Bounds
+from caltest.measures.base import Ends
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
 
-EDGE = (
+EDGE_NOTE = (
     "the estimate lies at the edge of its bootstrap distribution, as a biased one does: the "
-    "interval is not to be trusted"
+    "interval is unreliable"
 )
 
 
@@ -30,8 +30,8 @@ def compute(
     n_resamples: int,
     seed: int,
     n_jobs: int | None,
-) -> Bounds:
-    """Bound a measure by bootstrap quantiles, corrected for median bias and skewness.
+) -> Ends:
+    """Interval of a measure by bootstrap quantiles, corrected for median bias and skewness.
 
     Rows, predictions and labels together, are drawn with replacement. The acceleration is that of
     the jackknife, for many rows over groups of them.
@@ -56,8 +56,8 @@ def compute(
         )
     skewed = acceleration(function.without_groups(seed))
     ends, is_edge = bca_ends(values, estimate, skewed, level)
-    law = "BCa bootstrap"
-    return Bounds(*ends, estimate, law, (EDGE,) if is_edge else ())
+    method_text = "BCa bootstrap"
+    return Ends(*ends, estimate, method_text, (EDGE_NOTE,) if is_edge else ())
 
 
 def acceleration(without: Floats) -> float:

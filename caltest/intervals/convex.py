@@ -14,7 +14,7 @@ from caltest.intervals.resampling import (
     widest_tail,
 )
 from caltest.measures import Measure
-from caltest.measures.base import Bounds, Gaps
+from caltest.measures.base import Ends, Gaps
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
@@ -36,8 +36,8 @@ def compute(
     n_resamples: int,
     seed: int,
     n_jobs: int | None,
-) -> Bounds:
-    r"""Bound a norm of mean gaps by what the gaps of resampled rows differ from those observed.
+) -> Ends:
+    r"""Interval of a norm of mean gaps by how far resampled gaps differ from those observed.
 
     The plug-in error :math:`\lVert \hat G \rVert` is too large on average, a resampled one more
     so: percentile and BCa intervals miss the error almost always where it is small. With
@@ -85,7 +85,7 @@ def compute(
     high = estimate + widest_tail(values, a)
     low, high, estimate = (end**gaps.power for end in (low, high, estimate))
     notes = measure.interval_notes(METHOD.key, predictions.n)
-    return Bounds(low, high, estimate, "bootstrap of a norm of gaps", notes)
+    return Ends(low, high, estimate, "bootstrap of a norm of gaps", notes)
 
 
 METHOD = Method("convex", "bootstrap of a norm of gaps", compute, resamples=True)

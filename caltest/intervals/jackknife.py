@@ -11,7 +11,7 @@ from caltest.intervals.base import Method
 from caltest.intervals.resampling import check_rows
 from caltest.intervals.row_functions import row_function
 from caltest.measures import Measure
-from caltest.measures.base import Bounds
+from caltest.measures.base import Ends
 from caltest.numerics.tails import student_isf
 from caltest.predictions import Predictions
 
@@ -24,8 +24,8 @@ def compute(
     n_resamples: int,
     seed: int,
     n_jobs: int | None,
-) -> Bounds:
-    r"""Bound a measure by Student's quantile t of the jackknife standard error.
+) -> Ends:
+    r"""Interval of a measure by Student's t with the jackknife standard error.
 
     With the values :math:`T_g` without one of G groups of rows,
     :math:`se^2 = \frac{G - 1}{G} \sum_g (T_g - \bar T)^2`, and the ends are :math:`T \pm t \, se`,
@@ -49,11 +49,11 @@ def compute(
             f"the {measure.symbol} is the same without any row", "report the p-value alone"
         )
     reach = student_isf((1.0 - level) / 2.0, groups - 1) * error
-    law = f"Student's interval, jackknife over {groups} groups of rows"
+    method_text = f"Student's interval, jackknife over {groups} groups of rows"
     high = max(estimate, 0.0) + reach
     if measure.is_squared:
         high += reach * reach / (4.0 * max(estimate, reach / 2.0))
-    return Bounds(max(estimate - reach, 0.0), high, estimate, law)
+    return Ends(max(estimate - reach, 0.0), high, estimate, method_text)
 
 
 METHOD = Method("jackknife", "Student's limit, jackknife error", compute, resamples=False)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from caltest.intervals.base import Method
 from caltest.measures import REGISTRY, Measure
-from caltest.measures.base import Bounds
+from caltest.measures.base import Ends
 from caltest.predictions import Predictions
 
 
@@ -18,7 +18,7 @@ def compute(
     n_resamples: int,
     seed: int,
     n_jobs: int | None,
-) -> Bounds:
+) -> Ends:
     """Bound a measure by its own method; see `Measure.own_interval`."""
     return measure.own_interval(predictions, level=level, n_jobs=n_jobs)
 

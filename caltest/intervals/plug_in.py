@@ -15,7 +15,7 @@ from caltest.intervals.resampling import (
 )
 from caltest.intervals.row_functions import AnyMeasure
 from caltest.measures import Measure
-from caltest.measures.base import Bounds
+from caltest.measures.base import Ends
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
@@ -29,8 +29,8 @@ def compute(
     n_resamples: int,
     seed: int,
     n_jobs: int | None,
-) -> Bounds:
-    r"""Bound an error by resampled rows around their mean, and by its noise under calibration.
+) -> Ends:
+    r"""Interval of an error by resampled rows around their mean, and its noise under calibration.
 
     A resampled error T* has the bias of the estimate T and another of its own, so that its mean
     takes the place of T. With T0 the error of labels redrawn from the predictions and
@@ -59,9 +59,9 @@ def compute(
     spread = widest_tail(values, a)
     bias = max(float(values.mean()) - estimate, 0.0)
     low = estimate - max(float(np.quantile(noise, 1.0 - a)), spread + bias)
-    law = "bootstrap of a biased error"
+    method_text = "bootstrap of a biased error"
     notes = measure.interval_notes(METHOD.key, predictions.n)
-    return Bounds(max(low, 0.0), estimate + spread, estimate, law, notes)
+    return Ends(max(low, 0.0), estimate + spread, estimate, method_text, notes)
 
 
 METHOD = Method("plug-in", "bootstrap of a biased error", compute, resamples=True)

@@ -11,14 +11,14 @@ from caltest.errors import NotApplicable
 from caltest.intervals.base import Method
 from caltest.intervals.resampling import check_rows, resample
 from caltest.measures import Measure
-from caltest.measures.base import Bounds
+from caltest.measures.base import Ends
 from caltest.numerics.resampled_sums import total_of
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int32]
 
-LEAST = 0.1  # of the standard error, for resamples
+LEAST_STANDARD_ERROR = 0.1  # of the standard error, for resamples
 
 
 def compute(
@@ -29,8 +29,8 @@ def compute(
     n_resamples: int,
     seed: int,
     n_jobs: int | None,
-) -> Bounds:
-    r"""Bound a mean by its standard error and the quantiles of resampled values of t.
+) -> Ends:
+    r"""Interval of a mean by its standard error and the quantiles of resampled values of t.
 
     With the mean T, its standard error, and the same of resampled rows,
     :math:`t^* = (T^* - T) / se^*`, the ends are :math:`T - se \, q_{1-a}(t^*)` and
@@ -72,11 +72,11 @@ def compute(
         return np.array([shift, _error(square, mass, predictions.n)])
 
     drawn = resample(evaluate, predictions.n, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
-    t = drawn[:, 0] / np.maximum(drawn[:, 1], LEAST * error)
+    t = drawn[:, 0] / np.maximum(drawn[:, 1], LEAST_STANDARD_ERROR * error)
     low, high = np.quantile(t, [0.5 + level / 2.0, 0.5 - level / 2.0]).tolist()
     ends = max(estimate - low * error, scores.least), estimate - high * error
     notes = measure.interval_notes(METHOD.key, predictions.n)
-    return Bounds(*ends, estimate, "bootstrap of Student's t", notes)
+    return Ends(*ends, estimate, "bootstrap of Student's t", notes)
 
 
 def _error(square: float, mass: float, n: int) -> float:

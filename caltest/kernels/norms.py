@@ -1,4 +1,4 @@
-r"""Bounds K_{p;q} = sup_{s,t} ||k(s, t)||_{p;q} of matrix-valued kernels."""
+r"""Norms K_{p;q} = sup_{s,t} ||k(s, t)||_{p;q} of matrix-valued kernels, and their upper bounds."""
 
 from __future__ import annotations
 

@@ -106,16 +106,16 @@ def two_sided_normal(z: float, estimate: float, parameters: Mapping[str, object]
 
 
 @dataclass(frozen=True)
-class Bounds:
+class Ends:
     """A confidence interval for a measure.
 
     Attributes
     ----------
     low, high : float
-        The ends; an infinite one where the data do not bound the measure.
+        The ends; an infinite one where the data do not limit the measure.
     estimate : float
         The value between them.
-    law : str
+    method_text : str
         How they were found, in words.
     notes : tuple of str
         What a reader of the interval should know.
@@ -124,7 +124,7 @@ class Bounds:
     low: float
     high: float
     estimate: float
-    law: str
+    method_text: str
     notes: tuple[str, ...] = ()
 
 
@@ -306,11 +306,13 @@ class Measure(ABC):
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the asymptotic test of this measure."""
-        raise NotApplicable(f"{self.description} has no limit law", "use null='exact'")
+        raise NotApplicable(f"{self.description} has no limiting distribution", "use null='exact'")
 
     def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the test of this measure whose null distribution has a formula at every n."""
-        raise NotApplicable(f"{self.description} has no law in closed form", "use null='exact'")
+        raise NotApplicable(
+            f"{self.description} has no null distribution in closed form", "use null='exact'"
+        )
 
     @property
     def tolerance_method(self) -> str | None:
@@ -323,7 +325,7 @@ class Measure(ABC):
         """Return the test of the hypothesis that the error is at most, or at least, a tolerance."""
         keys = ", ".join(map(repr, keys_offering("tolerance_method")))
         raise NotApplicable(
-            f"{self.description} knows no tolerance",
+            f"{self.description} has no test with a tolerance",
             f"use test={' or '.join(keys.rsplit(', ', 1))}",
         )
 
@@ -388,13 +390,13 @@ class Measure(ABC):
 
     def own_interval(
         self, predictions: Predictions, *, level: float, n_jobs: int | None = None
-    ) -> Bounds:
+    ) -> Ends:
         """Bound the measure by a method of its own, whose key is in `own_intervals`."""
         raise NotApplicable(
             f"{self.description} has no interval of its own", f"use method={self.intervals[0]!r}"
         )
 
-    def grade_interval(self, d: int, n: int, *, level: float) -> Bounds:
+    def grade_interval(self, d: int, n: int, *, level: float) -> Ends:
         """Bound the default rate of a grade with d defaults of n obligors; no rows needed."""
         raise NotApplicable(f"{self.description} needs rows", "use test_calibration")
 
@@ -425,7 +427,7 @@ class Measure(ABC):
         return None
 
     def plot_kind(self, m: int) -> str:
-        """Return the plot that shows best what a test judged, for m classes under the lens.
+        """Return the plot that shows best what was tested, for m classes under the lens.
 
         A kind of `HTest.plot`: a reliability diagram for two classes, for more the null
         distribution, unless the measure has a plot of its own.

@@ -29,7 +29,7 @@ Cells = tuple[NDArray[np.int64], int]
 UNLIMITED = np.iinfo(np.int64).max
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-NEARLY = 1 - 1e-10  # variances that differ by rounding alone are ties
+TIED_SHARE = 1 - 1e-10  # variances that differ by rounding alone are ties
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,7 +182,7 @@ def _largest_variance(points: Floats, weight: Floats, rows: Ints) -> tuple[float
             square[k] += weight[i] * step * (points[i, k] - mean[k])
     largest = square.max()
     for k in range(d):
-        if square[k] >= NEARLY * largest:
+        if square[k] >= TIED_SHARE * largest:
             return largest / max(total - 1.0, 1e-300), k
     return 0.0, 0
 

@@ -15,9 +15,12 @@ from caltest.numerics.tails import normal_sf
 
 Floats = NDArray[np.float64]
 
-FEW = 100
+ROWS_FOR_LIMIT = 100
 BOUNDARY = "below the tolerance with the standard error at the tolerance"
-FEW_ROWS = f"the law holds for large n; with fewer than {FEW} observations it is rough"
+FEW_ROWS_NOTE = (
+    f"the limiting distribution holds for large n; with fewer than {ROWS_FOR_LIMIT} observations "
+    "it is rough"
+)
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,7 @@ def deviation_limit(
             "use more data, or null='exact' without tolerance",
         )
     z = deviation.z(squared)
-    few = (FEW_ROWS,) if bound.predictions.n < FEW else ()
+    few = (FEW_ROWS_NOTE,) if bound.predictions.n < ROWS_FOR_LIMIT else ()
     return Outcome(
         statistic_name="z",
         statistic=z,

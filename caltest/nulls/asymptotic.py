@@ -26,4 +26,4 @@ def asymptotic_test(
     return outcome
 
 
-NULL = Null("asymptotic", "limit law for large n", asymptotic_test, resamples=False)
+NULL = Null("asymptotic", "limiting distribution for large n", asymptotic_test, resamples=False)

@@ -19,9 +19,10 @@ from caltest.nulls.base import (
 )
 from caltest.predictions import Predictions
 
-LARGE_N = 100
-SMALL_N = (
-    f"the bootstrap is for large n: below n = {LARGE_N} it can reject calibrated models too often; "
+ROWS_FOR_BOOTSTRAP = 100
+FEW_ROWS_NOTE = (
+    f"the bootstrap is for large n: below n = {ROWS_FOR_BOOTSTRAP} it can reject calibrated models "
+    "too often; "
     "the exact null does not"
 )
 
@@ -79,7 +80,7 @@ def bootstrap_test(
         alternative="greater",
         null_text="multinomial bootstrap of the degenerate U-statistic",
         parameters=pairs.parameters,
-        notes=pairs.notes if n >= LARGE_N else (*pairs.notes, SMALL_N),
+        notes=pairs.notes if n >= ROWS_FOR_BOOTSTRAP else (*pairs.notes, FEW_ROWS_NOTE),
         degenerate=pairs.degenerate,
         distribution=resampled,
         tail_pvalue=tail_beyond_resolution(observed, resampled, pvalue),

@@ -26,4 +26,4 @@ def closed_form_test(
     return outcome
 
 
-NULL = Null("closed-form", "law with a formula at every n", closed_form_test, resamples=False)
+NULL = Null("closed-form", "a formula that holds at every n", closed_form_test, resamples=False)

@@ -1,4 +1,4 @@
-"""Distribution-free upper bounds of the p-value, for the SKCE and its square roots."""
+"""Distribution-free upper bounds on the p-value, for the SKCE and its square roots."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def distribution_free_test(
     seed: int,
     n_jobs: int | None,
 ) -> Outcome:
-    r"""Bound the p-value of an SKCE estimate, or of a root of one, by a concentration inequality.
+    r"""Upper bound on the p-value of an SKCE estimate, or of a root of one, by an inequality.
 
     With :math:`B = 2^{1 + 1/p - 1/q} K_{p;q} \ge |h_{ij}|`, the smallest that can be computed
     exactly, and t the estimate (0 where it is negative):
@@ -40,7 +40,7 @@ def distribution_free_test(
 
 NULL = Null(
     "distribution-free",
-    "concentration bound for the SKCE and its roots; valid at every n, very conservative",
+    "concentration inequality for the SKCE and its roots; valid at every n, very conservative",
     distribution_free_test,
     resamples=False,
 )

@@ -91,7 +91,10 @@ def at_least_exact(outcome: Outcome, exact: float) -> Outcome:
     """
     if exact <= outcome.pvalue:
         return outcome
-    note = f"p = {outcome.pvalue:.2g} of the limit law is raised to the exact p of calibration"
+    note = (
+        f"p = {outcome.pvalue:.2g} of the limiting distribution is raised to the exact p-value of "
+        "calibration"
+    )
     return replace(outcome, pvalue=exact, tail_pvalue=None, notes=(*outcome.notes, note))
 
 

@@ -1,1 +1,1 @@
-"""Array to array hot loops: no classes, no validation, no options."""
+"""Compiled loops from arrays to arrays: no classes, no validation, no options."""

@@ -11,7 +11,7 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.unsignedinteger]
 Ints = NDArray[np.int64]
 EMPTY = -1
-EDGE = 1e-15  # relative rounding of a product, with room to spare
+EDGE_ROUNDING = 1e-15  # relative rounding of a product, with room to spare
 Labels = NDArray[np.unsignedinteger]
 TV, CITYBLOCK, SQEUCLIDEAN, DEBIASED = range(4)
 COPIES = 4  # sums kept side by side, as equal bins in a row would wait for each other
@@ -26,7 +26,7 @@ def bin_of(p: float, bins: float) -> int:
     """
     t = p * bins
     k = int(t)
-    if t - k < EDGE * bins or t - k > 1.0 - EDGE * bins:
+    if t - k < EDGE_ROUNDING * bins or t - k > 1.0 - EDGE_ROUNDING * bins:
         if p <= k / bins:
             k -= 1
         elif p > (k + 1) / bins:

@@ -8,13 +8,13 @@ from caltest.numerics.sorted_scores import sort_scores
 
 Floats = NDArray[np.float64]
 
-LARGEST = 1e60  # sums of such weights can be multiplied, and their beta function be taken
+LARGEST_WEIGHT = 1e60  # sums of such weights can be multiplied, and their beta function be taken
 
 
 def moderate_weight(weight: Floats) -> Floats:
     """Scale weights of which the largest is beyond 1e60 or below 1e-60 to that size."""
     largest = float(weight.max())
-    return weight * (min(max(largest, 1 / LARGEST), LARGEST) / largest)
+    return weight * (min(max(largest, 1 / LARGEST_WEIGHT), LARGEST_WEIGHT) / largest)
 
 
 def distinct_scores(

@@ -11,7 +11,7 @@ Floats = NDArray[np.float64]
 BLOCK = 1024  # rows whose probabilities stay in the cache
 LOSSES = 2**15  # rows of a temporary array of losses
 STRIDES = (64, 8)  # of the rows that give the starting point
-FEWEST = 4096  # rows worth a starting point
+ROWS_FOR_START = 4096  # rows worth a starting point
 START_RIDGE = 1e-6  # so that a part of the rows has a minimum too
 MOST_STEPS = 100
 PLAIN = np.empty((3, 0))  # the base of a model that is no deviation from another
@@ -19,7 +19,7 @@ PLAIN = np.empty((3, 0))  # the base of a model that is no deviation from anothe
 INVERSE_LOG_2 = 1.4426950408889634
 LOG_2_HIGH = 6.93147180369123816490e-01  # the first 33 bits, so that k times it is exact
 LOG_2_LOW = 1.90821492927058770002e-10
-WHOLE = 1.5 * 2.0**52  # a float of this size has no digits after the point
+NO_FRACTION = 1.5 * 2.0**52  # a float of this size has no digits after the point
 
 
 def fit_logistic(X: Floats, t: Floats, w: Floats, ridge: Floats) -> tuple[Floats, Floats]:
@@ -49,7 +49,7 @@ def fit_logistic(X: Floats, t: Floats, w: Floats, ridge: Floats) -> tuple[Floats
     beta = np.zeros(len(X))
     for stride in STRIDES:
         part = w[::stride].copy()
-        if part.size < FEWEST or part.sum() == 0:
+        if part.size < ROWS_FOR_START or part.sum() == 0:
             continue
         rows = np.ascontiguousarray(X[:, ::stride])
         beta, _ = _newton(
@@ -219,5 +219,5 @@ def exp_minus(x: float) -> float:
     s = s * r + 1.0
     s = s * r + 1.0
     # The last bits of k + 1.5 * 2^52 are the integer k.
-    bits = (np.float64(k + WHOLE).view(np.int64) + 1023) << 52
+    bits = (np.float64(k + NO_FRACTION).view(np.int64) + 1023) << 52
     return float(s * np.int64(bits).view(np.float64))

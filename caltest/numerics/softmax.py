@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-LARGEST = 1e100  # its square and its products with any temperature or weight are finite
+LARGEST_SCORE = 1e100  # its square and its products with any temperature or weight are finite
 
 
 def bounded(z: Floats) -> Floats:
@@ -14,12 +14,14 @@ def bounded(z: Floats) -> Floats:
     A row with a larger logit is scaled, so that zeros stay; one that lies below as a whole is
     shifted. So the largest stays the largest, and what is then below -1e100 is raised to it.
     """
-    if z.min() >= -LARGEST and z.max() <= LARGEST:
+    if z.min() >= -LARGEST_SCORE and z.max() <= LARGEST_SCORE:
         return z
     top = z.max(axis=1, keepdims=True)
     with np.errstate(over="ignore"):  # to -inf, which is raised
-        moved = z * (LARGEST / np.maximum(top, LARGEST)) - np.where(top < -LARGEST, top, 0.0)
-    rows: Floats = np.clip(moved, -LARGEST, LARGEST)
+        moved = z * (LARGEST_SCORE / np.maximum(top, LARGEST_SCORE)) - np.where(
+            top < -LARGEST_SCORE, top, 0.0
+        )
+    rows: Floats = np.clip(moved, -LARGEST_SCORE, LARGEST_SCORE)
     return rows
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-LARGEST = 1e308
+LARGEST_WEIGHT = 1e308
 
 
 def shares(weight: Floats | None, n: int) -> tuple[Floats, float]:
@@ -22,4 +22,4 @@ def shares(weight: Floats | None, n: int) -> tuple[Floats, float]:
     share = weight / unit
     total = float(share.sum())
     share /= total
-    return share, min(total * unit, LARGEST)
+    return share, min(total * unit, LARGEST_WEIGHT)

@@ -16,8 +16,8 @@ from caltest.planning.simulation import SEARCH, Study, simulate
 
 ROUNDS = 6  # fits of the curve once a size with enough power is known
 SURE = 0.999  # coverage of the interval below which a power is certainly not reached
-FEWEST = 50  # data sets of a first look at a size
-NEAR = 1.6  # sizes within this factor make up the local curve, if it has a slope there
+FIRST_DATASETS = 50  # data sets of a first look at a size
+LOCAL_FACTOR = 1.6  # sizes within this factor make up the local curve, if it has a slope there
 STEP = 2.0  # a step changes the size by no more than this factor
 SPREAD = 1.25  # looks are on both sides of the crossing, so that the curve has a slope
 QUANTILE = 1.959963984540054  # of the normal distribution, for intervals of 95 %
@@ -82,7 +82,7 @@ class Search:
 
     def _bracket(self) -> int:
         """Double n until the power is reached, over two sizes at least."""
-        few = max(FEWEST, self.n_datasets // 10)
+        few = max(FIRST_DATASETS, self.n_datasets // 10)
         n = self._first(few)
         while True:
             enough = self.seen[n].power >= self.target
@@ -131,7 +131,9 @@ class Search:
 
     def _cross(self, centre: int) -> tuple[float, float, float]:
         """Fit Phi(a + b sqrt(n)) near a size; return the crossing and its interval, in rows."""
-        near = [row for row in self.rows() if centre / NEAR <= row.n <= centre * NEAR]
+        near = [
+            row for row in self.rows() if centre / LOCAL_FACTOR <= row.n <= centre * LOCAL_FACTOR
+        ]
         local = _crossing_of(near, self.target) if len(near) > 1 else None
         if local is None or not math.isfinite(local[1] + local[2]):
             return _crossing_of(self.rows(), self.target)

@@ -235,7 +235,7 @@ def _check_draws(function: Callable[..., object]) -> None:
     except TypeError as error:
         rule = "model must be a function (rng, n) -> probabilities where there is no data"
         remedy = "pass data=X for a function of features"
-        raise invalid(rule, f"a function that says: {error}", remedy) from error
+        raise invalid(rule, f"a function that raises: {error}", remedy) from error
 
 
 def _check_frozen(distribution: object) -> None:
@@ -243,7 +243,7 @@ def _check_frozen(distribution: object) -> None:
     kind = type(distribution).__name__
     if kind.endswith("_gen") and getattr(distribution, "numargs", None) != 0:
         rule = "model must be a distribution with its parameters"
-        raise invalid(rule, kind, "pass scipy.stats.beta(2, 5), say")
+        raise invalid(rule, kind, "for example scipy.stats.beta(2, 5)")
     keywords = getattr(distribution, "kwds", {})
     given = (*getattr(distribution, "args", ()), *keywords.values())
     if any(np.ndim(value) for value in given):

@@ -1,7 +1,7 @@
 """What all plots share: colours, sizes, axes, names, and the p-value in a corner.
 
-Nothing here touches pyplot or rcParams: a figure that nobody gave is made without either, so that
-drawing has no state, needs no display and may run in several threads.
+Nothing here touches pyplot or rcParams: a figure that was not passed is made without either, so
+that drawing has no state, needs no display and may run in several threads.
 """
 
 from __future__ import annotations

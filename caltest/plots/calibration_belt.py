@@ -66,7 +66,7 @@ def calibration_belt(belt: CalibrationBeltCurve | HTest, *, ax: Axes | None = No
     >>> [text.get_text() for text in ax.get_legend().get_texts()][-1]
     'diagonal'
     """
-    judged = belt
+    tested = belt
     if isinstance(belt, HTest):
         belt = _belt_of(belt)
     validation.check_instance(
@@ -89,7 +89,7 @@ def calibration_belt(belt: CalibrationBeltCurve | HTest, *, ax: Axes | None = No
     low, high = _limits(belt)
     ax.set(xlim=(low, high), ylim=(low, high))
     ax.set_aspect("equal", adjustable="box")
-    title = f"{base.pvalue_text(judged)}, n = {belt.n:,}, polynomial of degree {belt.degree}"
+    title = f"{base.pvalue_text(tested)}, n = {belt.n:,}, polynomial of degree {belt.degree}"
     base.label_axes(ax, "predicted probability", "probability of the event", title)
     handles, names = ax.get_legend_handles_labels()
     base.legend(ax, handles=handles[::-1], labels=names[::-1], **place)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 POINTS = 1000  # steps that are drawn; of more, those at even distances
-FEW = 12  # steps that get a marker each
+STEPS_WITH_MARKERS = 12  # steps that get a marker each
 KNOTS = 6
 SIZE = (11.0, 3.0)  # of a row
 
@@ -197,7 +197,7 @@ def _draw_row(row: Sequence[Axes], curves: _Graphs, title: str) -> None:
 
 def _draw(ax: Axes, x: Floats, both: tuple[Floats, Floats], names: tuple[str, str]) -> None:
     styles = ((base.GREY, "-", "o"), (base.BLUE, "--", "s"))
-    markers = len(x) <= 2 * FEW
+    markers = len(x) <= 2 * STEPS_WITH_MARKERS
     for y, name, (color, style, marker) in zip(both, names, styles, strict=True):
         shape: dict[str, Any] = {"marker": marker if markers else None, "markersize": 3.0}
         ax.plot(x, y, color=color, linestyle=style, linewidth=base.LINE, label=name, **shape)

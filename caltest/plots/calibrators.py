@@ -1,4 +1,4 @@
-"""The picture that says most of a calibrator: what its method `plot` draws."""
+"""The picture of a calibrator that its method `plot` draws."""
 
 from __future__ import annotations
 

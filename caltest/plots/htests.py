@@ -37,7 +37,7 @@ def plot_test(result: HTest, kind: str | None, options: Mapping[str, Any]) -> Ax
 
 
 def natural_kind(result: HTest) -> str:
-    """Return the plot that shows best what a test judged: see `Measure.plot_kind`.
+    """Return the plot that shows best what was tested: see `Measure.plot_kind`.
 
     Where there are no predictions any more it is the null distribution, and where there is none of
     these a reliability diagram.

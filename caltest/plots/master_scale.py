@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 # The colours of traffic lights, as the colour-blind tell them apart, and a marker for each.
 COLOURS = dict(zip(LIGHTS, (base.GREEN, base.YELLOW, base.ORANGE, base.VERMILION), strict=True))
 MARKERS = dict(zip(LIGHTS, ("o", "^", "s", "X"), strict=True))
-MANY = 12  # grades from which on their names stand upright
+GRADES_TO_TURN_NAMES = 12  # grades from which on their names stand upright
 WIDTH = 0.36  # half the length of the mark of a PD
 
 
@@ -157,7 +157,7 @@ def _rates(ax: Axes, x: Floats, rate: Floats, lights: list[str]) -> None:
 
 
 def _crowded(names: list[str]) -> bool:
-    return len(names) > MANY or max(map(len, names)) * len(names) > 60
+    return len(names) > GRADES_TO_TURN_NAMES or max(map(len, names)) * len(names) > 60
 
 
 def _ticks(floor: float, top: float) -> tuple[list[float], list[str]]:

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-FEW_VALUES = 30  # so many distinct values are drawn each, and more as a histogram
+VALUES_DRAWN_EACH = 30  # so many distinct values are drawn each, and more as a histogram
 BINS = 15, 60  # at least, at most
 ROUNDING = 1e-9
-NEAR = 0.75  # of the range of the values: a statistic that is further off is pointed at
+NEAR_SHARE = 0.75  # of the range of the values: a statistic that is further off is pointed at
 SIZE = (5.2, 3.2)
 
 
@@ -84,7 +84,7 @@ def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None
     view = _view(result)
     ax = base.axes(ax, SIZE)
     distinct, place = _distinct(view.values)
-    if bins is None and distinct.size <= FEW_VALUES:
+    if bins is None and distinct.size <= VALUES_DRAWN_EACH:
         _draw_each(ax, view, distinct, place)
         unit = "share of the resamples"
     else:
@@ -110,7 +110,7 @@ def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None
 def _view(result: HTest) -> _View:
     if result.null_distribution is None:
         raise NotApplicable(
-            "the null distribution is drawn from resamples, and the result holds none: its law is "
+            "the null distribution is drawn from resamples, and the result has none: its null is "
             "a formula, or enumerated, or it was read from JSON",
             "run the test with null='exact' on more rows, and write JSON with include_null=True",
         )
@@ -130,7 +130,7 @@ def _limits(values: Floats, statistic: float) -> tuple[float, float]:
     span = high - low
     if span <= ROUNDING * max(abs(low), abs(high)):
         span = max(2 * abs(statistic - low) if is_finite else 0.0, 0.2 * abs(low)) or 1.0
-    if is_finite and low - NEAR * span <= statistic <= high + NEAR * span:
+    if is_finite and low - NEAR_SHARE * span <= statistic <= high + NEAR_SHARE * span:
         low, high = min(low, statistic), max(high, statistic)
     elif statistic > high:
         high += 0.4 * span

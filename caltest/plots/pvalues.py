@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 ROWS = 40
-SMALLEST = 1e-4  # smaller p-values are drawn there, as the prints show them
+SMALLEST_PVALUE = 1e-4  # smaller p-values are drawn there, as the prints show them
 LIMITS = (6e-5, 1.3)
 
 
@@ -113,10 +113,10 @@ def _says(row: HTest, field: str) -> bool:
 
 def _mark(ax: Axes, first: Floats | None, final: Floats, n_rows: int) -> None:
     """Draw the p-values; an arrow stands for those that are smaller than the axis shows."""
-    y, at = np.arange(final.size), np.maximum(final, SMALLEST)
+    y, at = np.arange(final.size), np.maximum(final, SMALLEST_PVALUE)
     own = y < n_rows
     if first is not None:
-        before, smaller = np.maximum(first, SMALLEST), first < SMALLEST
+        before, smaller = np.maximum(first, SMALLEST_PVALUE), first < SMALLEST_PVALUE
         ax.hlines(y[own], before, at[own], color=base.GREY, linewidth=base.THIN)
         style: dict[str, Any] = {
             "facecolor": "white",
@@ -129,11 +129,11 @@ def _mark(ax: Axes, first: Floats | None, final: Floats, n_rows: int) -> None:
                 ax.scatter(
                     before[mask], y[own][mask], s=26, marker=marker, label=label, zorder=3, **style
                 )
-    arrow = final < SMALLEST
+    arrow = final < SMALLEST_PVALUE
     groups = (
         (own & ~arrow, "o", "adjusted" if first is not None else "p-value"),
         (~own & ~arrow, "D", "all groups together"),
-        (arrow, "<", f"below {SMALLEST:.0e}"),
+        (arrow, "<", f"below {SMALLEST_PVALUE:.0e}"),
     )
     for mask, marker, label in groups:
         if mask.any():

@@ -280,7 +280,7 @@ def check_range(limits: object, name: str) -> tuple[float, float]:
 
 
 def needs_calibrated(name: str = "errors") -> InvalidInput:
-    """Word the error for test errors of models of which nobody said whether they are calibrated."""
+    """Word the error for test errors of models that are not known to be calibrated or not."""
     return invalid(
         f"{name} needs calibrated=, since a rejection is an error for calibrated models only",
         "no calibrated",

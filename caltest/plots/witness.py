@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 ROWS = 20
 COLUMNS = 10
 STRIP, STRIP_BINS = 0.07, 50  # the height of the histogram, of that of the axes
-LEAST_ROOM = 30.0  # points for a number in a cell
+ROOM_FOR_NUMBER = 30.0  # points for a number in a cell
 NARROW = 3.2  # inches, below which the entries of the legend stand in a column
 UNDER, OVER = "under-predicted", "over-predicted"
 
@@ -174,7 +174,7 @@ def _map(found: Witness, bins: int, rows: int, ax: Axes | None) -> Axes:
 
 def _gap_text(gap: float, room: float) -> str:
     """Write a gap, or its sign alone where a cell has no room for it (in points)."""
-    if room < LEAST_ROOM:
+    if room < ROOM_FOR_NUMBER:
         return "+" if gap > 0 else "\N{MINUS SIGN}"
     return f"{gap:+.{2 if abs(gap) >= 0.005 else 3}f}"
 

@@ -345,7 +345,7 @@ class Predictions:
         return codes
 
     def simulate(self, rng: object = None) -> Predictions:
-        """Redraw the labels from the predictions, y* ~ Cat(p): the law under calibration.
+        """Redraw the labels from the predictions, y* ~ Cat(p), as under calibration.
 
         Parameters
         ----------

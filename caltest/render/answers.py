@@ -16,13 +16,13 @@ COLUMNS = ("class", "predicted", "region", "n", "mean", "observed", "gap", "SKCE
 
 def sheet_of_interval(interval: Interval) -> Sheet:
     """The print of a confidence interval."""
-    law = interval.method
+    text = interval.method
     if interval.n_resamples is not None:
-        law += f", B = {interval.n_resamples}, seed = {interval.seed}"
+        text += f", B = {interval.n_resamples}, seed = {interval.seed}"
     ends = f"[{number(interval.low)}, {number(interval.high)}]"
     return Sheet(
         title=f"{100 * interval.level:g} percent confidence interval: {interval.measure}",
-        facts=(("data", interval.data), ("method", law)),
+        facts=(("data", interval.data), ("method", text)),
         numbers=((interval.name, number(interval.estimate)), ("interval", ends)),
         closing=tuple(("note", note) for note in interval.notes),
     )

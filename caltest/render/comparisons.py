@@ -14,8 +14,8 @@ if TYPE_CHECKING:
         CalibratorComparison,
         ComparedCalibrator,
         ComparedModel,
-        JudgedPart,
         ModelComparison,
+        TestedPart,
     )
 
 Columns = dict[str, tuple[str, ...]]
@@ -155,7 +155,7 @@ def _kinds_of(rows: Sequence[ComparedCalibrator]) -> list[tuple[str, str]]:
     return list(dict.fromkeys((test.test, test.lens) for row in rows for test in row.tests))
 
 
-def _only_test(tests: Sequence[JudgedPart | None], comparison: CalibratorComparison) -> Columns:
+def _only_test(tests: Sequence[TestedPart | None], comparison: CalibratorComparison) -> Columns:
     """The estimate and the p-values of the one test that there is; a verdict takes their room."""
     symbol = next(test.estimate_name for test in tests if test is not None)
     columns = {symbol: tuple("" if t is None else number(t.estimate) for t in tests)}
@@ -214,17 +214,17 @@ def _model_facts(comparison: ModelComparison) -> Pairs:
     best = comparison.reference == comparison.best
     origin = f"{comparison.reference}{' (the best)' if best else ''}"
     percent = f"{100 * comparison.confidence:g} percent"
-    law = f"sign flips, B = {comparison.n_resamples}, seed = {comparison.seed}"
+    text = f"sign flips, B = {comparison.n_resamples}, seed = {comparison.seed}"
     facts = [
         ("difference", f"from {origin}, mean over rows, with its {percent} interval"),
-        ("p (score)", f"H0: the difference of a row is symmetric about 0; {law}"),
+        ("p (score)", f"H0: the difference of a row is symmetric about 0; {text}"),
     ]
     tests = comparison.tests.rows
     for test in tests[: len(tests) // len(comparison.rows)]:
-        law = f"B = {test.n_resamples}, seed = {test.seed}"
-        law = test.null_text if test.n_resamples is None else law
+        text = f"B = {test.n_resamples}, seed = {test.seed}"
+        text = test.null_text if test.n_resamples is None else text
         name = _name((test.test, test.lens), _tested(comparison))
-        facts.append((name, f"{test.method}, lens: {test.lens}, {law}"))
+        facts.append((name, f"{test.method}, lens: {test.lens}, {text}"))
     pairs = sum(pair.pvalue is not None for pair in comparison.pairs)
     count = f"{pairs} difference{'s' * (pairs != 1)}; {len(tests)} tests of calibration"
     return (*facts, *_adjustment(comparison.correction, count))

@@ -192,11 +192,11 @@ def _table_facts(table: HTestTable, *, shown: Columns) -> Pairs:
 
 
 def _table_null(rows: Sequence[HTest]) -> str:
-    """The null of all rows, with what of its law and its resampling they have in common."""
+    """The null of all rows, with the part of its text and resampling that they share."""
     key = _shared(row.null for row in rows)
     if not key:
         return ""
-    parts = [key, _law(rows)]
+    parts = [key, _null_text(rows)]
     resampled = [row for row in rows if row.n_resamples is not None]
     if resampled:
         seed = _shared(str(row.seed) for row in resampled)
@@ -205,8 +205,8 @@ def _table_null(rows: Sequence[HTest]) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _law(rows: Sequence[HTest]) -> str:
-    """The law in words of the rows that are resampled, if they are, where they share one."""
+def _null_text(rows: Sequence[HTest]) -> str:
+    """The null in words of the rows that are resampled, if they are, where they share one."""
     resampled = [row for row in rows if row.n_resamples is not None]
     return _shared(row.null_text for row in resampled or rows)
 
@@ -225,11 +225,11 @@ def _table_data(table: HTestTable, *, shown: Columns) -> str:
 
 
 def _together(table: HTestTable) -> Pairs:
-    """The tests of all groups together; the law first where several share it."""
+    """The tests of all groups together; the null first where several share it."""
     tests = table.omnibus
-    law = _shared(_null(test) for test in tests) if len(tests) > 1 else ""
+    text = _shared(_null(test) for test in tests) if len(tests) > 1 else ""
     several = len({(test.test, test.lens) for test in tests}) > 1
-    lines = [("all groups", law)] if law else []
+    lines = [("all groups", text)] if text else []
     for test in tests:
         lens = "" if _shared(test.lens for test in tests) else f", {test.lens}"
         value = pvalue(test.pvalue)
@@ -238,7 +238,7 @@ def _together(table: HTestTable) -> Pairs:
         if test.level is not None:
             numbers += f", {verdict(test.rejected)} at level {number(test.level)}"
         name = f"{test.test}{lens}" if several else "all groups"
-        lines.append((name, numbers if law else f"{numbers} ({_null(test)})"))
+        lines.append((name, numbers if text else f"{numbers} ({_null(test)})"))
     return tuple(lines)
 
 
@@ -254,11 +254,11 @@ def _lights(table: HTestTable) -> Pairs:
 def _table_notes(table: HTestTable) -> Pairs:
     """Each note once, with the rows that it belongs to unless it belongs to all."""
     names = next(iter(_name_columns(table.rows).values()))
-    law = _law(table.rows)
+    text = _null_text(table.rows)
     owners: dict[str, list[str]] = {}
     for row, name in zip(table.rows, names, strict=True):
-        own_law = [row.null_text] if law and row.null_text != law else []
-        for note in (*own_law, *row.notes):
+        own_text = [row.null_text] if text and row.null_text != text else []
+        for note in (*own_text, *row.notes):
             owners.setdefault(note, []).append(name)
     everywhere = len(table.rows)
     return tuple(

@@ -1,4 +1,4 @@
-"""What a report says, as numbers and sentences: every format is made from these values."""
+"""The content of a report, as numbers and sentences: every format is made from these values."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Recalibrated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class RecalibrationContent:
     """Calibrators fitted on one part of the data and tested on the other."""
 
     rows: tuple[Recalibrated, ...]
@@ -144,7 +144,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Method:
+class MethodText:
     """A test, a null, a lens or a calibrator: what it is, its formulas and sources.
 
     Attributes
@@ -179,7 +179,7 @@ class Reproduction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """All that a report says."""
+    """All the content of a report."""
 
     title: str
     author: str | None
@@ -188,8 +188,8 @@ class Content:
     answer: Answer
     where: Where
     scores: Scores
-    comparison: Comparison | None
-    methods: tuple[Method, ...]
+    comparison: RecalibrationContent | None
+    methods: tuple[MethodText, ...]
     reproduction: Reproduction
 
 

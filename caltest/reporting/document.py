@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from caltest import render
 from caltest.render import Sheet
-from caltest.reporting.content import Comparison, Content, Data, Method, Scores, Where
+from caltest.reporting.content import Content, Data, MethodText, RecalibrationContent, Scores, Where
 from caltest.reporting.figures import Figure
 from caltest.results import HTestTable, Region
 
@@ -281,12 +281,12 @@ def _scores(scores: Scores) -> Iterator[Block]:
     yield from _notes(scores.notes)
 
 
-def _comparison(comparison: Comparison | None) -> Iterator[Block]:
+def _comparison(comparison: RecalibrationContent | None) -> Iterator[Block]:
     if comparison is None:
         return
     yield Block(
         kind="text",
-        text=f"Each calibrator was fitted on {comparison.n_fit:,} rows and judged on the "
+        text=f"Each calibrator was fitted to {comparison.n_fit:,} rows and tested on the "
         f"{comparison.n_held_out:,} others, a random half of each class (seed "
         f"{comparison.seed}).",
     )
@@ -305,7 +305,7 @@ def _comparison(comparison: Comparison | None) -> Iterator[Block]:
     yield from _notes(comparison.left_out)
 
 
-def _methods(methods: Sequence[Method]) -> Iterator[Block]:
+def _methods(methods: Sequence[MethodText]) -> Iterator[Block]:
     for method in methods:
         yield Block(kind="heading", text=f"{method.kind.capitalize()} {method.key}: {method.title}")
         for kind, text in method.text:

@@ -61,7 +61,7 @@ class Sketch:
 def draw_figures(
     predictions: Predictions, answer: Answer, where: Where, outcomes: Sequence[HeldOut]
 ) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
-    """Draw what there is to draw; what cannot be drawn is said."""
+    """Draw what can be drawn; note what cannot."""
     sketches = [
         *_of_answer(answer.tests),
         *_of_predictions(predictions, answer.tests),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from caltest import measures, nulls
 from caltest.lenses import resolve_lens
-from caltest.reporting.content import Method
+from caltest.reporting.content import MethodText
 from caltest.reporting.notation import plain_paragraph
 from caltest.results import HTest
 
@@ -30,10 +30,11 @@ ASSUMPTIONS = {
         "A multinomial bootstrap of the degenerate U-statistic (Arcones and Gine 1992). It assumes "
         "independent rows and many of them."
     ),
-    "asymptotic": "A limit law. It assumes independent rows and many of them.",
-    "closed-form": "A law with a formula that holds under the assumptions of the test itself.",
+    "asymptotic": "A limiting distribution. It assumes many independent rows.",
+    "closed-form": "A formula that holds at every n, under the assumptions of the test.",
     "distribution-free": (
-        "A concentration bound. It assumes independent rows, holds at every number of rows, and is "
+        "A concentration inequality. It assumes independent rows, holds at every number of rows, "
+        "and is "
         "very conservative."
     ),
 }
@@ -45,7 +46,7 @@ REDRAWING = (
 
 def methods_of(
     tests: Iterable[HTest], *, correction: str | None, recalibrated: bool
-) -> Iterator[Method]:
+) -> Iterator[MethodText]:
     """Describe each test, null and lens once, in the order in which they first occur."""
     rows = list(tests)
     for row in _first(rows, lambda row: row.test):
@@ -55,23 +56,23 @@ def methods_of(
         text = ASSUMPTIONS.get(row.null, "")
         references = REDRAWING.removeprefix("References: ") if row.null == "exact" else ""
         title = row.null_text if null is None else null.title
-        yield Method(
+        yield MethodText(
             kind="null", key=row.null, title=title, text=_text(text), references=references
         )
     for row in _first(rows, lambda row: row.lens.partition("[")[0]):
         yield _lens_method(row)
     if correction is not None:
         title, source = ADJUSTMENTS.get(correction, ("multiple testing", ""))
-        yield Method(
+        yield MethodText(
             kind="adjustment", key=correction, title=title, text=_text(ADJUSTED), references=source
         )
     if recalibrated:
-        yield Method(
+        yield MethodText(
             kind="comparison",
             key="held-out half",
-            title="calibrators are fitted on one half of the data and judged on the other",
+            title="calibrators are fitted to one half of the data and tested on the other",
             text=_text(
-                "The rows of each class are dealt at random to two halves. What is fitted on one "
+                "The rows of each class are split at random into two halves. What is fitted to one "
                 "half is tested on the other with labels that the fit has not seen, so that the "
                 "p-values are valid for the fitted map. They depend on the split."
             ),
@@ -103,14 +104,14 @@ def _first(rows: list[HTest], key: Callable[[HTest], str]) -> list[HTest]:
     return list(found.values())
 
 
-def _test_method(row: HTest) -> Method:
+def _test_method(row: HTest) -> MethodText:
     """Read the docstring of the measure's function, or of its class where it has none."""
     if row.evidence is None:
-        return Method(kind="test", key=row.test, title=row.method, text=())
+        return MethodText(kind="test", key=row.test, title=row.method, text=())
     measure = row.evidence.measure
     subject = getattr(measures, measure.key, None) or type(measure)
     blocks, references = read_docstring(inspect.getdoc(subject) or "")
-    return Method(
+    return MethodText(
         kind="test",
         key=row.test,
         title=measure.description,
@@ -119,16 +120,18 @@ def _test_method(row: HTest) -> Method:
     )
 
 
-def _lens_method(row: HTest) -> Method:
+def _lens_method(row: HTest) -> MethodText:
     """Tell the null hypothesis under a lens; a member of a family stands for all."""
     key = row.lens.partition("[")[0]
     if row.evidence is None:
-        return Method(kind="lens", key=key, title=row.claim, text=())
+        return MethodText(kind="lens", key=key, title=row.claim, text=())
     lens = row.evidence.lens
     claim = row.claim
     if lens != resolve_lens("strong") and hasattr(lens, "k"):
         claim = type(lens)().claim
-    return Method(kind="lens", key=key, title=lens.title, text=_text(f"Null hypothesis: {claim}."))
+    return MethodText(
+        kind="lens", key=key, title=lens.title, text=_text(f"Null hypothesis: {claim}.")
+    )
 
 
 def _text(paragraph: str) -> Blocks:

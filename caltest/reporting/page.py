@@ -16,7 +16,7 @@ from caltest.htests.combine import METHODS
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.predictions import ModelData, Predictions
-from caltest.reporting.content import Comparison, Content, as_dict
+from caltest.reporting.content import Content, RecalibrationContent, as_dict
 from caltest.reporting.data import describe_data
 from caltest.reporting.document import Section, sections
 from caltest.reporting.figures import Figure, draw_figures
@@ -161,8 +161,8 @@ def report(
 
     H0 of each test: :math:`P(Y = k \mid p) = p_k` for the predictions p as its lens shows them. The
     page begins with the answer; it has a sentence for each p-value, diagrams, the classes, regions
-    and groups where predictions and labels differ, scores with their law under calibration, and
-    the methods with their sources.
+    and groups where predictions and labels differ, scores with their distribution under
+    calibration, and the methods with their sources.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def _content(
     plan = plan_of(predictions, tests, lenses)
     found = answer(predictions, plan, settings)
     where = find_where(predictions, found.tests, settings)
-    comparison: Comparison | None = None
+    comparison: RecalibrationContent | None = None
     outcomes: tuple[HeldOut, ...] = ()
     if maps:
         from caltest.reporting.recalibrated import compare

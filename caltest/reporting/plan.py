@@ -31,22 +31,22 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TestPlan:
     """The tests to be made, and remarks on those that are not."""
 
     entries: tuple[Entry, ...]
     notes: tuple[str, ...] = ()
 
 
-def default_plan(predictions: Predictions) -> Plan:
+def default_plan(predictions: Predictions) -> TestPlan:
     """Choose tests by what they cost, never by the labels, so that their p-values stay valid."""
     if predictions.m == 2:
         tests = ("skce", "ece", "spiegelhalter", "cox")
-        return Plan(tuple(Entry(test, "strong") for test in tests))
+        return TestPlan(tuple(Entry(test, "strong") for test in tests))
     strong, notes = _strong(predictions)
     confidence = [Entry(test, "confidence") for test in ("skce", "ece")]
     classes, more = _classes(predictions)
-    return Plan((strong, *confidence, *classes), (*notes, *more))
+    return TestPlan((strong, *confidence, *classes), (*notes, *more))
 
 
 def _strong(predictions: Predictions) -> tuple[Entry, list[str]]:
@@ -85,12 +85,12 @@ def frequent_classes(predictions: Predictions, count: int) -> list[int]:
 
 def plan_of(
     predictions: Predictions, tests: list[str | Measure] | None, lenses: Sequence[str | Lens] | None
-) -> Plan:
+) -> TestPlan:
     """Return what was asked for, every test under every lens, or the default plan."""
     if tests is None and lenses is None:
         return default_plan(predictions)
     asked = list(_product(tests or ["skce"], lenses or _default_lenses(predictions)))
-    return Plan(tuple(asked))
+    return TestPlan(tuple(asked))
 
 
 def _product(tests: list[str | Measure], lenses: Sequence[str | Lens]) -> Iterator[Entry]:

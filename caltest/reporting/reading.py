@@ -14,7 +14,7 @@ from caltest.results import HTest, HTestTable
 MEANING = (
     "Probabilities are right in the sense of this report where, among all cases that are given "
     "70 %, 70 in 100 come true. A small p-value says that labels like these would be rare if they "
-    "were right. A large one does not show that they are right: the data may be too few to tell."
+    "were right. A large one does not show that they are right: there may be too few data to tell."
 )
 
 _ROUND = ((0.0995, 100), (0.000995, 1000))
@@ -39,7 +39,7 @@ def frequency(pvalue: float) -> str:
 
 
 def reading(test: HTest, adjusted: float | None = None) -> str:
-    """Say in words what one test found."""
+    """Return in words what one test found."""
     parts = [f"Were {_hypothesis(test)}, {_event(test)} in {_how_often(test)}."]
     if test.level is not None:
         parts.append(_verdict(test, test.pvalue if adjusted is None else adjusted))
@@ -58,7 +58,7 @@ def sentence(error: Exception) -> str:
 
 
 def headline(table: HTestTable, data_name: str) -> tuple[str, ...]:
-    """Say in two or three sentences what all tests found together."""
+    """Return in two or three sentences what all tests found together."""
     place = int(table.adjusted.argmin())
     least, value = table.rows[place], float(table.adjusted[place])
     count = len(table)
@@ -66,13 +66,13 @@ def headline(table: HTestTable, data_name: str) -> tuple[str, ...]:
         return (reading(least), MEANING)
     adjusted = "" if table.correction is None else ", adjusted for their number,"
     found = (
-        f"{count} tests of {data_name} were made. The smallest p-value{adjusted} is "
+        f"{count} tests of {data_name} were run. The smallest p-value{adjusted} is "
         f"{render.pvalue(value)}: {least.test}, lens {least.lens}."
     )
     if table.correction in {"holm", "bonferroni", "sidak", "holm-sidak"}:
         found += (
             " Were the probabilities right under every lens, a smallest adjusted p-value of this "
-            f"size or less would come up in at most {_bare(frequency(value))} data sets like "
+            f"size or less would occur in at most {_bare(frequency(value))} data sets like "
             "this one."
         )
     return (found, *_verdicts(table), MEANING)

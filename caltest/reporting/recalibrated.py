@@ -1,4 +1,4 @@
-"""Calibrators fitted on one half of the data and judged on the other, before and after."""
+"""Calibrators fitted to one half of the data and tested on the other, before and after."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from caltest import measures
 from caltest.calibrators import REGISTRY, BinaryCalibrator, Calibrator, OneVsRest
 from caltest.errors import InvalidInput, NotApplicable
 from caltest.predictions import Predictions
-from caltest.reporting.content import Comparison, Recalibrated
+from caltest.reporting.content import Recalibrated, RecalibrationContent
 from caltest.reporting.reading import reading, sentence
 from caltest.reporting.tested import Settings, run, table_of
 from caltest.results import HTest
 
 Rows = NDArray[np.int64]
 
-FEWEST = 10  # rows of which halves are made
+FEWEST_ROWS = 10  # rows of which halves are made
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,12 @@ class HeldOut:
 
 def compare(
     predictions: Predictions, calibrators: Sequence[Calibrator], settings: Settings
-) -> tuple[Comparison, tuple[HeldOut, ...]]:
+) -> tuple[RecalibrationContent, tuple[HeldOut, ...]]:
     """Fit each calibrator on one half and test its predictions of the other."""
-    if predictions.n < FEWEST:
+    if predictions.n < FEWEST_ROWS:
         raise NotApplicable(
             f"calibrators are compared on halves of the data, and {predictions.n} rows are too few",
-            f"pass {FEWEST} rows or more, or leave recalibrate out",
+            f"pass {FEWEST_ROWS} rows or more, or leave recalibrate out",
         )
     fit, held_out = (predictions.subset(rows) for rows in halves(predictions, settings.seed))
     lens = "strong" if predictions.m == 2 else "confidence"
@@ -51,7 +51,7 @@ def compare(
             left_out.append(f"{calibrator.key}: {sentence(error)}")
     table = table_of([outcome.test for outcome in outcomes], settings)
     pairs = zip(table.rows, table.adjusted.tolist(), strict=True)
-    comparison = Comparison(
+    comparison = RecalibrationContent(
         rows=tuple(outcome.row for outcome in outcomes),
         tests=table,
         readings=tuple(reading(row, value) for row, value in pairs),

@@ -1,4 +1,4 @@
-"""Scores with their law under calibration, and what the Brier score consists of."""
+"""Scores with their distribution under calibration, and the parts of the Brier score."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.predictions import Predictions
 from caltest.reporting.content import Answer
-from caltest.reporting.plan import Entry, Plan
+from caltest.reporting.plan import Entry, TestPlan
 from caltest.reporting.reading import headline, reading, sentence
 from caltest.results import HTest, HTestTable
 
@@ -66,8 +66,8 @@ def table_of(rows: list[HTest], settings: Settings, notes: tuple[str, ...] = ())
     return HTestTable(tuple(rows), name, adjusted, level=settings.level, notes=notes)
 
 
-def answer(predictions: Predictions, plan: Plan, settings: Settings) -> Answer:
-    """Make the tests of a plan; what has no meaning for the data is said, not made."""
+def answer(predictions: Predictions, plan: TestPlan, settings: Settings) -> Answer:
+    """Run the tests of a plan; those that are not defined for the data are noted instead."""
     rows: list[HTest] = []
     left_out = list(plan.notes)
     for entry in plan.entries:

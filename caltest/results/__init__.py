@@ -8,7 +8,7 @@ computes nor draws anything.
 from caltest.measures.base import Parameters
 from caltest.results.compared_calibrators import CalibratorComparison, ComparedCalibrator
 from caltest.results.compared_models import ComparedModel, ModelComparison
-from caltest.results.comparison import Comparison, JudgedPart, ScoreDifference
+from caltest.results.comparison import Comparison, ScoreDifference, TestedPart
 from caltest.results.evidence import Evidence
 from caltest.results.htest import HTest
 from caltest.results.interval import Interval
@@ -25,7 +25,6 @@ __all__ = [
     "HTest",
     "HTestTable",
     "Interval",
-    "JudgedPart",
     "ModelComparison",
     "Parameters",
     "Printable",
@@ -33,5 +32,6 @@ __all__ = [
     "Result",
     "ScoreDifference",
     "Summary",
+    "TestedPart",
     "Witness",
 ]

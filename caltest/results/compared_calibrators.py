@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from caltest import render
-from caltest.results.comparison import ComparedRow, Comparison, JudgedPart, values_of
+from caltest.results.comparison import ComparedRow, Comparison, TestedPart, values_of
 from caltest.results.printable import Summary, plain
 from caltest.validation import check_schema
 
@@ -36,7 +36,7 @@ class ComparedCalibrator(ComparedRow):
     difference, stderr : float or None
         Mean over the held-out rows of the score less that of the uncalibrated model, None where
         both are infinite in the same row, and its standard error, None where the mean is infinite.
-    tests : tuple of JudgedPart
+    tests : tuple of TestedPart
         The tests of calibration in the held-out parts.
     chosen : tuple of str
         What the selection chose in the training rows of each fold; empty for a calibrator.
@@ -47,7 +47,7 @@ class ComparedCalibrator(ComparedRow):
     calibrator: str
     difference: float | None = None
     stderr: float | None = None
-    tests: tuple[JudgedPart, ...] = ()
+    tests: tuple[TestedPart, ...] = ()
     chosen: tuple[str, ...] = ()
     reason: str = ""
 
@@ -150,7 +150,7 @@ class CalibratorComparison(Comparison):
         values = check_schema(values, cls.schema)
         rows = [dict(row) for row in values["rows"]]
         for row in rows:
-            row["tests"] = tuple(JudgedPart(**test) for test in row["tests"])
+            row["tests"] = tuple(TestedPart(**test) for test in row["tests"])
             row["chosen"] = tuple(row["chosen"])
             for name in ("difference", "stderr"):
                 row[name] = None if row[name] is None else float(row[name])

@@ -61,7 +61,7 @@ class ScoreDifference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedPart:
+class TestedPart:
     """A test of calibration in the held-out parts, its p-values combined.
 
     Attributes

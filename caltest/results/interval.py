@@ -95,7 +95,7 @@ def interval_of(
     evidence: Evidence = required(test.evidence, "a confidence interval")
     chosen = choose(evidence.measure, method)
     seed = evidence.seed if rng is None else check_seed(rng)
-    bounds = chosen.compute(
+    ends = chosen.compute(
         evidence.measure,
         evidence.seen,
         level=level,
@@ -104,17 +104,17 @@ def interval_of(
         n_jobs=n_jobs,
     )
     return Interval(
-        low=bounds.low,
-        high=bounds.high,
-        estimate=bounds.estimate,
+        low=ends.low,
+        high=ends.high,
+        estimate=ends.estimate,
         level=level,
-        method=bounds.law,
+        method=ends.method_text,
         measure=evidence.measure.title,
         name=evidence.measure.estimate_symbol,
         data=data_line(test),
         n_resamples=n_resamples if chosen.resamples else None,
         seed=seed if chosen.resamples else None,
-        notes=bounds.notes,
+        notes=ends.notes,
     )
 
 
@@ -129,17 +129,17 @@ def _of_grade(test: HTest, grade: GradeCounts, level: float, method: str | None)
             "numbers only",
             f"use {' or '.join(map(repr, own))}",
         )
-    bounds = grade.measure.grade_interval(grade.defaults, grade.n, level=level)
+    ends = grade.measure.grade_interval(grade.defaults, grade.n, level=level)
     return Interval(
-        low=bounds.low,
-        high=bounds.high,
-        estimate=bounds.estimate,
+        low=ends.low,
+        high=ends.high,
+        estimate=ends.estimate,
         level=level,
-        method=bounds.law,
+        method=ends.method_text,
         measure=grade.measure.title,
         name=grade.measure.estimate_symbol,
         data=data_line(test),
-        notes=bounds.notes,
+        notes=ends.notes,
     )
 
 

@@ -19,7 +19,7 @@ AnyArray = NDArray[Any]
 NUMBER = (Real, Decimal, np.bool_)
 FLOAT32_SLACK = 1e-6  # per class: rows that were summed in single precision
 ROUNDED_SLACK = 1e-2 * (1 + 1e-9)  # rows rounded for print; 0.99 itself is allowed
-SEEMS_ROUNDED = 0.1  # sums of so many rounded classes that they are not mended
+SEEMS_ROUNDED = 0.1  # sums of so many rounded classes that they are not corrected
 ROUNDING = 4 * np.finfo(np.float64).eps  # per class: such rows are left as they are
 NAMED = (list, tuple, range, np.ndarray)
 
@@ -328,7 +328,7 @@ def check_probs(
     """Check probabilities and return them as an owned, read-only (n, m) matrix.
 
     Values outside [0, 1] and row sums away from 1 by at most 1e-6 m come from single precision and
-    are mended silently; sums off by at most 0.01 are rescaled where `renormalize` is true.
+    are corrected silently; sums off by at most 0.01 are rescaled where `renormalize` is true.
 
     Parameters
     ----------
@@ -479,7 +479,7 @@ def _sum_not_one(sums: Floats, error: Floats, limit: float, name: str) -> Invali
     if rounded:
         remedy = "pass renormalize=True to rescale rows that are off by at most 0.01"
     elif error.max() <= SEEMS_ROUNDED:
-        got += ", off by more than renormalize=True mends (0.01)"
+        got += ", off by more than renormalize=True corrects (0.01)"
         remedy = "write more decimals, or pass one column per class"
     return invalid(f"{name} must sum to 1 in each row", got, remedy)
 
@@ -494,7 +494,7 @@ def _check_values_of_logits(values: AnyArray, classes: object, name: str) -> Non
         place = np.argwhere(bad)[0]
         got = f"{values[tuple(place)]:.8g} {_place(place, classes)}"
         rule = f"{name} must be logits, below inf and above -inf for some class"
-        raise invalid(rule, got, "drop or mend that row")
+        raise invalid(rule, got, "drop or correct that row")
 
 
 def _sigmoid(log_odds: AnyArray) -> Floats:

@@ -58,10 +58,12 @@ def check_tolerance(tolerance: object, *, equivalence: object, null: object) -> 
     if tolerance is None:
         if wants_equivalence:
             rule = "equivalence must come with a tolerance"
-            raise invalid(rule, "tolerance=None", "pass tolerance=0.02, say")
+            raise invalid(rule, "tolerance=None", "for example tolerance=0.02")
         return None
     if null is not None:
-        rule = "null must be left out where a tolerance is given, which has laws of its own"
+        rule = (
+            "null must be left out where a tolerance is given, which has its own null distributions"
+        )
         raise invalid(rule, shown(null), "leave out null or tolerance")
     bound = check_positive(tolerance, "tolerance")
     if bound < 1:
@@ -79,7 +81,7 @@ def check_light_bounds(bounds: object, name: str = "lights") -> tuple[float, flo
         if 1 > first > second > third > 0:
             return first, second, third
     rule = f"{name} must be three descending p-values between 0 and 1"
-    raise invalid(rule, shown(bounds), "pass (0.5, 0.2, 0.05), the bounds of yellow, orange, red")
+    raise invalid(rule, shown(bounds), "pass (0.5, 0.2, 0.05), the limits of yellow, orange, red")
 
 
 def check_choice(value: object, choices: Collection[str], name: str) -> str:

@@ -80,7 +80,7 @@ GROUPS = {
         "Of a comparison": [
             "CalibratorComparison",
             "ComparedCalibrator",
-            "JudgedPart",
+            "TestedPart",
             "ModelComparison",
             "ComparedModel",
             "ScoreDifference",

@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import caltest as ct
 from caltest.calibrators import GPCalibrator
-from caltest.calibrators.inputs import SMALLEST
+from caltest.calibrators.inputs import SMALLEST_PROBABILITY
 
 pytestmark = pytest.mark.filterwarnings("ignore:the latent mean falls")
 
@@ -97,6 +97,6 @@ def test_calibrated_inputs_stay_within_the_band_of_the_identity(m, alpha, n):
         data = ct.datasets.generative_model("M1", n, m, alpha=alpha, rng=seed)
         z = np.quantile(data.probs, np.linspace(0.02, 0.98, 25))
         _, lower, upper = GPCalibrator().fit(data).latent(z)
-        identity = np.log(np.maximum(z, SMALLEST))
+        identity = np.log(np.maximum(z, SMALLEST_PROBABILITY))
         inside.append(np.mean((lower <= identity) & (identity <= upper)))
     assert np.mean(inside) >= 16 / 20

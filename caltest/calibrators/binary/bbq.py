@@ -23,7 +23,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Counts = tuple[Floats, Floats, Floats]  # distinct scores, sums of events and of others up to each
 BATCH = 2**20  # bins of several models at a time
-SMALLEST = float(np.finfo(np.float64).eps)  # a prior mean of 0 or 1 would allow no other event
+SMALLEST_PRIOR_MEAN = float(
+    np.finfo(np.float64).eps
+)  # a prior mean of 0 or 1 would allow no other event
 
 
 class BBQ(BinaryCalibrator):
@@ -260,7 +262,7 @@ def beta_terms(
     low[heads] = 0.0
     bins = np.diff(starts)
     prior = size / np.repeat(bins, bins)
-    p = np.clip((low + high) / 2, SMALLEST, 1 - SMALLEST)
+    p = np.clip((low + high) / 2, SMALLEST_PRIOR_MEAN, 1 - SMALLEST_PRIOR_MEAN)
     return m, n, prior * p, prior * (1 - p)
 
 

@@ -16,10 +16,10 @@ from caltest.calibrators.binary.base import BinaryCalibrator
 from caltest.calibrators.binary.log_odds import (
     LogOddsFit,
     LogOddsModel,
-    counted,
     fit_constant,
     is_increasing,
     is_interval,
+    with_weights,
     within_reach,
 )
 from caltest.calibrators.inputs import Floats, Inputs
@@ -114,7 +114,7 @@ class BetaCalibrator(BinaryCalibrator):
     def _fit_event(self, inputs: Inputs, event: Events, weight: Floats | None) -> None:
         check_choice(self.parameters, PARAMETERS, "parameters")
         check_flag(self.constrained, "constrained")
-        logs, event, weight = counted(weight, inputs.log_probs, event)
+        logs, event, weight = with_weights(weight, inputs.log_probs, event)
         centre = 0.0 if self._has_intercept else math.log(2)
         features = {
             "a": within_reach(logs[:, 1]) + centre,
@@ -149,7 +149,9 @@ class BetaCalibrator(BinaryCalibrator):
         score = features["ab"]
         separated = self._is_separated(face, score, event)
         if separated:
-            self._say("the predictions separate the classes: a and b have no estimates but bounds")
+            self._note(
+                "the predictions separate the classes: a and b are infinite and set to their limits"
+            )
         # A face without a minimum, where there is one, leads to maps that are not admissible.
         if separated or not self._has_none(face, score, event):
             fit = model.fit(targets, separated=separated)
@@ -181,10 +183,10 @@ class BetaCalibrator(BinaryCalibrator):
                 return ("a", "b"), model
         model = self._model(("ab",), features, weight)
         if not model.is_determined:
-            self._say("all predictions are equal: a and b are set to 0")
+            self._note("all predictions are equal: a and b are set to 0")
             return (), None
         if self.parameters != "am":
-            self._say("the predictions take too few values to tell a and b apart: a = b")
+            self._note("the predictions take too few values to tell a and b apart: a = b")
         return ("ab",), model
 
     def _is_separated(self, face: Face, score: Floats, event: Events) -> bool:

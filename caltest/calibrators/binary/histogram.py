@@ -39,7 +39,8 @@ class HistogramBinning(BinaryCalibrator):
         Bins of equal width or of equal mass.
     empty : {"midpoint", "zero"}, default "midpoint"
         Value of a bin without observations: the middle of the bin, which is about what the model
-        said, or 0 as in the programs of Kull et al. (2019). Only bins of equal width can be empty.
+        predicted, or 0 as in the programs of Kull et al. (2019). Only bins of equal width can be
+        empty.
     from_logits : bool, default False
         Whether the inputs are logits (of shape (n,): log odds) instead of probabilities.
     classes : sequence of length 2, optional

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.calibrators.inputs import LOG_SMALLEST, Floats
+from caltest.calibrators.inputs import LOG_SMALLEST_PROBABILITY, Floats
 from caltest.numerics.logistic import fit_logistic, penalised_loss
 from caltest.numerics.weights import shares
 
@@ -147,7 +147,11 @@ def fit_constant(targets: Floats, weight: Floats | None, *, intercept: bool) -> 
     value, stderr = 0.0, None
     if intercept:
         with np.errstate(divide="ignore"):
-            value = float(np.clip(np.log(rate) - np.log(rest), LOG_SMALLEST, -LOG_SMALLEST))
+            value = float(
+                np.clip(
+                    np.log(rate) - np.log(rest), LOG_SMALLEST_PROBABILITY, -LOG_SMALLEST_PROBABILITY
+                )
+            )
         information = total * rate * rest
         if 0 < information < np.inf:
             stderr = np.array([1 / np.sqrt(information)])
@@ -168,7 +172,7 @@ def within_reach(score: Floats) -> Floats:
     return np.clip(score, low - reach, high + reach)
 
 
-def counted(weight: Floats | None, *columns: NDArray[Any]) -> tuple[Any, ...]:
+def with_weights(weight: Floats | None, *columns: NDArray[Any]) -> tuple[Any, ...]:
     """Leave out the rows of weight 0, of the weights too, which come last."""
     if weight is None or (weight > 0).all():
         return (*columns, weight)

@@ -14,12 +14,12 @@ from caltest.calibrators.binary.base import BinaryCalibrator
 from caltest.calibrators.binary.log_odds import (
     LogOddsFit,
     LogOddsModel,
-    counted,
     fit_constant,
     is_increasing,
+    with_weights,
     within_reach,
 )
-from caltest.calibrators.inputs import SMALLEST, Floats, Inputs
+from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Floats, Inputs
 from caltest.validation import check_choice, check_flag
 
 __all__ = ["PlattScaling"]
@@ -102,7 +102,7 @@ class PlattScaling(BinaryCalibrator):
     def _fit_event(self, inputs: Inputs, event: NDArray[np.bool_], weight: Floats | None) -> None:
         check_choice(self.scale, SCALES, "scale")
         smooth = check_flag(self.smooth_targets, "smooth_targets")
-        score, event, weight = counted(weight, self._score(inputs), event)
+        score, event, weight = with_weights(weight, self._score(inputs), event)
         if self.scale == "log-odds":
             score = within_reach(score)
         targets = _smoothed(event, weight) if smooth else event.astype(np.float64)
@@ -120,13 +120,15 @@ class PlattScaling(BinaryCalibrator):
             return fit_constant(targets, weight, intercept=True)
         model = LogOddsModel(score[np.newaxis], weight, intercept=True)
         if not model.is_determined:
-            self._say("all scores are equal: the slope is set to 0")
+            self._note("all scores are equal: the slope is set to 0")
             return fit_constant(targets, weight, intercept=True)
         separated = not self.smooth_targets and (
             is_increasing(score, event) or is_increasing(score, ~event)
         )
         if separated:
-            self._say("the scores separate the classes: the slope has no estimate but a bound")
+            self._note(
+                "the scores separate the classes: the slope is infinite and set to its limit"
+            )
         return model.fit(targets, separated=separated)
 
     def _score(self, inputs: Inputs) -> Floats:
@@ -157,4 +159,4 @@ def _smoothed(event: NDArray[np.bool_], weight: Floats | None) -> Floats:
         events = largest * float((weight[event] / largest).sum())
         others = largest * float((weight[~event] / largest).sum())
     low, high = 1 / (others + 2), 1 - 1 / (events + 2)
-    return np.where(event, min(high, 1 - SMALLEST), max(low, SMALLEST))
+    return np.where(event, min(high, 1 - SMALLEST_PROBABILITY), max(low, SMALLEST_PROBABILITY))

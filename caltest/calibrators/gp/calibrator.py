@@ -11,11 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.gp import predict
-from caltest.calibrators.gp.elbo import Scores, bound
+from caltest.calibrators.gp.elbo import GPScores, bound
 from caltest.calibrators.gp.fit import (
+    FitSettings,
     Interval,
     LatentFunction,
-    Plan,
     Units,
     first_guess,
     fit_process,
@@ -24,9 +24,9 @@ from caltest.calibrators.gp.fit import (
     scores_of,
     unfinished,
 )
-from caltest.calibrators.gp.latent import Latent
-from caltest.calibrators.gp.optimize import Fitted
-from caltest.calibrators.inputs import SMALLEST, Floats, Inputs
+from caltest.calibrators.gp.latent import LatentPosterior
+from caltest.calibrators.gp.optimize import FittedGP
+from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Floats, Inputs
 from caltest.errors import invalid
 from caltest.validation import (
     check_choice,
@@ -222,9 +222,9 @@ class GPCalibrator(Calibrator):
         self.seed_ = check_seed(self.random_state, "random_state")
         scores, units = scores_of(data)
         self.score_range_ = np.array([units.low, units.high])
-        fitted = self._maximize(scores, units)
+        fitted = self._maximise(scores, units)
         if not fitted.converged:
-            self._say(unfinished(fitted, self.max_iter))
+            self._note(unfinished(fitted, self.max_iter))
         q = fitted.q
         self.positions_, self.mean_, self.root_ = q.Z, q.m, q.C
         self.variance_, self.scale_, self.noise_ = q.variance, q.scale, q.noise
@@ -248,10 +248,10 @@ class GPCalibrator(Calibrator):
         check_optional_integer(self.batch_size, "batch_size")
         check_jobs(self.n_jobs)
 
-    def _maximize(self, scores: Scores, units: Units) -> Fitted:
+    def _maximise(self, scores: GPScores, units: Units) -> FittedGP:
         boxes = (self.length_scale_bounds, self.variance_bounds, self.noise_bounds)
         limits = kernel_limits(*boxes, extent=units.extent if self.from_logits else None)
-        plan = Plan(
+        plan = FitSettings(
             full=self.covariance == "full",
             n_samples=self.n_samples if self.expectation == "monte-carlo" else None,
             batch_size=self.batch_size,
@@ -262,7 +262,7 @@ class GPCalibrator(Calibrator):
         start = first_guess(scores, limits, self.n_inducing)
         return fit_process(scores, start, limits, plan, np.random.default_rng(self.seed_))
 
-    def _look_for_falls(self, scores: Scores) -> None:
+    def _look_for_falls(self, scores: GPScores) -> None:
         """Warn of a latent mean that falls between scores of the fit, or make it rise."""
         self.knots_ = self.heights_ = np.empty(0)
         ends = self._units.scores(np.array(self._span())) if self.monotone else self.score_range_
@@ -275,7 +275,7 @@ class GPCalibrator(Calibrator):
             self.heights_ = predict.projected(t, heights, scores.prior.ravel(), weight)
             self.knots_ = t
         elif fall > MATERIAL_FALL:
-            self._say(
+            self._note(
                 f"the latent mean falls by {fall:.2g} from score {z[first]:.4g} to {z[last]:.4g}: "
                 "the order of classes, and with it the accuracy, may change; pass monotone=True"
             )
@@ -283,9 +283,9 @@ class GPCalibrator(Calibrator):
     # ---- predict --------------------------------------------------------------------------------
 
     @property
-    def _latent(self) -> Latent:
+    def _latent(self) -> LatentPosterior:
         kernel = (self.variance_, self.scale_, self.noise_)
-        return Latent(self.mean_, self.root_, self.positions_, *kernel)
+        return LatentPosterior(self.mean_, self.root_, self.positions_, *kernel)
 
     @property
     def _units(self) -> Units:
@@ -308,7 +308,7 @@ class GPCalibrator(Calibrator):
         return predict.span(self._latent, low, high, self._units.of(ends).tolist())
 
     def _prior(self, z: Floats) -> Floats:
-        return z if self.from_logits else np.log(np.maximum(z, SMALLEST))
+        return z if self.from_logits else np.log(np.maximum(z, SMALLEST_PROBABILITY))
 
     def _mean(self, z: Floats, prior: Floats) -> Floats:
         """Return the latent mean, of the shape of z."""

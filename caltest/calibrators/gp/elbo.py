@@ -1,4 +1,4 @@
-r"""The bound of GP calibration, Wenger et al. (2020), and its gradient.
+r"""The evidence lower bound of GP calibration, Wenger et al. (2020), and its gradient.
 
 One latent function f serves all classes: row i has the latent variables f(z_ik), k = 1 to K, with
 the K x K covariance :math:`C_i = B_i + s I - A_i' (I - S) A_i`, where :math:`B_i` is the prior
@@ -28,7 +28,7 @@ from caltest.calibrators.gp.kernel import (
     pair_products,
     rbf_line_back,
 )
-from caltest.calibrators.gp.latent import Gradient, Latent, Projection, project
+from caltest.calibrators.gp.latent import Gradient, LatentPosterior, Projection, project
 from caltest.calibrators.gp.paths import Paths, PathsOn, paths_back, paths_on
 from caltest.calibrators.gp.softmax_expectation import monte_carlo, softmax_rows, taylor
 from caltest.numerics.loops import map_threads, one_blas_thread
@@ -45,14 +45,14 @@ Codes = NDArray[np.int64]
 Stencil = tuple[NDArray[np.int64], Floats]
 
 POINTS = 2**14  # scores per block, whose stencils stay in the cache
-DRAWN = 2**20  # latent values per block of draws
+VALUES_PER_BLOCK = 2**20  # latent values per block of draws
 PAIR_COST = 32  # a pair of classes costs as much as this many products on the grid
 PRODUCTS = 2**23  # entries of a table of rows by grid nodes
 HELD = 2**17  # scores whose stencils are kept; to read more takes longer than to compute them
 
 
 @dataclass(frozen=True)
-class Scores:
+class GPScores:
     """What the latent function is fitted to.
 
     Attributes
@@ -76,9 +76,9 @@ class Scores:
     low: float
     high: float
 
-    def rows(self, rows: NDArray[np.int64] | slice) -> Scores:
+    def rows(self, rows: NDArray[np.int64] | slice) -> GPScores:
         """Take some of the rows."""
-        return Scores(
+        return GPScores(
             self.z[rows],
             self.prior[rows],
             self.codes[rows],
@@ -87,7 +87,7 @@ class Scores:
             self.high,
         )
 
-    def blocks(self, points: int) -> list[Scores]:
+    def blocks(self, points: int) -> list[GPScores]:
         """Divide the rows into blocks of about `points` scores."""
         n, K = self.z.shape
         size = max(1, points // K)
@@ -134,7 +134,7 @@ class Tables:
 
     Attributes
     ----------
-    q : Latent
+    q : LatentPosterior
     at : Projection
         On the grid.
     full : bool
@@ -145,7 +145,7 @@ class Tables:
         From `fourier_features`, unless pairs are cheaper.
     """
 
-    q: Latent
+    q: LatentPosterior
     at: Projection
     full: bool
     mean: Floats
@@ -154,7 +154,7 @@ class Tables:
     slope: Floats | None
 
 
-def tables(scores: Scores, q: Latent, *, full: bool) -> Tables:
+def tables(scores: GPScores, q: LatentPosterior, *, full: bool) -> Tables:
     """Compute the process on the grid."""
     at = project(q, line_grid.grid(scores.low, scores.high, q.scale))
     mean, variance = marginals(at.A, q.variance, q.m, q.C)
@@ -164,7 +164,7 @@ def tables(scores: Scores, q: Latent, *, full: bool) -> Tables:
     return Tables(q, at, full, mean, variance, *fourier_features(at.x, q.variance, q.scale))
 
 
-def kept_stencils(scores: Scores, scale: float, n_jobs: int | None) -> list[Stencil] | None:
+def kept_stencils(scores: GPScores, scale: float, n_jobs: int | None) -> list[Stencil] | None:
     """Return the stencils of each block, or None where they would not stay in the cache."""
     if scores.z.size > HELD:
         return None
@@ -173,7 +173,7 @@ def kept_stencils(scores: Scores, scale: float, n_jobs: int | None) -> list[Sten
     return list(map_threads(line_grid.stencils, tasks, n_jobs))
 
 
-def _blocks(scores: Scores, G: int) -> list[Scores]:
+def _blocks(scores: GPScores, G: int) -> list[GPScores]:
     return scores.blocks(min(POINTS, scores.z.shape[1] * PRODUCTS // G))
 
 
@@ -206,8 +206,8 @@ class Evaluation:
 
 
 def bound(
-    scores: Scores,
-    q: Latent,
+    scores: GPScores,
+    q: LatentPosterior,
     *,
     full: bool,
     paths: Paths | None = None,
@@ -219,9 +219,9 @@ def bound(
 
     Parameters
     ----------
-    scores : Scores
+    scores : GPScores
         All rows, or some of them.
-    q : Latent
+    q : LatentPosterior
         The process.
     full : bool
         Whether the covariances within a row count, or the variances alone.
@@ -244,13 +244,13 @@ def bound(
             return _assemble(sums, known, None, share)
         drawn = paths_on(paths, q, known.at, scores.low) if full else None
         draws = None if drawn is None else drawn.values
-        parts = scores.blocks(max(1, DRAWN // paths.classes.shape[1]))
+        parts = scores.blocks(max(1, VALUES_PER_BLOCK // paths.classes.shape[1]))
         tasks_drawn = [(block, known, paths.classes, draws) for block in parts]
         sums = reduce(Sums.__add__, map_threads(_drawn_block, tasks_drawn, n_jobs))
         return _assemble(sums, known, drawn, share)
 
 
-def _taylor_block(scores: Scores, known: Tables, stencil: Stencil | None) -> Sums:
+def _taylor_block(scores: GPScores, known: Tables, stencil: Stencil | None) -> Sums:
     (n, K), q, G = scores.z.shape, known.q, known.at.x.size
     if stencil is None:
         stencil = line_grid.stencils(scores.z.ravel(), known.at.x)
@@ -274,7 +274,7 @@ def _taylor_block(scores: Scores, known: Tables, stencil: Stencil | None) -> Sum
 
 
 def _products(
-    scores: Scores,
+    scores: GPScores,
     known: Tables,
     stencil: Stencil,
     sigma: Floats,
@@ -300,7 +300,7 @@ def _products(
     return product, Sums(0.0, outer=weighted.T @ W, inner=weighted.T @ T, kernel=kernel)
 
 
-def _drawn_block(scores: Scores, known: Tables, normal: Floats, paths: Floats | None) -> Sums:
+def _drawn_block(scores: GPScores, known: Tables, normal: Floats, paths: Floats | None) -> Sums:
     """The mean over draws: of whole paths and noise, or of each class by itself."""
     (n, K), q, S, G = scores.z.shape, known.q, normal.shape[1], known.at.x.size
     stencil = line_grid.stencils(scores.z.ravel(), known.at.x)

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.calibrators.base import CalibrationSet
-from caltest.calibrators.gp.elbo import Scores
-from caltest.calibrators.gp.latent import Latent
+from caltest.calibrators.gp.elbo import GPScores
+from caltest.calibrators.gp.latent import LatentPosterior
 from caltest.calibrators.gp.optimize import (
-    Fitted,
+    FittedGP,
     Limits,
-    maximize,
-    maximize_batches,
-    maximize_drawn,
+    maximise,
+    maximise_batches,
+    maximise_drawn,
 )
 from caltest.calibrators.gp.paths import Paths, random_paths
 from caltest.calibrators.inputs import Inputs
@@ -47,7 +47,7 @@ class LatentFunction(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class FitSettings:
     """Options of the fit; `n_samples` is None for the Taylor expectation."""
 
     full: bool
@@ -112,24 +112,28 @@ def _or(value: object, default: Interval, name: str) -> Interval:
     return default if value is None else check_interval(value, name)
 
 
-def first_guess(scores: Scores, limits: Limits, n_inducing: int) -> Latent:
+def first_guess(scores: GPScores, limits: Limits, n_inducing: int) -> LatentPosterior:
     """Return the prior at the inducing inputs by k-means."""
     weight = np.repeat(scores.weight, scores.z.shape[1])
     Z = line_kmeans(scores.z.ravel(), weight, n_inducing)
     intervals = (limits.variance, limits.scale, limits.noise)
     kernel = [float(np.clip(x, *box)) for x, box in zip(START, intervals, strict=True)]
-    return Latent(np.zeros(Z.size), np.eye(Z.size), Z, *kernel)
+    return LatentPosterior(np.zeros(Z.size), np.eye(Z.size), Z, *kernel)
 
 
 def fit_process(
-    scores: Scores, start: Latent, limits: Limits, plan: Plan, rng: np.random.Generator
-) -> Fitted:
+    scores: GPScores,
+    start: LatentPosterior,
+    limits: Limits,
+    plan: FitSettings,
+    rng: np.random.Generator,
+) -> FittedGP:
     """Fit with equation 7; then with draws and with mini-batches, where these are asked for."""
     n, K = scores.z.shape
     size = n if plan.batch_size is None else min(n, plan.batch_size)
     batch = scores if size == n else scores.rows(np.sort(rng.permutation(n)[:size]))
     full, n_jobs = plan.full, plan.n_jobs
-    fitted = maximize(
+    fitted = maximise(
         batch, start, limits, full=full, max_iter=plan.max_iter, tol=plan.tol, n_jobs=n_jobs
     )
     paths: Paths | None = None
@@ -137,7 +141,7 @@ def fit_process(
         ratio = (scores.high - scores.low) / limits.scale[0]
         paths = random_paths(K, start.m.size, plan.n_samples, ratio, rng)
     if size < n:
-        return maximize_batches(
+        return maximise_batches(
             scores,
             fitted.q,
             limits,
@@ -150,7 +154,7 @@ def fit_process(
         )
     if paths is None:
         return fitted
-    return maximize_drawn(
+    return maximise_drawn(
         scores,
         fitted.q,
         limits,
@@ -162,11 +166,11 @@ def fit_process(
     )
 
 
-def unfinished(fitted: Fitted, max_iter: int) -> str:
-    """Return what to say of a fit that did not converge."""
+def unfinished(fitted: FittedGP, max_iter: int) -> str:
+    """Return the note on a fit that did not converge."""
     remedy = "max_iter" if fitted.n_iter >= max_iter else "tol"
-    said = f"the bound was not at its largest after {fitted.n_iter} iterations"
-    return f"{said}; pass a larger {remedy}"
+    text = f"the evidence lower bound was not at its maximum after {fitted.n_iter} iterations"
+    return f"{text}; pass a larger {remedy}"
 
 
 def places_of(inputs: Inputs) -> tuple[Floats, Floats]:
@@ -176,7 +180,7 @@ def places_of(inputs: Inputs) -> tuple[Floats, Floats]:
     return inputs.probs, inputs.logits
 
 
-def scores_of(data: CalibrationSet) -> tuple[Scores, Units]:
+def scores_of(data: CalibrationSet) -> tuple[GPScores, Units]:
     """Return the rows that have weight, sorted, and equal ones as one; in units of their range.
 
     L-BFGS makes rounding errors visible: so neither the order of rows nor a weight in place of
@@ -195,7 +199,7 @@ def scores_of(data: CalibrationSet) -> tuple[Scores, Units]:
     total = np.add.reduceat(weight[order], first)
     total *= min(1.0, MOST_WEIGHT / total.sum())
     prior = prior[order[first]]
-    return Scores(z[first], prior, codes[first], total, 0.0, float(z.max())), units
+    return GPScores(z[first], prior, codes[first], total, 0.0, float(z.max())), units
 
 
 def line_kmeans(points: Floats, weight: Floats, M: int) -> Floats:

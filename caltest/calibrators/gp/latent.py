@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Latent:
+class LatentPosterior:
     """The latent function under q: inducing variables u ~ N(L m, L C C' L').
 
     Attributes
@@ -47,7 +47,7 @@ class Gradient:
     kernel: Floats
 
 
-def pack(q: Latent, root: Floats) -> Floats:
+def pack(q: LatentPosterior, root: Floats) -> Floats:
     """Return all parameters as one vector, m and C in units of `root`.
 
     Where root root' is near the covariance of q, all directions of m and C are alike, and an
@@ -60,15 +60,15 @@ def pack(q: Latent, root: Floats) -> Floats:
     return np.concatenate([m, C[np.tril_indices(q.m.size)], q.Z, kernel])
 
 
-def unpack(values: Floats, root: Floats) -> Latent:
+def unpack(values: Floats, root: Floats) -> LatentPosterior:
     """Return what `pack` packed."""
     M = len(root)
     m, C, Z, kernel = np.split(values, [M, -M - 3, -3])
     variance, scale, noise = (float(value) for value in np.exp(kernel))
-    return Latent(root @ m, root @ unpack_root(C, M), Z, variance, scale, noise)
+    return LatentPosterior(root @ m, root @ unpack_root(C, M), Z, variance, scale, noise)
 
 
-def pack_gradient(q: Latent, gradient: Gradient, root: Floats) -> Floats:
+def pack_gradient(q: LatentPosterior, gradient: Gradient, root: Floats) -> Floats:
     """Return the derivatives by the vector of `pack`."""
     by_C = unpack_root_back(whiten(root, q.C), root.T @ gradient.C)
     return np.concatenate([root.T @ gradient.m, by_C, gradient.Z, gradient.kernel])
@@ -98,7 +98,7 @@ class Projection:
     A: Floats
 
 
-def project(q: Latent, x: Floats) -> Projection:
+def project(q: LatentPosterior, x: Floats) -> Projection:
     """Return the projection of the inducing variables onto x."""
     inner = rbf_line(q.Z, q.Z, q.variance, q.scale)
     L: Floats = cholesky(inner + q.noise * np.eye(q.Z.size), lower=True, check_finite=False)

@@ -1,4 +1,4 @@
-r"""The largest bound of GP calibration over q, the inducing inputs and the kernel.
+r"""The largest evidence lower bound over q, the inducing inputs and the kernel.
 
 With the Taylor expectation the best m and S for given inducing inputs and kernel are found by a few
 Newton steps, and L-BFGS moves the other M + 3 parameters along that ridge; the derivative of the
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
-from caltest.calibrators.gp.elbo import Evaluation, Scores, bound, kept_stencils
-from caltest.calibrators.gp.latent import Latent, pack, pack_gradient, project, unpack
+from caltest.calibrators.gp.elbo import Evaluation, GPScores, bound, kept_stencils
+from caltest.calibrators.gp.latent import LatentPosterior, pack, pack_gradient, project, unpack
 from caltest.calibrators.gp.paths import Paths
 from caltest.numerics.loops import one_blas_thread
 from caltest.numerics.variational import inverse_root
@@ -53,10 +53,10 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedGP:
     """The end of an optimisation: q, its bound, iterations, and whether it converged."""
 
-    q: Latent
+    q: LatentPosterior
     value: float
     n_iter: int
     converged: bool
@@ -65,10 +65,12 @@ class Fitted:
 class Ridge:
     """The bound as a function of inducing inputs and kernel, at the best m and S for them."""
 
-    def __init__(self, scores: Scores, q: Latent, *, full: bool, n_jobs: int | None) -> None:
+    def __init__(
+        self, scores: GPScores, q: LatentPosterior, *, full: bool, n_jobs: int | None
+    ) -> None:
         self.scores, self.q, self.full, self.n_jobs = scores, q, full, n_jobs
         self.last: Evaluation | None = None
-        self.best: tuple[float, Latent] = (-math.inf, q)
+        self.best: tuple[float, LatentPosterior] = (-math.inf, q)
 
     def __call__(self, values: Floats) -> tuple[float, Floats]:
         """Return minus the bound and its gradient, per unit of weight."""
@@ -85,7 +87,7 @@ class Ridge:
         return -self.last.value / total, -slope / total
 
 
-def carried(new: Latent, old: Latent, last: Evaluation) -> Floats:
+def carried(new: LatentPosterior, old: LatentPosterior, last: Evaluation) -> Floats:
     """Return the m with which a new kernel gives the old mean where the scores are."""
     known = old.m @ last.at.A
     A = project(new, last.at.x).A
@@ -97,8 +99,8 @@ def carried(new: Latent, old: Latent, last: Evaluation) -> Floats:
 
 
 def ascend(
-    scores: Scores, q: Latent, *, full: bool, n_jobs: int | None = None
-) -> tuple[Latent, Evaluation]:
+    scores: GPScores, q: LatentPosterior, *, full: bool, n_jobs: int | None = None
+) -> tuple[LatentPosterior, Evaluation]:
     """Move m and S to their best by Newton steps, shorter where they lead down.
 
     H leaves out terms of the second order, so that the steps alone converge linearly; Anderson's
@@ -141,29 +143,29 @@ def mixed(trail: list[tuple[Floats, Floats]], root: Floats) -> Floats:
     return mixed_point
 
 
-def maximize(
-    scores: Scores,
-    q: Latent,
+def maximise(
+    scores: GPScores,
+    q: LatentPosterior,
     limits: Limits,
     *,
     full: bool,
     max_iter: int,
     tol: float,
     n_jobs: int | None = None,
-) -> Fitted:
+) -> FittedGP:
     """Maximise the bound with equation 7."""
     ridge = Ridge(scores, q, full=full, n_jobs=n_jobs)
     start = np.concatenate([q.Z, np.log([q.variance, q.scale, q.noise])])
     box = [(scores.low, scores.high)] * q.m.size + limits.log_kernel
     with one_blas_thread():
-        end = _minimize(ridge, start, box, max_iter, tol)
+        end = _minimise(ridge, start, box, max_iter, tol)
     value, best = ridge.best
-    return Fitted(best, value, int(end.nit), bool(end.success))
+    return FittedGP(best, value, int(end.nit), bool(end.success))
 
 
-def maximize_drawn(
-    scores: Scores,
-    q: Latent,
+def maximise_drawn(
+    scores: GPScores,
+    q: LatentPosterior,
     limits: Limits,
     paths: Paths,
     *,
@@ -171,7 +173,7 @@ def maximize_drawn(
     max_iter: int,
     tol: float,
     n_jobs: int | None = None,
-) -> Fitted:
+) -> FittedGP:
     """Maximise the bound with the mean over draws, from a start that should be near."""
     root, M, total = q.C, q.m.size, scores.weight.sum()
 
@@ -182,13 +184,13 @@ def maximize_drawn(
 
     box = list(zip(*_box(scores, limits, M), strict=True))
     with one_blas_thread():
-        end = _minimize(loss, pack(q, root), box, max_iter, tol)
-    return Fitted(unpack(end.x, root), -float(end.fun) * total, int(end.nit), bool(end.success))
+        end = _minimise(loss, pack(q, root), box, max_iter, tol)
+    return FittedGP(unpack(end.x, root), -float(end.fun) * total, int(end.nit), bool(end.success))
 
 
-def maximize_batches(
-    scores: Scores,
-    q: Latent,
+def maximise_batches(
+    scores: GPScores,
+    q: LatentPosterior,
     limits: Limits,
     paths: Paths | None,
     *,
@@ -197,7 +199,7 @@ def maximize_batches(
     n_steps: int,
     rng: np.random.Generator,
     n_jobs: int | None = None,
-) -> Fitted:
+) -> FittedGP:
     """Move q by Adam on random batches, from a start that should be near, and value it on all rows.
 
     Kingma and Ba (2015), algorithm 1, with steps that shrink to 0 along a half cosine.
@@ -226,10 +228,10 @@ def maximize_batches(
             values = np.clip(values + step, low, high)
         end = unpack(values, root)
         value = bound(scores, end, full=full, paths=paths, n_jobs=n_jobs).value
-    return Fitted(end, value, n_steps, converged=True)
+    return FittedGP(end, value, n_steps, converged=True)
 
 
-def _box(scores: Scores, limits: Limits, M: int) -> tuple[Floats, Floats]:
+def _box(scores: GPScores, limits: Limits, M: int) -> tuple[Floats, Floats]:
     """Return the lower and upper limits of the vector of `pack`."""
     free = [(-np.inf, np.inf)] * (M + M * (M + 1) // 2)
     inputs = [(scores.low, scores.high)] * M
@@ -237,7 +239,7 @@ def _box(scores: Scores, limits: Limits, M: int) -> tuple[Floats, Floats]:
     return low, high
 
 
-def _minimize(
+def _minimise(
     loss: Callable[[Floats], tuple[float, Floats]],
     start: Floats,
     box: list[Interval],

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from caltest.calibrators.gp.kernel import fourier, fourier_draws
-from caltest.calibrators.gp.latent import Latent, Projection
+from caltest.calibrators.gp.latent import LatentPosterior, Projection
 from caltest.calibrators.gp.line_grid import ORDER, PER_SCALE
 from caltest.numerics.variational import whiten
 
@@ -88,7 +88,7 @@ class PathsOn:
     numbers: Paths
 
 
-def paths_on(paths: Paths, q: Latent, at: Projection, origin: float) -> PathsOn:
+def paths_on(paths: Paths, q: LatentPosterior, at: Projection, origin: float) -> PathsOn:
     """Return the paths at the places of a projection."""
     kernel = (q.variance, q.scale, paths.extent, paths.prior)
     prior, slope = fourier_draws(at.x - origin, *kernel)
@@ -112,7 +112,7 @@ class PathsBack:
     kernel: Floats
 
 
-def paths_back(drawn: PathsOn, q: Latent, at: Projection, by_values: Floats) -> PathsBack:
+def paths_back(drawn: PathsOn, q: LatentPosterior, at: Projection, by_values: Floats) -> PathsBack:
     """Return the derivatives of a number by the parameters, from those by the values, (G, S)."""
     by_T = at.A @ by_values
     by_U: Floats = -solve_triangular(at.L, by_T, lower=True, trans="T", check_finite=False)

@@ -1,4 +1,4 @@
-r"""What a fitted GP calibration says: the latent function, and probabilities from it."""
+r"""What a fitted GP calibration predicts: the latent function, and probabilities from it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from caltest.calibrators.gp import line_grid
 from caltest.calibrators.gp.kernel import DAMPED, rbf_line
-from caltest.calibrators.gp.latent import Latent, project
+from caltest.calibrators.gp.latent import LatentPosterior, project
 from caltest.calibrators.gp.paths import paths_on, random_paths
 from caltest.calibrators.gp.softmax_expectation import mean_shares, subtract_largest
 from caltest.numerics.loops import map_threads
@@ -23,13 +23,13 @@ Floats = NDArray[np.float64]
 
 POINTS = 2**16  # places at a time
 PRODUCTS = 2**22  # entries of the kernel by the grid at a time
-DRAWN = 2**19  # latent values at a time, of each thread
+VALUES_PER_THREAD = 2**19  # latent values at a time, of each thread
 NODES = 64  # of the Gauss-Hermite rule
 KNOTS = 1024
 TILT = 1e-6  # slope over that of the prior mean that a projection keeps, so that ranks stay
 
 
-def latent_mean(q: Latent, z: Floats) -> Floats:
+def latent_mean(q: LatentPosterior, z: Floats) -> Floats:
     """Return the mean of f without the prior mean at z, (P,)."""
     at = project(q, q.Z)
     weights = solve_triangular(at.L, q.m, lower=True, trans="T", check_finite=False)
@@ -40,7 +40,7 @@ def latent_mean(q: Latent, z: Floats) -> Floats:
     return mean
 
 
-def centred_variance(q: Latent, z: Floats, x: Floats, share: Floats) -> Floats:
+def centred_variance(q: LatentPosterior, z: Floats, x: Floats, share: Floats) -> Floats:
     """Return the variance of f(z) - sum_g share_g f(x_g) with the noise at z, (P,).
 
     x is an even grid. Takes O(P (G + M^2)).
@@ -60,7 +60,7 @@ def centred_variance(q: Latent, z: Floats, x: Floats, share: Floats) -> Floats:
     return np.maximum(variance, 0.0) + q.noise
 
 
-def span(q: Latent, low: float, high: float, domain: list[float]) -> tuple[float, float]:
+def span(q: LatentPosterior, low: float, high: float, domain: list[float]) -> tuple[float, float]:
     """Return the range beyond which the data say nothing: f is there as at its ends."""
     reach = DAMPED * q.scale
     return max(low - reach, domain[0]), min(high + reach, domain[1])
@@ -71,7 +71,7 @@ class Predictor:
 
     Parameters
     ----------
-    q : Latent
+    q : LatentPosterior
         The process.
     within : (low, high)
         From `span`.
@@ -85,7 +85,7 @@ class Predictor:
 
     def __init__(
         self,
-        q: Latent,
+        q: LatentPosterior,
         within: tuple[float, float],
         *,
         full: bool,
@@ -111,7 +111,7 @@ class Predictor:
         """Return the mean softmax over draws, (n, K), where f has the mean `mean` at z."""
         n, K = z.shape
         out = np.empty((n, K))
-        size = max(1, DRAWN // (K * self.classes.shape[1]))
+        size = max(1, VALUES_PER_THREAD // (K * self.classes.shape[1]))
         parts = [slice(start, start + size) for start in range(0, n, size)]
         tasks = [(z[part], mean[part], out[part]) for part in parts]
         for _ in map_threads(self._block, tasks, n_jobs):
@@ -138,7 +138,7 @@ def _with_mirror(half: Floats, S: int) -> Floats:
     return np.concatenate([half, -half], axis=1)[:, :S]
 
 
-def gauss_hermite(q: Latent, z: Floats, mean: Floats, *, full: bool) -> Floats:
+def gauss_hermite(q: LatentPosterior, z: Floats, mean: Floats, *, full: bool) -> Floats:
     """Return the mean probability of the second of two classes, (n,), by quadrature.
 
     f_1 - f_0 is normal, so that it is the mean of a logistic function of one normal variable.

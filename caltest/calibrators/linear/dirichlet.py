@@ -15,7 +15,7 @@ class DirichletCalibrator(LinearMap):
 
     .. math:: \hat\mu(q) = \mathrm{softmax}(W \ln q + b),
 
-    the posterior probabilities of the classes if predictions q of each class have a Dirichlet law.
+    the posterior probabilities of the classes if predictions q of each class are Dirichlet.
     For two classes it is beta calibration, without a constraint on the signs.
 
     The weighted mean log loss is minimised plus a penalty. With "odir" (off-diagonal and intercept
@@ -75,7 +75,7 @@ class DirichletCalibrator(LinearMap):
         (A, c) of the unique form softmax(A ln(m q) + ln c) with A >= 0 and a zero in every column
         of A; c is what the uniform prediction is mapped to.
     generative_ : tuple of (m, m) array and (m,) array
-        (alpha, pi): predictions of class i follow the Dirichlet law of row i, with alpha = A + 1,
+        (alpha, pi): predictions of class i follow the Dirichlet of row i, with alpha = A + 1,
         and class i has the share pi_i.
     lam_, mu_ : float
         The penalties used.

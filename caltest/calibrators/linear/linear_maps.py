@@ -28,7 +28,7 @@ from caltest.validation.options import check_not_empty
 
 Codes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-LARGEST = 1e4  # of the scores that are taken as they are
+LARGEST_SCORE = 1e4  # of the scores that are taken as they are
 SMALLEST_TOTAL = 1e-200  # of weights, whose inverse is a penalty
 Penalty = float | str
 Task = tuple[Floats, Codes, Floats, Floats, Floats, Mask]  # X, codes, weight, penalty, start, free
@@ -170,7 +170,7 @@ class LinearMap(Calibrator):
             found = _solve(task, **options)
         theta, norm, separated, steps, converged = found
         if not converged:
-            self._say(f"no minimum after {steps} Newton steps, gradient {norm:.1e}")
+            self._note(f"no minimum after {steps} Newton steps, gradient {norm:.1e}")
         elif separated:
             self._warn_of_separation(codes, m)
         errors = None
@@ -235,7 +235,7 @@ class LinearMap(Calibrator):
         if missing:
             why = "1 class does not occur" if missing == 1 else f"{missing} classes do not occur"
         text = f"{why}: the log loss has no minimum, and weights are where its gradient vanishes"
-        self._say(f"{text}; pass larger lam and mu")
+        self._note(f"{text}; pass larger lam and mu")
 
     # ---- the fitted map -------------------------------------------------------------------------
 
@@ -326,8 +326,8 @@ def _unit(X: Floats) -> Floats:
     """Return units in which large scores have squares: powers of 2, so that no digit is lost."""
     largest = float(np.abs(X).max())
     unit = np.ones(X.shape[1])
-    if largest > LARGEST:
-        unit[:-1] = 2.0 ** np.ceil(np.log2(largest / LARGEST))
+    if largest > LARGEST_SCORE:
+        unit[:-1] = 2.0 ** np.ceil(np.log2(largest / LARGEST_SCORE))
     return unit
 
 

@@ -75,7 +75,7 @@ class MatrixScaling(LinearMap):
         (A, c) of the unique form softmax(A ln(m q) + ln c) with A >= 0 and a zero in every column
         of A; c is what the uniform prediction is mapped to. Only where probabilities are given.
     generative_ : tuple of (m, m) array and (m,) array
-        (alpha, pi): predictions of class i follow the Dirichlet law of row i, with alpha = A + 1,
+        (alpha, pi): predictions of class i follow the Dirichlet of row i, with alpha = A + 1,
         and class i has the share pi_i. Only where probabilities are given.
     lam_, mu_ : float
         The penalties used.

@@ -42,7 +42,7 @@ BLOCKS = 300  # classes
 STEPS = 200
 PRODUCTS = 300  # with the Hessian, per step
 DAMPING = 1e-10
-LARGE = 0.1  # change of a score by a step
+LARGE_STEP = 0.1  # change of a score by a step
 FAST = 20  # fall of the gradient by a step
 
 
@@ -117,7 +117,7 @@ def minimise(
         forcing = min(0.1, np.sqrt(norm / max(first, norm)))
         step, used = _conjugate_gradients(product, solve, gradient, forcing)
         if norm <= enough:  # at the start: only to tell a minimum from one at infinity
-            return Minimum(theta, norm, _change(X, step) > LARGE, count, converged=True)
+            return Minimum(theta, norm, _change(X, step) > LARGE_STEP, count, converged=True)
         found = _moved(at, theta, step, value, gradient)
         count += 1
         if found is None:
@@ -125,7 +125,7 @@ def minimise(
         length, (value, gradient, probs) = found
         theta = theta + length * step
         before, norm = norm, float(np.linalg.norm(gradient))
-        escaping = _change(X, length * step) > LARGE and norm > before / FAST
+        escaping = _change(X, length * step) > LARGE_STEP and norm > before / FAST
         if norm <= enough:
             break
     return Minimum(theta, norm, escaping, count, norm <= VANISHED * max(float(size), 1.0))

@@ -3,7 +3,7 @@ r"""The three forms of a Dirichlet calibration map, Kull et al. 2019, section 3 
 - linear: softmax(W ln q + b); W and b are determined up to one constant per column.
 - canonical: softmax(A ln(k q) + ln c), with A >= 0, a zero in every column of A, and c on the
   simplex. It is unique, and c is what the uniform prediction is mapped to.
-- generative: predictions of class i have a Dirichlet(alpha_i) law, and the classes have the shares
+- generative: predictions of class i are Dirichlet(alpha_i), and the classes have the shares
   pi; the map is the posterior probability. Adding constants to columns of alpha changes pi and not
   the map, so every map has parameters alpha > 0; here alpha = A + 1.
 """

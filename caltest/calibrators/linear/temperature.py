@@ -83,18 +83,18 @@ class TemperatureScaling(Calibrator):
             self.temperature_stderr_ = self.temperature_**2 / information
         elif inside or (rows.logits == rows.logits[:, :1]).all():
             self.temperature_ = 1.0
-            self._say(
+            self._note(
                 "each row predicts the uniform distribution: any temperature fits, T = 1 is kept"
             )
         elif beta == bounds[0]:
             self.temperature_ = LARGEST_TEMPERATURE
-            self._say(
+            self._note(
                 "the labels have lower logits than other classes on average: the log loss is least "
                 f"where predictions are uniform, and T = {LARGEST_TEMPERATURE:g}"
             )
         else:
             self.temperature_ = SMALLEST_TEMPERATURE
-            self._say(
+            self._note(
                 "each label is the most probable class of its row: the log loss is least where "
                 f"predictions are certain, and T = {SMALLEST_TEMPERATURE:g}"
             )

@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
-from caltest.calibrators.inputs import SMALLEST, Floats, Inputs
+from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Floats, Inputs
 from caltest.calibrators.linear.logit_rows import LogitRows, logit_rows
 from caltest.calibrators.linear.temperature_loops import inverse_temperature
-from caltest.calibrators.linear.vector_loops import Optimum, minimize, variances
+from caltest.calibrators.linear.vector_loops import Optimum, minimise, variances
 from caltest.numerics.softmax import softmax
 from caltest.validation import listing
 
@@ -89,7 +89,7 @@ class VectorScaling(Calibrator):
         m = data.inputs.m
         optimum = self._unpenalised(rows)
         if optimum is None:
-            optimum = minimize(rows.logits, rows.codes, rows.weight, _start(rows), RIDGE)
+            optimum = minimise(rows.logits, rows.codes, rows.weight, _start(rows), RIDGE)
             stderr = None
         else:
             stderr = np.sqrt(variances(optimum.point.hessian)) / np.sqrt(rows.total)
@@ -105,12 +105,12 @@ class VectorScaling(Calibrator):
         if absent.any():
             reason = f"no label is {listing(self.classes_[absent].tolist())}"
         else:
-            optimum = minimize(rows.logits, rows.codes, rows.weight, _start(rows))
+            optimum = minimise(rows.logits, rows.codes, rows.weight, _start(rows))
             if optimum.unique:
                 return optimum
         remedy = f"weights are drawn to 1 and biases to 0 with strength {RIDGE:g}"
         text = f"the likelihood has no single maximum, since {reason}: {remedy}"
-        self._say(text)
+        self._note(text)
         return None
 
     def _calibrate(self, inputs: Inputs) -> Floats:
@@ -142,6 +142,6 @@ def _start(rows: LogitRows) -> Floats:
     beta = beta if beta < BOUNDS[1] else 1.0
     m = rows.logits.shape[1]
     observed = np.bincount(rows.codes, rows.weight, m)
-    predicted = np.maximum(rows.weight @ softmax(rows.logits, beta), SMALLEST)
+    predicted = np.maximum(rows.weight @ softmax(rows.logits, beta), SMALLEST_PROBABILITY)
     biases = np.log(np.where(observed > 0, observed, predicted) / predicted)
     return np.concatenate([np.full(m, beta), biases])

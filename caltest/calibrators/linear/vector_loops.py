@@ -31,18 +31,18 @@ class Optimum(NamedTuple):
     unique: bool
 
 
-def minimize(z: Floats, y: Codes, weight: Floats, start: Floats, ridge: float = 0.0) -> Optimum:
+def minimise(z: Floats, y: Codes, weight: Floats, start: Floats, ridge: float = 0.0) -> Optimum:
     """Minimise the mean loss + ridge/2 (|w - 1|^2 + |b|^2) by Newton's method.
 
     The loss is the negative log likelihood of the classes `y`; `z` (n, m) are finite, `weight`
     (n,) sums to 1. Where there is no minimum, the steps stay long while the loss converges.
     """
     task = (z, y, weight, start, ridge)
-    (optimum,) = map_threads(_minimize, [task], None)  # for its one thread of BLAS
+    (optimum,) = map_threads(_minimise, [task], None)  # for its one thread of BLAS
     return optimum
 
 
-def _minimize(z: Floats, y: Codes, weight: Floats, start: Floats, ridge: float) -> Optimum:
+def _minimise(z: Floats, y: Codes, weight: Floats, start: Floats, ridge: float) -> Optimum:
     m = z.shape[1]
     scale = np.sqrt(weight @ (z * z))
     w, b = np.where(scale > 0, start[:m], 1.0), start[m:]  # of zeros no weight matters

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from caltest.calibrators.base import CalibrationSet, Calibrator, Codes, Coefficient
-from caltest.calibrators.inputs import SMALLEST, Inputs
+from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.calibrators.spline.cumulative_spline import (
     FEWEST_KNOTS,
     RUNOUTS,
@@ -192,11 +192,11 @@ class SplineCalibrator(Calibrator):
         fewest = min(len(spline.score) for spline in splines)
         if constant:
             of = f" of {listing(self.classes_[constant].tolist())}" if several else ""
-            self._say(
+            self._note(
                 f"the event{of} never or always happened in the calibration set: its score is kept"
             )
         elif fewest < knots:
-            self._say(
+            self._note(
                 f"{fewest} distinct scores for {knots} knots: the curve between them is straight"
             )
 
@@ -219,7 +219,9 @@ class SplineCalibrator(Calibrator):
         ranked = np.take_along_axis(inputs.probs, order, axis=1)
         recalibrated = self._recalibrate(_rank_score(ranked, kind, r), 0)
         put_back = put_back_rank if kind == "top" else put_back_sum
-        rows: Floats = put_back(np.maximum(inputs.probs, SMALLEST), order, r, recalibrated)
+        rows: Floats = put_back(
+            np.maximum(inputs.probs, SMALLEST_PROBABILITY), order, r, recalibrated
+        )
         return rows
 
     def _calibrate_classes(self, probs: Floats) -> Floats:

@@ -18,8 +18,8 @@ from caltest.numerics.loops import njit
 Floats = NDArray[np.float64]
 
 HALVINGS = 60
-SMALLEST = np.finfo(np.float64).eps  # a rank has more than those after it
-TILT = 4 * SMALLEST  # between equal classes, so that they still have their order
+RANK_ROUNDING = np.finfo(np.float64).eps  # a rank has more than those after it
+TILT = 4 * RANK_ROUNDING  # between equal classes, so that they still have their order
 
 
 @njit()
@@ -33,7 +33,7 @@ def put_back_rank(probs: Floats, order: NDArray[np.int64], r: int, g: Floats) ->
     rows = np.empty((n, m))
     for i in range(n):
         own = order[i, r - 1]
-        new = min(max(g[i], SMALLEST), 1 / r) if r > 1 else max(g[i], 1 / m)
+        new = min(max(g[i], RANK_ROUNDING), 1 / r) if r > 1 else max(g[i], 1 / m)
         others = 0.0  # not 1 - p: they may be much smaller than its rounding error
         for j in range(m):
             others += probs[i, j] if j != own else 0.0

@@ -416,7 +416,7 @@ def ece(
     labels : (n,) or one-hot (n, m) array
         Observed classes.
     lens : str or Lens, default "strong"
-        The aspect of the predictions that is judged. A family of lenses gives an array.
+        The aspect of the predictions that is measured. A family of lenses gives an array.
     binning : {"uniform", "quantile", "median-variance", "sweep"}
         - "uniform": bins of equal width ((k - 1)/B, k/B], 0 in the first; a grid over all classes,
           for two classes over P(class 1) alone.

@@ -59,7 +59,7 @@ def mce(
     .. math:: MCE = \max_b d(\bar y_b, \bar p_b),
 
     over the occupied bins: `ece` with an infinite power. A bin with few observations can decide it,
-    so that it says little without its null distribution (the test "mce").
+    so that it means little without its null distribution (the test "mce").
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ Ints = NDArray[np.int64]
 BINNINGS = ("uniform", "quantile")
 Complexes = NDArray[np.complex128]
 EXPONENT = 40.0  # what is left out is below e^-40, 4e-18
-FEW_ROWS, GRID = 512, 4096  # of a bin with weights, and the points of the grid of their sum
+ROWS_ON_GRID, GRID = 512, 4096  # of a bin with weights, and the points of the grid of their sum
 SLACK = 1e-12  # a level that is reached up to rounding counts as reached
 ROWS = 4096  # factors of the characteristic function at a time
 
@@ -92,7 +92,7 @@ def reliability_bins(
     In a bin with predictions :math:`p_1, ..., p_k` a calibrated model has :math:`N = \sum_i Y_i`
     events, :math:`Y_i \sim \mathrm{Bernoulli}(p_i)`. The limits are the quantiles
     :math:`\alpha / 2` and :math:`1 - \alpha / 2` of :math:`N / k`, :math:`\alpha` = 1 - `level`:
-    exact ones of the Poisson-binomial law, at every k. They hold for each bin by itself.
+    exact ones of the Poisson-binomial distribution, at every k. They hold for each bin by itself.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def count_limits(event: Floats, start: Ints, error: float) -> tuple[Ints, Ints]:
     bins = start.size - 1
     lower, upper = np.empty(bins, np.int64), np.empty(bins, np.int64)
     for b in range(bins):
-        first, pmf = count_law(event[start[b] : start[b + 1]])
+        first, pmf = count_distribution(event[start[b] : start[b + 1]])
         lower[b] = first + _exceeding(pmf, error * (1.0 - SLACK))
         upper[b] = first + pmf.size - 1 - _exceeding(pmf[::-1], error * (1.0 + SLACK))
     return lower, upper
@@ -226,7 +226,7 @@ def _exceeding(pmf: Floats, error: float) -> int:
     return int(np.argmax(above)) if above[-1] else pmf.size - 1
 
 
-def count_law(event: Floats) -> tuple[int, Floats]:
+def count_distribution(event: Floats) -> tuple[int, Floats]:
     """Return P(N = first), P(N = first + 1), ... with N the number of events, and `first`.
 
     What is left out has less than 1e-16 of the mass.
@@ -268,17 +268,17 @@ def sum_limits(
 ) -> tuple[Floats, Floats]:
     """Return the limits of `count_limits` for the weighted sum of the events, (bins,).
 
-    In bins of up to 512 rows the law is convolved on a grid, exactly where all weights are
+    In bins of up to 512 rows the distribution is convolved on a grid, exactly where all weights are
     multiples of the smallest; larger ones take the expansion of Cornish and Fisher to the fourth
     cumulant.
-    `quantile` is the 1 - `error` quantile of the standard normal law.
+    `quantile` is the 1 - `error` quantile of the standard normal distribution.
     """
     bins = start.size - 1
     lower, upper = np.empty(bins), np.empty(bins)
     for b in range(bins):
         p, w = event[start[b] : start[b + 1]], weight[start[b] : start[b + 1]]
-        if p.size <= FEW_ROWS:
-            pmf, step = _sum_law(p, w)
+        if p.size <= ROWS_ON_GRID:
+            pmf, step = _sum_distribution(p, w)
             lower[b] = step * _exceeding(pmf, error * (1.0 - SLACK))
             upper[b] = step * (pmf.size - 1 - _exceeding(pmf[::-1], error * (1.0 + SLACK)))
         else:
@@ -287,8 +287,8 @@ def sum_limits(
     return lower, upper
 
 
-def _sum_law(event: Floats, weight: Floats) -> tuple[Floats, float]:
-    """Return the law of the weighted sum on the multiples of a step, and the step.
+def _sum_distribution(event: Floats, weight: Floats) -> tuple[Floats, float]:
+    """Return the distribution of the weighted sum on the multiples of a step, and the step.
 
     A weight between two multiples is split between them so that its mean stays.
     """
@@ -323,7 +323,7 @@ def _expansion_limits(event: Floats, weight: Floats, quantile: float) -> tuple[f
 
 
 def _expansion(z: float, skew: float, excess: float) -> float:
-    """Return the quantile of the standardised law (Cornish and Fisher 1938)."""
+    """Return the quantile of the standardised sum (Cornish and Fisher 1938)."""
     return (
         z
         + (z * z - 1.0) * skew / 6.0

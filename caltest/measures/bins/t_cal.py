@@ -26,7 +26,9 @@ __all__ = ["TCal", "t_cal"]
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
 FINEST = 52  # cells narrower than the doubles near 1 tell nothing more
-SMALLEST = 1e-9  # deviations below are those of predictions that are certain, but for rounding
+SMALLEST_DEVIATION = (
+    1e-9  # deviations below are those of predictions that are certain, but for rounding
+)
 Ints = NDArray[np.int64]
 LANES = 8  # resamples side by side hide the latency of each
 
@@ -88,7 +90,7 @@ class DyadicError(BoundMeasure):
             )
         self.program = (shared, *merge_program(shared), self.scales)
         variance = dyadic_variances(self.event, *self.program)
-        self.deviation = np.maximum(np.sqrt(variance), SMALLEST)
+        self.deviation = np.maximum(np.sqrt(variance), SMALLEST_DEVIATION)
         self.parameters = {"scales": self.scales, "bins": f"2 to 2^{self.scales}"}
 
     @property
@@ -130,7 +132,7 @@ def t_cal(
     The statistic is :math:`\max_b T_b / \sigma_b`.
 
     The authors reject where one of the S estimates exceeds the 1 - alpha/S quantile of consistency
-    resampling. Here the test "t-cal" takes the exact null law of the maximum: it has a p-value in
+    resampling. Here the test "t-cal" takes the exact null of the maximum: it has a p-value in
     place of a yes or no and holds its level without the correction of Bonferroni; in simulations
     its power was mostly equal or larger. Bins are right-closed, theirs left-closed.
 

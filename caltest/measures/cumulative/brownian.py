@@ -1,8 +1,8 @@
 r"""Upper tails of the largest modulus and of the range of Brownian motion on [0, 1].
 
-Each law has two series: one of normal tails, for large arguments, and its theta-function dual,
-whose terms are those of the distribution function, for small ones. Where they meet both need a few
-terms and cancel nothing: P(sup |B| > 1) = 0.63, P(range > 1.5) = 0.51.
+Each distribution has two series: one of normal tails, for large arguments, and its theta-function
+dual, whose terms are those of the distribution function, for small ones. Where they meet both need
+a few terms and cancel nothing: P(sup |B| > 1) = 0.63, P(range > 1.5) = 0.51.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MODULUS_MEETING, RANGE_MEETING = 1.0, 1.5
 TERMS = 26  # Phi(-40) is the smallest normal tail in double precision, and 26 x 1.5 is 39
 NEAR_ZERO, FAR_OUT = 0.1, 1e3  # beyond these the tail is 1 or 0 to double precision
 ODD = 2.0 * np.arange(4) + 1.0
-SMALLEST = 5e-324  # a tail is positive, so one that underflows is rounded up
+SMALLEST_TAIL = 5e-324  # a tail is positive, so one that underflows is rounded up
 
 
 def modulus_sf(x: float) -> float:
@@ -49,7 +49,7 @@ def modulus_sf(x: float) -> float:
     tail = 4.0 * math.fsum(
         (1.0 - 2.0 * (k % 2)) * scipy.special.ndtr(-(2.0 * k + 1.0) * min(x, FAR_OUT))
     )
-    return max(tail, SMALLEST)
+    return max(tail, SMALLEST_TAIL)
 
 
 def range_sf(r: float) -> float:
@@ -83,4 +83,4 @@ def range_sf(r: float) -> float:
         return 1.0 - 8.0 * float(terms.sum())
     k = np.arange(1, TERMS + 1)
     tail = 8.0 * math.fsum((2.0 * (k % 2) - 1.0) * k * scipy.special.ndtr(-k * min(r, FAR_OUT)))
-    return max(tail, SMALLEST)
+    return max(tail, SMALLEST_TAIL)

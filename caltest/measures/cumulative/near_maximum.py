@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.measures.one_dimension import sorted_rows
-from caltest.measures.tolerance import FEW, FEW_ROWS, Tolerance, ToleranceBootstrap
+from caltest.measures.tolerance import FEW_ROWS_NOTE, ROWS_FOR_LIMIT, Tolerance, ToleranceBootstrap
 from caltest.numerics.loops import njit
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
@@ -61,7 +61,7 @@ class NearMaximum(ToleranceBootstrap):
         size = np.where(ends, np.abs(sums), 0.0)
         self.n = n
         self.value = float(size.max())
-        self.notes = (FEW_ROWS,) if n < FEW else ()
+        self.notes = (FEW_ROWS_NOTE,) if n < ROWS_FOR_LIMIT else ()
         slack = 0.5 * math.sqrt(math.log(n) * float(variance[ends].max()) / n)
         near = ends & (size >= self.value - slack)
         if tolerance.equivalence:
@@ -85,7 +85,7 @@ class NearMaximum(ToleranceBootstrap):
 
 
 def _poisson_table() -> Counts:
-    """Tabulate the quantiles of the Poisson law with mean 1 at the middles of 2^16 intervals."""
+    """Tabulate the quantiles of Poisson(1) at the middles of 2^16 intervals."""
     cumulative = np.cumsum(np.exp(-1.0) / np.cumprod(np.maximum(np.arange(13.0), 1.0)))
     middles = (np.arange(1 << 16) + 0.5) / (1 << 16)
     return np.searchsorted(cumulative, middles).astype(np.uint8)

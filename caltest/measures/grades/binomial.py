@@ -25,11 +25,11 @@ class Binomial(GradeMeasure):
     """
 
     key: ClassVar[str] = "binomial"
-    title: ClassVar[str] = "number of defaults, binomial law"
+    title: ClassVar[str] = "number of defaults, binomial distribution"
 
     @property
     def distribution_text(self) -> str:
-        return "binomial law"
+        return "binomial distribution"
 
     def tails(self, d: int, n: int, pd: float) -> Tails:
         return binomial_tails(d, n, pd)

@@ -17,7 +17,7 @@ from scipy.special import expit
 
 from caltest import validation
 from caltest.errors import NotApplicable
-from caltest.measures.base import Bounds, Labels, Measure, Outcome
+from caltest.measures.base import Ends, Labels, Measure, Outcome
 from caltest.measures.label_scores import BinaryScore
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.label_scores import binary_event_sums
@@ -30,7 +30,7 @@ CERTAIN = (
     "observed, and the least positive number where it is impossible"
 )
 MIXED = (
-    "the predictions of the grade differ, {low:.4g} to {high:.4g}; the law takes their mean for "
+    "the predictions of the grade differ, {low:.4g} to {high:.4g}; the test takes their mean for "
     "each, under which the number of defaults varies more"
 )
 OWN = {"grade-rate": "rates that the test does not reject"}
@@ -99,7 +99,7 @@ class GradeMeasure(Measure):
 
     def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the test of the number of defaults in a grade whose PD is the mean prediction."""
-        d, n, pd, notes = counted(self, predictions)
+        d, n, pd, notes = defaults_in(self, predictions)
         return self.outcome_of_counts(d, n, pd, notes)
 
     def outcome_of_counts(self, d: int, n: int, pd: float, notes: tuple[str, ...] = ()) -> Outcome:
@@ -126,15 +126,15 @@ class GradeMeasure(Measure):
 
     def own_interval(
         self, predictions: Predictions, *, level: float, n_jobs: int | None = None
-    ) -> Bounds:
+    ) -> Ends:
         """Bound the default rate; the PD of the grade has no part in it."""
-        d, n, _, _ = counted(self, predictions)
+        d, n, _, _ = defaults_in(self, predictions)
         return self.grade_interval(d, n, level=level)
 
-    def grade_interval(self, d: int, n: int, *, level: float) -> Bounds:
+    def grade_interval(self, d: int, n: int, *, level: float) -> Ends:
         r"""Bound the rate by those PDs whose tails both exceed (1 - level) / 2; no rows needed.
 
-        By the law of its test: Clopper-Pearson for "binomial", the equal-tailed interval of the
+        By inverting its test: Clopper-Pearson for "binomial", the equal-tailed interval of the
         posterior for "jeffreys", Wilson's for "normal", and for "vasicek" the PDs from which a year
         with one common factor brings so many defaults.
 
@@ -152,17 +152,17 @@ class GradeMeasure(Measure):
             return float(expit(brentq(excess, LEAST, LARGEST, xtol=1e-13)))
 
         low, high = root(0) if d > 0 else 0.0, root(1) if d < n else 1.0
-        return Bounds(low, high, d / n, f"inverted test, {self.distribution_text}")
+        return Ends(low, high, d / n, f"inverted test, {self.distribution_text}")
 
 
-def counted(
+def defaults_in(
     measure: GradeMeasure, predictions: Predictions
 ) -> tuple[int, int, float, tuple[str, ...]]:
     """Return defaults, obligors and PD of a grade, and a note where its predictions differ."""
     check_one_dimension(predictions, measure.title)
     if predictions.sample_weight is not None:
         raise NotApplicable(
-            f"{measure.title}: its law takes no weights",
+            f"{measure.title}: its null distribution takes no weights",
             "use the test 'binomial' and null='exact'",
         )
     event = predictions.probs[:, 1]

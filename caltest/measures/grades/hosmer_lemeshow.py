@@ -30,7 +30,7 @@ __all__ = ["HosmerLemeshow", "hosmer_lemeshow"]
 Floats = NDArray[np.float64]
 SPARSE_GRADES = (
     "expected defaults or survivors are below five in {count} of {size} grades, where the chi^2 "
-    "law is rough"
+    "limit is rough"
 )
 Counts = NDArray[np.int64]
 LEAST_EXPECTED = 5.0
@@ -64,7 +64,7 @@ class HosmerLemeshow(GroupedMeasure):
     def outcome_of_grades(
         self, pd: Floats, defaults: NDArray[np.int64], n: NDArray[np.int64]
     ) -> Outcome:
-        """Test the sum over grades of (d - n PD)^2 / (n PD (1 - PD)) by its chi^2 law."""
+        """Test the sum over grades of (d - n PD)^2 / (n PD (1 - PD)) by its chi^2 limit."""
         chi2, df, sparse = grade_deviations(pd, defaults, n)
         if not df:
             raise NotApplicable("the PD of every grade is 0 or 1")
@@ -75,7 +75,7 @@ class HosmerLemeshow(GroupedMeasure):
             pvalue=float(chdtrc(df, chi2)),
             estimate=chi2,
             alternative="greater",
-            null_text=f"chi^2 law with {df} degree{'s' if df > 1 else ''} of freedom",
+            null_text=f"chi^2 limit with {df} degree{'s' if df > 1 else ''} of freedom",
             notes=notes,
         )
 
@@ -151,7 +151,7 @@ def hosmer_lemeshow(
     labels : (n,) or one-hot (n, m) array
         Observed classes.
     lens : str or Lens, default "strong"
-        The aspect of the predictions that is judged. A family of lenses gives an array.
+        The aspect of the predictions that is measured. A family of lenses gives an array.
     groups : int, default 10
         At least 2; ties may leave fewer.
     reference : class, optional

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import Bounds, Outcome
-from caltest.measures.grades.grade import GradeMeasure, Tails, counted, normal_score, pvalue_of
+from caltest.measures.base import Ends, Outcome
+from caltest.measures.grades.grade import GradeMeasure, Tails, defaults_in, normal_score, pvalue_of
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 
@@ -16,13 +16,14 @@ __all__ = ["Normal"]
 FEWEST_EXPECTED = 10.0
 FEWEST_OBSERVED = 10
 
-SPARSE = (
-    "less than ten {kind} are expected, {count:.3g}: the normal law can reject calibrated grades "
+FEW_EXPECTED_NOTE = (
+    "fewer than ten {kind} are expected, {count:.3g}: the normal limit can reject calibrated "
+    "grades "
     "too often; the test 'binomial' does not"
 )
 
 SHORT = (
-    f"with fewer than {FEWEST_OBSERVED} defaults or survivors the normal law is rough, and the "
+    f"with fewer than {FEWEST_OBSERVED} defaults or survivors the normal limit is rough, and the "
     "interval can be too short; that of the test 'binomial' is not"
 )
 
@@ -43,7 +44,7 @@ class Normal(GradeMeasure):
     """
 
     key: ClassVar[str] = "normal"
-    title: ClassVar[str] = "number of defaults, normal law"
+    title: ClassVar[str] = "number of defaults, normal limit"
 
     @property
     def nulls(self) -> tuple[str, ...]:
@@ -59,7 +60,7 @@ class Normal(GradeMeasure):
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the normal test of a grade whose PD is the mean prediction."""
-        d, n, pd, notes = counted(self, predictions)
+        d, n, pd, notes = defaults_in(self, predictions)
         return self.outcome_of_counts(d, n, pd, notes)
 
     def outcome_of_counts(self, d: int, n: int, pd: float, notes: tuple[str, ...] = ()) -> Outcome:
@@ -70,7 +71,9 @@ class Normal(GradeMeasure):
                 "use the test 'binomial'",
             )
         fewest, kind = min((n * pd, "defaults"), (n * (1.0 - pd), "survivors"))
-        sparse = (SPARSE.format(count=fewest, kind=kind),) if fewest < FEWEST_EXPECTED else ()
+        sparse = (
+            (FEW_EXPECTED_NOTE.format(count=fewest, kind=kind),) if fewest < FEWEST_EXPECTED else ()
+        )
         return Outcome(
             statistic_name="z",
             statistic=normal_score(d, n, pd),
@@ -82,7 +85,7 @@ class Normal(GradeMeasure):
             notes=(*notes, *sparse),
         )
 
-    def grade_interval(self, d: int, n: int, *, level: float) -> Bounds:
+    def grade_interval(self, d: int, n: int, *, level: float) -> Ends:
         """Bound the rate by Wilson's interval, with a note where it is rough; no rows needed."""
         bounds = super().grade_interval(d, n, level=level)
         return replace(bounds, notes=(SHORT,)) if min(d, n - d) < FEWEST_OBSERVED else bounds

@@ -20,8 +20,8 @@ from caltest.numerics.loops import njit
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
-FEW, FEWER = 5, 1  # expected counts: the usual rules for the chi^2 limit
-NEAR = 0.95  # a mean that is this share of the degrees of freedom costs little
+EXPECTED_FOR_LIMIT, LEAST_EXPECTED = 5, 1  # expected counts: the usual rules for the chi^2 limit
+SHARE_OF_DF = 0.95  # a mean that is this share of the degrees of freedom costs little
 Ints = NDArray[np.int64]
 Labels = NDArray[np.unsignedinteger]
 REDUCE = {"contract", "nsz", "reassoc"}  # lets sums run in several chains
@@ -99,7 +99,7 @@ class GroupedMeasure(Measure):
             f"df = {df} is for data that the model was not fitted to; for its development sample, "
             "internal=True"
         )
-        if bound.mean >= NEAR * df:
+        if bound.mean >= SHARE_OF_DF * df:
             return (note,)
         conservative = (
             f"predictions vary within groups, so that under calibration {self.symbol} has the mean "
@@ -147,12 +147,16 @@ class GroupedCounts(BoundMeasure):
 
     def sparse(self) -> tuple[str, ...]:
         """Return a note where expected counts are too small for the chi^2 limit."""
-        few, fewer = ((self.expected < bound).sum() for bound in (FEW, FEWER))
+        few, fewer = (
+            (self.expected < bound).sum() for bound in (EXPECTED_FOR_LIMIT, LEAST_EXPECTED)
+        )
         if not few:
             return ()
         note = (
-            f"{few} of {self.expected.size} expected counts are below {FEW}, and {fewer} below "
-            f"{FEWER}: the chi^2 limit is unreliable; use null='exact' for data that the model was "
+            f"{few} of {self.expected.size} expected counts are below {EXPECTED_FOR_LIMIT}, and "
+            f"{fewer} below "
+            f"{LEAST_EXPECTED}: the chi^2 limit is unreliable; use null='exact' for data that the "
+            "model was "
             "not fitted to, or fewer groups"
         )
         return (note,)

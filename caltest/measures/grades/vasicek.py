@@ -15,7 +15,7 @@ from caltest.measures.grades.grade import (
     GradeMeasure,
     Tails,
     binomial_tails,
-    counted,
+    defaults_in,
     factor_limit_tails,
     factor_tails,
     pvalue_of,
@@ -103,11 +103,12 @@ class Vasicek(GradeMeasure):
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the test of the default rate by its limiting distribution in a large grade."""
-        d, n, pd, notes = counted(self, predictions)
+        d, n, pd, notes = defaults_in(self, predictions)
         correlation = self.correlation_at(pd)
         if pd in {0.0, 1.0} or correlation == 0:
             raise NotApplicable(
-                "the limit law needs a PD between 0 and 1 and a positive correlation, and they are "
+                "the limit of an infinite grade needs a PD between 0 and 1 and a positive "
+                "correlation, and they are "
                 f"{pd:g} and {correlation:g}",
                 "use null='closed-form'",
             )
@@ -118,7 +119,7 @@ class Vasicek(GradeMeasure):
             pvalue=pvalue,
             estimate=d / n,
             alternative=self.alternative,
-            null_text=f"limit law of an infinite grade, {self.alternative}",
+            null_text=f"limit of an infinite grade, {self.alternative}",
             parameters=self.settings(pd),
             notes=notes,
         )

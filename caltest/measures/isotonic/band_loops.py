@@ -1,4 +1,4 @@
-"""Simultaneous bounds of a non-decreasing probability, from all blocks of neighbouring groups.
+"""Simultaneous limits of a non-decreasing probability, from all blocks of neighbouring groups.
 
 Groups are in ascending order of x; the probability of a block is at most that at its last x. Upper
 bounds are one minus the lower bounds of the other label, in descending order.
@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 MOST_STEPS = 100
 HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 # log(k!) minus Stirling's formula.
-SMALL = np.array(
+STIRLING_ERRORS = np.array(
     [0.0]
     + [math.lgamma(k + 1.0) - (k + 0.5) * math.log(k) + k - HALF_LOG_2_PI for k in range(1, 16)]
 )
@@ -188,8 +188,8 @@ def _sums_before(fitted: Floats, sizes: Floats, starts: NDArray[np.bool_]) -> tu
 @njit()
 def _stirling_error(k: float) -> float:
     """Return log(k!) minus Stirling's formula."""
-    if k < SMALL.size:
-        return float(SMALL[int(k)])
+    if k < STIRLING_ERRORS.size:
+        return float(STIRLING_ERRORS[int(k)])
     s = 1.0 / (k * k)
     series = 1.0 / 1260.0 - (1.0 / 1680.0 - (1.0 / 1188.0 - 691.0 / 360360.0 * s) * s) * s
     return (1.0 / 12.0 - (1.0 / 360.0 - series * s) * s) / k
@@ -246,7 +246,7 @@ def lower_limit(k: float, n: float, log_error: float, start: float) -> float:
     """Return the x with log P(K >= k) = log_error, Clopper's and Pearson's lower limit of k / n.
 
     `start` is 0 or a point below it. The tail is log-concave in x, as the distribution function of
-    a beta law, so Newton's method goes up to the limit and not beyond it.
+    a beta distribution, so Newton's method goes up to the limit and not beyond it.
     """
     # The tail is at most binom(n, k) x^k, so that this is below the limit too.
     choose = math.lgamma(n + 1.0) - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0)

@@ -20,9 +20,9 @@ __all__ = ["ConfidenceBand", "confidence_band"]
 Floats = NDArray[np.float64]
 
 BOUNDS = {
-    "standard": "Clopper-Pearson bounds of all blocks",
-    "round": "Clopper-Pearson bounds of all blocks of rounded predictions",
-    "yang-barber": "Hoeffding bounds of all blocks",
+    "standard": "Clopper-Pearson limits of all blocks",
+    "round": "Clopper-Pearson limits of all blocks of rounded predictions",
+    "yang-barber": "Hoeffding limits of all blocks",
 }
 
 

@@ -30,15 +30,15 @@ Floats = NDArray[np.float64]
 Intervals = tuple[tuple[float, float], ...]
 Labels = NDArray[np.unsignedinteger]
 METHODS = ("standard", "round", "yang-barber")
-FEW = 2000  # distinct predictions up to which none is rounded by default
-MOST = 50_000  # groups whose blocks are gone through at all
+UNROUNDED_PREDICTIONS = 2000  # distinct predictions up to which none is rounded by default
+MOST_GROUPS = 50_000  # groups whose blocks are gone through at all
 DIGITS = 3
 MOST_DIGITS = 15
 
 
 @dataclass(frozen=True, eq=False)
 class ConfidenceBandCurve:
-    """Simultaneous bounds of P(Y = 1 | p) at every prediction p, valid at every n.
+    """Simultaneous limits of P(Y = 1 | p) at every prediction p, valid at every n.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ def confidence_band_curve(
     digits: int | None = None,
     noncrossing: bool = False,
 ) -> ConfidenceBandCurve | list[ConfidenceBandCurve]:
-    r"""Compute simultaneous confidence bounds of P(Y = 1 | p), assumed non-decreasing in p.
+    r"""Compute simultaneous confidence limits of P(Y = 1 | p), assumed non-decreasing in p.
 
     The probability of a block of neighbouring predictions :math:`x_j, ..., x_k` is at most that at
     :math:`x_k` and at least that at :math:`x_j`, so its Clopper-Pearson limits bound both; with
@@ -231,7 +231,7 @@ class BandOptions:
         """Return the method for a number of distinct predictions, and its digits."""
         method = self.method
         if method is None:
-            rounds = distinct > FEW or self.digits is not None
+            rounds = distinct > UNROUNDED_PREDICTIONS or self.digits is not None
             method = "round" if rounds else "standard"
         return method, (self.digits or DIGITS) if method == "round" else None
 
@@ -280,11 +280,11 @@ class BandBlocks:
         else:
             self.lower = self.upper = self._side(steps, last=True)
         groups = max(self.lower.x.size, self.upper.x.size)
-        if groups > MOST and self.method != "yang-barber":
+        if groups > MOST_GROUPS and self.method != "yang-barber":
             remedy = "fewer digits" if self.digits else "method='round'"
             raise NotApplicable(
                 f"{groups} groups of predictions have too many blocks for the confidence band, "
-                f"which takes up to {MOST}",
+                f"which takes up to {MOST_GROUPS}",
                 f"use {remedy}",
             )
 

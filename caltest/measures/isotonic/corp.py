@@ -64,7 +64,7 @@ class BoundCorp(BoundMeasure):
         self._logarithmic = logarithmic
         columns = np.column_stack([1.0 - self._event, self._event])
         if logarithmic:
-            with np.errstate(divide="ignore"):  # the log of 0 is said below
+            with np.errstate(divide="ignore"):  # a log of 0 is reported below
                 table = -np.log(columns)
         else:
             table = np.square(columns[:, ::-1])

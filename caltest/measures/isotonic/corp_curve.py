@@ -23,7 +23,7 @@ Ints = NDArray[np.int64]
 NAME = "the CORP curve"
 POINTS = 256  # at equal distances, and as many at equal ranks
 BATCH = 32  # resamples drawn from one seed, so that the band does not depend on n_jobs
-SMALLEST = 99
+LEAST_RESAMPLES = 99
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +218,7 @@ def corp_band(
     (300, True)
     """
     validation.check_level(level)
-    validation.check_integer(n_resamples, "n_resamples", SMALLEST)
+    validation.check_integer(n_resamples, "n_resamples", LEAST_RESAMPLES)
     validation.check_jobs(n_jobs)
     seed = validation.check_seed(rng)
     predictions = as_measured(probs, labels)

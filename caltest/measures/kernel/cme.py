@@ -30,7 +30,9 @@ __all__ = ["CME", "cme"]
 
 Floats = NDArray[np.float64]
 
-LARGE = 1000  # observations for each test location from which on the chi^2 limit is near
+ROWS_PER_LOCATION = (
+    1000  # observations for each test location from which on the chi^2 limit is near
+)
 
 
 class StudentizedEmbedding(AtLocations):
@@ -128,7 +130,7 @@ class CME(Measure):
         notes = list(bound.notes)
         if df < bound.size:
             notes.append(f"the deviations at {bound.size} test locations span {df} dimensions")
-        if n < LARGE * bound.size:
+        if n < ROWS_PER_LOCATION * bound.size:
             notes.append(
                 f"n = {n} is not much larger than the number of test locations ({bound.size}): the "
                 "chi^2 limit rejects calibrated models too often; use null='exact'"
@@ -171,7 +173,7 @@ def cme(
     labels : (n,) or one-hot (n, m) array
         Observed classes.
     lens : str or Lens, default "strong"
-        The aspect of the predictions that is judged. A family of lenses gives an array.
+        The aspect of the predictions that is measured. A family of lenses gives an array.
     locations : int or (probs, labels), optional
         Test locations, as in `ucme`; fewer than observations.
     kernel : MatrixKernel or ScalarKernel, optional

@@ -17,7 +17,7 @@ def biased_outcome(
     b = _largest(kernel, m)
     if not kernel.is_psd(m):
         raise NotApplicable(
-            "the bound of the biased estimator needs a positive semi-definite kernel, which "
+            "the inequality for the biased estimator needs a positive semi-definite kernel, which "
             f"{kernel} need not be for m = {m}",
             "use null='exact'",
         )
@@ -39,7 +39,7 @@ def _largest(kernel: MatrixKernel, m: int) -> float:
     b = error_bound(kernel, m)
     if b == 0:
         raise NotApplicable(
-            "the kernel is zero, so there is nothing to bound", "use another kernel"
+            "the kernel is zero, so that the inequality is empty", "use another kernel"
         )
     return b
 
@@ -51,7 +51,7 @@ def _outcome(symbol: str, bound: BoundMeasure, value: float, pvalue: float, b: f
         pvalue=pvalue,
         estimate=value,
         alternative="greater",
-        null_text=f"concentration bound with |h| <= {b:.4g}",
+        null_text=f"concentration inequality with |h| <= {b:.4g}",
         parameters=bound.parameters,
         notes=(*bound.notes, "the p-value is an upper bound that holds for every model"),
         degenerate=bound.degenerate,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.kernels import FittedKernel
-from caltest.measures.base import Bounds
+from caltest.measures.base import Ends
 from caltest.measures.kernel.all_pairs import AllPairs, all_pairs
 from caltest.measures.kernel.block_pairs import MANY_BLOCKS, BlockPairs
 from caltest.numerics.tails import normal_isf, student_isf
@@ -103,7 +103,7 @@ def pair_bounds(
     is_biased: bool,
     level: float,
     n_jobs: int | None,
-) -> Bounds:
+) -> Ends:
     r"""Bound the SKCE by its unbiased estimate U and jackknife standard error.
 
     Kernel and bandwidth are those of the test; the interval is for the SKCE with that kernel. Away
@@ -145,19 +145,19 @@ def pair_bounds(
     spread = math.hypot(math.sqrt(high) - root, z * shift / math.sqrt(added))
     notes = (*kernel.notes, BIASED) if is_biased else kernel.notes
     notes = notes if low > 0 else (*notes, ZERO)
-    return Bounds(low, (root + shift + spread) ** 2, estimate, LAW, notes)
+    return Ends(low, (root + shift + spread) ** 2, estimate, LAW, notes)
 
 
-def root_bounds(bounds: Bounds) -> Bounds:
+def root_bounds(bounds: Ends) -> Ends:
     """Return the interval of the root of an error."""
     low, high, estimate = bounds.low, bounds.high, max(bounds.estimate, 0.0)
     return replace(bounds, low=math.sqrt(low), high=math.sqrt(high), estimate=math.sqrt(estimate))
 
 
-def block_bounds(bound: BlockPairs, symbol: str, *, level: float, n_jobs: int | None) -> Bounds:
-    """Bound the SKCE by Student's interval of the mean of independent blocks.
+def block_bounds(bound: BlockPairs, symbol: str, *, level: float, n_jobs: int | None) -> Ends:
+    """Interval of the SKCE by Student's t for the mean of independent blocks.
 
-    It holds for calibrated predictions too. The bounds are not below 0, since the SKCE is not.
+    It holds for calibrated predictions too. The ends are not below 0, since the SKCE is not.
     Where few blocks carry the error, as where it is rare and a pair of two errors rarer, they are
     those of all pairs of up to 20,000 rows; of more rows those of blocks, with a note.
     """
@@ -177,8 +177,10 @@ def block_bounds(bound: BlockPairs, symbol: str, *, level: float, n_jobs: int | 
         notes = (*bound.notes, ALL) if found.low > 0 else (*bound.notes, ALL, ZERO)
         return replace(found, notes=notes)
     notes = (*bound.notes, RARE) if few else bound.notes
-    law = f"Student's interval of the mean over {values.size} blocks"
-    return Bounds(max(estimate - reach, 0.0), max(estimate + reach, 0.0), estimate, law, notes)
+    method_text = f"Student's interval of the mean over {values.size} blocks"
+    return Ends(
+        max(estimate - reach, 0.0), max(estimate + reach, 0.0), estimate, method_text, notes
+    )
 
 
 def effective_number(values: Floats) -> float:

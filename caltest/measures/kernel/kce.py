@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from caltest.kernels import FittedKernel, Kernel, MatrixKernel, as_matrix_kernel
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Bounds, Measure, Outcome
+from caltest.measures.base import BoundMeasure, Ends, Measure, Outcome
 from caltest.measures.kernel.all_pairs import AllPairs, all_pairs
 from caltest.measures.kernel.concentration import biased_outcome
 from caltest.measures.kernel.intervals import PAIRS, pair_bounds, root_bounds
@@ -80,7 +80,7 @@ class RootSKCE(Measure):
 
     def own_interval(
         self, predictions: Predictions, *, level: float, n_jobs: int | None = None
-    ) -> Bounds:
+    ) -> Ends:
         """Bound the error by the root of the interval of its square."""
         kernel = FittedKernel(self.matrix_kernel, predictions.probs, n_jobs)
         bounds = pair_bounds(
@@ -150,7 +150,7 @@ def kce(
     labels : (n,) or one-hot (n, m) array
         Observed classes.
     lens : str or Lens, default "strong"
-        The aspect of the predictions that is judged. A family of lenses gives an array.
+        The aspect of the predictions that is measured. A family of lenses gives an array.
     kernel : MatrixKernel or ScalarKernel, optional
         A scalar kernel stands for kappa times the identity; by default the exponential kernel of
         the total variation distance with the median bandwidth.

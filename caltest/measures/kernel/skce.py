@@ -15,7 +15,7 @@ from caltest.errors import NotApplicable
 from caltest.kernels import Kernel, MatrixKernel, as_matrix_kernel, error_bound
 from caltest.kernels.fitted import FittedKernel
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Bounds, Measure, Outcome, UStatistic
+from caltest.measures.base import BoundMeasure, Ends, Measure, Outcome, UStatistic
 from caltest.measures.kernel.all_pairs import AllPairs, all_pairs
 from caltest.measures.kernel.block_pairs import MANY_BLOCKS, BlockPairs
 from caltest.measures.kernel.concentration import biased_outcome, unbiased_outcome
@@ -39,12 +39,12 @@ from caltest.predictions import Predictions
 
 __all__ = ["SKCE", "skce"]
 
-FEW_BLOCKS = (
+FEW_BLOCKS_NOTE = (
     f"with fewer than {MANY_BLOCKS} blocks the normal limit can reject calibrated models too "
     "often; the exact null does not"
 )
 
-FEW_BLOCKS_TOLERANCE = f"with fewer than {MANY_BLOCKS} blocks Student's limit is rough"
+FEW_BLOCKS_NOTE_TOLERANCE = f"with fewer than {MANY_BLOCKS} blocks Student's limit is rough"
 ESTIMATORS = ("unbiased", "biased", "linear", "block")
 
 
@@ -122,7 +122,7 @@ class SKCE(Measure):
         values = _varying(bound.block_values(n_jobs), "the normal limit")
         estimate = float(values.mean())
         z = math.sqrt(values.size) * estimate / float(values.std(ddof=1))
-        few = (FEW_BLOCKS,) if values.size < MANY_BLOCKS else ()
+        few = (FEW_BLOCKS_NOTE,) if values.size < MANY_BLOCKS else ()
         return Outcome(
             statistic_name="z",
             statistic=z,
@@ -183,7 +183,7 @@ class SKCE(Measure):
         t = deviation.z(tolerance.value)
         unseen = self._unseen_chance(tolerance, predictions.m, values.size * self.size)
         pvalue = student_sf(tolerance.signed(t), values.size - 1)
-        few = (FEW_BLOCKS_TOLERANCE,) if values.size < MANY_BLOCKS else ()
+        few = (FEW_BLOCKS_NOTE_TOLERANCE,) if values.size < MANY_BLOCKS else ()
         return Outcome(
             statistic_name="t",
             statistic=t,
@@ -225,7 +225,7 @@ class SKCE(Measure):
 
     def own_interval(
         self, predictions: Predictions, *, level: float, n_jobs: int | None = None
-    ) -> Bounds:
+    ) -> Ends:
         """Bound the SKCE by the normal limit of all pairs, or by Student's of the blocks."""
         if self.has_blocks:
             bound = self._bind_blocks(predictions, n_jobs)
@@ -283,7 +283,7 @@ def skce(
     labels : (n,) or one-hot (n, m) array
         Observed classes.
     lens : str or Lens, default "strong"
-        The aspect of the predictions that is judged. A family of lenses gives an array.
+        The aspect of the predictions that is measured. A family of lenses gives an array.
     estimator : {"unbiased", "biased", "linear", "block"}
     block_size : int, default 2
         Observations in a block, at least 2; used by "block" only.

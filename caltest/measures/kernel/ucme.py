@@ -123,7 +123,7 @@ def ucme(
     labels : (n,) or one-hot (n, m) array
         Observed classes.
     lens : str or Lens, default "strong"
-        The aspect of the predictions that is judged. A family of lenses gives an array.
+        The aspect of the predictions that is measured. A family of lenses gives an array.
     locations : int or (probs, labels), optional
         A number J of locations or, as the lens shows predictions, (J, m) probabilities with J
         classes. By default J is the least of 10, 3 (m - 1) and n / 10. A number takes predictions

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from caltest.lenses import Lens
 from caltest.measures.base import BoundMeasure, Labels, Measure, Outcome
 from caltest.measures.label_scores import rounding_scale
-from caltest.measures.recalibration.belt_fit import LogOddsModel, Selection, check_belt
+from caltest.measures.recalibration.belt_fit import BeltModel, Selection, check_belt
 from caltest.numerics.labels import draw_events
 from caltest.predictions import Predictions
 
@@ -89,7 +89,7 @@ class BoundBelt(BoundMeasure):
 
     def __init__(self, predictions: Predictions, measure: CalibrationBelt) -> None:
         super().__init__(predictions)
-        self.model = LogOddsModel(predictions, measure.selection, NAME)
+        self.model = BeltModel(predictions, measure.selection, NAME)
         self.degenerate = self.model.degenerate
         self.scale = rounding_scale(predictions.n)
         self.parameters = {"sample": "development" if measure.internal else "external"}
@@ -128,7 +128,7 @@ def calibration_belt(
     starts with m = 1 (m = 2 in the development sample), and m is raised while the likelihood-ratio
     test of the next power rejects. The statistic is twice the difference between the log
     likelihood of the last fit and that of the predictions, which are :math:`\beta = (0, 1)`. Its
-    asymptotic law accounts for the selection; its exact law selects anew for every redrawn labels.
+    asymptotic null accounts for the selection; its exact null selects anew for all redrawn labels.
 
     Parameters
     ----------

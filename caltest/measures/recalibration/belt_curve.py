@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.lenses import Lens, resolve_lens
-from caltest.measures.recalibration.belt_fit import LogOddsModel, Selection, check_belt
+from caltest.measures.recalibration.belt_fit import BeltModel, Selection, check_belt
 from caltest.predictions import Predictions, as_measured
 from caltest.validation.options import check_level
 
@@ -94,8 +94,9 @@ def calibration_belt_curve(
     .. math:: \{\mathrm{logit}^{-1}(\sum_j \beta_j \mathrm{logit}(p)^j) :
         2 (\ell(\hat\beta) - \ell(\beta)) \le F_m^{-1}(c)\},
 
-    with :math:`F_m` the law of the statistic given m. So the diagonal leaves the belt somewhere, up
-    to the range of the predictions, only if `calibration_belt` rejects at level 1 - c.
+    with :math:`F_m` the distribution of the statistic given m. So the diagonal leaves the belt
+    somewhere, up to the range of the predictions, only if `calibration_belt` rejects at level 1 -
+    c.
 
     Parameters
     ----------
@@ -162,10 +163,10 @@ def _belt(
 ) -> CalibrationBeltCurve:
     if predictions.sample_weight is not None:
         raise NotApplicable(
-            "the law of the calibration belt takes no sample weights",
+            "the limiting distribution of the calibration belt takes no sample weights",
             "use test='calibration-belt' with null='exact'",
         )
-    model = LogOddsModel(predictions, selection, NAME)
+    model = BeltModel(predictions, selection, NAME)
     for message in model.degenerate:
         warnings.warn(message, DegenerateDataWarning, stacklevel=3)
     labels = predictions.labels.astype(np.uint8)

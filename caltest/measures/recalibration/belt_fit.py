@@ -60,7 +60,7 @@ class Selection:
 
 
 @dataclass(frozen=True)
-class Fit:
+class BeltFit:
     """The polynomials selected for rows of labels; arrays have one entry each."""
 
     statistic: Floats
@@ -69,7 +69,7 @@ class Fit:
     attained: NDArray[np.bool_]
 
 
-class LogOddsModel:
+class BeltModel:
     """Polynomials in the log odds of predictions; the labels enter through a few sums.
 
     Predictions of 0 and 1 have no log odds. They are left out of the fit, and a label that
@@ -124,7 +124,7 @@ class LogOddsModel:
         )
         return (message,)
 
-    def check_fitted(self, fit: Fit, remedy: str) -> None:
+    def check_fitted(self, fit: BeltFit, remedy: str) -> None:
         """Raise NotApplicable where the first row of labels has no unique polynomial."""
         need = self.selection.first + 1
         rank = self.shift.size if self.z.size else 0
@@ -146,12 +146,12 @@ class LogOddsModel:
         z, w = self._all
         return polynomial_sums(labels, self.event, z, w, self.shift, self.norm)
 
-    def fit(self, labels: Labels) -> Fit:
+    def fit(self, labels: Labels) -> BeltFit:
         """Select a polynomial for each row of labels (B, n)."""
         if not self.z.size:
             size = len(labels)
             none = np.zeros(size), np.zeros(size, np.int64), np.zeros((size, 1))
-            fit = Fit(*none, np.zeros(size, np.bool_))
+            fit = BeltFit(*none, np.zeros(size, np.bool_))
         else:
             fit = self._select(self.sums(labels))
         if self._certain.size:
@@ -159,7 +159,7 @@ class LogOddsModel:
             fit.statistic[there.any(axis=1)] = np.inf
         return fit
 
-    def _select(self, sums: Floats) -> Fit:
+    def _select(self, sums: Floats) -> BeltFit:
         if self._nodes is None:
             return self._select_on(self._rows, sums)
         fit = self._select_on(self._nodes, sums)
@@ -170,9 +170,9 @@ class LogOddsModel:
                 fit.gamma[b], fit.attained[b] = again.gamma[0], again.attained[0]
         return fit
 
-    def _select_on(self, rows: Support, sums: Floats) -> Fit:
+    def _select_on(self, rows: Support, sums: Floats) -> BeltFit:
         rule = self.selection
-        return Fit(*select_degree(sums, rows, rule.first, rule.last, rule.cut))
+        return BeltFit(*select_degree(sums, rows, rule.first, rule.last, rule.cut))
 
     def _is_steep(self, gamma: Floats) -> bool:
         """Return whether a polynomial is too steep for the nodes, if there are any."""
@@ -182,14 +182,14 @@ class LogOddsModel:
         """Return the nodes, or all rows where there are none or the polynomial is too steep."""
         return self._rows if self._nodes is None or self._is_steep(gamma) else self._nodes
 
-    def coefficients(self, fit: Fit) -> Floats:
+    def coefficients(self, fit: BeltFit) -> Floats:
         """Return the polynomial of the first row of labels in powers of the log odds."""
         k = int(fit.degree[0]) + 1
         powers = fit.gamma[0, :k] @ monomials(self.shift, self.norm)[:k, :k]
         powers[1] += 1.0
         return np.asarray(powers)
 
-    def bounds(self, labels: Labels, fit: Fit, at: Floats, drop: float) -> Floats:
+    def bounds(self, labels: Labels, fit: BeltFit, at: Floats, drop: float) -> Floats:
         """Return the probabilities (points, 2) between which the fit lies at given log odds."""
         k = int(fit.degree[0]) + 1
         rows = self._support(fit.gamma[0])
@@ -205,5 +205,8 @@ def check_belt(internal: object, threshold: object, max_degree: object) -> None:
     check_level(threshold, "threshold")
     degree = check_integer(max_degree, "max_degree", least)
     if degree > LARGEST_DEGREE:
-        rule = f"max_degree must be at most {LARGEST_DEGREE}, up to which the law is known"
+        rule = (
+            f"max_degree must be at most {LARGEST_DEGREE}, up to which the null distribution is "
+            "known"
+        )
         raise invalid(rule, str(degree), f"pass {least} to {LARGEST_DEGREE}")

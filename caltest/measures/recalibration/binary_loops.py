@@ -22,9 +22,9 @@ from caltest.numerics.loops import njit
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
 
-SMALLEST = float(np.finfo(np.float64).eps)  # as the calibrators take logarithms
+SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)  # as the calibrators take logarithms
 SAME = 1e-10  # relative standard deviation of the log odds that counts as none
-FEWEST = 2048  # rows from which on nodes take their place
+ROWS_FOR_NODES = 2048  # rows from which on nodes take their place
 WIDTH = 0.5  # of a cell of log odds
 STEEPEST = 2.0  # slope up to which the nodes give 14 digits
 
@@ -53,8 +53,8 @@ class Rows(NamedTuple):
 
 def log_odds(probs: Floats) -> Floats:
     """Return log(p / (1 - p)) of the second of two columns, both raised to 2.2e-16."""
-    ratio = np.maximum(probs[:, 1], SMALLEST)
-    ratio /= np.maximum(probs[:, 0], SMALLEST)
+    ratio = np.maximum(probs[:, 1], SMALLEST_PROBABILITY)
+    ratio /= np.maximum(probs[:, 0], SMALLEST_PROBABILITY)
     return np.log(ratio, out=ratio)
 
 
@@ -92,7 +92,7 @@ def _standardize(
 
 def few_nodes(rows: Rows) -> Support:
     """Return nodes that stand for many rows; of few rows, the rows."""
-    if rows.x.size < FEWEST or rows.sd == 0:
+    if rows.x.size < ROWS_FOR_NODES or rows.sd == 0:
         return all_rows(rows)
     return _support(rows, *chebyshev_nodes(rows.x, rows.weight, WIDTH))
 

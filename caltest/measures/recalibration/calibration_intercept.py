@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.lenses import Lens
-from caltest.measures.base import Bounds, Measure
+from caltest.measures.base import Ends, Measure
 from caltest.measures.recalibration.fits import BoundCoefficient
 from caltest.measures.recalibration.sandwich import (
     INTERCEPT,
@@ -63,7 +63,7 @@ class CalibrationIntercept(Measure):
 
     def own_interval(
         self, predictions: Predictions, *, level: float, n_jobs: int | None = None
-    ) -> Bounds:
+    ) -> Ends:
         """Bound the intercept by Student's interval; see `sandwich_bounds`."""
         column = INTERCEPT if self.slope == "estimated" else INTERCEPT_ALONE
         return sandwich_bounds(predictions, column, self.estimate_symbol, level=level)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.lenses import Lens
-from caltest.measures.base import Bounds, Measure
+from caltest.measures.base import Ends, Measure
 from caltest.measures.recalibration.fits import BoundCoefficient
 from caltest.measures.recalibration.sandwich import SANDWICH, SLOPE, sandwich_bounds
 from caltest.predictions import Predictions
@@ -43,7 +43,7 @@ class CalibrationSlope(Measure):
 
     def own_interval(
         self, predictions: Predictions, *, level: float, n_jobs: int | None = None
-    ) -> Bounds:
+    ) -> Ends:
         """Bound the slope by Student's interval; see `sandwich_bounds`."""
         return sandwich_bounds(predictions, SLOPE, self.estimate_symbol, level=level)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.lenses import Lens
-from caltest.measures.base import Bounds, Measure, Outcome
+from caltest.measures.base import Ends, Measure, Outcome
 from caltest.measures.recalibration.fits import HYPOTHESES, SLOPES, Ratio, bind_ratio, chi2_limit
 from caltest.measures.recalibration.sandwich import (
     INTERCEPT_ALONE,
@@ -86,7 +86,7 @@ class Cox(Measure):
 
     def own_interval(
         self, predictions: Predictions, *, level: float, n_jobs: int | None = None
-    ) -> Bounds:
+    ) -> Ends:
         """Bound the coefficient that is tested by Student's interval; see `sandwich_bounds`."""
         column = SLOPE if self.tested == "slope" else INTERCEPT_ALONE
         return sandwich_bounds(predictions, column, self.estimate_symbol, level=level)
@@ -126,7 +126,7 @@ def cox(
     labels : (n,) or one-hot (n, m) array
         Observed classes.
     lens : str or Lens, default "strong"
-        The aspect of the predictions that is judged. A family of lenses gives an array.
+        The aspect of the predictions that is measured. A family of lenses gives an array.
     tested : {"both", "intercept", "slope"}
         The hypothesis: a = 0 and b = 1, a = 0 for b = 1, b = 1 with a free; the latter two for two
         classes.

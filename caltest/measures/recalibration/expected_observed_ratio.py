@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens, resolve_lens
-from caltest.measures.base import BoundMeasure, Bounds, Labels, Measure
+from caltest.measures.base import BoundMeasure, Ends, Labels, Measure
 from caltest.measures.label_scores import BinaryScore
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.label_scores import binary_event_sums
@@ -57,14 +57,14 @@ class ExpectedObservedRatio(Measure):
 
     def own_interval(
         self, predictions: Predictions, *, level: float, n_jobs: int | None = None
-    ) -> Bounds:
-        """Bound E/O by Clopper-Pearson limits of the observed count, E as it is.
+    ) -> Ends:
+        """Interval of E/O by Clopper-Pearson limits of the observed count, E as it is.
 
         `expected_observed_interval` is the same, with other limits to choose from.
         """
         found = _interval(predictions, level, "clopper-pearson")
-        law = "Clopper-Pearson limits of the observed count"
-        return Bounds(found.low, found.high, found.ratio, law)
+        method_text = "Clopper-Pearson limits of the observed count"
+        return Ends(found.low, found.high, found.ratio, method_text)
 
 
 class BoundRatio(BinaryScore):

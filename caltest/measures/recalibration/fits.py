@@ -14,7 +14,7 @@ from caltest.measures.label_scores import rounding_scale, row_weights
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.measures.recalibration.binary_loops import (
     SAME,
-    SMALLEST,
+    SMALLEST_PROBABILITY,
     few_nodes,
     log_odds,
     recalibrations,
@@ -89,16 +89,16 @@ class BoundRecalibration(BoundLikelihood):
 
     def messages(self) -> tuple[str, ...]:
         """Say what the data leave undefined."""
-        said = list(self.extremes)
+        remarks = list(self.extremes)
         if self._with_slope and not self.has_slope:
-            said.append(f"{NO_SLOPE}; it is taken as 1")
+            remarks.append(f"{NO_SLOPE}; it is taken as 1")
         labels = self.predictions.labels
         if labels.min() == labels.max():
             taken = ", and the slope is taken as 1" if self._with_slope and self.has_slope else ""
-            said.append(f"all labels are equal: the intercept is infinite{taken}")
+            remarks.append(f"all labels are equal: the intercept is infinite{taken}")
         elif self._with_slope and math.isinf(self.recalibrations(self.observed[None])[0][0, 2]):
-            said.append("the predictions separate the labels: the slope is infinite")
-        return tuple(said)
+            remarks.append("the predictions separate the labels: the slope is infinite")
+        return tuple(remarks)
 
 
 class BoundCoefficient(BoundRecalibration):
@@ -116,7 +116,7 @@ class BoundCoefficient(BoundRecalibration):
 def extreme_messages(predictions: Predictions) -> tuple[str, ...]:
     """Say where probabilities have no logarithm, and where such a class was observed."""
     probs = predictions.probs
-    extreme = rows_below(probs, math.nextafter(SMALLEST, 0.0))
+    extreme = rows_below(probs, math.nextafter(SMALLEST_PROBABILITY, 0.0))
     extreme = extreme[row_weights(predictions)[extreme] > 0]
     if not extreme.size:
         return ()
@@ -124,16 +124,16 @@ def extreme_messages(predictions: Predictions) -> tuple[str, ...]:
         f"probabilities below 2.2e-16 count as that in their logarithm, in {extreme.size} of "
         f"{predictions.n} rows, first in row {extreme[0]}"
     )
-    said = [clipped]
+    remarks = [clipped]
     observed = probs[extreme, predictions.labels[extreme]]
     rows = extreme[observed == 0]
     if rows.size:
-        said.append(
+        remarks.append(
             f"the observed class has probability 0 in {rows.size} of {predictions.n} rows, first "
             f"in row {rows[0]}: that alone contradicts the predictions, and the likelihood ratio "
             "is infinite"
         )
-    return tuple(said)
+    return tuple(remarks)
 
 
 def rows_below(probs: Floats, limit: float) -> NDArray[np.intp]:
@@ -145,7 +145,7 @@ def rows_below(probs: Floats, limit: float) -> NDArray[np.intp]:
 
 def raised(probs: Floats) -> Floats:
     """Return probabilities of at least about 2.2e-16 that sum to 1."""
-    higher = np.maximum(probs, SMALLEST)
+    higher = np.maximum(probs, SMALLEST_PROBABILITY)
     higher /= higher.sum(axis=1, keepdims=True)
     return higher
 

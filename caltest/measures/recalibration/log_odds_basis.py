@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 WIDTH = 0.32  # of a bin of log odds; interpolation there is exact to rounding
 NODES = 12  # a cell
-FEW = 4096  # rows enough for a basis
+ROWS_OF_BASIS = 4096  # rows enough for a basis
 NO_SPREAD = 1e-10  # of a polynomial, relative to the log odds: it is zero up to rounding
 
 
@@ -24,7 +24,7 @@ def polynomial_basis(z: Floats, w: Floats, degree: int) -> tuple[Floats, Floats]
     Those of a part of many rows do, since a fit does not depend on its basis; unless they are too
     few, as other rows may have more distinct values.
     """
-    for stride in (max(1, z.size // FEW), 1):
+    for stride in (max(1, z.size // ROWS_OF_BASIS), 1):
         some = z[::stride]
         h = w[::stride] * scipy.special.expit(some) * scipy.special.expit(-some)
         if not h.any():  # they underflow

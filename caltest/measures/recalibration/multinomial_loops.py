@@ -24,7 +24,7 @@ Labels = NDArray[np.unsignedinteger]
 Ints = NDArray[np.intp]
 
 STEPS = 200
-ENOUGH = 1e-13  # of the decrement, relative to the gain: what remains is smaller
+DECREMENT_TOLERANCE = 1e-13  # of the decrement, relative to the gain: what remains is smaller
 FAR = 0.05  # change of a parameter after which an old curvature does not tell the end
 FAST = 0.1  # fall of the decrement by a step that is good enough with an old curvature
 PIVOT = 1e-6  # of the factor of a curvature with unit diagonal: below there may be none
@@ -63,7 +63,7 @@ class Task(NamedTuple):
     largest: float
 
 
-class Fit(NamedTuple):
+class MultinomialFit(NamedTuple):
     """Estimates (m,) and (m,), and the gain of log likelihood over no change."""
 
     alpha: Floats
@@ -102,7 +102,7 @@ def class_sums(labels: Labels, features: Floats, weight: Floats) -> Floats:
     return out
 
 
-def fit(task: Task, sums: Floats) -> Fit:
+def fit(task: Task, sums: Floats) -> MultinomialFit:
     """Maximise the likelihood for labels with `sums` (2m,).
 
     A class without a label is left out of the softmax, as its intercept goes to minus infinity.
@@ -119,7 +119,7 @@ def fit(task: Task, sums: Floats) -> Fit:
     for _ in range(STEPS):
         step, blocked = newton_step(curvature, gradient, free)
         decrement = float(gradient @ step)
-        done = decrement <= ENOUGH * max(1.0, gain)
+        done = decrement <= DECREMENT_TOLERANCE * max(1.0, gain)
         if decrement > FAST * before or (done and np.abs(theta - there).max() > FAR):
             curvature, there = hessian(task.features, task.weight, theta), theta
             step, blocked = newton_step(curvature, gradient, free)
@@ -132,12 +132,12 @@ def fit(task: Task, sums: Floats) -> Fit:
         theta = theta + step
         gradient, gain = trial
         before = decrement
-        if decrement <= ENOUGH * max(1.0, gain):
+        if decrement <= DECREMENT_TOLERANCE * max(1.0, gain):
             break
     if blocked:
         theta = _climb(task, theta, sums, present, free)
         _, gain = _gradient(task, theta, sums, present)
-    return Fit(theta[:m], theta[m:], max(gain, 0.0))
+    return MultinomialFit(theta[:m], theta[m:], max(gain, 0.0))
 
 
 def _climb(

@@ -9,7 +9,7 @@ import scipy
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import Bounds
+from caltest.measures.base import Ends
 from caltest.measures.label_scores import row_weights
 from caltest.measures.recalibration.binary_loops import log_odds
 from caltest.measures.recalibration.fits import BoundCoefficient
@@ -23,8 +23,8 @@ INTERCEPT_ALONE, INTERCEPT, SLOPE = range(3)  # columns of the estimates; alone:
 SMALLEST_SHARE = 1e-12  # of the curvature, below which it is what rounding left of a zero
 
 
-def sandwich_bounds(predictions: Predictions, column: int, symbol: str, *, level: float) -> Bounds:
-    r"""Bound a slope or intercept by Student's interval with the sandwich standard error.
+def sandwich_bounds(predictions: Predictions, column: int, symbol: str, *, level: float) -> Ends:
+    r"""Interval of a slope or intercept by Student's t with the sandwich standard error.
 
     With the rows :math:`z_i` of the logistic regression, (1) or (1, log odds), and its fitted
     probabilities :math:`q_i`,
@@ -57,8 +57,8 @@ def sandwich_bounds(predictions: Predictions, column: int, symbol: str, *, level
     errors = _errors(predictions, weight, intercept, slope, parameters)
     estimate, error = (slope, errors[1]) if column == SLOPE else (intercept, errors[0])
     reach = student_isf((1.0 - level) / 2.0, predictions.n - parameters) * float(error)
-    law = "Student's interval, sandwich standard error"
-    return Bounds(estimate - reach, estimate + reach, estimate, law)
+    method_text = "Student's interval, sandwich standard error"
+    return Ends(estimate - reach, estimate + reach, estimate, method_text)
 
 
 def _errors(

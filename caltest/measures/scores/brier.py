@@ -71,7 +71,7 @@ def brier_score(
     labels : (n,) or one-hot (n, m) array
         Observed classes.
     lens : str or Lens, default "strong"
-        The aspect of the predictions that is judged. A family of lenses gives an array.
+        The aspect of the predictions that is measured. A family of lenses gives an array.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
 

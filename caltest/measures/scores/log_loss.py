@@ -45,7 +45,7 @@ class LogLoss(MeanScore):
         probs = predictions.probs
         if self.eps is not None:
             probs = np.maximum(probs, self.eps)
-        with np.errstate(divide="ignore"):  # the log of 0 is said below
+        with np.errstate(divide="ignore"):  # a log of 0 is reported below
             bound = TabledScore(predictions, -np.log(probs))
         bound.parameters = {} if self.eps is None else {"eps": self.eps}
         bound.degenerate = _impossible(predictions) if self.eps is None else ()
@@ -93,7 +93,7 @@ def log_loss(
     labels : (n,) or one-hot (n, m) array
         Observed classes.
     lens : str or Lens, default "strong"
-        The aspect of the predictions that is judged. A family of lenses gives an array.
+        The aspect of the predictions that is measured. A family of lenses gives an array.
     eps : float, optional
         Raise probabilities below `eps`, in (0, 1), to it; by default nothing is clipped.
     n_jobs : int, optional

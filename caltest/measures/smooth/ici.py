@@ -78,7 +78,9 @@ class LoessErrors(BoundMeasure):
         self._x, knots = x / unit if unit < 1 else x, self.knots / unit
         nearest = min(max(2, int(measure.span * x.size + 1e-7)), x.size)
         radii = lowess.find_radii(self._x, knots, nearest)
-        edges = lowess.window_edges(self._x, knots, radii, lowess.NEAR, lowess.FAR)
+        edges = lowess.window_edges(
+            self._x, knots, radii, lowess.FULL_WEIGHT_RADIUS, lowess.NO_WEIGHT_RADIUS
+        )
         self._cells = np.unique(np.append(edges, (0, x.size)))
         # The smaller of the two matrices.
         self._by_rows = x.size <= lowess.DEGREES * (self._cells.size - 1)
@@ -176,7 +178,7 @@ def ici(
     Other packages take other spans and knots: probcal a span of 0.75 and 512 equally likely knots,
     calzone-tool 0.5 and steps of 0.001; R's `loess`, as in the paper, has degree 2 by default.
 
-    A calibrated model has an ICI above 0, which the test "ici" judges.
+    The ICI of a calibrated model is above 0; the test "ici" accounts for that.
 
     Parameters
     ----------
@@ -187,7 +189,7 @@ def ici(
     lens : str or Lens, default "strong"
         A lens that leaves two classes. A family of lenses gives an array.
     span : float, default 2/3
-        The share of the rows, in (0, 1], that have a say in the line at a prediction.
+        The share of the rows, in (0, 1], that the line at a prediction is fitted to.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
 
@@ -255,7 +257,7 @@ def e50(
     lens : str or Lens, default "strong"
         A lens that leaves two classes. A family of lenses gives an array.
     span : float, default 2/3
-        The share of the rows, in (0, 1], that have a say in the line at a prediction.
+        The share of the rows, in (0, 1], that the line at a prediction is fitted to.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
 
@@ -325,7 +327,7 @@ def e90(
     lens : str or Lens, default "strong"
         A lens that leaves two classes. A family of lenses gives an array.
     span : float, default 2/3
-        The share of the rows, in (0, 1], that have a say in the line at a prediction.
+        The share of the rows, in (0, 1], that the line at a prediction is fitted to.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
 
@@ -396,7 +398,7 @@ def emax(
     lens : str or Lens, default "strong"
         A lens that leaves two classes. A family of lenses gives an array.
     span : float, default 2/3
-        The share of the rows, in (0, 1], that have a say in the line at a prediction.
+        The share of the rows, in (0, 1], that the line at a prediction is fitted to.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
 

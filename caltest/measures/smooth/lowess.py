@@ -18,7 +18,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Labels = NDArray[np.unsignedinteger]
 
-NEAR, FAR = 0.001, 0.999  # of the radius: weights are 1 up to the first, 0 beyond the second (R)
+FULL_WEIGHT_RADIUS, NO_WEIGHT_RADIUS = (
+    0.001,
+    0.999,
+)  # of the radius: weights are 1 up to the first, 0 beyond the second (R)
 LEAST_SPREAD = 0.001  # of the range: rows nearer to each other are fitted by their mean (R)
 DEGREES = 12  # 0 to 10, and 11 for the spread about the mean
 REDUCE = {"contract", "nsz", "reassoc"}  # lets sums run in several chains

@@ -37,10 +37,10 @@ __all__ = ["SmoothECE", "smooth_ece"]
 Floats = NDArray[np.float64]
 
 METHODS = ("grid", "exact")
-SMALLEST = 2.0**-15  # no bandwidth below is resolved
+SMALLEST_BANDWIDTH = 2.0**-15  # no bandwidth below is resolved
 SIZES = tuple(2**e for e in (8, 9, 10, 11, 12, 13, 14, 15, 17))  # cells of the grid
 CELLS = 10.0  # cells of the grid in a bandwidth, for five digits
-FEWEST = 4.0  # and in the smallest bandwidth, for about three
+FEWEST_CELLS = 4.0  # and in the smallest bandwidth, for about three
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,9 +66,10 @@ class SmoothECE(Measure):
         return "reliability"
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
-        if self.bandwidth is not None and self.bandwidth < SMALLEST:
+        if self.bandwidth is not None and self.bandwidth < SMALLEST_BANDWIDTH:
             raise NotApplicable(
-                f"the smooth ECE resolves no bandwidth below {SMALLEST:.2g}, and bandwidth is "
+                f"the smooth ECE resolves no bandwidth below {SMALLEST_BANDWIDTH:.2g}, and "
+                "bandwidth is "
                 f"{self.bandwidth:.4g}",
                 "use a larger one, or bandwidth=None for the fixed point",
             )
@@ -114,7 +115,7 @@ class SmoothedResiduals(BoundMeasure):
         return np.array([evaluate(row) for row in labels])
 
     def _at_bandwidth(self, labels: Labels) -> float:
-        bandwidth = self.bandwidth or SMALLEST
+        bandwidth = self.bandwidth or SMALLEST_BANDWIDTH
         _, most = residual_sums(labels, self.weight, self.event)
         coefficients = next(c for floor, c in self.levels(labels) if floor <= bandwidth)
         return 0.0 if _cancelled(coefficients, most) else self.integral(coefficients, bandwidth)
@@ -140,7 +141,7 @@ class SmoothedResiduals(BoundMeasure):
         It is that of calibrated residuals of total variance v whose density is even.
         """
         variance = sum_variance(self.event, self.weight)
-        return float(max(SMALLEST, (variance / math.pi**1.5) ** (1.0 / 3.0)))
+        return float(max(SMALLEST_BANDWIDTH, (variance / math.pi**1.5) ** (1.0 / 3.0)))
 
 
 def _cancelled(coefficients: Floats, most: float) -> bool:
@@ -161,7 +162,7 @@ class OnGrid(SmoothedResiduals):
             start, place, expected = self._grid(size)
             nodes = np.empty(size + 1)
             spread(labels, self.weight, start, place, nodes)
-            floor = (FEWEST if size == SIZES[-1] else CELLS) / size
+            floor = (FEWEST_CELLS if size == SIZES[-1] else CELLS) / size
             yield floor, grid_coefficients(nodes - expected)
 
     def integral(self, coefficients: Floats, bandwidth: float) -> float:
@@ -184,10 +185,10 @@ class ByCosines(SmoothedResiduals):
         residuals = self.weight * (labels - self.event)
         bandwidth = self._guess / 1.5 if self.bandwidth is None else self.bandwidth
         while True:
-            bandwidth = max(bandwidth, SMALLEST)
+            bandwidth = max(bandwidth, SMALLEST_BANDWIDTH)
             size = math.ceil(DAMPED / (math.pi * bandwidth))
             yield bandwidth, cosine_sums(self.event, residuals, size)
-            if bandwidth == SMALLEST:
+            if bandwidth == SMALLEST_BANDWIDTH:
                 return
             bandwidth /= 4.0
 

@@ -47,7 +47,7 @@ def run_on(caltest, tmp_path, content, *words):
         ("x,p_a,p_b\na,0.5,0.5\n", "--label must be one of 'x', 'p_a', 'p_b'; got 'y'"),
         (
             "y,p_a,p_b\na,high,low\n",
-            "got 'high' at row 0 (counted from 0); mend that row, or choose another column",
+            "got 'high' at row 0 (counted from 0); correct that row, or choose another column",
         ),
         (
             "y,p_a,p_b\na,0.5,0.5\nb,NaN,0.5\n",

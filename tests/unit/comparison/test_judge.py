@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from caltest.comparison.judge import averaged_pvalue, make_calibration_tests
 
 from caltest import InvalidInput
-from caltest.comparison.judge import averaged_pvalue, make_judge
 from caltest.datasets import generative_model
 
 SETTINGS = {
@@ -41,7 +41,7 @@ def test_averaged_pvalue_is_at_most_1():
 
 def test_judge_runs_every_test_under_every_lens():
     """In the order of test_calibration, one of each."""
-    judge = make_judge(["skce", "ks"], ["confidence", "classwise[0]"], **SETTINGS)
+    judge = make_calibration_tests(["skce", "ks"], ["confidence", "classwise[0]"], **SETTINGS)
     results = judge(generative_model("M1", n=40, m=3, rng=1), seed=1)
     assert [(row.test, row.lens) for row in results] == [
         ("skce", "confidence"),
@@ -54,4 +54,4 @@ def test_judge_runs_every_test_under_every_lens():
 def test_judge_refuses_a_family_of_lenses():
     """A comparison has a column for a test, not for a class."""
     with pytest.raises(InvalidInput, match="got classwise; name a member"):
-        make_judge("skce", "classwise", **SETTINGS)
+        make_calibration_tests("skce", "classwise", **SETTINGS)

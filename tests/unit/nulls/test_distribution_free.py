@@ -59,7 +59,7 @@ def test_bound_does_not_depend_on_the_scale_of_the_kernel(estimator, size, outco
 def test_bound_says_what_it_is(outcome_of):
     """The law names the bound of |h|, the notes say that it holds for every model."""
     outcome = outcome_of("distribution-free", SKCE(), generative_model("M1", n=20, m=3, rng=0))
-    assert outcome.null_text == "concentration bound with |h| <= 2"
+    assert outcome.null_text == "concentration inequality with |h| <= 2"
     assert outcome.notes[-1] == "the p-value is an upper bound that holds for every model"
     assert outcome.distribution is None
 
@@ -88,7 +88,7 @@ def test_bound_uses_the_tightest_norm(outcome_of):
     outcome = outcome_of(
         "distribution-free", SKCE(kernel=kernel), generative_model("M1", n=20, m=3, rng=0)
     )
-    assert outcome.null_text == "concentration bound with |h| <= 2"
+    assert outcome.null_text == "concentration inequality with |h| <= 2"
 
 
 def test_bound_is_for_the_skce(outcome_of, count):

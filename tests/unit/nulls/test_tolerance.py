@@ -110,7 +110,7 @@ def test_illegal_options_are_refused(options, message):
     ("options", "message"),
     [
         ({"test": "ece"}, "knows no tolerance; use test='skce', .* 'debiased-ece' or 'ks'"),
-        ({"test": "skce", "estimator": "biased"}, "biased estimator knows no tolerance"),
+        ({"test": "skce", "estimator": "biased"}, "biased estimator has no test with a tolerance"),
         ({"test": "ks", "scaled": True}, "scaled KS .* no tolerance suits it; use scaled=False"),
     ],
 )
@@ -133,7 +133,9 @@ def test_constant_residuals_are_not_applicable():
 def test_few_rows_carry_a_note():
     """The laws are limits."""
     few = calibration_test(DATA.subset(np.arange(99)), tolerance=0.1)
-    assert few.notes == ("the law holds for large n; with fewer than 100 observations it is rough",)
+    assert few.notes == (
+        "the limiting distribution holds for large n; with fewer than 100 observations it is rough",
+    )
     assert calibration_test(DATA, tolerance=0.1).notes == ()
 
 

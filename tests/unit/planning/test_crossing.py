@@ -78,7 +78,7 @@ def test_search_that_is_far_from_the_power_ends_early(search):
     one = search(lambda _: 0.1, n_max=300)
     with pytest.raises(NotApplicable, match="does not reach a power"):
         one.run()
-    assert one.seen[300].n_datasets == crossing.FEWEST
+    assert one.seen[300].n_datasets == crossing.FIRST_DATASETS
 
 
 def test_message_says_where_the_curve_reaches_the_power(search):

@@ -193,7 +193,10 @@ def test_null_without_a_meaning_is_refused_at_once():
     ("options", "message"),
     [
         ({"test": ["skce", "ks"]}, "ks is not defined for any data set of n = 40: .* 3 classes"),
-        ({"test": "brier", "tolerance": 0.1}, "brier is not defined .* knows no tolerance"),
+        (
+            {"test": "brier", "tolerance": 0.1},
+            "brier is not defined .* has no test with a tolerance",
+        ),
     ],
 )
 def test_test_without_a_meaning_is_refused_before_others_run(options, message):

@@ -21,7 +21,10 @@ def test_belt_takes_degrees_up_to_four(max_degree):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((False, 0.95, 5), "max_degree must be at most 4, up to which the law is known; got 5"),
+        (
+            (False, 0.95, 5),
+            "max_degree must be at most 4, up to which the null distribution is known; got 5",
+        ),
         ((True, 0.95, 1), "max_degree must be an integer of at least 2; got 1"),
         ((False, 1.0, 4), "threshold must lie strictly between 0 and 1; got 1.0"),
         (("external", 0.95, 4), "internal must be True or False; got 'external'"),

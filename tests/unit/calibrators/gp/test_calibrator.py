@@ -210,7 +210,7 @@ def test_order_and_repetition_of_rows_change_no_bit(seed):
 def test_threads_change_no_bit(monkeypatch):
     """Of the fit and of predictions, in several blocks."""
     monkeypatch.setattr("caltest.calibrators.gp.elbo.POINTS", 200)
-    monkeypatch.setattr("caltest.calibrators.gp.predict.DRAWN", 20_000)
+    monkeypatch.setattr("caltest.calibrators.gp.predict.VALUES_PER_THREAD", 20_000)
     _, probs, codes = overconfident(4, 200)
     fits = [GPCalibrator(n_jobs=jobs).fit(probs, codes) for jobs in (1, 2)]
     one, two = (fit.predict_proba(probs) for fit in fits)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from caltest.measures.bins.reliability_bins import count_law, count_limits, sum_limits
+from caltest.measures.bins.reliability_bins import count_distribution, count_limits, sum_limits
 
 pytestmark = pytest.mark.loops
 
@@ -34,7 +34,7 @@ def both(event, error):
 def test_count_law_is_the_convolution(n, shape):
     """P(N = k) agrees with the convolution of the events to 14 digits, left-out counts with 0."""
     event = np.random.default_rng(n).beta(*shape, n)
-    first, pmf = count_law(event)
+    first, pmf = count_distribution(event)
     whole = np.zeros(n + 1)
     whole[first : first + pmf.size] = pmf
     np.testing.assert_allclose(whole, convolved(event), rtol=0, atol=3e-15)
@@ -43,7 +43,7 @@ def test_count_law_is_the_convolution(n, shape):
 @pytest.mark.full
 def test_count_law_of_a_million_events_leaves_little_out():
     """With n = 10^6 less than one count in a hundred is kept, and all but 1e-12 of the mass."""
-    first, pmf = count_law(np.linspace(0, 1, 10**6))
+    first, pmf = count_distribution(np.linspace(0, 1, 10**6))
     assert pmf.size < 10**4
     assert first < 5e5 < first + pmf.size
     assert pmf.sum() == pytest.approx(1, abs=1e-12)

@@ -32,4 +32,4 @@ def test_limit_is_a_z_test(alternative):
 def test_sparse_grade_is_noted(pd, kind):
     """Below ten expected defaults, or survivors, the limit is rough."""
     result = calibration_test(grade(pd, 100, 3), test="normal", null="asymptotic")
-    assert f"less than ten {kind} are expected, 0.1: " in result.notes[0]
+    assert f"fewer than ten {kind} are expected, 0.1: " in result.notes[0]

@@ -321,7 +321,9 @@ def test_skce_in_blocks_takes_no_weights(estimator):
 
 def test_limit_of_a_quadratic_estimator_is_not_applicable():
     """The unbiased estimator is a degenerate U-statistic, with no normal limit."""
-    with pytest.raises(NotApplicable, match=r"unbiased.* has no limit law; use null='exact'"):
+    with pytest.raises(
+        NotApplicable, match=r"unbiased.* has no limiting distribution; use null='exact'"
+    ):
         SKCE().limit(generative_model("M1", n=20, m=3, rng=0))
 
 

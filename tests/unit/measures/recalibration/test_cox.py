@@ -123,7 +123,7 @@ def test_certain_predictions_that_are_right_have_no_ratio():
 
 
 def test_constant_predictions_test_the_intercept():
-    """With one degree of freedom; the slope by itself has no limit law."""
+    """With one degree of freedom; the slope by itself has no limiting distribution."""
     data = Predictions(np.full(40, 0.5), np.arange(40) % 4 == 0)
     expected = 80 * (0.25 * math.log(0.5) + 0.75 * math.log(1.5))
     with pytest.warns(DegenerateDataWarning, match=r"no slope can be estimated; it is taken as 1"):

@@ -1,4 +1,4 @@
-"""The lower bound of the confidence ECE by hand, and what it does not bound."""
+"""The lower bound on the confidence ECE by hand, and what it does not bound."""
 
 from __future__ import annotations
 

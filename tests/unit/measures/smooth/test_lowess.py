@@ -64,7 +64,16 @@ def r_line(x, y, i, radius, least):
     return w @ y
 
 
-def fits(x, y, *, by_rows, span=2 / 3, delta=0.01, near=lowess.NEAR, far=lowess.FAR):
+def fits(
+    x,
+    y,
+    *,
+    by_rows,
+    span=2 / 3,
+    delta=0.01,
+    near=lowess.FULL_WEIGHT_RADIUS,
+    far=lowess.NO_WEIGHT_RADIUS,
+):
     """Return the knots and the fits there."""
     knots = lowess.find_knots(x, delta * (x[-1] - x[0]))
     radii = lowess.find_radii(x, knots, min(max(2, int(span * x.size + 1e-7)), x.size))

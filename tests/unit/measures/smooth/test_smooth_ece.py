@@ -8,7 +8,7 @@ import pytest
 from caltest import InvalidInput, NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.measures import smooth_ece
-from caltest.measures.smooth.smooth_ece import SMALLEST, SmoothECE
+from caltest.measures.smooth.smooth_ece import SMALLEST_BANDWIDTH, SmoothECE
 
 
 @pytest.mark.parametrize("n", [100, 10_000, 100_000])
@@ -49,10 +49,10 @@ def test_small_fixed_point_is_within_the_resolution():
     residual = labels - event
     value = smooth_ece(event, labels)
     assert abs(residual.mean()) <= value <= np.abs(residual).mean()
-    assert value == pytest.approx(smooth_ece(event, labels, method="exact"), abs=SMALLEST)
+    assert value == pytest.approx(smooth_ece(event, labels, method="exact"), abs=SMALLEST_BANDWIDTH)
 
 
-@pytest.mark.parametrize("bandwidth", [SMALLEST, 1e-3, 1.0, 100.0])
+@pytest.mark.parametrize("bandwidth", [SMALLEST_BANDWIDTH, 1e-3, 1.0, 100.0])
 def test_bandwidth_may_be_small_or_large(bandwidth):
     """From one that separates the points to one that smooths all away."""
     data = generative_model("M3", n=60, m=2, rng=0)

@@ -20,7 +20,7 @@ from caltest.results import HTest, HTestTable
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class CalibrationTests:
     """The tests that every row of a comparison gets, with their options."""
 
     tests: tuple[str | Measure, ...]
@@ -52,7 +52,7 @@ class Judge:
         return result.rows if isinstance(result, HTestTable) else (result,)
 
 
-def make_judge(
+def make_calibration_tests(
     test: object,
     lens: object,
     *,
@@ -62,13 +62,13 @@ def make_judge(
     n_resamples: int,
     n_jobs: int | None,
     options: Mapping[str, Any],
-) -> Judge:
+) -> CalibrationTests:
     """Check what `test_calibration` takes; a family of lenses is refused."""
     lenses = [resolve_lens(one) for one in _as_list(lens, "lens")]
     for one in lenses:
         validation.check_not_family(one.is_family, one)
     validation.check_choice(correction or "none", METHODS, "correction")
-    return Judge(
+    return CalibrationTests(
         tests=tuple(_as_list(test, "test")),
         lenses=tuple(lenses),
         n_resamples=validation.check_integer(n_resamples, "n_resamples"),
@@ -90,7 +90,7 @@ def averaged_pvalue(pvalues: Sequence[float]) -> float:
 
     For each :math:`\alpha`, the mean of :math:`\alpha^{-1} (2 - 2 p_k / \alpha)_+` has an
     expectation of at most 1 if all hypotheses hold, so that it reaches :math:`1 / \alpha` with a
-    probability of at most :math:`\alpha` (Markov), whatever the joint law. The least such
+    probability of at most :math:`\alpha` (Markov), whatever the joint distribution. The least such
     :math:`\alpha` is, with the sorted p-values,
 
     .. math:: p = \min\Big\{1, \min_{j > K/2} \frac{2 (p_{(1)} + \dots + p_{(j)})}{2j - K}\Big\}.
