@@ -1,4 +1,4 @@
-"""What a fitted calibrator prints, draws and saves."""
+"""What a fitted calibrator prints, draws and saves, and the plain values of its JSON."""
 
 from __future__ import annotations
 

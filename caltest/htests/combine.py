@@ -1,4 +1,4 @@
-"""Multiple testing over the rows of a table: by Holm's method, or one of statsmodels."""
+"""Several rows: adjusted p-values, and the test of all groups together."""
 
 from __future__ import annotations
 

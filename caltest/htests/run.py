@@ -1,4 +1,4 @@
-"""Named tests: a measure with some options fixed."""
+"""`test_calibration`: lenses x measures x a null, from a model and data to results."""
 
 from __future__ import annotations
 

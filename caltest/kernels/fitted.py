@@ -1,4 +1,4 @@
-"""Kernels fitted to predictions: bandwidths known, values by tiles or by pairs."""
+"""Kernels fitted to predictions: bandwidths, distances, values by tiles or by pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a null is: it turns the value of a measure into a p-value."""
+"""What a null is: it turns the value of a measure into a p-value; resampling in batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bins of predictions: equal width on the simplex, equal mass on a line."""
+"""Bins of predictions, equal in width or in mass, and the errors in bins for any labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predicted probabilities with the labels that were observed: what every test takes."""
+"""Predicted probabilities with the labels that were observed, and what they are read from."""
 
 from __future__ import annotations
 

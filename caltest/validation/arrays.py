@@ -1,4 +1,4 @@
-"""Reading array-likes: lists, NumPy arrays, tables, tensors."""
+"""Reading array-likes, labels, probabilities and logits, checked."""
 
 from __future__ import annotations
 

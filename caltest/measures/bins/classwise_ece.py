@@ -1,4 +1,4 @@
-"""Bins for every class by itself: one counter for each class and bin."""
+"""Classwise expected calibration error, Kull et al. 2019."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The squared error over bins without bias, with its variance; predictions random as well."""
+"""The debiased ECE: the squared error over bins without its bias, with a jackknife variance."""
 
 from __future__ import annotations
 

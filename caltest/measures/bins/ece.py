@@ -1,4 +1,4 @@
-"""Measures bound to bins: rows sorted by bin, and the distances of the bins for any labels."""
+"""The expected calibration error (ECE), and what errors over bins share."""
 
 from __future__ import annotations
 

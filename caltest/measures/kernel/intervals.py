@@ -1,7 +1,4 @@
-"""Standard errors of the unbiased SKCE, labels and predictions random.
-
-`jackknife_error(pairs: AllPairs, n_jobs=None) -> (estimate, standard error)`.
-"""
+"""Standard errors and confidence intervals of the SKCE, predictions and labels random."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Square roots of the biased SKCE: calibration errors in units of probability."""
+"""The kernel calibration error (KCE), and what errors share that are roots of a biased SKCE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predictions with labels bound to their logistic recalibration."""
+"""Logistic recalibration fitted to predictions and labels, and its likelihood ratios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures of the distance between the predictions and a loess of the labels on them."""
+"""ICI, E50, E90 and Emax: distances between the predictions and a loess of the labels."""
 
 from __future__ import annotations
 
