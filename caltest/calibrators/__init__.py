@@ -28,10 +28,11 @@ from caltest.calibrators.ensemble import *
 from caltest.calibrators.calibrated_classifier import *
 
 from caltest.calibrators.base import Calibrator
+from caltest.calibrators.output import REGISTRY
 
 _PUBLIC = {name: value for name, value in globals().items() if callable(value)}
 
-REGISTRY: dict[str, type[Calibrator]] = {
+REGISTRY |= {
     calibrator.key: calibrator
     for calibrator in _PUBLIC.values()
     if issubclass(calibrator, Calibrator) and hasattr(calibrator, "key")

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY
+from caltest.drawing import draw
 from caltest.errors import invalid, shown
 from caltest.htests import test_calibration
 from caltest.measures import ece, log_loss
@@ -32,6 +33,9 @@ _SPECIAL = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 Facts = list[tuple[str, str]]
 LEVEL = 0.95
 MOST_ROWS = 40  # of coefficients that are printed
+
+
+REGISTRY: dict[str, type[Calibrator]] = {}  # filled by the package, in the order of its lines
 
 
 class Output(BaseEstimator):
@@ -104,9 +108,7 @@ class Output(BaseEstimator):
         NotApplicable
             If the calibrator has no such picture.
         """
-        from caltest.plots.calibrators import plot_calibrator
-
-        return plot_calibrator(self, kind, ax)
+        return draw("calibrators.plot_calibrator", self, kind, ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Return options and fitted map as plain values that JSON holds without loss.
@@ -194,9 +196,7 @@ class Output(BaseEstimator):
 
 def encode(value: object) -> Any:
     """Turn a value into plain ones; arrays keep their type and shape, floats every digit."""
-    from caltest.calibrators.base import Calibrator
-
-    if isinstance(value, Calibrator):
+    if isinstance(value, Output):
         return value.to_dict() if hasattr(value, "classes_") else _options(value)
     if isinstance(value, np.ndarray | np.generic):
         return _encode_array(value)
@@ -244,7 +244,6 @@ def _options(calibrator: Any) -> dict[str, Any]:
 
 
 def _calibrator(values: Mapping[str, Any]) -> Any:
-    from caltest.calibrators import REGISTRY
     from caltest.validation import check_choice
 
     if not {"options", "state"} <= values.keys():

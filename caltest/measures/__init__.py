@@ -49,11 +49,11 @@ from caltest.measures.isotonic.corp_curve import *
 from caltest.measures.isotonic.confidence_band import *
 from caltest.measures.isotonic.confidence_band_curve import *
 
-from caltest.measures.base import Measure
+from caltest.measures.base import REGISTRY, Measure
 
 _PUBLIC = {name: value for name, value in globals().items() if callable(value)}
 
-REGISTRY: dict[str, type[Measure]] = {
+REGISTRY |= {
     measure.key: measure
     for measure in _PUBLIC.values()
     if isinstance(measure, type) and issubclass(measure, Measure) and measure is not Measure

@@ -30,11 +30,11 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
 Rows = NDArray[np.int32]
 
+REGISTRY: dict[str, type[Measure]] = {}  # filled by the package, in the order of its lines
+
 
 def keys_offering(capability: str) -> tuple[str, ...]:
     """Return the keys of the named tests whose measure offers something; see `Measure.offers`."""
-    from caltest.measures import REGISTRY
-
     offering = [measure for measure in REGISTRY.values() if measure.offers(capability)]
     return tuple(key for measure in offering for key in measure.declared_tests())
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from caltest import render
+from caltest.drawing import draw
 from caltest.planning.effect import Effect
 from caltest.planning.frames import Frame
 from caltest.planning.rates import clopper_pearson
@@ -218,9 +219,7 @@ class Power(Frame):
         matplotlib.axes.Axes
             The axes.
         """
-        from caltest.plots.power_curve import power_curve
-
-        return power_curve(self, ax=ax)
+        return draw("power_curve.power_curve", self, ax=ax)
 
     def _sheet(self) -> Sheet:
         return render.sheet_of_power(self)
@@ -286,9 +285,7 @@ class SampleSize(Frame):
         matplotlib.axes.Axes
             The axes.
         """
-        from caltest.plots.power_curve import power_curve
-
-        return power_curve(self, ax=ax)
+        return draw("power_curve.power_curve", self, ax=ax)
 
     def _sheet(self) -> Sheet:
         return render.sheet_of_sample_size(self)

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from caltest.errors import NotApplicable
 from caltest.plots.calibration_belt import calibration_belt
+from caltest.plots.master_scale import is_master_scale, master_scale
 from caltest.plots.null_distribution import null_distribution
+from caltest.plots.pvalues import pvalues
 from caltest.plots.reliability import reliability_diagram
 from caltest.plots.witness import witness
-from caltest.results import HTest
+from caltest.results import HTest, HTestTable
 from caltest.validation import check_choice
 
 if TYPE_CHECKING:
@@ -52,3 +54,11 @@ def natural_kind(result: HTest) -> str:
         )
     kind = result.evidence.measure.plot_kind(result.evidence.seen.m)
     return "reliability" if kind == "null" and result.null_distribution is None else kind
+
+
+def plot_table(table: HTestTable, kind: str | None, ax: Axes | None) -> Axes:
+    """Draw a kind of plot of a table, by default that of a master scale where it is one."""
+    drawn: dict[str, Draw] = {"pvalues": pvalues, "master-scale": master_scale}
+    if kind is None:
+        kind = "master-scale" if is_master_scale(table) else "pvalues"
+    return drawn[check_choice(kind, drawn, "kind")](table, ax=ax)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from caltest import render
+from caltest.drawing import draw
 from caltest.measures.base import Parameters
 from caltest.results.frames import data_frame
 from caltest.results.printable import Result, plain
@@ -169,9 +170,7 @@ class Comparison(Result):
         matplotlib.axes.Axes
             The axes.
         """
-        from caltest.plots import score_differences
-
-        return score_differences(self, ax=ax)
+        return draw("score_differences.score_differences", self, ax=ax)
 
 
 def values_of(row: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from caltest import render
+from caltest.drawing import draw
 from caltest.measures.base import Parameters
 from caltest.results.printable import Result, Summary, given, plain
 from caltest.validation import check_schema, read_only
@@ -326,9 +327,7 @@ class HTest(Result):
         >>> result.plot().get_ylabel(), result.plot("null").get_xlabel()
         ('observed frequency of 1', 'ECE under the null hypothesis')
         """
-        from caltest.plots.htests import plot_test
-
-        return plot_test(self, kind, {"ax": ax, **options})
+        return draw("htests.plot_test", self, kind, {"ax": ax, **options})
 
     def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
         """Return plain Python values that JSON can hold.

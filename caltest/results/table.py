@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 
 from caltest import render
+from caltest.drawing import draw
 from caltest.errors import invalid
 from caltest.results.frames import data_frame
 from caltest.results.htest import HTest, record
 from caltest.results.printable import Result, Summary, given, plain
-from caltest.validation import check_choice, check_light_bounds, check_schema, read_only
+from caltest.validation import check_light_bounds, check_schema, read_only
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,16 +148,7 @@ class HTestTable(Result):
         >>> table.plot().get_xlabel()
         'grade'
         """
-        from caltest import plots
-        from caltest.plots.master_scale import is_master_scale
-
-        if kind is None:
-            kind = "master-scale" if is_master_scale(self) else "pvalues"
-        drawn: dict[str, Callable[..., Axes]] = {
-            "pvalues": plots.pvalues,
-            "master-scale": plots.master_scale,
-        }
-        return drawn[check_choice(kind, drawn, "kind")](self, ax=ax)
+        return draw("htests.plot_table", self, kind, ax)
 
     def records(self) -> list[dict[str, Any]]:
         """Return one dictionary of plain values per test, its adjusted p-value included."""

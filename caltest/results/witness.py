@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from caltest import render
+from caltest.drawing import draw
 from caltest.errors import NotApplicable, invalid
 from caltest.results.evidence import required
 from caltest.results.frames import data_frame
@@ -158,9 +159,7 @@ class Witness(Printable):
         >>> result.witness().plot().get_xlabel()
         'predicted probability of the class (grey: none)'
         """
-        from caltest.plots import witness
-
-        return witness(self, ax=ax, **options)
+        return draw("witness.witness", self, ax=ax, **options)
 
     def __call__(self, points: object) -> Floats:
         """Evaluate the function.

@@ -97,10 +97,14 @@ def room(name: str) -> Room | None:
     return Room(name, purpose, tuple(families))
 
 
-def exceptions() -> list[tuple[str, str]]:
-    """Return the pairs of rooms, importing and imported, that the contract lets go upwards."""
-    pairs = (line.split(" -> ") for line in contract().get("ignore_imports", []))
-    return sorted({(a.split(".")[1], b.split(".")[1]) for a, b in pairs})
+def drawing() -> set[str]:
+    """Return the rooms whose results draw themselves by the plots."""
+    files = PACKAGE.rglob("*.py")
+    return {
+        file.relative_to(PACKAGE).parts[0]
+        for file in files
+        if "from caltest.drawing import" in file.read_text(encoding="utf-8")
+    }
 
 
 def draw() -> Figure:
@@ -114,9 +118,8 @@ def draw() -> Figure:
         _draw_room(axes, one, place)
     _draw_order(axes, height)
     by_name = {one.name: place for one, place in places.items()}
-    for start, end in exceptions():
-        if {start, end} <= set(by_name):
-            _draw_exception(axes, by_name[start], by_name[end])
+    for start in sorted(drawing() & set(by_name)):
+        _draw_exception(axes, by_name[start], by_name["plots"])
     if "plots" in by_name:
         x, y = WIDTH - RIGHT + LANE + 0.06, by_name["plots"].middle
         axes.text(x, y, ".plot()", size=8.5, color=GREY, va="center")

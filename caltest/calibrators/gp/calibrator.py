@@ -27,6 +27,7 @@ from caltest.calibrators.gp.fit import (
 from caltest.calibrators.gp.latent import LatentPosterior
 from caltest.calibrators.gp.optimize import FittedGP
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Floats, Inputs
+from caltest.drawing import draw
 from caltest.errors import invalid
 from caltest.validation import (
     check_choice,
@@ -381,9 +382,7 @@ class GPCalibrator(Calibrator):
         matplotlib.axes.Axes
             With the inducing inputs as ticks at its foot.
         """
-        from caltest.plots.latent_function import latent_function
-
-        return latent_function(self, level=level, ax=ax)
+        return draw("latent_function.latent_function", self, level=level, ax=ax)
 
     def coefficients(self) -> Sequence[Coefficient]:
         return [
