@@ -17,7 +17,7 @@ from caltest.calibrators.inputs import Floats, Inputs
 from caltest.calibrators.output import Output
 from caltest.errors import DegenerateDataWarning, invalid
 from caltest.predictions import Predictions
-from caltest.sources import classes_of_table, is_table
+from caltest.predictions.sources import classes_of_table, is_table
 from caltest.validation import (
     as_array,
     check_calibrator,

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caltest import files
 from caltest.cli import calibration_map, completion, inputs, options
 from caltest.cli.calibration_map import Map
 from caltest.cli.formats import TABLES
 from caltest.cli.output import check_output_file, echo, to_file
 from caltest.cli.progress import progress_bar
 from caltest.errors import InvalidInput, invalid
+from caltest.predictions import files
 from caltest.validation import check_choice, listing
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from caltest.sources import Table
+    from caltest.predictions.sources import Table
 
 Probs = Annotated[
     str | None,
@@ -106,7 +106,7 @@ def _format(name: str | None, output: Path | None, read_as: str | None) -> str:
 
 def _columns(fitted: Map, table: Table, probs: str | None) -> list[str]:
     """Find the columns in the order of the classes."""
-    from caltest import sources
+    from caltest.predictions import sources
 
     if probs is None and fitted.columns is not None:
         missing = [name for name in fitted.columns if name not in table.names]
@@ -125,8 +125,8 @@ def _values(
     fitted: Map, table: Table, columns: list[str], *, renormalize: bool
 ) -> NDArray[np.float64]:
     """Return the calibrated probabilities, (n, m)."""
-    from caltest import sources
     from caltest.calibrators.inputs import Inputs
+    from caltest.predictions import sources
     from caltest.validation import check_logits, check_probs
 
     calibrator = fitted.calibrator

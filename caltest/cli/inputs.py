@@ -10,14 +10,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from caltest import files
 from caltest.cli import options
 from caltest.errors import invalid
+from caltest.predictions import files
 from caltest.validation import check_choice, check_not_empty
 
 if TYPE_CHECKING:
     from caltest.predictions import Predictions
-    from caltest.sources import Table
+    from caltest.predictions.sources import Table
 
 STREAM = Path("-")
 
@@ -60,8 +60,7 @@ class PredictionFile:
         values : array_like, shape (n, m) or (n,)
             Not checked.
         """
-        from caltest import sources
-        from caltest.predictions import Predictions
+        from caltest.predictions import Predictions, sources
 
         opened, name = self._opened
         raw = sources.choose_columns(
@@ -78,7 +77,7 @@ class PredictionFile:
     @property
     def columns(self) -> list[str]:
         """The names of the columns of the probabilities."""
-        from caltest import sources
+        from caltest.predictions import sources
 
         taken = [self.label] if self.weight is None else [self.label, self.weight]
         return sources.prob_columns(self._opened[0].names, options.parse_probs(self.probs), taken)

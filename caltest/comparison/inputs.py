@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from caltest import sources, validation
+from caltest import validation
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.inputs import Inputs
 from caltest.errors import invalid, shown
-from caltest.predictions import ModelData, Predictions
+from caltest.predictions import ModelData, Predictions, sources
 from caltest.validation.arrays import AnyArray
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from caltest import measures as all_measures
-from caltest import sources, validation
+from caltest import validation
 from caltest.comparison.calibration_tests import CalibrationTests, make_calibration_tests
 from caltest.comparison.inputs import check_functions
 from caltest.comparison.pairs import compared_pairs
@@ -32,7 +32,7 @@ from caltest.errors import DegenerateDataWarning, invalid
 from caltest.htests.combine import adjusted_pvalues
 from caltest.lenses import Lens
 from caltest.measures import Measure, ScoreDecomposition
-from caltest.predictions import ModelData, Predictions
+from caltest.predictions import ModelData, Predictions, sources
 from caltest.results import ComparedModel, HTestTable, ModelComparison, ScoreDifference
 from caltest.validation.arrays import AnyArray, listing
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest import sources, validation
+from caltest import validation
 from caltest.errors import DegenerateDataWarning, invalid, shown
+from caltest.predictions import sources
 from caltest.validation.arrays import as_array, as_numbers, listing, read_only
 
 Floats = NDArray[np.float64]

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest import sources, validation
+from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.htests.combine import METHODS, adjusted_pvalues
 from caltest.htests.run import REGISTRY
 from caltest.measures import Measure
 from caltest.measures.base import Outcome, keys_offering
+from caltest.predictions import sources
 from caltest.results import HTest, HTestTable
 from caltest.results.evidence import GradeCounts
 from caltest.validation.arrays import AnyArray, Codes, as_array, as_numbers, read_only

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest import sources, validation
+from caltest import validation
 from caltest.errors import invalid, shown
-from caltest.predictions import ModelData, Predictions
+from caltest.predictions import ModelData, Predictions, sources
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]

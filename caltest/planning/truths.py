@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest import sources, validation
+from caltest import validation
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.numerics.softmax import softmax
+from caltest.predictions import sources
 
 Floats = NDArray[np.float64]
 

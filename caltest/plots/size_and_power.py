@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest import sources, validation
+from caltest import validation
 from caltest.errors import InvalidInput, invalid, shown
 from caltest.plots import base
+from caltest.predictions import sources
 from caltest.validation.arrays import AnyArray, as_array, as_numbers, listing, read_only
 
 if TYPE_CHECKING:

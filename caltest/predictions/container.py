@@ -11,8 +11,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from caltest import files, sources
 from caltest.errors import InvalidInput, invalid, shown
+from caltest.predictions import files, sources
 from caltest.validation import (
     as_array,
     check_choice,

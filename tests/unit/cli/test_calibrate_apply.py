@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from caltest import files
 from caltest.calibrators import Calibrator, TemperatureScaling
 from caltest.cli.app import run
+from caltest.predictions import files
 
 pytestmark = pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
 

@@ -13,19 +13,29 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from caltest.errors import InvalidInput, invalid
-from caltest.sources import Table, table_of_frame
+from caltest.predictions.sources import Table, table_of_frame
 from caltest.validation.arrays import AnyArray
 from caltest.validation.options import check_choice, check_separator
 
 if TYPE_CHECKING:
     import polars as pl
 
+
 Source = Path | io.BytesIO
+
+
 Columns = Mapping[str, AnyArray]
 
+
 SAMPLE = 10_000  # rows that tell the types of the columns of a text; four times as fast as all
+
+
 STREAM = "standard input"
+
+
 SEPARATED = {".csv": ",", ".tsv": "\t"}
+
+
 SUFFIXES = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -37,8 +47,14 @@ SUFFIXES = {
     ".ndjson": "jsonl",
     ".npz": "npz",
 }
+
+
 FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
+
+
 TEXT = ("csv", "tsv", "jsonl")
+
+
 TYPELESS = ("csv", "tsv")
 
 

@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from caltest import Predictions, files
+from caltest import Predictions
 from caltest.errors import InvalidInput
+from caltest.predictions import files
 
 FRAME = pl.DataFrame({"y": ["a", "b", "a"], "p_a": [0.7, 0.2, 0.5], "p_b": [0.3, 0.8, 0.5]})
 

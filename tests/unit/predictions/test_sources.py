@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from caltest import Predictions
 from caltest.errors import InvalidInput
-from caltest.sources import describe, is_model, is_table, predict
+from caltest.predictions.sources import describe, is_model, is_table, predict
 
 ROWS = np.array([[0.125, 0.25, 0.625], [0.5, 0.25, 0.25], [0.75, 0.125, 0.125]])
 CODES = [2, 0, 1]

@@ -19,6 +19,8 @@ from caltest.validation.arrays import (
 from caltest.validation.options import check_choice, check_not_label
 
 PREFIXES = ("p_", "prob_")
+
+
 UNNAMED = ("{}", "column_{}")  # what pandas and polars call the columns of an array
 
 
