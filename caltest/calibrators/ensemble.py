@@ -28,7 +28,7 @@ def check_param_grid(grid: object, options: Collection[str]) -> list[dict[str, l
     grids = [{}] if grid is None else grid
     grids = [grids] if isinstance(grids, Mapping) else grids
     rule = "param_grid must be a dict of options and their values, or a list of such dicts"
-    remedy = "for example {'lam': [0.01, 0.1]}"
+    remedy = "pass {'lam': [0.01, 0.1]}, for example"
     if not isinstance(grids, list | tuple) or not grids:
         raise invalid(rule, shown(grid), remedy)
     if not all(isinstance(part, Mapping) for part in grids):

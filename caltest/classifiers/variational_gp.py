@@ -34,7 +34,7 @@ from caltest.validation import check_integer
 
 INDUCING = 200
 SHARES = (64, 8)  # of the rows whose kernel is where the fit to all starts: a 64th, an 8th
-ROWS_FOR_THREADS = 1000  # rows worth it
+ROWS_FOR_SHARE = 1000  # rows worth a fit of their own
 NODES = 32  # of the Gauss-Hermite quadrature
 
 
@@ -195,7 +195,7 @@ def _kernel(theta: Floats) -> tuple[float, Floats]:
 def _samples(n: int, rng: np.random.RandomState) -> list[slice | Codes]:
     """Return the rows of each fit: samples where there are many, whose kernels are close; all."""
     order, sizes = rng.permutation(n), [n // share for share in SHARES]
-    return [*(np.sort(order[:size]) for size in sizes if size >= ROWS_FOR_THREADS), slice(None)]
+    return [*(np.sort(order[:size]) for size in sizes if size >= ROWS_FOR_SHARE), slice(None)]
 
 
 @dataclass

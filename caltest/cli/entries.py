@@ -9,9 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from caltest import measures
 from caltest.cli.settings import OF_THE_COMMAND
-from caltest.measures import Measure
 
 KINDS = ("tests", "measures", "nulls", "lenses", "kernels", "calibrators")
 KEYS_OF = {"kernel": "kernels", "calibrator": "calibrators"}
@@ -83,8 +81,10 @@ def _documented(source: type) -> dict[str, str]:
 
     The function of a measure documents what the class only holds.
     """
+    from caltest import measures
+
     function = None
-    if issubclass(source, Measure):
+    if issubclass(source, measures.Measure):
         function = getattr(measures, source.function_name(), None)
     found: dict[str, str] = {}
     for one in (*reversed(source.__mro__[:-1]), function):

@@ -39,6 +39,11 @@ class NamedTest:
     measure : type of Measure
     fixed : Mapping
         Options of the measure that the name stands for.
+
+    Examples
+    --------
+    >>> REGISTRY["skce-linear"].fixed["estimator"]
+    'linear'
     """
 
     key: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -457,32 +457,3 @@ class Measure(ABC):
 def positive(pvalue: float) -> float:
     """Return the p-value, or the least positive number where it underflows: it is never 0."""
     return max(pvalue, float(np.finfo(float).tiny))
-
-
-class Parameters(Mapping[str, object]):
-    """A read-only mapping that keeps the order it was given.
-
-    Unlike `types.MappingProxyType` it can be pickled, so that results travel between processes.
-
-    Examples
-    --------
-    >>> Parameters({"kernel": "exponential", "bandwidth": 0.9})
-    Parameters({'kernel': 'exponential', 'bandwidth': 0.9})
-    """
-
-    __slots__ = ("_items",)
-
-    def __init__(self, items: Mapping[str, object] | None = None) -> None:
-        self._items = dict(items or {})
-
-    def __getitem__(self, key: str) -> object:
-        return self._items[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._items)
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __repr__(self) -> str:
-        return f"Parameters({self._items!r})"

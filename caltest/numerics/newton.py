@@ -19,7 +19,6 @@ Trial = TypeVar("Trial", bound=tuple[Any, ...])
 
 HALVINGS = 60
 SUFFICIENT = 1e-4  # part of the decrease that the slope promises, Armijo's rule
-HOPELESS = 1e6  # added to a diagonal of about 1
 
 STEPS = 500
 SECULAR_STEPS = 60
@@ -74,17 +73,17 @@ def damped_factor(H: Floats, shift: float) -> tuple[tuple[Floats, bool], float]:
     Raises
     ------
     numpy.linalg.LinAlgError
-        If H is far from positive definite, or not finite.
+        If H is not finite.
     """
     places = np.arange(len(H))
     diagonal = H[places, places]
-    while shift < HOPELESS:
+    while math.isfinite(shift):
         H[places, places] = diagonal + shift
         try:
             return scipy.linalg.cho_factor(H, lower=True, check_finite=False), shift
         except scipy.linalg.LinAlgError:
             shift *= 100
-    raise scipy.linalg.LinAlgError("the matrix is not positive definite")
+    raise scipy.linalg.LinAlgError("the matrix is not finite")
 
 
 def climb(

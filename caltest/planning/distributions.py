@@ -243,7 +243,7 @@ def _check_frozen(distribution: object) -> None:
     kind = type(distribution).__name__
     if kind.endswith("_gen") and getattr(distribution, "numargs", None) != 0:
         rule = "model must be a distribution with its parameters"
-        raise invalid(rule, kind, "for example scipy.stats.beta(2, 5)")
+        raise invalid(rule, kind, "pass scipy.stats.beta(2, 5), for example")
     keywords = getattr(distribution, "kwds", {})
     given = (*getattr(distribution, "args", ()), *keywords.values())
     if any(np.ndim(value) for value in given):

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from caltest import render
-from caltest.measures.base import Parameters
 from caltest.results.comparison import ComparedRow, Comparison, ScoreDifference, values_of
-from caltest.results.htest import HTest
+from caltest.results.htest import HTest, Parameters
 from caltest.results.printable import Summary, plain
 from caltest.results.table import HTestTable
 from caltest.validation import check_schema

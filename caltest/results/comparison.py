@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from caltest import render
 from caltest.drawing import draw
-from caltest.measures.base import Parameters
 from caltest.results.frames import data_frame
+from caltest.results.htest import Parameters
 from caltest.results.printable import Result, plain
 from caltest.validation import check_choice
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from caltest import render
 from caltest.drawing import draw
-from caltest.measures.base import Parameters
 from caltest.results.printable import Result, Summary, given, plain
 from caltest.validation import check_schema, read_only
 
@@ -40,6 +39,35 @@ _COLUMNS = (
     "statistic",
     "pvalue",
 )
+
+
+class Parameters(Mapping[str, object]):
+    """A read-only mapping that keeps the order it was given.
+
+    Unlike `types.MappingProxyType` it can be pickled, so that results travel between processes.
+
+    Examples
+    --------
+    >>> Parameters({"kernel": "exponential", "bandwidth": 0.9})
+    Parameters({'kernel': 'exponential', 'bandwidth': 0.9})
+    """
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Mapping[str, object] | None = None) -> None:
+        self._items = dict(items or {})
+
+    def __getitem__(self, key: str) -> object:
+        return self._items[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        return f"Parameters({self._items!r})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -58,7 +58,7 @@ def check_tolerance(tolerance: object, *, equivalence: object, null: object) -> 
     if tolerance is None:
         if wants_equivalence:
             rule = "equivalence must come with a tolerance"
-            raise invalid(rule, "tolerance=None", "for example tolerance=0.02")
+            raise invalid(rule, "tolerance=None", "pass tolerance=0.02, for example")
         return None
     if null is not None:
         rule = (

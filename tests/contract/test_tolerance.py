@@ -43,7 +43,7 @@ def attempt(key, predictions, **settings):
 @pytest.mark.parametrize("key", [key for key in REGISTRY if key not in KNOWN])
 def test_unknown_tolerance_is_refused_with_alternatives(key):
     """The message names the tests that know one."""
-    with pytest.raises(NotApplicable, match="knows no tolerance; use .*" + ".*".join(KNOWN)):
+    with pytest.raises(NotApplicable, match="no test with a tolerance; use .*" + ".*".join(KNOWN)):
         run(key, predictions_of(2))
 
 

@@ -15,9 +15,9 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 from caltest.calibrators import GPCalibrator
-from caltest.calibrators.gp.elbo import Scores, bound
+from caltest.calibrators.gp.elbo import GPScores, bound
 from caltest.calibrators.gp.fit import line_kmeans
-from caltest.calibrators.gp.latent import Latent
+from caltest.calibrators.gp.latent import LatentPosterior
 
 pytestmark = pytest.mark.filterwarnings("ignore:the latent mean falls:UserWarning")
 
@@ -60,11 +60,11 @@ def peer_bound(q, probs, codes):
 def peer_fit(data):
     """Its largest bound with a diagonal S, from where it starts; the gradient is ours."""
     probs, codes = data
-    scores = Scores(probs, np.log(probs), codes, np.ones(200), probs.min(), probs.max())
+    scores = GPScores(probs, np.log(probs), codes, np.ones(200), probs.min(), probs.max())
 
     def unpacked(x):
         m, s, Z, kernel = np.split(x, [10, 20, 30])
-        return Latent(m, np.diag(np.exp(s)), Z, *np.exp(kernel))
+        return LatentPosterior(m, np.diag(np.exp(s)), Z, *np.exp(kernel))
 
     def loss(x):
         q = unpacked(x)

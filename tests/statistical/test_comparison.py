@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from caltest.comparison.judge import averaged_pvalue
 from scipy.stats import binom
 from threadpoolctl import threadpool_limits
 
 from caltest import Predictions, compare_calibrators, compare_models
 from caltest import test_calibration as calibration_test
 from caltest.calibrators import HistogramBinning, Identity, TemperatureScaling
+from caltest.comparison.calibration_tests import averaged_pvalue
 
 LEVEL = 0.05
 

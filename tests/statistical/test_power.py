@@ -136,7 +136,7 @@ def test_planned_standard_errors_are_those_of_simulated_studies(truth):
     """The slope and the intercept of studies of the planned size vary as planned."""
     options = {"ratio_width": None, "slope_width": 0.5, "intercept_width": 0.3}
     planned = ct.sample_size_for_precision(RISKS, rng=1, **options, **truth)
-    for row, test in zip(planned.rows, ("calibration-slope", "calibration-intercept"), strict=True):
+    for row, test in zip(planned.rows, ("calibration_slope", "calibration_intercept"), strict=True):
         predictions, true = as_distribution(ModelData(RISKS)), StatedTruth(**truth).for_classes(2)
         rng = np.random.default_rng(2)
         values = []

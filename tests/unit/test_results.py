@@ -101,7 +101,7 @@ def test_json_of_version_1_is_read_with_the_alternative_that_its_test_had(
 
 def test_json_of_version_1_is_read_with_its_bounds(make_test):
     """An inequality was named by the text on the null distribution."""
-    values = make_test(null_text="Hoeffding limits of all blocks").to_dict()
+    values = make_test(null_text="Hoeffding bounds of all blocks").to_dict()
     del values["alternative"], values["is_bound"]
     assert HTest.from_dict(values).is_bound
     assert not HTest.from_dict(values | {"null_text": "binomial law, greater"}).is_bound

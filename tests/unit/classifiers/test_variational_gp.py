@@ -52,7 +52,7 @@ def test_start_at_the_kernel_of_a_sample_changes_nothing(m, monkeypatch, capsys)
     model = VariationalGPClassifier(n_inducing=20, random_state=0, verbose=True)
     plain = model.fit(X[rows], Y[rows]).bound_
     assert f"of {rows.sum() // 8} rows" not in capsys.readouterr().out
-    monkeypatch.setattr(variational_gp, "FEWEST", 10)
+    monkeypatch.setattr(variational_gp, "ROWS_FOR_SHARE", 10)
     assert model.fit(X[rows], Y[rows]).bound_ == pytest.approx(plain, abs=0.01)
     assert f"of {rows.sum() // 8} rows" in capsys.readouterr().out
 

@@ -25,10 +25,10 @@ def run_on(caltest, tmp_path, content, *words):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "FILE must be a valid .csv file; got 'mistake.csv', of which the reader says: empty"),
-        ("\n\n", "empty CSV; mend the file"),
+        ("", "FILE must be a valid .csv file; got 'mistake.csv'; the reader reports: empty"),
+        ("\n\n", "empty CSV; correct the file"),
         ("y,p_a,p_b\n", "probs must have at least one row"),
-        ("y,p_a,p_b\né,0.5,0.5\n".encode("latin1"), "invalid utf-8 sequence; mend the file"),
+        ("y,p_a,p_b\né,0.5,0.5\n".encode("latin1"), "invalid utf-8 sequence; correct the file"),
         (b"\x00\x01\x02\n\xff\xfe", "FILE must be"),
         (GOOD.replace(",", ";"), "must be separated by commas; got semicolons in"),
         (GOOD.replace(",", ";"), "; write commas, and points in numbers\n"),
@@ -42,7 +42,7 @@ def run_on(caltest, tmp_path, content, *words):
             "got '0,7' at row 0 (counted from 0); write decimal points, 0.7",
         ),
         ("y,p_a,p_b\na,0.5,0.5,7\n", "FILE must be a valid .csv file"),
-        ("y,p_a,p_a\na,0.5,0.5\n", "'p_a' names two columns; mend the file"),
+        ("y,p_a,p_a\na,0.5,0.5\n", "'p_a' names two columns; correct the file"),
         ("y,a,b\na,0.5,0.5\n", "got no p_... and no prob_... among 'y', 'a', 'b'; pass --probs"),
         ("x,p_a,p_b\na,0.5,0.5\n", "--label must be one of 'x', 'p_a', 'p_b'; got 'y'"),
         (

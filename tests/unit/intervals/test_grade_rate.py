@@ -65,7 +65,7 @@ def test_ends_of_correlated_defaults_are_those_that_the_test_does_not_reject():
 def test_weights_are_not_counted():
     """Defaults are counted, and weights are not."""
     data = Predictions(np.full(5, 0.1), [0, 1, 0, 0, 0], sample_weight=np.arange(1.0, 6.0))
-    with pytest.raises(NotApplicable, match="its law takes no weights"):
+    with pytest.raises(NotApplicable, match="its null distribution takes no weights"):
         Binomial().own_interval(data, **OPTIONS)
 
 

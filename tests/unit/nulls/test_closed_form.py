@@ -22,7 +22,7 @@ def test_measure_without_a_formula_is_not_applicable(outcome_of):
     """The message lists the nulls that have a meaning."""
     with pytest.raises(NotApplicable, match=r"'closed-form' has no meaning for .*'exact'"):
         outcome_of("closed-form", SKCE(), Predictions([0.2, 0.7], [0, 1]))
-    with pytest.raises(NotApplicable, match="no law in closed form; use null='exact'"):
+    with pytest.raises(NotApplicable, match=r"no null distribution in closed form; .*'exact'"):
         SKCE().closed_form(Predictions([0.2, 0.7], [0, 1]))
 
 

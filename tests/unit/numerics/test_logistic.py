@@ -6,9 +6,9 @@ from scipy.special import expit
 
 from caltest.numerics.logistic import (
     BLOCK,
-    FEWEST,
     LOSSES,
     PLAIN,
+    ROWS_FOR_START,
     STRIDES,
     exp_minus,
     fit_logistic,
@@ -103,10 +103,10 @@ def test_loss_of_far_right_predictions_is_zero_without_overflow():
     assert penalised_loss(X, np.array([0.0, 1.0]), ones, none, beta) == 1e5
 
 
-LARGE = pytest.param(FEWEST * STRIDES[0] + 1, marks=pytest.mark.full)
+LARGE = pytest.param(ROWS_FOR_START * STRIDES[0] + 1, marks=pytest.mark.full)
 
 
-@pytest.mark.parametrize("n", [50, FEWEST * STRIDES[-1] + 1, LARGE])
+@pytest.mark.parametrize("n", [50, ROWS_FOR_START * STRIDES[-1] + 1, LARGE])
 def test_fit_ends_where_the_gradient_is_zero(n):
     """Whether it starts from all rows, every 8th or every 64th."""
     X, t, w, _ = problem(n)

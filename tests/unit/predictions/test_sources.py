@@ -101,14 +101,14 @@ def test_read_quotes_the_reader_on_a_broken_file(suffix, tmp_path):
     """A file that is not what its name says is bad input, not a crash."""
     path = tmp_path / f"t{suffix}"
     path.write_text("not a table")
-    with pytest.raises(InvalidInput, match=rf"path must be a valid {suffix} file; got 't\S+', of"):
+    with pytest.raises(InvalidInput, match=rf"path must be a valid {suffix} file; got 't\S+'; the"):
         Predictions.read(path, label="y")
 
 
 def test_read_refuses_two_columns_of_one_name(tmp_path):
     """A header that names a column twice is an error, not a new name."""
     (tmp_path / "t.csv").write_text("y,p_0,p_0\n0,0.5,0.5\n")
-    with pytest.raises(InvalidInput, match="of which the reader says: 'p_0' names two columns"):
+    with pytest.raises(InvalidInput, match="the reader reports: 'p_0' names two columns"):
         Predictions.read(tmp_path / "t.csv", label="y")
 
 

@@ -10,8 +10,8 @@ from sklearn.base import clone
 from caltest import InvalidInput
 from caltest.calibrators import GPCalibrator, OneVsRest
 from caltest.calibrators.gp.fit import unfinished
-from caltest.calibrators.gp.latent import Latent
-from caltest.calibrators.gp.optimize import Fitted
+from caltest.calibrators.gp.latent import LatentPosterior
+from caltest.calibrators.gp.optimize import FittedGP
 from caltest.errors import DegenerateDataWarning
 from caltest.plots.latent_function import places_of_plot
 
@@ -308,8 +308,8 @@ def test_too_few_iterations_are_told():
 
 def test_search_that_fails_is_told():
     """L-BFGS may end before its iterations are used up; the remedy is another one."""
-    q = Latent(np.zeros(1), np.eye(1), np.zeros(1), 1.0, 1.0, 0.1)
-    said = unfinished(Fitted(q, -1.0, 7, converged=False), 300)
+    q = LatentPosterior(np.zeros(1), np.eye(1), np.zeros(1), 1.0, 1.0, 0.1)
+    said = unfinished(FittedGP(q, -1.0, 7, converged=False), 300)
     assert said == "the bound was not at its largest after 7 iterations; pass a larger tol"
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
-from caltest.calibrators.gp.elbo import Scores, bound, kept_stencils, tables
+from caltest.calibrators.gp.elbo import GPScores, bound, kept_stencils, tables
 from caltest.calibrators.gp.kernel import rbf_line
-from caltest.calibrators.gp.latent import Latent, pack, pack_gradient, unpack
+from caltest.calibrators.gp.latent import LatentPosterior, pack, pack_gradient, unpack
 from caltest.calibrators.gp.paths import random_paths
 
 pytestmark = pytest.mark.loops
@@ -24,10 +24,10 @@ def example(K, n, *, seed=0):
     z, codes = rng.dirichlet(np.ones(K) / 2, n), rng.integers(0, K, n)
     weight = rng.uniform(0, 2, n)
     prior = np.log(np.maximum(z, 2e-16))
-    scores = Scores(z, prior, codes, weight, float(z.min()), float(z.max()))
+    scores = GPScores(z, prior, codes, weight, float(z.min()), float(z.max()))
     C = np.tril(rng.normal(0, 0.3, (M, M)))
     C[np.diag_indices(M)] = rng.uniform(0.2, 1, M)
-    return scores, Latent(rng.normal(size=M), C, rng.uniform(0, 1, M), 1.3, 0.21, 0.013)
+    return scores, LatentPosterior(rng.normal(size=M), C, rng.uniform(0, 1, M), 1.3, 0.21, 0.013)
 
 
 def rows_of(scores, q):

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from caltest.calibrators.gp.elbo import Scores, bound
+from caltest.calibrators.gp.elbo import GPScores, bound
 from caltest.calibrators.gp.fit import line_kmeans
-from caltest.calibrators.gp.latent import Latent
+from caltest.calibrators.gp.latent import LatentPosterior
 from caltest.calibrators.gp.optimize import (
     Limits,
     ascend,
-    maximize,
-    maximize_batches,
-    maximize_drawn,
+    maximise,
+    maximise_batches,
+    maximise_drawn,
 )
 from caltest.calibrators.gp.paths import random_paths
 
@@ -33,20 +33,20 @@ def scores():
     logits = rng.normal(0, 2, (400, 3))
     z, truth = softmax(logits, axis=1), softmax(logits / 2, axis=1)
     codes = (truth.cumsum(axis=1) < rng.random((400, 1))).sum(axis=1).clip(0, 2)
-    return Scores(z, np.log(z), codes, np.ones(400), float(z.min()), float(z.max()))
+    return GPScores(z, np.log(z), codes, np.ones(400), float(z.min()), float(z.max()))
 
 
 @pytest.fixture(scope="module")
 def start(scores):
     """The prior."""
     Z = line_kmeans(scores.z.ravel(), np.ones(scores.z.size), M)
-    return Latent(np.zeros(M), np.eye(M), Z, 1.0, 0.5, 0.01)
+    return LatentPosterior(np.zeros(M), np.eye(M), Z, 1.0, 0.5, 0.01)
 
 
 @pytest.fixture(scope="module")
 def fitted(scores, start):
     """The fit with equation 7."""
-    return maximize(scores, start, LIMITS, full=True, max_iter=200, tol=1e-9)
+    return maximise(scores, start, LIMITS, full=True, max_iter=200, tol=1e-9)
 
 
 @pytest.mark.parametrize("full", [True, False], ids=["full", "diagonal"])
@@ -75,15 +75,15 @@ def test_fit_does_not_depend_on_the_start(scores, start, fitted, kernel):
     """Other kernels to begin with end within 0.05 nats."""
     variance, scale, noise = kernel
     other = replace(start, variance=variance, scale=scale, noise=noise)
-    again = maximize(scores, other, LIMITS, full=True, max_iter=200, tol=1e-9)
+    again = maximise(scores, other, LIMITS, full=True, max_iter=200, tol=1e-9)
     assert again.value == pytest.approx(fitted.value, abs=0.05)
 
 
 @pytest.mark.full
 def test_mini_batches_end_near_the_fit_to_all_rows(scores, start, fitted):
     """From the fit to an eighth of the rows, Adam comes within a nat."""
-    part = maximize(scores.rows(slice(0, 50)), start, LIMITS, full=True, max_iter=50, tol=1e-6)
-    end = maximize_batches(
+    part = maximise(scores.rows(slice(0, 50)), start, LIMITS, full=True, max_iter=50, tol=1e-6)
+    end = maximise_batches(
         scores,
         part.q,
         LIMITS,
@@ -104,6 +104,6 @@ def test_draws_improve_the_bound_that_they_measure(scores, fitted, full):
     """And say nearly the same as equation 7, for a posterior as certain as this."""
     paths = random_paths(3, M, 50, 100.0, np.random.default_rng(0))
     before = bound(scores, fitted.q, full=full, paths=paths).value
-    end = maximize_drawn(scores, fitted.q, LIMITS, paths, full=full, max_iter=30, tol=1e-6)
+    end = maximise_drawn(scores, fitted.q, LIMITS, paths, full=full, max_iter=30, tol=1e-6)
     assert end.value >= before
     assert end.value == pytest.approx(fitted.value, abs=8.0)

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from caltest.calibrators.linear import vector_loops
-from caltest.calibrators.linear.vector_loops import minimize, newton_step, variances
+from caltest.calibrators.linear.vector_loops import minimise, newton_step, variances
 from caltest.numerics.scaled_softmax import objective
 
 pytestmark = pytest.mark.loops
@@ -55,19 +54,19 @@ def test_blocks_of_rows_add_up(monkeypatch):
     """Whatever their sizes."""
     data, theta = sample(100, 3), np.ones(6)
     whole = objective(*data, theta)
-    monkeypatch.setattr(vector_loops, "PRODUCT", 20)
-    monkeypatch.setattr(vector_loops, "BLOCK", 7)
+    monkeypatch.setattr(scaled_softmax, "PRODUCT", 20)
+    monkeypatch.setattr(scaled_softmax, "BLOCK", 7)
     for expected, part in zip(whole[1:], objective(*data, theta)[1:], strict=True):
         np.testing.assert_allclose(part, expected, rtol=1e-13, atol=1e-16)
 
 
 def test_threads_change_no_bit(monkeypatch):
     """Blocks are added in their order."""
-    monkeypatch.setattr(vector_loops, "PRODUCT", 30)
+    monkeypatch.setattr(scaled_softmax, "PRODUCT", 30)
     data, theta = sample(500, 3), np.ones(6)
-    alone = minimize(*data, theta).point
+    alone = minimise(*data, theta).point
     with joblib.parallel_config(n_jobs=2):
-        np.testing.assert_array_equal(minimize(*data, theta).point.theta, alone.theta)
+        np.testing.assert_array_equal(minimise(*data, theta).point.theta, alone.theta)
 
 
 def test_derivatives_of_certain_predictions_keep_their_digits():
@@ -83,7 +82,7 @@ def test_derivatives_of_certain_predictions_keep_their_digits():
 def test_gradient_vanishes_at_the_optimum(m):
     """To a rounding error of the mean absolute logit."""
     data = sample(60 * m, m)
-    point, unique = minimize(*data, np.repeat([1.0, 0.0], m))
+    point, unique = minimise(*data, np.repeat([1.0, 0.0], m))
     assert unique
     assert np.abs(point.gradient).max() < 1e-13
     assert abs(point.theta[m:].sum()) < 1e-12
@@ -107,11 +106,11 @@ def test_parameters_that_are_not_determined_are_reported():
     """Separable labels, and a column that is constant; a column of zeros has no influence."""
     z, y, weight = sample(200, 3)
     start = np.repeat([1.0, 0.0], 3)
-    assert not minimize(z, z.argmax(axis=1), weight, start).unique
+    assert not minimise(z, z.argmax(axis=1), weight, start).unique
     z[:, 0] = 1
-    assert not minimize(z, y, weight, start).unique
+    assert not minimise(z, y, weight, start).unique
     z[:, 0] = 0
-    optimum = minimize(z, y, weight, start)
+    optimum = minimise(z, y, weight, start)
     assert optimum.unique
     assert optimum.point.theta[0] == 1
 
@@ -120,7 +119,7 @@ def test_ridge_makes_the_optimum_of_separable_labels_unique():
     """From any start."""
     z, _, weight = sample(50, 3)
     starts = [np.repeat([1.0, 0.0], 3), np.full(6, 5.0), np.array([0.1, 3, 0, 1, -2, 1])]
-    ends = [minimize(z, z.argmax(axis=1), weight, start, 1e-6).point.theta for start in starts]
+    ends = [minimise(z, z.argmax(axis=1), weight, start, 1e-6).point.theta for start in starts]
     for end in ends:
         np.testing.assert_allclose(end[:3], ends[0][:3], rtol=1e-9)
         np.testing.assert_allclose(end[3:], ends[0][3:], atol=1e-7)

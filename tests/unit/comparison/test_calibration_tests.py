@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from caltest.comparison.judge import averaged_pvalue, make_calibration_tests
 
 from caltest import InvalidInput
+from caltest.comparison.calibration_tests import averaged_pvalue, make_calibration_tests
 from caltest.datasets import generative_model
 
 SETTINGS = {
