@@ -47,3 +47,12 @@ def test_corp_curve_ascends_and_keeps_the_events(data):
     np.testing.assert_allclose(
         curve.mass @ curve.probability, weight @ data.labels, rtol=1e-9, atol=1e-12
     )
+
+
+def test_weighted_bins_of_certain_predictions_have_ordered_limits():
+    """A multiple of the step may round to more than the sum of the weights."""
+    event = np.array([0.0] * 3 + [1.0] + [0.0] * 20 + [1.0] * 2)
+    weight = np.array([1.0, 1.0, 5.0, 4.0] + [1.0] * 22)
+    data = Predictions(event, np.zeros(26, int), classes=[0, 1], sample_weight=weight)
+    found = reliability_bins(data, bins=2)
+    assert (found.lower <= found.upper).all()

@@ -284,6 +284,7 @@ def sum_limits(
         else:
             lower[b], upper[b] = _expansion_limits(p, w, quantile)
         upper[b] = min(upper[b], w.sum())
+        lower[b] = min(lower[b], upper[b])  # multiples of the step round
     return lower, upper
 
 

@@ -298,7 +298,7 @@ def test_logits_may_be_huge_or_infinite():
 def test_too_few_iterations_are_told():
     """With the remedy; from inside of another calibrator too."""
     _, probs, codes = overconfident(3, 100)
-    told = r"not at its largest after 1 iterations; pass a larger max_iter"
+    told = r"not at its maximum after 1 iterations; pass a larger max_iter"
     with pytest.warns(DegenerateDataWarning, match=told):
         GPCalibrator(max_iter=1, monotone=True).fit(probs, codes)
     inner = OneVsRest(GPCalibrator(max_iter=1, monotone=True))
@@ -310,7 +310,10 @@ def test_search_that_fails_is_told():
     """L-BFGS may end before its iterations are used up; the remedy is another one."""
     q = LatentPosterior(np.zeros(1), np.eye(1), np.zeros(1), 1.0, 1.0, 0.1)
     said = unfinished(FittedGP(q, -1.0, 7, converged=False), 300)
-    assert said == "the bound was not at its largest after 7 iterations; pass a larger tol"
+    assert (
+        said
+        == "the evidence lower bound was not at its maximum after 7 iterations; pass a larger tol"
+    )
 
 
 def test_options_are_checked_again_before_they_predict(three):

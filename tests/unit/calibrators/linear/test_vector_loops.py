@@ -8,6 +8,7 @@ import pytest
 from scipy.special import log_softmax
 
 from caltest.calibrators.linear.vector_loops import minimise, newton_step, variances
+from caltest.numerics import scaled_softmax
 from caltest.numerics.scaled_softmax import objective
 
 pytestmark = pytest.mark.loops
