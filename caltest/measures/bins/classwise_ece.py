@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from caltest.lenses import Lens
     from caltest.predictions import Predictions
 
+__all__ = ["ClasswiseECE", "classwise_ece"]
+
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.unsignedinteger]
 Labels = NDArray[np.unsignedinteger]
-__all__ = ["ClasswiseECE", "classwise_ece"]
 BINNINGS = ("uniform", "quantile")
 
 

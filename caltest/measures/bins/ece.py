@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from caltest.lenses import Lens
     from caltest.predictions import Predictions
 
+__all__ = ["ECE", "ece"]
+
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -44,7 +46,6 @@ NAMES = {
     "sqeuclidean": "squared Euclidean distance",
 }
 DISTANCES = ("tv", "cityblock", "sqeuclidean")
-__all__ = ["ECE", "ece"]
 
 
 @dataclass(frozen=True, kw_only=True)

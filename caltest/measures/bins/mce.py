@@ -14,13 +14,13 @@ from caltest.measures.bins.ece import BinErrors, Distance
 if TYPE_CHECKING:
     from caltest.lenses import Lens
 
+__all__ = ["MCE", "mce"]
+
 
 WORST = (
     "the error is that of the worst bin: where that has few rows, resampled rows vary too little, "
     "and the interval is too short"
 )
-
-__all__ = ["MCE", "mce"]
 
 
 @dataclass(frozen=True, kw_only=True)

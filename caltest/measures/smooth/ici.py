@@ -20,6 +20,9 @@ from caltest.numerics.labels import draw_events
 from caltest.predictions import Predictions
 from caltest.validation.options import check_positive
 
+__all__ = ["E50", "E90", "ICI", "Emax", "e50", "e90", "emax", "ici"]
+
+
 Floats = NDArray[np.float64]
 SPAN = 2 / 3
 STEP = 0.01  # of the range of the predictions: knots that are about as far apart
@@ -30,7 +33,6 @@ EXTREME = (
     "(test='ici') is not"
 )
 SMALLEST = 1e-50  # a range whose square and inverse are ordinary numbers
-__all__ = ["E50", "E90", "ICI", "Emax", "e50", "e90", "emax", "ici"]
 
 
 @dataclass(frozen=True, kw_only=True)
