@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from caltest.cli.settings import OF_THE_COMMAND
-
+# What other options of the command line stand for.
+OF_THE_COMMAND = ("from_logits", "classes", "random_state", "n_jobs")
 KINDS = ("tests", "measures", "nulls", "lenses", "kernels", "calibrators")
 KEYS_OF = {"kernel": "kernels", "calibrator": "calibrators"}
 DASHES = "----------\n"

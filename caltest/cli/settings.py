@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from caltest.cli import options
+from caltest.cli.entries import OF_THE_COMMAND
 from caltest.errors import invalid, shown
 from caltest.validation import check_choice
 from caltest.validation.options import not_a_choice
@@ -28,8 +29,6 @@ WORDS: Mapping[str, object] = {
     "false": False,
     "no": False,
 }
-# What other options of the command line stand for.
-OF_THE_COMMAND = ("from_logits", "classes", "random_state", "n_jobs")
 
 
 @dataclass(frozen=True, kw_only=True)
