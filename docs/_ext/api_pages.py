@@ -106,7 +106,7 @@ def null_page(entry: Entry) -> str:
     key = entry.name.replace("_", "-")
     return heading(f"nulls.{entry.name}") + (
         f'``null="{key}"`` of :py:obj:`caltest.test_calibration`; :doc:`theory </tests/nulls>`.\n\n'
-        f".. automodule:: {entry.path}\n\n.. autofunction:: {entry.path}::judge\n"
+        f".. automodule:: {entry.path}\n\n.. autofunction:: {entry.path}::{entry.name}_test\n"
     )
 
 
