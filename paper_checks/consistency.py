@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.measures import ece
 from caltest.measures.binning import UNLIMITED, median_variance_bins, uniform_cells
+from caltest.numerics.loops import njit
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
@@ -63,7 +63,7 @@ def resampled_eces(
     return _with_splits(probs, cumulative, rows, uniforms, points, float(options["min_size"]))
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _with_cells(
     probs: Floats, cumulative: Floats, rows: Ints, uniforms: Floats, cells: Ints, count: int
 ) -> tuple[Floats, Ints]:
@@ -76,7 +76,7 @@ def _with_cells(
     return values, labels
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _with_splits(
     probs: Floats,
     cumulative: Floats,
@@ -96,7 +96,7 @@ def _with_splits(
     return values, labels
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _draw(cumulative: Floats, rows: Ints, uniforms: Floats, labels: Ints) -> None:
     m = cumulative.shape[1]
     for i in range(rows.size):
@@ -105,7 +105,7 @@ def _draw(cumulative: Floats, rows: Ints, uniforms: Floats, labels: Ints) -> Non
         labels[i] = min(k, m - 1)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _error(probs: Floats, rows: Ints, labels: Ints, cells: Ints, count: int) -> float:
     """Mean over the observations of the total variation distance in their bins."""
     m = probs.shape[1]
