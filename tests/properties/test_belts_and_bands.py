@@ -98,6 +98,6 @@ def test_band_is_monotone_and_inverts_to_its_p_value(data, method):
 @settings.get_profile("some")
 def test_band_statistic_does_not_depend_on_the_class_called_the_event(data):
     """Lower and upper bounds change places; with p and 1 - p of three digits."""
-    data = Predictions(data.probs.round(3), data.labels)
+    data = Predictions(data.probs[:, 1].round(3), data.labels)
     value = confidence_band(data)
     assert confidence_band(turned(data)) == pytest.approx(value, rel=1e-9, abs=1e-9)
