@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
-    from caltest.results import Summary
 
 
 _SPECIAL = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}

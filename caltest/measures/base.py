@@ -19,13 +19,11 @@ from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions, as_measured
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from caltest.kernels import MatrixKernel
     from caltest.measures.tolerance import Tolerance, ToleranceBootstrap
 
-
 __all__ = ["BoundMeasure", "Measure", "Outcome"]
+
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
 Rows = NDArray[np.int32]
