@@ -12,8 +12,6 @@ import numpy as np
 import scipy
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import expit
 
 from caltest import validation
 from caltest.errors import NotApplicable
@@ -147,9 +145,10 @@ class GradeMeasure(Measure):
 
         def root(tail: int) -> float:
             def excess(odds: float) -> float:
-                return self.tails(d, n, float(expit(odds)))[tail] - a
+                return self.tails(d, n, float(scipy.special.expit(odds)))[tail] - a
 
-            return float(expit(brentq(excess, LEAST, LARGEST, xtol=1e-13)))
+            odds = scipy.optimize.brentq(excess, LEAST, LARGEST, xtol=1e-13)
+            return float(scipy.special.expit(odds))
 
         low, high = root(0) if d > 0 else 0.0, root(1) if d < n else 1.0
         return Ends(low, high, d / n, f"inverted test, {self.distribution_text}")

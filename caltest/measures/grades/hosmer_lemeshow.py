@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import chdtrc
 
 from caltest import validation
 from caltest.errors import NotApplicable
@@ -72,7 +72,7 @@ class HosmerLemeshow(GroupedMeasure):
         return Outcome(
             statistic_name="chi^2",
             statistic=chi2,
-            pvalue=float(chdtrc(df, chi2)),
+            pvalue=float(scipy.special.chdtrc(df, chi2)),
             estimate=chi2,
             alternative="greater",
             null_text=f"chi^2 limit with {df} degree{'s' if df > 1 else ''} of freedom",

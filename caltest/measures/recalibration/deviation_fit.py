@@ -14,8 +14,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from caltest.numerics.logistic import newton_sums
 from caltest.numerics.loops import njit
@@ -59,7 +59,8 @@ class Support(NamedTuple):
 
 def support(z: Floats, weight: Floats, phi: Floats) -> Support:
     """Prepare log odds (K,), weights (K,) and functions (k, K)."""
-    base, largest = np.stack([z, expit(z), expit(-z)]), np.abs(phi).max(axis=1)
+    base = np.stack([z, scipy.special.expit(z), scipy.special.expit(-z)])
+    largest = np.abs(phi).max(axis=1)
     return Support(base, weight, np.ascontiguousarray(phi), largest, NOISE * float(weight.sum()))
 
 
