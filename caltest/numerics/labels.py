@@ -1,4 +1,12 @@
-"""Labels redrawn from predictions: y* ~ Cat(p), by inversion of the cumulative probabilities."""
+"""Labels redrawn from predictions: y* ~ Cat(p), by inversion of the cumulative probabilities.
+
+Each resample has a key, and each row of the data a number. The uniform number of a row in a resample
+is a hash of the two, the output of the SplitMix64 generator: it needs no other row and no other
+resample, so that whatever looks at the labels, in whatever order and in however many threads, sees
+the same ones.
+"""
+
+import sys
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,9 +15,16 @@ from caltest.numerics.loops import njit
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
+Hashes = NDArray[np.uint64]
+Limits = NDArray[np.int64]
 
-# Uniform numbers drawn at a time; the stream does not depend on it.
-CHUNK = 1 << 16
+BITS = 62  # of a uniform number
+ALWAYS = 1 << BITS  # above every uniform number
+GAMMA = 0x9E3779B97F4A7C15
+FIRST, SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+
+CHUNK = 1 << 15  # uniform numbers that NumPy computes at a time
+COMPILED_FROM = 1 << 16  # rows; loading numba takes longer than fewer
 LINEAR_UP_TO = 16  # with more classes a uniform number is looked up by bisection
 
 
@@ -18,62 +33,118 @@ def label_dtype(m: int) -> type[np.unsignedinteger]:
     return np.uint8 if m <= 1 << 8 else np.uint16 if m <= 1 << 16 else np.uint32
 
 
-def cumulative_probs(probs: Floats) -> Floats:
-    """Return the running sums of each row, infinite from the last possible class on.
+def resample_keys(seed: int, n_resamples: int) -> Hashes:
+    """Return a key for each resample; those of more resamples begin with those of fewer."""
+    return np.random.SeedSequence(seed).generate_state(n_resamples, np.uint64)
 
-    So a class of probability zero is never drawn, whatever the rounding of the sum.
+
+def row_hashes(numbers: NDArray[np.integer]) -> Hashes:
+    """Return what the number of a row contributes to its uniform numbers."""
+    return (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(GAMMA)
+
+
+def cumulative_limits(probs: Floats) -> Limits:
+    """Return the running sums of each row in units of 2^-62, ALWAYS from the last possible class on.
+
+    Class k takes the uniform numbers from the limit before it up to its own, so a class of
+    probability zero is never drawn, whatever the rounding of the sum.
     """
     table = np.cumsum(probs, axis=1)
     m = probs.shape[1]
     last = m - 1 - np.argmax(probs[:, ::-1] > 0, axis=1)
-    table[np.arange(m) >= last[:, None]] = np.inf
-    return table
+    table[np.arange(m) >= last[:, None]] = 1.0
+    np.ceil(np.minimum(table, 1.0, out=table) * float(ALWAYS), out=table)
+    return table.astype(np.int64)
 
 
-def draw_labels(cumulative: Floats, rng: np.random.Generator, size: int) -> Labels:
-    """Draw `size` rows of n labels, one row a resample."""
-    n, m = cumulative.shape
-    out = np.zeros((size, n), dtype=label_dtype(m))
-    # The last class is left out: it is what remains.
-    columns = np.ascontiguousarray(cumulative[:, :-1].T) if m <= LINEAR_UP_TO else None
-    for rows in _row_chunks(size, n):
-        uniforms = rng.random((len(out[rows]), n))
-        if columns is None:
-            _invert(cumulative, uniforms, out[rows])
-        else:
-            for column in columns:
-                out[rows] += column <= uniforms
+def draw_labels(limits: Limits, rows: Hashes, keys: Hashes) -> Labels:
+    """Draw labels (B, n), one row for each key, from the `cumulative_limits` (n, m)."""
+    n, m = limits.shape
+    out = np.zeros((keys.size, n), dtype=label_dtype(m))
+    if compiles(n):
+        _invert(limits, rows, keys, out)
+        return out
+    columns = np.ascontiguousarray(limits[:, :-1].T)  # the last class is what remains
+    step = max(1, CHUNK // keys.size)
+    for start in range(0, n, step):
+        some = slice(start, start + step)
+        uniform = _uniform(rows[some], keys)
+        for column in columns[:, some]:
+            out[:, some] += uniform >= column
     return out
 
 
-def event_table(event: Floats) -> Floats:
-    """Return the probabilities (n, 2) of both labels, where `event` (n,) holds P(Y = 1)."""
-    return np.column_stack([1.0 - event, event])
+def draw_events(low: Limits, width: Limits, rows: Hashes, keys: Hashes) -> NDArray[np.uint8]:
+    """Draw events (B, n): those of uniform numbers from `low` (n,) on, up to `width` further."""
+    n = low.size
+    out = np.empty((keys.size, n), dtype=np.uint8)
+    if compiles(n):
+        _within(low, width, rows, keys, out)
+        return out
+    step = max(1, CHUNK // keys.size)
+    for start in range(0, n, step):
+        some = slice(start, start + step)
+        uniform = _uniform(rows[some], keys)
+        uniform -= low[some]
+        # A negative difference is a large unsigned number.
+        out[:, some] = uniform.view(np.uint64) < width[some].view(np.uint64)
+    return out
 
 
-def draw_events(event: Floats, rng: np.random.Generator, size: int) -> NDArray[np.uint8]:
-    """Draw `size` rows of n binary labels, where `event` (n,) holds P(Y = 1)."""
-    n = event.size
-    out = np.empty((size, n), dtype=np.bool_)
-    for rows in _row_chunks(size, n):
-        np.less(rng.random((len(out[rows]), n)), event, out=out[rows])
-    return out.view(np.uint8)
+def compiles(n: int) -> bool:
+    """Tell whether a compiled loop is worth its loading; the labels are the same without."""
+    return n >= COMPILED_FROM or "numba" in sys.modules
 
 
-def _row_chunks(size: int, n: int) -> list[slice]:
-    rows = max(1, CHUNK // max(n, 1))
-    return [slice(start, min(start + rows, size)) for start in range(0, size, rows)]
+def _uniform(rows: Hashes, keys: Hashes) -> Limits:
+    """Return the uniform numbers (B, n) as integers of 62 bits."""
+    z = keys[:, None] + rows
+    shifted = z >> np.uint64(30)
+    z ^= shifted
+    z *= np.uint64(FIRST)
+    np.right_shift(z, np.uint64(27), out=shifted)
+    z ^= shifted
+    z *= np.uint64(SECOND)
+    np.right_shift(z, np.uint64(31), out=shifted)
+    z ^= shifted
+    z >>= np.uint64(64 - BITS)
+    return z.view(np.int64)
 
 
 @njit()
-def _invert(cumulative: Floats, uniforms: Floats, out: Labels) -> None:
-    n, m = cumulative.shape
-    for b in range(uniforms.shape[0]):
-        for i in range(n):
+def _hashed(z: np.uint64) -> np.int64:
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(FIRST)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(SECOND)
+    return np.int64((z ^ (z >> np.uint64(31))) >> np.uint64(64 - BITS))
+
+
+@njit()
+def _within(low: Limits, width: Limits, rows: Hashes, keys: Hashes, out: Labels) -> None:
+    n, step = low.size, 2048  # rows whose limits stay in the cache
+    for start in range(0, n, step):
+        for b in range(keys.size):
+            key = keys[b]
+            for i in range(start, min(start + step, n)):
+                out[b, i] = np.uint64(_hashed(key + rows[i]) - low[i]) < np.uint64(width[i])
+
+
+@njit()
+def _invert(limits: Limits, rows: Hashes, keys: Hashes, out: Labels) -> None:
+    n, m = limits.shape
+    for i in range(n):
+        row = rows[i]
+        for b in range(keys.size):
+            uniform = _hashed(keys[b] + row)
+            if m <= LINEAR_UP_TO:
+                label = 0
+                for k in range(m - 1):
+                    label += limits[i, k] <= uniform
+                out[b, i] = label
+                continue
             low, high = 0, m - 1
             while low < high:
                 middle = (low + high) // 2
-                if cumulative[i, middle] <= uniforms[b, i]:
+                if limits[i, middle] <= uniform:
                     low = middle + 1
                 else:
                     high = middle
