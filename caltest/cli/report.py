@@ -67,7 +67,7 @@ def report(
     n_resamples: options.Resamples = 999,
     seed: options.Seed = None,
     jobs: options.Jobs = None,
-    correction: options.Correction = "holm",
+    correction: options.Correction = "joint",
     form: Format = None,
     output: options.Output = None,
     quiet: options.Quiet = False,

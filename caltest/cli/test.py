@@ -27,7 +27,7 @@ def test(
     n_resamples: options.Resamples = 999,
     seed: options.Seed = None,
     jobs: options.Jobs = None,
-    correction: options.Correction = "holm",
+    correction: options.Correction = "joint",
     out: Output,
 ) -> None:
     """Test whether the probabilities in a file are calibrated."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.measures.base import Outcome
-from caltest.nulls.base import TIES
+from caltest.numerics.joint import TIES, step_down
 from caltest.results import HTest
 
 METHODS = (
+    "joint",
     "holm",
     "bonferroni",
     "sidak",
@@ -28,19 +28,38 @@ METHODS = (
 Floats = NDArray[np.float64]
 
 
-def adjusted_pvalues(
-    pvalues: list[float], correction: str | None
-) -> tuple[NDArray[np.float64], str]:
+def adjusted_rows(rows: Sequence[HTest], correction: str | None) -> tuple[Floats, str]:
+    """Return the adjusted p-values of tests of the same data, and the name of the method.
+
+    Parameters
+    ----------
+    rows : sequence of HTest
+        The tests; those of the exact null have the same redrawn labels.
+    correction : str or None
+        "joint", or a method of `adjusted_pvalues`. Where a row has another null than the exact one,
+        Holm's method takes the place of "joint".
+    """
+    pvalues = [row.pvalue for row in rows]
+    replicates = [row.replicates for row in rows if row.null == "exact" and row.replicates]
+    sizes = {one.values.size for one in replicates}
+    if correction != "joint" or len(replicates) < len(rows) or len(sizes) > 1:
+        return adjusted_pvalues(pvalues, correction)
+    adjusted = step_down(np.stack([one.scores() for one in replicates]))
+    return np.maximum(pvalues, adjusted), "joint"
+
+
+def adjusted_pvalues(pvalues: Sequence[float], correction: str | None) -> tuple[Floats, str]:
     """Return the adjusted p-values and the name of the method.
 
     Parameters
     ----------
-    pvalues : list of float
+    pvalues : sequence of float
         One of each row.
     correction : str or None
-        A method of `statsmodels.stats.multitest.multipletests`; None or "none" leaves them.
+        A method of `statsmodels.stats.multitest.multipletests`; None or "none" leaves them, and
+        "joint", which needs more than p-values, is Holm's.
     """
-    method = correction or "none"
+    method = {None: "none", "joint": "holm"}.get(correction, correction or "none")
     if method == "none":
         return np.array(pvalues), method
     if method == "holm":
@@ -60,15 +79,7 @@ def _holm(pvalues: NDArray[np.float64]) -> NDArray[np.float64]:
     return out
 
 
-@dataclass(frozen=True)
-class Part:
-    """The result of one group, and how to get the p-values of its resamples."""
-
-    row: HTest
-    replicates: Callable[[], Floats] | None
-
-
-def omnibus(parts: Sequence[Part], *, title: str, n_resamples: int, seed: int) -> HTest:
+def omnibus(rows: Sequence[HTest], *, title: str, n_resamples: int, seed: int) -> HTest:
     r"""Test that the predictions are calibrated in every one of several independent groups.
 
     With the p-values :math:`p_g` of the groups, Fisher's :math:`X^2 = -2 \sum_g \log p_g` is
@@ -88,12 +99,12 @@ def omnibus(parts: Sequence[Part], *, title: str, n_resamples: int, seed: int) -
     Fisher (1932), Statistical methods for research workers, section 21.1; Pesarin, Salmaso (2010),
     Permutation tests for complex data, section 4.2 (combination of dependent tests).
     """
-    first = parts[0].row
-    pvalues = np.array([part.row.pvalue for part in parts])
-    functions = [part.replicates for part in parts if part.replicates is not None]
-    if len(functions) == len(parts):
-        # The row of a group is the first of its replicates.
-        combined = np.sum([-2.0 * np.log(replicates()) for replicates in functions], axis=0)
+    first = rows[0]
+    pvalues = np.array([row.pvalue for row in rows])
+    replicates = [row.replicates for row in rows if row.replicates is not None]
+    if len(replicates) == len(rows):
+        # The observed p-values are the first.
+        combined = np.sum([-2.0 * np.log(one.pvalues()) for one in replicates], axis=0)
         statistic, resampled = float(combined[0]), combined[1:]
         extreme = np.count_nonzero(resampled >= statistic * (1.0 - TIES))
         pvalue = (1 + extreme) / (1 + resampled.size)
@@ -103,7 +114,7 @@ def omnibus(parts: Sequence[Part], *, title: str, n_resamples: int, seed: int) -
 
         statistic, pvalue = combine_pvalues(pvalues, method="fisher")
         resampled = None
-        distribution = f"chi^2 distribution with {2 * len(parts)} degrees of freedom"
+        distribution = f"chi^2 distribution with {2 * len(rows)} degrees of freedom"
     outcome = Outcome(
         statistic_name="Fisher's X^2",
         statistic=statistic,
@@ -111,7 +122,7 @@ def omnibus(parts: Sequence[Part], *, title: str, n_resamples: int, seed: int) -
         estimate=statistic,
         alternative="greater",
         null_text=f"Fisher's combination of the p-values of the groups, {distribution}",
-        parameters={"groups": len(parts)},
+        parameters={"groups": len(rows)},
         distribution=resampled,
     )
     return HTest.from_outcome(
@@ -120,7 +131,7 @@ def omnibus(parts: Sequence[Part], *, title: str, n_resamples: int, seed: int) -
         method=f"Test of calibration in all groups: {title}",
         estimate_name="Fisher's X^2",
         null=first.null,
-        n=sum(part.row.n for part in parts),
+        n=sum(row.n for row in rows),
         m=first.m,
         lens=first.lens,
         claim=f"in every group: {first.claim}",

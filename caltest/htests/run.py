@@ -13,7 +13,7 @@ import numpy as np
 
 from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid
-from caltest.htests.combine import METHODS, Part, adjusted_pvalues, omnibus
+from caltest.htests.combine import METHODS, adjusted_rows, omnibus
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import REGISTRY as MEASURES
 from caltest.measures import Measure
@@ -132,7 +132,7 @@ def test_calibration(
     tolerance: float | None = None,
     equivalence: bool = False,
     by: object = None,
-    correction: str | None = "holm",
+    correction: str | None = "joint",
     n_resamples: int = 999,
     rng: object = None,
     n_jobs: int | None = None,
@@ -182,8 +182,12 @@ def test_calibration(
         all groups together, Fisher's combination of their p-values: compared with that of their
         resamples where all groups are resampled, so that it is as exact as they are, elsewhere by
         its chi^2 distribution.
-    correction : str or None, default "holm"
-        Multiple testing over the rows of a table: a method of statsmodels' `multipletests`.
+    correction : str or None, default "joint"
+        Multiple testing over the rows of a table. "joint" is the step-down method of Westfall and
+        Young: all rows are evaluated for the same redrawn labels, so that their dependence is
+        known, and adjusted p-values reach down to 1 / (B + 1) for any number of rows. Where a row
+        has another null than the exact one, Holm's method takes its place. Otherwise a method of
+        statsmodels' `multipletests`, such as "holm", "fdr_bh" or "none".
     n_resamples : int, default 999
         B; the smallest attainable p-value of a resampling null is 1 / (B + 1).
     rng : None, int, Generator or SeedSequence
@@ -245,12 +249,12 @@ def test_calibration(
         plans = [replace(plan, null="tolerance", tolerance=within) for plan in plans]
     single = len(measures) == len(lenses) == 1 and by is None and not lenses[0].is_family
     run = partial(_run_or_nearest, n_resamples=n_resamples, n_jobs=n_jobs, level=level)
-    parts, left_out = _run_all(plans, run, progress)
-    rows = tuple(part.row for _, part in parts)
+    run_plans, left_out = _run_all(plans, run, progress)
+    rows = tuple(row for _, row in run_plans)
     if single:
         return rows[0]
-    adjusted, name = adjusted_pvalues([row.pvalue for row in rows], correction)
-    together = tuple(_omnibus_tests(parts, n_resamples=n_resamples, seed=seed))
+    adjusted, name = adjusted_rows(rows, correction)
+    together = tuple(_omnibus_tests(run_plans, n_resamples=n_resamples, seed=seed))
     return HTestTable(rows, name, adjusted, level=level, notes=tuple(left_out), omnibus=together)
 
 
@@ -315,27 +319,27 @@ def _seeds_of_groups(seed: int, count: int) -> list[int]:
 
 def _run_all(
     plans: list[Plan],
-    run: Callable[[Plan], Part],
+    run: Callable[[Plan], HTest],
     progress: Callable[[int, int], None] | None,
-) -> tuple[list[tuple[Plan, Part]], list[str]]:
-    """Run all plans; return their parts, and notes on those that are left out."""
-    parts: list[tuple[Plan, Part]] = []
+) -> tuple[list[tuple[Plan, HTest]], list[str]]:
+    """Run all plans; return their results, and notes on those that are left out."""
+    rows: list[tuple[Plan, HTest]] = []
     left_out: list[str] = []
     for done, plan in enumerate(plans, start=1):
         try:
-            parts.append((plan, run(plan)))
+            rows.append((plan, run(plan)))
         except NotApplicable as error:
             if not plan.may_be_left_out or len(left_out) + 1 == len(plans):
                 raise
             left_out.append(_warn_left_out(plan, error))
         if progress is not None:
             progress(done, len(plans))
-    return parts, left_out
+    return rows, left_out
 
 
 def _run_or_nearest(
     plan: Plan, *, n_resamples: int, n_jobs: int | None, level: float | None
-) -> Part:
+) -> HTest:
     """Run a plan; in a group that is too small for it, the nearest one that is defined."""
     run = partial(run_plan, n_resamples=n_resamples, n_jobs=n_jobs)
     try:
@@ -350,8 +354,7 @@ def _run_or_nearest(
             raise
     for message in outcome.degenerate:
         warnings.warn(message, DegenerateDataWarning, stacklevel=OF_THE_USER)
-    row = _result(plan, seen, outcome, n_resamples=n_resamples, level=level)
-    return Part(row, outcome.replicates)
+    return _result(plan, seen, outcome, n_resamples=n_resamples, level=level)
 
 
 def run_plan(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predictions, Outcome]:
@@ -381,18 +384,18 @@ def _nearest_plans(plan: Plan, reason: str) -> Iterator[Plan]:
 
 
 def _omnibus_tests(
-    parts: list[tuple[Plan, Part]], *, n_resamples: int, seed: int
+    rows: list[tuple[Plan, HTest]], *, n_resamples: int, seed: int
 ) -> Iterator[HTest]:
     """Yield the test of all groups together for each test and lens that two groups have."""
-    together: dict[tuple[int, str], list[tuple[Plan, Part]]] = {}
-    for plan, part in parts:
+    together: dict[tuple[int, str], list[tuple[Plan, HTest]]] = {}
+    for plan, row in rows:
         if plan.group is not None and plan.tolerance is None:
-            together.setdefault(plan.together, []).append((plan, part))
+            together.setdefault(plan.together, []).append((plan, row))
     for members in together.values():
         if len(members) > 1:
             members.sort(key=lambda item: bool(item[0].note))  # what was asked for gives the title
             title = members[0][0].measure.title
-            some = [part for _, part in members]
+            some = [row for _, row in members]
             yield omnibus(some, title=title, n_resamples=n_resamples, seed=seed)
 
 

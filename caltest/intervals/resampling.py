@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.measures import Measure
-from caltest.nulls.base import batch_seeds, resampled_values
+from caltest.nulls.base import batch_seeds, redrawn_values
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
 
@@ -48,15 +48,7 @@ def calibrated_values(
 ) -> Floats:
     """Return the errors (n_resamples,) for labels redrawn from the predictions."""
     bound = measure.bind(predictions, n_jobs)
-    values = resampled_values(
-        bound.redraw,
-        bound.values,
-        predictions.n,
-        n_resamples=n_resamples,
-        seed=seed,
-        n_jobs=n_jobs,
-        pooled=bound.pooled,
-    )
+    values = redrawn_values(bound, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
     return np.array([bound.estimate(value) for value in values.tolist()])
 
 

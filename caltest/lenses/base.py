@@ -12,7 +12,8 @@ import numpy as np
 
 from caltest.errors import InvalidInput, invalid, shown
 from caltest.predictions import Predictions
-from caltest.validation.arrays import AnyArray, Floats
+from caltest.predictions.redrawing import Later, Redrawing
+from caltest.validation.arrays import AnyArray, Codes, Floats
 from caltest.validation.options import not_a_choice
 
 KEY = re.compile(r"([a-z-]+?)(?:-(\d+)|\[(.+)\])?")
@@ -84,11 +85,26 @@ class Strong(Lens):
         return predictions
 
 
-def event_of(predictions: Predictions, value: Floats, happens: AnyArray, name: str) -> Predictions:
+def event_of(predictions: Predictions, codes: Codes, name: str) -> Predictions:
+    """Predict that the label of each row is its code, (n,)."""
+    value = predictions.probs[np.arange(predictions.n), codes]
+    return binary(
+        predictions,
+        value,
+        predictions.labels == codes,
+        name,
+        Later(lambda: predictions.redrawing.events(codes, predictions.m)),
+    )
+
+
+def binary(
+    predictions: Predictions, value: Floats, happens: AnyArray, name: str, redrawing: Redrawing
+) -> Predictions:
     """Predict that an event happens with probability `value`."""
     probs = np.column_stack([1 - value, value])
     names = np.array([f"not {name}", name])
-    return Predictions.trusted(probs, happens.astype(np.int64), names, like=predictions)
+    labels = happens.astype(np.int64)
+    return Predictions.trusted(probs, labels, names, like=predictions, redrawing=redrawing)
 
 
 def resolve_lens(lens: object) -> Lens:

@@ -10,6 +10,7 @@ import numpy as np
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.lenses.base import Lens, event_of
 from caltest.predictions import Predictions
+from caltest.predictions.redrawing import Later, Redrawing
 from caltest.validation import check_class
 from caltest.validation.arrays import AnyArray, Codes, Floats, as_array
 
@@ -31,9 +32,7 @@ class Confidence(Lens):
 
     def __call__(self, predictions: Predictions) -> Predictions:
         """Return (1 - max p, max p), and 1 where y = argmax p."""
-        top = predictions.predicted
-        confidence = predictions.probs[np.arange(predictions.n), top]
-        return event_of(predictions, confidence, predictions.labels == top, "right")
+        return event_of(predictions, predictions.predicted, "right")
 
 
 @dataclass(frozen=True)
@@ -86,8 +85,8 @@ class Classwise(PerClass):
     def __call__(self, predictions: Predictions) -> Predictions:
         """Return (1 - p_k, p_k), and 1 where y = k."""
         code = self._code(predictions)
-        name = str(predictions.classes[code])
-        return event_of(predictions, predictions.probs[:, code], predictions.labels == code, name)
+        codes = np.full(predictions.n, code)
+        return event_of(predictions, codes, str(predictions.classes[code]))
 
     def members(self, predictions: Predictions) -> list[Lens]:
         """List one lens per class."""
@@ -123,11 +122,11 @@ class TopLabel(PerClass):
 
     def __call__(self, predictions: Predictions) -> Predictions:
         """Return the confidence in the rows where k is predicted."""
-        rows = np.flatnonzero(predictions.predicted == self._code(predictions))
-        if rows.size == 0:
+        others = predictions.predicted != self._code(predictions)
+        if others.all():
             rule = f"{self} must have rows where {self.k} is predicted"
             raise NotApplicable(f"{rule}; got none", "leave that class out")
-        return Confidence()(predictions.subset(rows))
+        return Confidence()(predictions.without(others))
 
     def members(self, predictions: Predictions) -> list[Lens]:
         """List one lens per class that is predicted anywhere."""
@@ -180,8 +179,17 @@ class Grouped(Lens):
         names = np.array([*map(_plus, self.groups), "other"][: group_of.max() + 1])
         member = group_of[:, np.newaxis] == np.arange(len(names))
         sums = np.minimum(predictions.probs @ member.astype(np.float64), 1)
-        labels = group_of[predictions.labels]
-        return Predictions.trusted(sums, labels, names, like=predictions)
+        return Predictions.trusted(
+            sums,
+            group_of[predictions.labels],
+            names,
+            like=predictions,
+            redrawing=Later(
+                lambda: predictions.redrawing.relabelled(
+                    np.broadcast_to(group_of, predictions.probs.shape), len(names)
+                )
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.key}[{'|'.join(map(_plus, self.groups))}]"
@@ -220,15 +228,24 @@ class Custom(Lens):
 
     def __call__(self, predictions: Predictions) -> Predictions:
         """Return what the function returns, checked."""
-        pair = self.f(predictions.probs, predictions.labels)
-        probs, labels = check_induced(pair, predictions.n)
-        return Predictions(
-            probs,
-            labels,
-            sample_weight=predictions.sample_weight,
-            groups=predictions.groups,
-            source=predictions.source,
+        induced = self._induced(predictions, predictions.labels)
+
+        def redrawing() -> Redrawing:
+            every = (np.full(predictions.n, k) for k in range(predictions.m))
+            columns = [self._induced(predictions, labels).labels for labels in every]
+            return predictions.redrawing.relabelled(np.column_stack(columns), induced.m)
+
+        return Predictions.trusted(
+            induced.probs,
+            induced.labels,
+            induced.classes,
+            like=predictions,
+            redrawing=Later(redrawing),
         )
+
+    def _induced(self, predictions: Predictions, labels: Codes) -> Predictions:
+        """Return what the function makes of the labels, checked."""
+        return Predictions(*check_induced(self.f(predictions.probs, labels), predictions.n))
 
 
 def _plus(group: Iterable[object]) -> str:

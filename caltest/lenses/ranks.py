@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from caltest.errors import invalid
-from caltest.lenses.base import Lens, event_of
+from caltest.lenses.base import Lens, binary
 from caltest.predictions import Predictions
+from caltest.predictions.redrawing import Later
 from caltest.validation import check_integer
 from caltest.validation.arrays import Codes, Floats
 
@@ -51,7 +52,13 @@ class TopRank(Ranked):
         """Return (1 - p, p) for the r-th largest p, and 1 where its class is the label."""
         check_rank(self.r, predictions.m, str(self))
         value = _largest(predictions.probs, self.r)[:, -1]
-        return event_of(predictions, value, _rank(predictions) == self.r, f"rank {self.r}")
+        happens = _rank(predictions) == self.r
+        redrawing = Later(
+            lambda: predictions.redrawing.events(
+                _ordered(predictions)[:, self.r - 1], predictions.m
+            )
+        )
+        return binary(predictions, value, happens, f"rank {self.r}", redrawing)
 
 
 @dataclass(frozen=True)
@@ -78,7 +85,11 @@ class WithinTop(Ranked):
         """Return (1 - s, s) for the sum s, and 1 where the label is among the r largest."""
         check_rank(self.r, predictions.m - 1, str(self))
         total = np.minimum(_largest(predictions.probs, self.r).sum(axis=1), 1)
-        return event_of(predictions, total, _rank(predictions) <= self.r, f"top {self.r}")
+        within = _rank(predictions) <= self.r
+        redrawing = Later(
+            lambda: predictions.redrawing.relabelled(_ranks(predictions) <= self.r, 2)
+        )
+        return binary(predictions, total, within, f"top {self.r}", redrawing)
 
 
 @dataclass(frozen=True)
@@ -108,7 +119,17 @@ class Largest(Ranked):
         rest = np.maximum(1 - top.sum(axis=1), 0)
         labels = np.minimum(_rank(predictions) - 1, self.r)
         names = np.array([*(f"rank {i + 1}" for i in range(self.r)), "rest"])
-        return Predictions.trusted(np.column_stack([top, rest]), labels, names, like=predictions)
+        return Predictions.trusted(
+            np.column_stack([top, rest]),
+            labels,
+            names,
+            like=predictions,
+            redrawing=Later(
+                lambda: predictions.redrawing.relabelled(
+                    np.minimum(_ranks(predictions) - 1, self.r), len(names)
+                )
+            ),
+        )
 
 
 def _rank(predictions: Predictions) -> Codes:
@@ -119,6 +140,19 @@ def _rank(predictions: Predictions) -> Codes:
     ahead |= (probs == own) & (np.arange(predictions.m) < labels)
     rank: Codes = 1 + np.count_nonzero(ahead, axis=1)
     return rank
+
+
+def _ordered(predictions: Predictions) -> Codes:
+    """Sort the classes of each row by falling probability, equals by their order."""
+    codes: Codes = np.argsort(-predictions.probs, axis=1, kind="stable")
+    return codes
+
+
+def _ranks(predictions: Predictions) -> Codes:
+    """Rank every class within its row; 1 is the most probable."""
+    ranks = np.empty((predictions.n, predictions.m), dtype=np.int64)
+    np.put_along_axis(ranks, _ordered(predictions), np.arange(1, predictions.m + 1)[None], axis=1)
+    return ranks
 
 
 def _largest(probs: Floats, r: int) -> Floats:

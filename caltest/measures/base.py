@@ -14,19 +14,22 @@ from numpy.typing import NDArray
 
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
-from caltest.numerics.labels import cumulative_probs, draw_labels, label_dtype
+from caltest.numerics.labels import Hashes, label_dtype
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions, as_measured
+from caltest.predictions.redrawing import Redrawing
 
 if TYPE_CHECKING:
     from caltest.kernels import MatrixKernel
     from caltest.measures.tolerance import Tolerance, ToleranceBootstrap
+    from caltest.nulls.base import Replicates
 
 __all__ = ["BoundMeasure", "Measure", "Outcome"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
 Rows = NDArray[np.int32]
+Order = NDArray[np.intp]
 
 REGISTRY: dict[str, type[Measure]] = {}  # filled by the package, in the order of its lines
 
@@ -67,9 +70,8 @@ class Outcome:
         Resampled statistics.
     tail_pvalue : float, optional
         Gamma tail beyond the resolution of the resampling.
-    replicates : callable, optional
-        Returns the p-values of the observed statistic and of each resampled one, (1 + B,); for the
-        test of all groups.
+    replicates : Replicates, optional
+        The observed statistic and the resampled ones, for tests of several rows together.
     """
 
     statistic_name: str
@@ -84,7 +86,7 @@ class Outcome:
     is_bound: bool = False
     distribution: Floats | None = None
     tail_pvalue: float | None = None
-    replicates: Callable[[], Floats] | None = None
+    replicates: Replicates | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pvalue", positive(self.pvalue))
@@ -174,7 +176,7 @@ class BoundMeasure(ABC):
     """A measure bound to predictions: what remains is a function of the labels.
 
     Everything that depends on the predictions alone (bins, bandwidth, order) is done once, here.
-    The rows may be kept in an order of the measure's own; `observed` and `redraw` follow it.
+    A measure that keeps the rows in an order of its own has it in `order`.
     """
 
     pooled: bool = False  # True: give all resamples in one call, it runs its own threads
@@ -191,21 +193,29 @@ class BoundMeasure(ABC):
         """Return the measure for each row of `labels` (B, n)."""
 
     @property
+    def order(self) -> Order | None:
+        """The rows of the predictions that are kept, in their order; None for all as they are."""
+        return None
+
+    @property
     def observed(self) -> Labels:
         """The labels that were observed, (n,), in the order of the rows."""
-        return self.predictions.labels.astype(label_dtype(self.predictions.m))
+        labels = (
+            self.predictions.labels if self.order is None else self.predictions.labels[self.order]
+        )
+        return labels.astype(label_dtype(self.predictions.m))
 
     @property
     def label_probs(self) -> Floats:
-        """The probabilities (n, m) of the labels, in the order of the rows; `redraw` draws these.
+        """The probabilities (n, m) of the labels, in the order of the rows."""
+        return self.predictions.probs if self.order is None else self.predictions.probs[self.order]
 
-        A subclass that has an order of its own overrides `observed`, `redraw` and this.
+    def redraw(self, keys: Hashes) -> Labels:
+        """Redraw the labels (B, n) from the predictions, in the order of the rows.
+
+        Every measure and every lens sees the same labels in the resample of a key.
         """
-        return self.predictions.probs
-
-    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
-        """Draw `size` rows of labels from the predictions."""
-        return draw_labels(self._cumulative, rng, size)
+        return self._redrawing.labels(keys)
 
     def comparable(self, values: Floats) -> Floats:
         """Return an increasing function of the values in which ties are ties up to rounding."""
@@ -220,8 +230,9 @@ class BoundMeasure(ABC):
         return value
 
     @cached_property
-    def _cumulative(self) -> Floats:
-        return cumulative_probs(self.predictions.probs)
+    def _redrawing(self) -> Redrawing:
+        every = self.predictions.redrawing
+        return every if self.order is None else every.taken(self.order)
 
 
 class UStatistic(BoundMeasure):

@@ -64,7 +64,7 @@ class BinnedMeasure(Measure):
         # A row of weight 0 takes no part, in the choice of the bins neither.
         weight = predictions.sample_weight
         if weight is not None and not weight.all():
-            predictions = predictions.subset(weight > 0)
+            predictions = predictions.without(weight == 0)
         return self.bind_weighted(predictions)
 
     @abstractmethod

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from caltest.measures.base import BoundMeasure, Labels, Measure, RowScores
 from caltest.numerics.class_sums import label_sums
-from caltest.numerics.labels import draw_events
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
@@ -58,11 +57,6 @@ class TabledScore(BoundMeasure):
         self._table = table
         self.scale = rounding_scale(predictions.n)
 
-    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
-        if self.predictions.m == 2:
-            return draw_events(self.predictions.probs[:, 1], rng, size)
-        return super().redraw(rng, size)
-
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return np.asarray(label_sums(self._table, labels) / self._total)
 
@@ -82,9 +76,6 @@ class BinaryScore(BoundMeasure):
         self._total = float(self._weight.sum())
         self._sums = sums
         self.scale = rounding_scale(predictions.n)
-
-    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
-        return draw_events(self._event, rng, size)
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return np.asarray(self._sums(labels, self._event, self._weight) / self._total)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
+from caltest.measures.base import BoundMeasure, Labels, Order
 from caltest.numerics.sorted_scores import sort_scores
 from caltest.predictions import Predictions
 
@@ -38,6 +41,37 @@ def sorted_rows(predictions: Predictions, measure: str) -> Rows:
     weight = predictions.sample_weight
     if weight is None:
         return *sort_scores(event, labels), np.broadcast_to(1.0, event.size)
-    order = np.lexsort((labels, event))
-    order = order[weight[order] > 0]
+    order = score_order(predictions)
     return event[order], labels[order].astype(np.uint8), weight[order]
+
+
+class SortedRows(BoundMeasure):
+    """A function of the labels of two classes in ascending order of P(class 1).
+
+    Attributes
+    ----------
+    event, weight : (n,) array
+        P(class 1) and the weights, in that order; rows without weight are left out.
+    """
+
+    def __init__(self, predictions: Predictions, measure: str) -> None:
+        super().__init__(predictions)
+        self.event, self._observed, self.weight = sorted_rows(predictions, measure)
+
+    @cached_property
+    def order(self) -> Order:
+        """The rows in ascending order; sorting them again waits until labels are redrawn."""
+        return score_order(self.predictions)
+
+    @property
+    def observed(self) -> Labels:
+        return self._observed
+
+
+def score_order(predictions: Predictions) -> Order:
+    """Return the rows that count in ascending order of P(class 1)."""
+    event, weight = predictions.probs[:, 1], predictions.sample_weight
+    if weight is None:
+        return np.argsort(event)
+    order = np.lexsort((predictions.labels, event))
+    return order[weight[order] > 0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import BoundMeasure, Measure, Outcome
+from caltest.numerics.joint import tail_scores, tie_tolerance
+from caltest.numerics.labels import Hashes, resample_keys
 from caltest.numerics.loops import map_threads
 from caltest.numerics.tails import gamma_tail
 from caltest.predictions import Predictions
@@ -19,6 +21,7 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.unsignedinteger]
 Draw = Callable[[np.random.Generator, int], Rows]
 Evaluate = Callable[[Rows, int | None], Floats]
+Batch = Callable[[int], Iterator[Rows]]  # the rows of a batch, some at a time
 BATCH = 64  # resamples a seed; changing it changes every seeded p-value
 AT_A_TIME = 1 << 20  # labels drawn and evaluated at a time
 POOL = 1 << 28  # labels held at a time where a measure wants all resamples together
@@ -69,58 +72,65 @@ def batch_seeds(seed: int, n_resamples: int) -> list[tuple[np.random.SeedSequenc
     return list(zip(np.random.SeedSequence(seed).spawn(len(sizes)), sizes, strict=True))
 
 
+def drawn_batches(draw: Draw, seed: int, n_resamples: int) -> list[Batch]:
+    """Return batches of what `draw(rng, size)` gives, `size` rows of n labels or counts."""
+    return [partial(_drawn, draw, *batch) for batch in batch_seeds(seed, n_resamples)]
+
+
+def _drawn(draw: Draw, child: np.random.SeedSequence, size: int, at_a_time: int) -> Iterator[Rows]:
+    rng = np.random.default_rng(child)
+    return (draw(rng, min(at_a_time, size - done)) for done in range(0, size, at_a_time))
+
+
+def redrawn_batches(bound: BoundMeasure, seed: int, n_resamples: int) -> list[Batch]:
+    """Return batches of the labels of a bound measure, redrawn from the predictions."""
+    keys = resample_keys(seed, n_resamples)
+    return [partial(_redrawn, bound, keys[i : i + BATCH]) for i in range(0, n_resamples, BATCH)]
+
+
+def _redrawn(bound: BoundMeasure, keys: Hashes, at_a_time: int) -> Iterator[Rows]:
+    return (bound.redraw(keys[i : i + at_a_time]) for i in range(0, keys.size, at_a_time))
+
+
 def resampled_values(
-    draw: Draw,
-    evaluate: Evaluate,
-    n: int,
-    *,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
-    pooled: bool,
+    batches: list[Batch], evaluate: Evaluate, n: int, *, n_jobs: int | None, pooled: bool
 ) -> Floats:
-    """Return the statistic for each resample.
+    """Return the statistic for each resample of n labels or counts.
 
-    `draw(rng, size)` gives rows of n labels or counts, `evaluate(rows, n_jobs)` a value for each.
-    A pooled statistic gets many rows in one call and runs its own threads; for others the batches
-    are spread over threads. The rows do not depend on how they are spread.
+    `evaluate(rows, n_jobs)` gives a value for each. A pooled statistic gets many rows in one call
+    and runs its own threads; for others the batches are spread over threads. The rows do not depend
+    on how they are spread.
     """
-    batches = batch_seeds(seed, n_resamples)
     if pooled:
-        return _pooled_values(draw, evaluate, n, batches, n_jobs)
-    rows = max(8, AT_A_TIME // n)
+        return _pooled_values(batches, evaluate, n, n_jobs)
+    at_a_time = max(8, AT_A_TIME // n)
 
-    def batch_values(child: np.random.SeedSequence, size: int) -> Floats:
-        rng = np.random.default_rng(child)
-        sizes = [min(rows, size - done) for done in range(0, size, rows)]
-        return np.concatenate([evaluate(draw(rng, some), 1) for some in sizes])
+    def batch_values(batch: Batch) -> Floats:
+        return np.concatenate([evaluate(rows, 1) for rows in batch(at_a_time)])
 
-    return np.concatenate(list(map_threads(batch_values, batches, n_jobs)))
+    return np.concatenate(list(map_threads(batch_values, [(b,) for b in batches], n_jobs)))
 
 
-def _pooled_values(
-    draw: Draw,
-    evaluate: Evaluate,
-    n: int,
-    batches: list[tuple[np.random.SeedSequence, int]],
-    n_jobs: int | None,
-) -> Floats:
-    def batch_rows(child: np.random.SeedSequence, size: int) -> Rows:
-        return draw(np.random.default_rng(child), size)
+def _pooled_values(batches: list[Batch], evaluate: Evaluate, n: int, n_jobs: int | None) -> Floats:
+    def batch_rows(batch: Batch) -> Rows:
+        return np.concatenate(list(batch(BATCH)))
 
     values = []
     at_a_time = max(1, POOL // (n * BATCH))
     for first in range(0, len(batches), at_a_time):
-        some = batches[first : first + at_a_time]
+        some = [(batch,) for batch in batches[first : first + at_a_time]]
         rows = np.concatenate(list(map_threads(batch_rows, some, n_jobs)))
         values.append(evaluate(rows, n_jobs))
     return np.concatenate(values)
 
 
-def tie_tolerance(values: Floats | float, scale: float) -> Floats:
-    """Return how far from each value others are ties; infinite ones tie with infinite ones only."""
-    size = np.abs(values)
-    return np.where(np.isfinite(size), TIES * np.maximum(scale, size), 0.0)
+def redrawn_values(
+    bound: BoundMeasure, *, n_resamples: int, seed: int, n_jobs: int | None
+) -> Floats:
+    """Return the value of a bound measure for labels redrawn from the predictions, (B,)."""
+    batches = redrawn_batches(bound, seed, n_resamples)
+    n = bound.predictions.n
+    return resampled_values(batches, bound.values, n, n_jobs=n_jobs, pooled=bound.pooled)
 
 
 def pvalues_among(values: Floats, scale: float, alternative: str) -> Floats:
@@ -137,12 +147,43 @@ def pvalues_among(values: Floats, scale: float, alternative: str) -> Floats:
     return np.minimum(1.0, 2.0 * np.minimum(upper, lower) / values.size)
 
 
-def replicates(
-    bound: BoundMeasure, observed: float, resampled: Floats, alternative: str
-) -> Callable[[], Floats]:
-    """Return a function that gives the p-values of the observed and of each resampled value."""
-    compared = bound.comparable(np.append(observed, resampled))
-    return partial(pvalues_among, compared, bound.scale, alternative)
+@dataclass(frozen=True, eq=False)
+class Replicates:
+    """The values of a statistic for the observed and for the resampled data, (B + 1,).
+
+    Under a null hypothesis that makes the data exchangeable with their resamples, so are the
+    p-values and the tail scores here, and those of several statistics of the same resamples
+    together.
+
+    Attributes
+    ----------
+    values : (B + 1,) array
+        The values as they are compared, that of the observed data first.
+    scale : float
+        Size of the terms of the statistic: ties are measured by it.
+    alternative : str
+        Which values speak against H0, "greater" or "two-sided".
+    """
+
+    values: Floats
+    scale: float
+    alternative: str
+
+    @classmethod
+    def of(
+        cls, bound: BoundMeasure, observed: float, resampled: Floats, alternative: str
+    ) -> Replicates:
+        """Return those of a bound measure."""
+        values = bound.comparable(np.append(observed, resampled))
+        return cls(values, bound.scale, alternative)
+
+    def pvalues(self) -> Floats:
+        """Return the p-value of each value among all of them."""
+        return pvalues_among(self.values, self.scale, self.alternative)
+
+    def scores(self) -> Floats:
+        """Return how far out each value is among all of them, beyond the resolution of ranks."""
+        return tail_scores(self.values, self.scale, two_sided=self.alternative == "two-sided")
 
 
 def bound_pvalue(

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from caltest.measures.base import Measure, Outcome
 from caltest.nulls.base import (
     Null,
+    Replicates,
     check_applicable,
     check_unweighted,
-    pvalues_among,
+    drawn_batches,
     resampled_values,
     resampling_pvalue,
     tail_beyond_resolution,
@@ -61,15 +62,8 @@ def bootstrap_test(
         quadratic = 2.0 * pairs.weighted_sums(counts, jobs) + (c * (c - 1.0)) @ diagonal
         return np.asarray((n / (n - 1) * quadratic - 2.0 * c @ rows) / n**2)
 
-    resampled = resampled_values(
-        lambda rng, size: _multinomial_counts(rng, size, n),
-        statistics,
-        n,
-        n_resamples=n_resamples,
-        seed=seed,
-        n_jobs=n_jobs,
-        pooled=pairs.pooled,
-    )
+    batches = drawn_batches(partial(_multinomial_counts, n), seed, n_resamples)
+    resampled = resampled_values(batches, statistics, n, n_jobs=n_jobs, pooled=pairs.pooled)
     estimate, observed = _estimate_and_statistic(n, float(rows.sum()), float(diagonal.sum()))
     pvalue = resampling_pvalue(observed, resampled, pairs.scale)
     return Outcome(
@@ -84,7 +78,7 @@ def bootstrap_test(
         degenerate=pairs.degenerate,
         distribution=resampled,
         tail_pvalue=tail_beyond_resolution(observed, resampled, pvalue),
-        replicates=partial(pvalues_among, np.append(observed, resampled), pairs.scale, "greater"),
+        replicates=Replicates(np.append(observed, resampled), pairs.scale, "greater"),
     )
 
 
@@ -93,7 +87,7 @@ def _estimate_and_statistic(n: int, total: float, diagonal: float) -> tuple[floa
     return unbiased, n / (n - 1) * unbiased - total / n**2
 
 
-def _multinomial_counts(rng: np.random.Generator, size: int, n: int) -> NDArray[np.uint8]:
+def _multinomial_counts(n: int, rng: np.random.Generator, size: int) -> NDArray[np.uint8]:
     """Count how often each of n observations is drawn in n draws; a count fits one byte.
 
     Up to n = 255 by its definition, beyond because P(count > 255) is below 1e-500.

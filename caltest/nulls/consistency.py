@@ -9,10 +9,10 @@ from caltest.errors import NotApplicable
 from caltest.measures.base import Measure, Outcome
 from caltest.nulls.base import (
     Null,
+    Replicates,
     batch_seeds,
     bound_pvalue,
     check_applicable,
-    replicates,
     tail_beyond_resolution,
 )
 from caltest.numerics.loops import map_threads
@@ -65,7 +65,7 @@ def consistency_test(
         degenerate=bound.degenerate,
         distribution=resampled,
         tail_pvalue=tail_beyond_resolution(observed, resampled, pvalue),
-        replicates=replicates(bound, observed, resampled, measure.alternative),
+        replicates=Replicates.of(bound, observed, resampled, measure.alternative),
     )
 
 
@@ -76,7 +76,8 @@ def _resampled_value(measure: Measure, predictions: Predictions, rng: np.random.
     except NotApplicable as error:
         reason = f"a resample of the predictions is degenerate ({error.reason})"
         raise NotApplicable(reason, "use null='exact'") from error
-    return float(bound.values(bound.redraw(rng, 1), 1)[0])
+    key = rng.integers(np.iinfo(np.uint64).max, size=1, dtype=np.uint64)
+    return float(bound.values(bound.redraw(key), 1)[0])
 
 
 NULL = Null(

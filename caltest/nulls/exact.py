@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +15,14 @@ from caltest.nulls.base import (
     AT_A_TIME,
     NOT_A_NUMBER,
     Null,
+    Replicates,
     bound_pvalue,
     check_applicable,
-    replicates,
-    resampled_values,
+    redrawn_values,
     tail_beyond_resolution,
-    tie_tolerance,
 )
-from caltest.numerics.labels import label_dtype
+from caltest.numerics.joint import tie_tolerance
+from caltest.numerics.labels import label_dtype, resample_keys
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
@@ -63,15 +62,7 @@ def exact_test(
     listed = enumerate_labels(bound, measure.alternative, n_resamples + 1, n_jobs)
     if listed is not None:
         return _enumerated(measure, bound, listed, n_resamples=n_resamples, seed=seed)
-    resampled = resampled_values(
-        bound.redraw,
-        bound.values,
-        predictions.n,
-        n_resamples=n_resamples,
-        seed=seed,
-        n_jobs=n_jobs,
-        pooled=bound.pooled,
-    )
+    resampled = redrawn_values(bound, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
     # The same code path for observed and redrawn labels, so that ties are ties.
     observed = float(bound.values(bound.observed[np.newaxis], n_jobs)[0])
     pvalue = bound_pvalue(bound, observed, resampled, measure.alternative)
@@ -87,7 +78,7 @@ def exact_test(
         degenerate=bound.degenerate,
         distribution=resampled,
         tail_pvalue=tail_beyond_resolution(observed, resampled, pvalue),
-        replicates=replicates(bound, observed, resampled, measure.alternative),
+        replicates=Replicates.of(bound, observed, resampled, measure.alternative),
     )
 
 
@@ -106,7 +97,7 @@ def _enumerated(
         parameters=bound.parameters,
         notes=bound.notes,
         degenerate=bound.degenerate,
-        replicates=partial(listed.drawn_pvalues, seed, n_resamples),
+        replicates=listed.redrawn(bound, seed, n_resamples),
     )
 
 
@@ -160,11 +151,11 @@ class Enumeration:
         """The p-value of the observed statistic, at least the probability of its labels."""
         return positive(float(self.pvalues(np.array([self.observed]))[0]))
 
-    def drawn_pvalues(self, seed: int, size: int) -> Floats:
-        """Return the p-values of the observed and of `size` statistics that are drawn."""
-        rng = np.random.default_rng(seed)
-        drawn = rng.choice(self.values, size, p=self.weights / self.weights.sum())
-        return np.append(self.pvalue, self.pvalues(drawn))
+    def redrawn(self, bound: BoundMeasure, seed: int, n_resamples: int) -> Replicates:
+        """Return the statistic for the labels of the resamples, which are among those listed."""
+        labels = bound.redraw(resample_keys(seed, n_resamples))
+        values = self.values[_numbers(bound.label_probs, labels)]
+        return Replicates(np.append(self.observed, values), self.scale, self.alternative)
 
 
 def enumerate_labels(
@@ -185,9 +176,6 @@ def enumerate_labels(
     """
     if bound.predictions.probs.size > AT_A_TIME:
         return None  # not worth a copy in the order of the measure
-    cls = type(bound)
-    if cls.observed is not BoundMeasure.observed and cls.label_probs is BoundMeasure.label_probs:
-        return None  # rows in an order of its own that it does not tell
     probs = bound.label_probs
     if not probs[np.arange(len(probs)), bound.observed].all():
         return None  # impossible labels have the smallest p-value that B resamples can give
@@ -228,3 +216,15 @@ def _vectors(probs: Floats, counts: NDArray[np.intp]) -> Iterator[tuple[Labels, 
             labels[:, row] = possible[digit]
             weights *= probs[row, possible[digit]]
         yield labels, weights
+
+
+def _numbers(probs: Floats, labels: Labels) -> NDArray[np.intp]:
+    """Return the number of each label vector (rows, n) in the order of `_vectors`."""
+    possible = probs > 0
+    free = possible.sum(axis=1) > 1
+    if not free.any():
+        return np.zeros(len(labels), dtype=np.intp)
+    place = np.cumsum(possible, axis=1) - 1
+    digits = place[np.arange(len(probs)), labels][:, free]
+    shape = tuple(possible[free].sum(axis=1).tolist())
+    return np.asarray(np.ravel_multi_index(tuple(digits.T), shape))

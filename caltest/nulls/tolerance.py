@@ -8,7 +8,13 @@ from functools import partial
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure, Outcome
 from caltest.measures.tolerance import Tolerance, ToleranceBootstrap, unseen_chance
-from caltest.nulls.base import Null, resampled_values, resampling_pvalue, tail_beyond_resolution
+from caltest.nulls.base import (
+    Null,
+    drawn_batches,
+    resampled_values,
+    resampling_pvalue,
+    tail_beyond_resolution,
+)
 from caltest.predictions import Predictions
 
 
@@ -56,15 +62,8 @@ def _bootstrapped(
     n_jobs: int | None,
 ) -> Outcome:
     """Compare the estimate with its resampled errors, at an error of the tolerance."""
-    errors = resampled_values(
-        bootstrap.draw,
-        bootstrap.resample,
-        bootstrap.n,
-        n_resamples=n_resamples,
-        seed=seed,
-        n_jobs=n_jobs,
-        pooled=False,
-    )
+    batches = drawn_batches(bootstrap.draw, seed, n_resamples)
+    errors = resampled_values(batches, bootstrap.resample, bootstrap.n, n_jobs=n_jobs, pooled=False)
     resampled = tolerance.value + errors
     observed, distribution = tolerance.signed(bootstrap.value), tolerance.signed(1.0) * resampled
     bootstrapped = resampling_pvalue(observed, distribution)

@@ -1,9 +1,9 @@
 """Labels redrawn from predictions: y* ~ Cat(p), by inversion of the cumulative probabilities.
 
-Each resample has a key, and each row of the data a number. The uniform number of a row in a resample
-is a hash of the two, the output of the SplitMix64 generator: it needs no other row and no other
-resample, so that whatever looks at the labels, in whatever order and in however many threads, sees
-the same ones.
+Each resample has a key, and each row of the data a number. The uniform number of a row in a
+resample is a hash of the two, the output of the SplitMix64 generator (Steele, Lea, Flood 2014, Fast
+splittable pseudorandom number generators): it needs no other row and no other resample, so that
+whatever looks at the labels, in whatever order and in however many threads, sees the same ones.
 """
 
 import sys
@@ -35,7 +35,7 @@ def label_dtype(m: int) -> type[np.unsignedinteger]:
 
 def resample_keys(seed: int, n_resamples: int) -> Hashes:
     """Return a key for each resample; those of more resamples begin with those of fewer."""
-    return np.random.SeedSequence(seed).generate_state(n_resamples, np.uint64)
+    return np.random.SeedSequence(seed).generate_state(n_resamples, np.uint64).astype(np.uint64)
 
 
 def row_hashes(numbers: NDArray[np.integer]) -> Hashes:
@@ -44,7 +44,9 @@ def row_hashes(numbers: NDArray[np.integer]) -> Hashes:
 
 
 def cumulative_limits(probs: Floats) -> Limits:
-    """Return the running sums of each row in units of 2^-62, ALWAYS from the last possible class on.
+    """Return the running sums of each row in units of 2^-62.
+
+    They are ALWAYS from the last possible class on.
 
     Class k takes the uniform numbers from the limit before it up to its own, so a class of
     probability zero is never drawn, whatever the rounding of the sum.

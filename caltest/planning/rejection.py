@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from caltest.errors import NotApplicable
 from caltest.htests.run import Plan, run_plan
 from caltest.measures import BoundMeasure
-from caltest.nulls.base import AT_A_TIME, BATCH, NOT_A_NUMBER, POOL, batch_seeds, tie_tolerance
+from caltest.nulls.base import AT_A_TIME, BATCH, NOT_A_NUMBER, POOL, redrawn_batches
 from caltest.nulls.exact import enumerate_labels
+from caltest.numerics.joint import tie_tolerance
 
 Floats = NDArray[np.float64]
-Labels = NDArray[np.unsignedinteger]
 
 
 class Decision(NamedTuple):
@@ -71,21 +71,16 @@ def _values(bound: BoundMeasure, seed: int, n_resamples: int) -> Iterator[Floats
 
     A pooled measure has work to do in each call, so that it gets many batches after the first.
     """
-    batches = batch_seeds(seed, n_resamples)
-    most = max(1, POOL // (bound.predictions.n * BATCH)) if bound.pooled else 1
+    batches = redrawn_batches(bound, seed, n_resamples)
+    n = bound.predictions.n
+    most = max(1, POOL // (n * BATCH)) if bound.pooled else 1
     firsts = [0, *range(1, len(batches), most), len(batches)]
     for first, last in pairwise(firsts):
-        drawn = chain.from_iterable(_rows(bound, *batch) for batch in batches[first:last])
+        at_a_time = max(8, AT_A_TIME // n)  # few where there are many labels
+        drawn = chain.from_iterable(batch(at_a_time) for batch in batches[first:last])
         labels = chain([bound.observed[np.newaxis]], drawn) if first == 0 else drawn
         calls = [np.concatenate(list(labels))] if bound.pooled else labels
         yield np.concatenate([bound.values(rows, 1) for rows in calls])
-
-
-def _rows(bound: BoundMeasure, child: np.random.SeedSequence, size: int) -> Iterator[Labels]:
-    """Draw labels, few at a time where there are many."""
-    rng, rows = np.random.default_rng(child), max(8, AT_A_TIME // bound.predictions.n)
-    for start in range(0, size, rows):
-        yield bound.redraw(rng, min(rows, size - start))
 
 
 def most_extreme(level: float, n_resamples: int, sides: int) -> int:

@@ -16,13 +16,13 @@ from caltest.htests.run import Plan
 from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.measures.tolerance import Tolerance
-from caltest.numerics.labels import cumulative_probs, draw_labels
 from caltest.numerics.loops import map_threads
 from caltest.planning.distributions import PredictionDistribution
 from caltest.planning.rejection import decide
 from caltest.planning.results import PowerRow
 from caltest.planning.truths import Truth
 from caltest.predictions import Predictions
+from caltest.predictions.container import draw_codes
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, int], None]
@@ -65,7 +65,7 @@ class Study:
         child = np.random.SeedSequence(self.seed, spawn_key=(key[0], n, key[1]))
         rng = np.random.default_rng(child)
         p = self.distribution.draw(rng, n)
-        codes = draw_labels(cumulative_probs(self.truth.of(p)), rng, 1)[0].astype(np.int64)
+        codes = draw_codes(self.truth.of(p), rng)
         template = self.distribution.template
         drawn = Predictions.trusted(p, codes, template.classes, like=template)
         return drawn, int(rng.integers(WORD))

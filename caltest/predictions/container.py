@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caltest.errors import InvalidInput, invalid, shown
 from caltest.predictions import files, sources
+from caltest.predictions.redrawing import Inversion, Later, Redrawing
 from caltest.validation import (
     as_array,
     check_choice,
@@ -131,24 +133,33 @@ class Predictions:
         for name, value in zip(FIELDS, values, strict=True):
             object.__setattr__(self, name, value)
 
-    def _with(self, **changes: AnyArray) -> Predictions:
+    def _with(self, redrawing: Redrawing | None = None, **changes: AnyArray) -> Predictions:
         """Copy with some fields changed, without a check; the new arrays become read-only."""
         copy = object.__new__(Predictions)
         new = {name: read_only(array) for name, array in changes.items()}
         copy._fill(*[new.get(name, getattr(self, name)) for name in FIELDS])
+        if redrawing is not None:
+            copy.__dict__["redrawing"] = redrawing
         return copy
 
     # ---- where predictions come from ------------------------------------------------------------
 
     @classmethod
     def trusted(
-        cls, probs: Floats, labels: Codes, classes: AnyArray, *, like: Predictions
+        cls,
+        probs: Floats,
+        labels: Codes,
+        classes: AnyArray,
+        *,
+        like: Predictions,
+        redrawing: Redrawing | None = None,
     ) -> Predictions:
         """Build predictions from arrays that need no check, with all else as in `like`.
 
-        The arrays become read-only; the rows are those of `like`.
+        The arrays become read-only; the rows are those of `like`, and `redrawing` makes their
+        labels from the same uniform numbers.
         """
-        return like._with(probs=probs, labels=labels, classes=classes)
+        return like._with(redrawing, probs=probs, labels=labels, classes=classes)
 
     @classmethod
     def from_model(
@@ -344,6 +355,11 @@ class Predictions:
         read_only(codes)
         return codes
 
+    @cached_property
+    def redrawing(self) -> Redrawing:
+        """How labels are redrawn from the predictions; a lens keeps to the same ones."""
+        return Inversion(self.probs)
+
     def simulate(self, rng: object = None) -> Predictions:
         """Redraw the labels from the predictions, y* ~ Cat(p), as under calibration.
 
@@ -357,13 +373,20 @@ class Predictions:
         Predictions
             The same predictions with new labels.
         """
-        return self._with(labels=_draw(self.probs, check_generator(rng)))
+        return self._with(labels=draw_codes(self.probs, check_generator(rng)))
 
     def subset(self, rows: object) -> Predictions:
-        """Keep some rows, given by a mask, a slice or indices."""
+        """Keep some rows, given by a mask, a slice or indices: a data set of its own."""
         kept = check_rows(rows, self.n)
         columns = {name: getattr(self, name) for name in ROW_FIELDS}
         return self._with(**{name: a[kept] for name, a in columns.items() if a is not None})
+
+    def without(self, rows: NDArray[np.bool_]) -> Predictions:
+        """Leave out some rows, given by a mask; the others keep their redrawn labels."""
+        kept = np.flatnonzero(~rows)
+        part = self.subset(kept)
+        part.__dict__["redrawing"] = Later(lambda: self.redrawing.taken(kept))
+        return part
 
     def with_groups(self, groups: object) -> Predictions:
         """Give each row a group."""
@@ -393,7 +416,7 @@ def _restore(*values: object) -> Predictions:
     return copy
 
 
-def _draw(probs: Floats, rng: np.random.Generator) -> Codes:
+def draw_codes(probs: Floats, rng: np.random.Generator) -> Codes:
     """Draw a code from each row by inversion of the running sums."""
     codes = np.empty(len(probs), dtype=np.int64)
     for rows in _blocks(*probs.shape):

@@ -143,7 +143,7 @@ def report(
     title: str | None = None,
     author: str | None = None,
     level: float | None = None,
-    correction: str | None = "holm",
+    correction: str | None = "joint",
     n_resamples: int = 999,
     rng: object = None,
     n_jobs: int | None = None,
@@ -186,7 +186,7 @@ def report(
         As they stand on the page.
     level : float, optional
         Significance level in (0, 1). The page holds a verdict only where it is given.
-    correction : str or None, default "holm"
+    correction : str or None, default "joint"
         Multiple testing, as for `test_calibration`; the tests, the groups and the calibrators are
         three families.
     n_resamples : int, default 999

@@ -69,7 +69,7 @@ def headline(table: HTestTable, data_name: str) -> tuple[str, ...]:
         f"{count} tests of {data_name} were run. The smallest p-value{adjusted} is "
         f"{render.pvalue(value)}: {least.test}, lens {least.lens}."
     )
-    if table.correction in {"holm", "bonferroni", "sidak", "holm-sidak"}:
+    if table.correction in {"joint", "holm", "bonferroni", "sidak", "holm-sidak"}:
         found += (
             " Were the probabilities right under every lens, a smallest adjusted p-value of this "
             f"size or less would occur in at most {_bare(frequency(value))} data sets like "

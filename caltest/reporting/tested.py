@@ -8,7 +8,7 @@ from typing import Any
 
 from caltest.errors import NotApplicable
 from caltest.htests import test_calibration
-from caltest.htests.combine import adjusted_pvalues
+from caltest.htests.combine import adjusted_rows
 from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.predictions import Predictions
@@ -62,7 +62,7 @@ def run(
 
 def table_of(rows: list[HTest], settings: Settings, notes: tuple[str, ...] = ()) -> HTestTable:
     """Adjust the p-values of all rows together."""
-    adjusted, name = adjusted_pvalues([row.pvalue for row in rows], settings.correction)
+    adjusted, name = adjusted_rows(rows, settings.correction)
     return HTestTable(tuple(rows), name, adjusted, level=settings.level, notes=notes)
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from caltest.measures.base import Outcome
+    from caltest.nulls.base import Replicates
     from caltest.render import Sheet
     from caltest.results.evidence import Evidence, GradeCounts
     from caltest.results.interval import Interval
@@ -123,6 +124,8 @@ class HTest(Result):
         compared nor written to JSON.
     counts : GradeCounts or None
         The same of a grade that was tested without rows.
+    replicates : Replicates or None
+        The observed statistic and the resampled ones, for tests of several rows together. Likewise.
 
     Examples
     --------
@@ -163,6 +166,7 @@ class HTest(Result):
     group: object = None
     evidence: Evidence | None = field(default=None, compare=False)
     counts: GradeCounts | None = field(default=None, compare=False)
+    replicates: Replicates | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("statistic", "pvalue", "estimate"):
@@ -218,6 +222,7 @@ class HTest(Result):
             seed=seed if resamples else None,
             null_distribution=outcome.distribution,
             tail_pvalue=outcome.tail_pvalue,
+            replicates=outcome.replicates,
             notes=tuple(filter(None, (note, *outcome.notes, *outcome.degenerate))),
             **about,
         )

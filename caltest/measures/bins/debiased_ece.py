@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Measure, Outcome
+from caltest.measures.base import BoundMeasure, Measure, Order, Outcome
 from caltest.measures.binning import BinnedMeasure
 from caltest.measures.bins.ece import DEBIASED, ECE, BinnedError, bind_bins
 from caltest.measures.tolerance import Deviation, Tolerance, deviation_limit, unseen_chance
@@ -145,15 +145,12 @@ class RootError(BoundMeasure):
         self.parameters, self.notes = squared.parameters, squared.notes
 
     @property
-    def observed(self) -> Labels:
-        return self.squared.observed
+    def order(self) -> Order | None:
+        return self.squared.order
 
     @property
-    def label_probs(self) -> Floats:
-        return self.squared.label_probs
-
-    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
-        return self.squared.redraw(rng, size)
+    def observed(self) -> Labels:
+        return self.squared.observed
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return np.sqrt(np.maximum(self.squared.values(labels, n_jobs), 0.0))

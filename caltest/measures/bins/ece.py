@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable, invalid
-from caltest.measures.base import BoundMeasure, Gaps, Measure
+from caltest.measures.base import BoundMeasure, Gaps, Measure, Order
 from caltest.measures.binning import BinnedMeasure, Cells, check_power
 from caltest.measures.bins.gaps import BINS, NORMS, bin_gaps
 from caltest.measures.bins.sweep import cut, sweep_counts, sweep_errors, tie_runs
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics import bins as bin_errors
 from caltest.numerics.bins import sort_by_cell
-from caltest.numerics.labels import cumulative_probs, draw_events, draw_labels, event_table
 from caltest.validation.options import check_choice
 
 if TYPE_CHECKING:
@@ -134,14 +133,6 @@ class BinnedError(BoundMeasure):
     def parts(self) -> tuple[Floats, Floats]:
         """Share of each bin in the mean, and factor of its bias."""
 
-    @property
-    def observed(self) -> Labels:
-        return super().observed[self.order]
-
-    @property
-    def label_probs(self) -> Floats:
-        return self.predictions.probs[self.order]
-
     @cached_property
     def cells(self) -> Cells:
         """The bin of each row, and the number of occupied bins."""
@@ -209,19 +200,12 @@ class EventError(BinnedError):
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return self._errors(bin_errors.event_counts(labels, self.weight, self.start))
 
-    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
-        return draw_events(self._event, rng, size)
-
     def _errors(self, counts: Floats) -> Floats:
         mass, event = self.sums[:2]
         kind = KINDS[str(self.distance)]
         return np.asarray(
             bin_errors.event_errors(counts, mass, event / mass, *self.parts, kind, self.power)
         )
-
-    @cached_property
-    def _event(self) -> Floats:
-        return np.ascontiguousarray(self.predictions.probs[self.order, 1])
 
 
 class SimplexError(BinnedError):
@@ -253,18 +237,11 @@ class SimplexError(BinnedError):
         kind = KINDS[str(self.distance)]
         return np.asarray(bin_errors.simplex_errors(labels, *bins, kind, self.power))
 
-    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
-        return draw_labels(self._cumulative, rng, size)
-
     def _bin_sums(self, values: Floats | None) -> Floats:
         """Sum over each bin, in the order of the bins; None stands for ones."""
         if values is None:
             return np.diff(self.start).astype(np.float64)
         return np.add.reduceat(values, self.start[:-1])
-
-    @cached_property
-    def _cumulative(self) -> Floats:
-        return cumulative_probs(self.probs)
 
 
 class CustomError(SimplexError):
@@ -304,22 +281,14 @@ class SweepError(BoundMeasure):
         super().__init__(predictions)
         check_sweep(predictions)
         self.distance, self.power = distance, power
-        self._order = np.argsort(predictions.probs[:, 1])
-        self.event = predictions.probs[self._order, 1]
+        self.event = predictions.probs[self.order, 1]
         self.starts, self.ends = tie_runs(self.event)
         bins = sweep_counts(self.observed[None], self.starts, self.ends)
         self.parameters = {"binning": "sweep", "bins": int(bins[0])}
 
-    @property
-    def observed(self) -> Labels:
-        return super().observed[self._order]
-
-    @property
-    def label_probs(self) -> Floats:
-        return event_table(self.event)
-
-    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
-        return draw_events(self.event, rng, size)
+    @cached_property
+    def order(self) -> Order:
+        return np.argsort(self.predictions.probs[:, 1])
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         bins = sweep_counts(labels, self.starts, self.ends)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -11,10 +12,9 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Measure
+from caltest.measures.base import BoundMeasure, Measure, Order
 from caltest.measures.bins.ece import ECE
 from caltest.measures.one_dimension import check_one_dimension
-from caltest.numerics.labels import draw_events, event_table
 from caltest.numerics.loops import njit
 
 if TYPE_CHECKING:
@@ -78,8 +78,7 @@ class DyadicError(BoundMeasure):
 
     def __init__(self, predictions: Predictions, limit: int) -> None:
         super().__init__(predictions)
-        self._order = np.argsort(predictions.probs[:, 1])
-        self.event = predictions.probs[self._order, 1]
+        self.event = predictions.probs[self.order, 1]
         shared = shared_scales(self.event, limit)
         # At finer scales every cell has one row and the sums are 0 for any labels.
         self.scales = int(shared.max())
@@ -93,16 +92,9 @@ class DyadicError(BoundMeasure):
         self.deviation = np.maximum(np.sqrt(variance), SMALLEST_DEVIATION)
         self.parameters = {"scales": self.scales, "bins": f"2 to 2^{self.scales}"}
 
-    @property
-    def observed(self) -> Labels:
-        return super().observed[self._order]
-
-    @property
-    def label_probs(self) -> Floats:
-        return event_table(self.event)
-
-    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
-        return draw_events(self.event, rng, size)
+    @cached_property
+    def order(self) -> Order:
+        return np.argsort(self.predictions.probs[:, 1])
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         sums = dyadic_sums(labels, self.event, *self.program)

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Gaps, Labels, Measure, Outcome, Rows
-from caltest.measures.one_dimension import sorted_rows
-from caltest.numerics.labels import draw_events, event_table
+from caltest.measures.base import Gaps, Labels, Measure, Outcome, Rows
+from caltest.measures.one_dimension import SortedRows, sorted_rows
 from caltest.numerics.resampled_sums import partial_sums, total_of
 from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends, sum_variance
 from caltest.predictions import Predictions
@@ -82,29 +81,17 @@ class PartialSumMeasure(Measure):
         return Gaps(event.size, vector, norm)
 
 
-class BoundPartialSums(BoundMeasure):
+class BoundPartialSums(SortedRows):
     """The partial sums, bound to sorted scores; the labels follow their order."""
 
     def __init__(self, predictions: Predictions, measure: PartialSumMeasure) -> None:
-        super().__init__(predictions)
+        super().__init__(predictions, f"the {measure.title}")
         self.measure = measure
-        self.event, self._observed, self.weight = sorted_rows(predictions, f"the {measure.title}")
         self._ends = step_ends(self.event)
         self.parameters = {"scaled": True} if measure.scaled else {}
         self._unit = self.standard_deviation() if measure.scaled else 1.0
         # Rounding errors of a sum grow as a random walk.
         self.scale = max(1.0, 0.1 * math.sqrt(predictions.n)) / self._unit
-
-    @property
-    def observed(self) -> Labels:
-        return self._observed
-
-    @property
-    def label_probs(self) -> Floats:
-        return event_table(self.event)
-
-    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
-        return draw_events(self.event, rng, size)
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         high, low = partial_sum_extremes(labels, self.weight, self.event, self._ends)

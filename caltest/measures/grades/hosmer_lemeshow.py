@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
-from caltest.measures.base import Labels, Outcome
+from caltest.measures.base import Labels, Order, Outcome
 from caltest.measures.grades.risk_groups import (
     EventGroups,
     GroupedCounts,
@@ -22,7 +23,6 @@ from caltest.measures.grades.risk_groups import (
     group_starts,
     standardised,
 )
-from caltest.numerics.labels import cumulative_probs, draw_labels
 from caltest.predictions import Predictions
 
 __all__ = ["HosmerLemeshow", "hosmer_lemeshow"]
@@ -85,32 +85,23 @@ class ClassGroups(GroupedCounts):
 
     def __init__(self, predictions: Predictions, wanted: int, title: str, place: int) -> None:
         super().__init__(predictions, wanted, title)
-        score = 1.0 - predictions.probs[:, place]
-        self._order = np.argsort(score, kind="stable")
-        self.start = group_starts(score[self._order], wanted)
-        self._probs = predictions.probs[self._order]
+        self._score = 1.0 - predictions.probs[:, place]
+        self.start = group_starts(self._score[self.order], wanted)
+        self._probs = predictions.probs[self.order]
         self.expected = np.add.reduceat(self._probs, self.start[:-1])
         variance = np.add.reduceat(self._probs * (1.0 - self._probs), self.start[:-1])
         possible = self.expected > 0
         self.mean = float((variance[possible] / self.expected[possible]).sum())
         self.describe()
         self.parameters = {**self.parameters, "reference": predictions.classes[place].item()}
-        self._table = cumulative_probs(self._probs)
 
     @property
     def freedom(self) -> int:
         return int(np.count_nonzero(self.expected)) - self.count
 
-    @property
-    def observed(self) -> Labels:
-        return super().observed[self._order]
-
-    @property
-    def label_probs(self) -> Floats:
-        return self._probs
-
-    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
-        return draw_labels(self._table, rng, size)
+    @cached_property
+    def order(self) -> Order:
+        return np.argsort(self._score, kind="stable")
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         deviation = class_counts(labels, self.start, self.predictions.m) - self.expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy
@@ -11,11 +12,10 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Measure, Outcome
+from caltest.measures.base import BoundMeasure, Measure, Order, Outcome
 from caltest.measures.label_scores import rounding_scale
-from caltest.measures.one_dimension import sorted_rows
+from caltest.measures.one_dimension import score_order, sorted_rows
 from caltest.numerics.bins import event_counts
-from caltest.numerics.labels import draw_events
 from caltest.numerics.loops import njit
 from caltest.predictions import Predictions
 
@@ -181,16 +181,13 @@ class EventGroups(GroupedCounts):
     def freedom(self) -> int:
         return int(np.count_nonzero(self._variance))
 
+    @cached_property
+    def order(self) -> Order:
+        return score_order(self.predictions)
+
     @property
     def observed(self) -> Labels:
         return self._observed
-
-    @property
-    def label_probs(self) -> Floats:
-        return np.column_stack((1.0 - self.event, self.event))
-
-    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
-        return draw_events(self.event, rng, size)
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         deviation = event_counts(labels, None, self.start) - self._events

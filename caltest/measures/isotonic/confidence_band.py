@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Labels, Measure, Outcome
+from caltest.measures.base import BoundMeasure, Labels, Measure, Order, Outcome
 from caltest.measures.isotonic.confidence_band_curve import BandBlocks, BandOptions
-from caltest.numerics.labels import draw_events, event_table
+from caltest.measures.one_dimension import score_order
 from caltest.predictions import Predictions
 
 __all__ = ["ConfidenceBand", "confidence_band"]
@@ -84,16 +85,13 @@ class BoundBand(BoundMeasure):
         if self.blocks.digits is not None:
             self.parameters["digits"] = self.blocks.digits
 
+    @cached_property
+    def order(self) -> Order:
+        return score_order(self.predictions)
+
     @property
     def observed(self) -> Labels:
         return self.blocks.labels
-
-    @property
-    def label_probs(self) -> Floats:
-        return event_table(self.blocks.event)
-
-    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
-        return draw_events(self.blocks.event, rng, size)
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return self.blocks.log_pvalues(labels) / -math.log(10.0)

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Labels, Measure
+from caltest.measures.base import Labels, Measure
 from caltest.measures.label_scores import rounding_scale
-from caltest.measures.one_dimension import sorted_rows
+from caltest.measures.one_dimension import SortedRows
 from caltest.numerics.class_sums import label_sums
 from caltest.numerics.isotonic import recalibrated_scores
-from caltest.numerics.labels import draw_events, event_table
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
 
@@ -54,25 +53,24 @@ class CorpMiscalibration(Measure):
         return BoundCorp(predictions, logarithmic=self.score == "log-loss")
 
 
-class BoundCorp(BoundMeasure):
+class BoundCorp(SortedRows):
     """A score minus that of its isotonic fit, over rows in the order of the predictions."""
 
     def __init__(self, predictions: Predictions, *, logarithmic: bool) -> None:
-        super().__init__(predictions)
-        self._event, self._observed, self._weight = sorted_rows(predictions, "the CORP measure")
-        self._ends = step_ends(self._event)
+        super().__init__(predictions, "the CORP measure")
+        self._ends = step_ends(self.event)
         self._logarithmic = logarithmic
-        columns = np.column_stack([1.0 - self._event, self._event])
+        columns = np.column_stack([1.0 - self.event, self.event])
         if logarithmic:
             with np.errstate(divide="ignore"):  # a log of 0 is reported below
                 table = -np.log(columns)
         else:
             table = np.square(columns[:, ::-1])
-        self._table = table * self._weight[:, None]
-        self._total = float(self._weight.sum())
+        self._table = table * self.weight[:, None]
+        self._total = float(self.weight.sum())
         self.scale = rounding_scale(predictions.n)
         self.parameters = {"score": "log loss" if logarithmic else "Brier score"}
-        impossible = int(np.count_nonzero(self._event == 1 - self._observed))
+        impossible = int(np.count_nonzero(self.event == 1 - self._observed))
         if logarithmic and impossible:
             message = (
                 "the log loss is infinite, and so is its miscalibration: the observed class has "
@@ -80,20 +78,9 @@ class BoundCorp(BoundMeasure):
             )
             self.degenerate = (message,)
 
-    @property
-    def observed(self) -> Labels:
-        return self._observed
-
-    @property
-    def label_probs(self) -> Floats:
-        return event_table(self._event)
-
-    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
-        return draw_events(self._event, rng, size)
-
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         score = label_sums(self._table, labels)
-        fitted = recalibrated_scores(labels, self._weight, self._ends, self._logarithmic)
+        fitted = recalibrated_scores(labels, self.weight, self._ends, self._logarithmic)
         # In exact arithmetic it is not negative.
         return np.maximum(score - fitted, 0.0) / self._total
 

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.lenses import Lens, resolve_lens
-from caltest.measures.one_dimension import sorted_rows
+from caltest.measures.one_dimension import score_order, sorted_rows
 from caltest.numerics.isotonic import pool_steps
-from caltest.numerics.labels import draw_events
+from caltest.numerics.labels import Hashes, resample_keys
 from caltest.numerics.loops import map_threads, njit
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions, as_measured
@@ -235,14 +235,14 @@ def _band(
 ) -> CorpBand:
     event, _, weight = sorted_rows(predictions, "the band of " + NAME)
     rows, ends = _places(event), step_ends(event)
+    redrawing = predictions.redrawing.taken(score_order(predictions))
+    keys = resample_keys(seed, n_resamples)
 
-    def fits(seed: np.random.SeedSequence, size: int) -> Floats:
-        labels = draw_events(event, np.random.default_rng(seed), size)
-        return np.asarray(fits_at(labels, weight, ends, rows))
+    def fits(some: Hashes) -> Floats:
+        return np.asarray(fits_at(redrawing.labels(some), weight, ends, rows))
 
-    sizes = [min(BATCH, n_resamples - start) for start in range(0, n_resamples, BATCH)]
-    seeds = np.random.SeedSequence(seed).spawn(len(sizes))
-    drawn = np.concatenate(list(map_threads(fits, zip(seeds, sizes, strict=True), n_jobs)))
+    batches = [(keys[i : i + BATCH],) for i in range(0, n_resamples, BATCH)]
+    drawn = np.concatenate(list(map_threads(fits, batches, n_jobs)))
     lower, upper = np.quantile(drawn, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0)
     return CorpBand(event[rows], lower, upper, level, predictions.n, n_resamples, seed)
 

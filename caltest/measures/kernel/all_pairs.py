@@ -21,10 +21,9 @@ from caltest.kernels.fitted import (
     tile_groups,
 )
 from caltest.kernels.line import LineKernel, is_line_term
-from caltest.measures.base import UStatistic
+from caltest.measures.base import Order, UStatistic
 from caltest.numerics.class_sums import add_class_sums, class_lists, label_sums
 from caltest.numerics.label_scores import binary_brier_sums
-from caltest.numerics.labels import draw_events, event_table
 from caltest.numerics.loops import map_threads
 from caltest.numerics.sorted_scores import sort_scores
 from caltest.predictions import Predictions
@@ -96,20 +95,16 @@ class LinePairs(AllPairs):
         event, labels = self.predictions.probs[:, 1], self.predictions.labels
         if self.predictions.sample_weight is None:
             return sort_scores(event, labels)
-        order = np.argsort(event)
-        self.weight = self.weight[order]
-        return event[order], labels[order].astype(np.uint8)
+        self.weight = self.weight[self.order]
+        return event[self.order], labels[self.order].astype(np.uint8)
+
+    @cached_property
+    def order(self) -> Order:
+        return np.argsort(self.predictions.probs[:, 1])
 
     @property
     def observed(self) -> Labels:
         return self._observed
-
-    @property
-    def label_probs(self) -> Floats:
-        return event_table(self.event)
-
-    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
-        return draw_events(self.event, rng, size)
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         total = sum(line.pair_sums(self.weight, self.event, labels) for line in self.lines)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from caltest.kernels import FittedKernel, Kernel, MatrixKernel, as_matrix_kernel
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Ends, Measure, Outcome
+from caltest.measures.base import BoundMeasure, Ends, Measure, Order, Outcome
 from caltest.measures.kernel.all_pairs import AllPairs, all_pairs
 from caltest.measures.kernel.concentration import biased_outcome
 from caltest.measures.kernel.intervals import PAIRS, pair_bounds, root_bounds
@@ -35,15 +35,12 @@ class RootPairs(BoundMeasure):
         self.notes, self.degenerate = pairs.notes, pairs.degenerate
 
     @property
-    def observed(self) -> Labels:
-        return self.pairs.observed
+    def order(self) -> Order | None:
+        return self.pairs.order
 
     @property
-    def label_probs(self) -> Floats:
-        return self.pairs.label_probs
-
-    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
-        return self.pairs.redraw(rng, size)
+    def observed(self) -> Labels:
+        return self.pairs.observed
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return np.sqrt(np.maximum(self.pairs.values(labels, n_jobs), 0.0))

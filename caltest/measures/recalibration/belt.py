@@ -12,7 +12,6 @@ from caltest.lenses import Lens
 from caltest.measures.base import BoundMeasure, Labels, Measure, Outcome
 from caltest.measures.label_scores import rounding_scale
 from caltest.measures.recalibration.belt_fit import BeltModel, Selection, check_belt
-from caltest.numerics.labels import draw_events
 from caltest.predictions import Predictions
 
 __all__ = ["CalibrationBelt", "calibration_belt"]
@@ -100,9 +99,6 @@ class BoundBelt(BoundMeasure):
                 "pass internal=True"
             )
             self.notes = (note,)
-
-    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
-        return draw_events(self.model.event, rng, size)
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return self.model.fit(labels).statistic

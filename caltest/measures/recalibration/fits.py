@@ -21,7 +21,6 @@ from caltest.measures.recalibration.binary_loops import (
     standard_rows,
 )
 from caltest.measures.recalibration.multinomial_loops import class_sums, fit, make_task
-from caltest.numerics.labels import draw_events
 from caltest.predictions import Predictions
 from caltest.validation import check_class, check_unused
 
@@ -42,7 +41,7 @@ class BoundLikelihood(BoundMeasure):
         self.extremes = extreme_messages(predictions)
         weight = predictions.sample_weight
         if weight is not None and not weight.all():
-            predictions = predictions.subset(weight > 0)
+            predictions = predictions.without(weight == 0)
         super().__init__(predictions)
         weight = row_weights(predictions)
         # A power of 2 takes no digit from them, and leaves no sum to overflow.
@@ -51,11 +50,6 @@ class BoundLikelihood(BoundMeasure):
         self.total = float(self.weight.sum()) * self.unit
         self.scale = 10.0 * rounding_scale(predictions.n)
         self._doubtful = rows_below(predictions.probs, 0.0)
-
-    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
-        if self.predictions.m == 2:
-            return draw_events(self.predictions.probs[:, 1], rng, size)
-        return super().redraw(rng, size)
 
     def likelihood_ratio(self, gains: Floats, labels: Labels) -> Floats:
         """Return twice the gains; infinite where a label has probability 0."""

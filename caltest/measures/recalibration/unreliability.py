@@ -62,9 +62,6 @@ class BoundUnreliability(BoundMeasure):
         self.parameters = self.ratio.parameters
         self.degenerate = self.ratio.degenerate
 
-    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
-        return self.ratio.redraw(rng, size)
-
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         ratios = self.ratio.values(labels, n_jobs)
         return np.asarray((ratios - self.ratio.df) / self.ratio.total)

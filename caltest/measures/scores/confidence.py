@@ -9,11 +9,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.lenses import Lens
+from caltest.lenses import Confidence, Lens
 from caltest.measures.base import BoundMeasure, Labels, Measure
 from caltest.measures.label_scores import row_weights
 from caltest.numerics.label_scores import wrong_and_right_sums
-from caltest.numerics.labels import draw_events, event_table
 from caltest.predictions import Predictions
 
 __all__ = [
@@ -52,23 +51,10 @@ class BoundConfidence(BoundMeasure):
     def __init__(
         self, predictions: Predictions, function: Callable[[ConfidenceSums], Floats]
     ) -> None:
-        super().__init__(predictions)
-        top = predictions.probs.argmax(axis=1)
-        self._confidence = np.take_along_axis(predictions.probs, top[:, None], axis=1)[:, 0]
-        self._right: Labels = (predictions.labels == top).view(np.uint8)
+        super().__init__(Confidence()(predictions))
+        self._confidence = self.predictions.probs[:, 1]
         self._weight = row_weights(predictions)
         self._function = function
-
-    @property
-    def observed(self) -> Labels:
-        return self._right
-
-    @property
-    def label_probs(self) -> Floats:
-        return event_table(self._confidence)
-
-    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
-        return draw_events(self._confidence, rng, size)
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return self._function(self.sums(labels))

@@ -91,9 +91,6 @@ class BoundZ(BoundMeasure):
         if self.sd == 0:
             self.degenerate = (f"{CONSTANT}; z is 0 where it has its mean, else infinite",)
 
-    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
-        return self._deviation.redraw(rng, size)
-
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         deviation = self._deviation.values(labels, n_jobs)
         if self.sd == 0:

@@ -14,9 +14,8 @@ from caltest.errors import NotApplicable, invalid, shown
 from caltest.lenses import Lens
 from caltest.measures.base import BoundMeasure, Labels, Measure
 from caltest.measures.label_scores import rounding_scale
-from caltest.measures.one_dimension import check_one_dimension, sorted_rows
+from caltest.measures.one_dimension import SortedRows, check_one_dimension
 from caltest.measures.smooth import lowess
-from caltest.numerics.labels import draw_events
 from caltest.predictions import Predictions
 from caltest.validation.options import check_positive
 
@@ -63,13 +62,12 @@ class LoessMeasure(Measure):
         return (EXTREME,) if self.is_extreme and few else ()
 
 
-class LoessErrors(BoundMeasure):
+class LoessErrors(SortedRows):
     """The loess as a linear function of the labels, bound to sorted predictions."""
 
     def __init__(self, predictions: Predictions, measure: LoessMeasure) -> None:
-        super().__init__(predictions)
+        super().__init__(predictions, measure.symbol)
         self.measure = measure
-        self.event, self._observed, _ = sorted_rows(predictions, measure.symbol)
         self.parameters = {"smoother": "loess of degree 1", "span": measure.span}
         self.scale = rounding_scale(predictions.n)
         x, spread = self.event, float(np.ptp(self.event))
@@ -91,17 +89,6 @@ class LoessErrors(BoundMeasure):
         else:
             self._frames = lowess.cell_frames(self._x, self._cells)
             self._weights = self._moment_weights(knots, radii, edges)
-
-    @property
-    def observed(self) -> Labels:
-        return self._observed
-
-    @property
-    def label_probs(self) -> Floats:
-        return np.column_stack((1.0 - self.event, self.event))
-
-    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
-        return draw_events(self.event, rng, size)
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return self.measure.functional(self, self.fits(labels) - self.knots)

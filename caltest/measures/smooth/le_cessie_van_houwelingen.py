@@ -116,9 +116,6 @@ class SumOfSquares(BoundMeasure):
         """The sum of squared differences of labels and predictions."""
         return float(binary_brier_sums(self.observed[None], self._event, self._weight)[0])
 
-    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
-        return self._deviation.redraw(rng, size)
-
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         deviation = self._deviation.values(labels, n_jobs) * float(self._weight.sum())
         if self.sd == 0:

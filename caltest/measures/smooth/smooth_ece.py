@@ -16,7 +16,7 @@ from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import BoundMeasure, Labels, Measure
-from caltest.measures.one_dimension import sorted_rows
+from caltest.measures.one_dimension import SortedRows
 from caltest.measures.smooth.smoothing import (
     DAMPED,
     cells,
@@ -28,7 +28,6 @@ from caltest.measures.smooth.smoothing import (
     residual_sums,
     spread,
 )
-from caltest.numerics.labels import draw_events, event_table
 from caltest.numerics.sorted_scores import sum_variance
 from caltest.predictions import Predictions
 
@@ -77,18 +76,20 @@ class SmoothECE(Measure):
         return kind(predictions, self.bandwidth)
 
 
-class SmoothedResiduals(BoundMeasure):
+class SmoothedResiduals(SortedRows):
     """The residuals w (y - p), bound to sorted scores and smoothed in the frequency domain."""
 
     scale = 1e5  # the fixed point is solved to ten digits, so ties are not ties to sixteen
 
     def __init__(self, predictions: Predictions, bandwidth: float | None) -> None:
-        super().__init__(predictions)
+        super().__init__(predictions, "the smooth ECE")
         self.bandwidth = bandwidth
-        self.event, self._observed, weight = sorted_rows(predictions, "the smooth ECE")
-        total = weight.sum()
+        total = self.weight.sum()
         equal = predictions.sample_weight is None
-        self.weight = np.broadcast_to(1.0 / total, weight.size) if equal else weight / total
+        # The reciprocal of equal weights, without an array of them.
+        self.weight = (
+            np.broadcast_to(1.0 / total, self.event.size) if equal else self.weight / total
+        )
         self.parameters = {"bandwidth": "fixed point" if bandwidth is None else bandwidth}
 
     @abstractmethod
@@ -98,17 +99,6 @@ class SmoothedResiduals(BoundMeasure):
     @abstractmethod
     def integral(self, coefficients: Floats, bandwidth: float) -> float:
         """Return the integral of the absolute smoothed residuals."""
-
-    @property
-    def observed(self) -> Labels:
-        return self._observed
-
-    @property
-    def label_probs(self) -> Floats:
-        return event_table(self.event)
-
-    def redraw(self, rng: np.random.Generator, size: int) -> Labels:
-        return draw_events(self.event, rng, size)
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         evaluate = self._at_fixed_point if self.bandwidth is None else self._at_bandwidth

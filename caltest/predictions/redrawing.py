@@ -1,0 +1,155 @@
+"""How the label of a row follows from its uniform number, in the predictions and under a lens."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.numerics.labels import (
+    ALWAYS,
+    Hashes,
+    Labels,
+    Limits,
+    cumulative_limits,
+    draw_events,
+    draw_labels,
+    label_dtype,
+    row_hashes,
+)
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.integer]
+Bools = NDArray[np.bool_]
+
+
+class Redrawing(ABC):
+    """The labels of n rows as a function of their uniform numbers, one for each resample.
+
+    Whatever is induced by a lens is a function of the label that the same number gives the row
+    under the predictions themselves: all lenses see the same redrawn labels.
+    """
+
+    @abstractmethod
+    def labels(self, keys: Hashes) -> Labels:
+        """Return the labels (B, n) of the resamples with these keys (B,)."""
+
+    @abstractmethod
+    def taken(self, rows: Codes) -> Redrawing:
+        """Return that of some rows, in their order; each keeps its uniform numbers."""
+
+    def events(self, codes: Codes, m: int) -> Redrawing:
+        """Return that of the event that the label of each row, one of m, is its code, (n,)."""
+        return self.relabelled(codes[:, None] == np.arange(m), 2)
+
+    def relabelled(self, table: Codes | Bools, m: int) -> Redrawing:
+        """Return that of the labels (n, m before) in a table, for each label before."""
+        return Relabelled(self, table.astype(label_dtype(m)))
+
+
+class Inversion(Redrawing):
+    """Labels drawn from the rows of probabilities, by inversion of their running sums.
+
+    Parameters
+    ----------
+    probs : (n, m) array
+        Probabilities; the rows are numbered from 0.
+    """
+
+    def __init__(self, probs: Floats) -> None:
+        self.probs = probs
+
+    @cached_property
+    def limits(self) -> Limits:
+        """The running sums of each row."""
+        return cumulative_limits(self.probs)
+
+    @cached_property
+    def rows(self) -> Hashes:
+        """What the rows contribute to their uniform numbers."""
+        return row_hashes(np.arange(len(self.probs)))
+
+    @cached_property
+    def _second_of_two(self) -> Interval:
+        return Interval.between(self.limits[:, 0], ALWAYS, self.rows)
+
+    def labels(self, keys: Hashes) -> Labels:
+        if self.probs.shape[1] == 2:
+            return self._second_of_two.labels(keys)
+        return draw_labels(self.limits, self.rows, keys)
+
+    def taken(self, rows: Codes) -> Redrawing:
+        part = Inversion(self.probs[rows])
+        part.rows = self.rows[rows]
+        return part
+
+    def events(self, codes: Codes, m: int) -> Redrawing:
+        at = np.arange(len(self.probs))
+        low = np.where(codes > 0, self.limits[at, np.maximum(codes, 1) - 1], 0)
+        return Interval.between(low, self.limits[at, codes], self.rows)
+
+
+@dataclass(frozen=True)
+class Interval(Redrawing):
+    """Events that happen where the uniform number lies in an interval."""
+
+    low: Limits
+    width: Limits
+    rows: Hashes
+
+    @classmethod
+    def between(cls, low: Limits, high: Limits | int, rows: Hashes) -> Interval:
+        """Return that of the numbers from `low` on, below `high`."""
+        return cls(np.ascontiguousarray(low), high - low, rows)
+
+    def labels(self, keys: Hashes) -> Labels:
+        return draw_events(self.low, self.width, self.rows, keys)
+
+    def taken(self, rows: Codes) -> Redrawing:
+        return Interval(self.low[rows], self.width[rows], self.rows[rows])
+
+
+@dataclass(frozen=True)
+class Relabelled(Redrawing):
+    """Labels that are a function of those of another redrawing and of the row.
+
+    Attributes
+    ----------
+    origin : Redrawing
+        Of the labels before.
+    table : (n, m) array
+        The label after, for each label before.
+    """
+
+    origin: Redrawing
+    table: Labels
+
+    def labels(self, keys: Hashes) -> Labels:
+        return self.table[np.arange(len(self.table)), self.origin.labels(keys)]
+
+    def taken(self, rows: Codes) -> Redrawing:
+        return Relabelled(self.origin.taken(rows), self.table[rows])
+
+
+class Later(Redrawing):
+    """A redrawing that is made when labels are first redrawn."""
+
+    def __init__(self, make: Callable[[], Redrawing]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> Redrawing:
+        return self._make()
+
+    def labels(self, keys: Hashes) -> Labels:
+        return self._made.labels(keys)
+
+    def taken(self, rows: Codes) -> Redrawing:
+        return self._made.taken(rows)
+
+    def events(self, codes: Codes, m: int) -> Redrawing:
+        return self._made.events(codes, m)
