@@ -6,6 +6,7 @@ RESULTS = ("text", "json", "markdown", "csv", "html", "latex")
 REPORTS = ("html", "markdown", "json")
 TABLES = ("csv", "tsv", "parquet", "feather", "jsonl", "npz")
 CORRECTIONS = (
+    "joint",
     "holm",
     "bonferroni",
     "sidak",

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 BY_RANK = 10  # from this many values on the rank is the p-value; beyond, it is extrapolated
+FARTHEST = -1e6  # the log of the p-value of an infinite statistic
+ROUNDING = 1e-9  # scores that are no farther apart are ties
 TIES = 100 * np.finfo(float).eps
 
 
@@ -36,8 +38,8 @@ def tail_scores(values: Floats, scale: float, *, two_sided: bool) -> Floats:
         A function that treats all values alike, so that those of exchangeable values are
         exchangeable. Up to the tenth largest value, p is the share of values at least as large.
         Beyond it, the log of p falls by as much as that of the upper tail of a shifted gamma
-        distribution with the mean, variance and skewness of the values, by the approximation of
-        Wilson and Hilferty (1931).
+        distribution with the mean, variance and skewness of all the other values, by the
+        approximation of Wilson and Hilferty (1931).
     """
     upper = _log_tail(values, scale)
     if not two_sided:
@@ -49,31 +51,43 @@ def tail_scores(values: Floats, scale: float, *, two_sided: bool) -> Floats:
 def _log_tail(values: Floats, scale: float) -> Floats:
     ordered = np.sort(values)
     at_least = values.size - np.searchsorted(ordered, values - tie_tolerance(values, scale))
-    by_rank = np.log(at_least / values.size)
-    finite = np.isfinite(values)
-    few = (at_least < BY_RANK) & finite
-    if not few.any() or values.size < BY_RANK:
-        return np.asarray(by_rank)
-    tenth = ordered[-BY_RANK]
-    if not np.isfinite(tenth):
-        return np.asarray(by_rank)
-    among = values.size - np.searchsorted(ordered, tenth - float(tie_tolerance(tenth, scale)))
-    shape = values[finite]
-    beyond = _gamma_log_tail(values[few], shape) - _gamma_log_tail(np.array([tenth]), shape)
-    by_rank[few] = np.log(among / values.size) + beyond
-    # An infinite value is farther out than any finite one.
-    by_rank[values == np.inf] += by_rank.min(initial=0.0)
-    return np.asarray(by_rank)
+    log_p = np.log(at_least / values.size)
+    if values.size < 2 * BY_RANK or not np.isfinite(ordered[-BY_RANK]):
+        return np.asarray(log_p)
+    anchor = float(ordered[-BY_RANK])
+    few = at_least < BY_RANK
+    if few.any():
+        level = log_p[values == anchor][0]
+        finite = np.isfinite(values)
+        log_p[few] = -np.inf  # of an infinite value, farther out than any finite one
+        beyond = few & finite
+        log_p[beyond] = level + _fall(values[beyond], anchor, ordered[np.isfinite(ordered)])
+        log_p = np.maximum(log_p, FARTHEST)
+    return np.asarray(log_p)
 
 
-def _gamma_log_tail(x: Floats, values: Floats) -> Floats:
-    """Return the log of the upper tail of the gamma distribution with the moments of values."""
-    t = (x - values.mean()) / values.std()
-    standard = (values - values.mean()) / values.std()
-    skewness = float(np.mean(standard**3))
-    if abs(skewness) > 1e-6:
-        t = 6.0 / skewness * (np.cbrt(1.0 + 0.5 * skewness * t) - 1.0) + skewness / 6.0
-    return np.asarray(scipy.special.log_ndtr(-t))
+def _fall(x: Floats, anchor: float, values: Floats) -> Floats:
+    """Return how much the log of the tail falls from the anchor to each x, one of the values.
+
+    The moments are those of the other values, so that one far out does not hide itself.
+    """
+    centre = float(np.median(values))
+    deviations, own = values - centre, x - centre
+    count = values.size - 1
+    first, second, third = ((np.sum(deviations**k) - own**k) / count for k in (1, 2, 3))
+    variance = second - first**2
+    with np.errstate(invalid="ignore", divide="ignore"):  # the others may be constant
+        sd = np.sqrt(np.maximum(variance, 0.0))
+        skewness = (third - 3.0 * first * variance - first**3) / sd**3
+        ends = [(end - centre - first) / sd for end in (x, np.full_like(x, anchor))]
+        far, near = (scipy.special.log_ndtr(-_standard(t, skewness)) for t in ends)
+        return np.asarray(np.where(sd > 0, np.minimum(far - near, 0.0), -np.inf))
+
+
+def _standard(t: Floats, skewness: Floats) -> Floats:
+    """Return about standard normal deviates for those of shifted gamma distributions."""
+    g = np.where(np.abs(skewness) < 1e-4, 1e-4, skewness)
+    return np.asarray(6.0 / g * (np.cbrt(1.0 + 0.5 * g * t) - 1.0) + g / 6.0)
 
 
 def step_down(scores: Floats) -> Floats:
@@ -102,7 +116,7 @@ def step_down(scores: Floats) -> Floats:
     loudest_first = np.argsort(-scores[:, 0], kind="stable")
     ordered = scores[loudest_first]
     largest = np.maximum.accumulate(ordered[::-1], axis=0)[::-1]
-    pvalues = np.mean(largest >= ordered[:, :1], axis=1)
+    pvalues = np.mean(largest >= ordered[:, :1] - ROUNDING, axis=1)
     adjusted = np.empty(len(scores))
     adjusted[loudest_first] = np.maximum.accumulate(pvalues)
     return adjusted

@@ -15,6 +15,7 @@ Columns = dict[str, tuple[str, ...]]
 TOLERANCE = "tolerance"  # the null of tests whose hypothesis is the size of an error
 
 CORRECTIONS = {
+    "joint": "Westfall-Young step-down",
     "bonferroni": "Bonferroni",
     "sidak": "Sidak",
     "holm": "Holm",

@@ -16,6 +16,7 @@ from caltest.htests import REGISTRY as TESTS
 from caltest.intervals import REGISTRY as INTERVALS
 from caltest.measures import REGISTRY, Measure
 from caltest.measures.base import keys_offering
+from caltest.numerics.labels import resample_keys
 
 # Infinite where a threshold separates redrawn labels: its arc tangent has a mean.
 INFINITE = {"calibration-slope"}
@@ -65,7 +66,7 @@ def test_measure_has_a_title_and_a_symbol(key):
 def test_value_is_that_of_observed_labels_among_redrawn_ones(key, m):
     """`value` and a row of `values` are the same number."""
     bound = bind(key, predictions_of(m))
-    labels = bound.redraw(np.random.default_rng(0), 3)
+    labels = bound.redraw(resample_keys(0, 3))
     rows = np.concatenate([labels, bound.observed[None]])
     assert bound.values(rows)[3] == pytest.approx(bound.value(), rel=1e-9, abs=1e-12)
 
@@ -87,7 +88,7 @@ def test_redrawn_values_are_those_of_new_predictions(key, m):
 def test_values_do_not_depend_on_how_rows_are_batched(key, m):
     """Rows at a time, and threads, change nothing."""
     bound = bind(key, predictions_of(m))
-    labels = bound.redraw(np.random.default_rng(0), 21)
+    labels = bound.redraw(resample_keys(0, 21))
     whole = bound.values(labels, 1)
     single = np.concatenate([bound.values(row[None], 1) for row in labels])
     np.testing.assert_allclose(single, whole, rtol=1e-9, atol=1e-13)
@@ -102,7 +103,7 @@ def test_redrawn_values_have_the_law_of_simulated_predictions(key, m):
     predictions = predictions_of(m)
     bound = bind(key, predictions)
     bounded = np.arctan if key in INFINITE else np.asarray
-    redrawn = bounded(bound.values(bound.redraw(np.random.default_rng(0), 2000)))
+    redrawn = bounded(bound.values(bound.redraw(resample_keys(0, 2000))))
     # Other seeds than that of the predictions, on which its labels would depend.
     values = [bind(key, predictions.simulate(seed)).value() for seed in range(100, 200)]
     simulated = bounded(values)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import caltest as ct
 from caltest.measures import classwise_ece, ece
+from caltest.numerics.labels import resample_keys
 
 
 @st.composite
@@ -45,7 +46,7 @@ def test_classwise_ece_is_the_mean_of_class_j_ece(predictions, bins, binning, p)
 def test_values_of_redrawn_labels_are_those_of_new_predictions(predictions, bins):
     """The table of bins and the pass without it agree."""
     bound = ct.measures.REGISTRY["classwise-ece"](bins=bins).bind(predictions)
-    labels = bound.redraw(np.random.default_rng(0), 3)
+    labels = bound.redraw(resample_keys(0, 3))
     for row, value in zip(labels, bound.values(labels), strict=True):
         new = predictions.trusted(
             predictions.probs, row.astype(np.int64), predictions.classes, like=predictions

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import caltest as ct
 from caltest.kernels import Diagonal, Exponential, Gaussian, Matern32, Product, Scaled, Sum
 from caltest.measures import CME, UCME, cme, ucme
+from caltest.numerics.labels import resample_keys
 
 A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, -1.0], [0.0, -1.0, 3.0]])
 
@@ -78,7 +79,7 @@ def test_ucme_of_redrawn_labels_is_that_of_new_predictions(drawn, name):
     predictions, locations = drawn
     kernel, matrix = kernels(predictions.m)[name]
     bound = UCME(kernel=kernel, locations=locations).bind(predictions)
-    labels = bound.redraw(np.random.default_rng(0), 3)
+    labels = bound.redraw(resample_keys(0, 3))
     z = [deviations(predictions, row, locations, matrix).mean(axis=0) for row in labels]
     np.testing.assert_allclose(bound.values(labels), np.square(z).mean(axis=1), atol=1e-14)
 
@@ -89,7 +90,7 @@ def test_cme_is_hotellings_statistic(drawn, name):
     predictions, locations = drawn
     kernel, matrix = kernels(predictions.m)[name]
     bound = CME(kernel=kernel, locations=locations).bind(predictions)
-    labels = bound.redraw(np.random.default_rng(0), 3)
+    labels = bound.redraw(resample_keys(0, 3))
     for row, value in zip(labels, bound.values(labels), strict=True):
         z = deviations(predictions, row, locations, matrix)
         covariance = np.cov(z.T).reshape(z.shape[1], -1)

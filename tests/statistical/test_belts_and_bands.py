@@ -16,6 +16,7 @@ from caltest.htests import REGISTRY
 from caltest.measures import confidence_band_curve
 from caltest.measures.recalibration.belt import CalibrationBelt
 from caltest.measures.recalibration.deviation_fit import maximise
+from caltest.numerics.labels import resample_keys
 
 LEVEL, BAND = 0.05, 0.999
 
@@ -25,7 +26,7 @@ def belt_rates(n, sets, m=2, **lens):
     measure = CalibrationBelt()
     data = generative_model("M1", n=n, m=m, alpha=1.0, rng=0)
     bound = measure.bind(data)
-    fit = bound.model.fit(bound.redraw(np.random.default_rng(1), sets))
+    fit = bound.model.fit(bound.redraw(resample_keys(1, sets)))
     pairs = list(zip(fit.statistic, fit.degree, strict=True))
     law = sum(measure.selection.sf(t, d) <= LEVEL for t, d in pairs)
     naive = sum(chdtrc(2, t) <= LEVEL for t, _ in pairs)
@@ -64,7 +65,7 @@ def test_score_is_standard_normal_under_calibration():
     """The sums from which the fit is made have mean 0 and the curvature as their variance."""
     bound = CalibrationBelt().bind(generative_model("M1", n=500, m=2, alpha=1.0, rng=0))
     model = bound.model
-    sums = model.sums(bound.redraw(np.random.default_rng(0), 20_000))
+    sums = model.sums(bound.redraw(resample_keys(0, 20_000)))
     h = bound.predictions.probs.prod(axis=1).sum()
     np.testing.assert_allclose(np.cov(sums.T) / h, np.eye(5), atol=0.05)
     value, _ = maximise(sums[0] * 1e-4, model._rows, np.zeros(5), separable=True)
@@ -96,7 +97,7 @@ def test_exact_null_of_the_band_reaches_its_level():
     measure = REGISTRY["confidence-band"].with_options({})
     data = generative_model("M1", n=100, m=2, alpha=1.0, rng=0)
     bound = measure.bind(data)
-    values = bound.values(bound.redraw(np.random.default_rng(0), 4000))
+    values = bound.values(bound.redraw(resample_keys(0, 4000)))
     cut = np.quantile(values[:2000], 1 - LEVEL)
     low, high = binom.interval(BAND, 2000, LEVEL)
     assert low * 0.8 <= np.count_nonzero(values[2000:] >= cut) <= high * 1.2

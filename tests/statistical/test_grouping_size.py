@@ -15,6 +15,7 @@ from scipy.stats import binom, chi2
 from caltest import Predictions
 from caltest.htests import REGISTRY
 from caltest.nulls import REGISTRY as NULLS
+from caltest.numerics.labels import resample_keys
 from caltest.numerics.logistic import fit_logistic
 
 LEVEL, BAND = 0.05, 0.999
@@ -35,7 +36,7 @@ def band(sets):
 def external(test, predictions, sets, df, **options):
     """Count rejections by chi^2 with df degrees of freedom, over redrawn labels."""
     bound = REGISTRY[test].with_options(options).bind(predictions)
-    values = bound.values(bound.redraw(np.random.default_rng(1), sets))
+    values = bound.values(bound.redraw(resample_keys(1, sets)))
     return np.count_nonzero(chi2.sf(values, df) <= LEVEL)
 
 
@@ -120,7 +121,7 @@ def test_limit_is_conservative_where_predictions_vary_within_groups(sets):
     assert external("hosmer-lemeshow", data, sets, 30) < band(sets)[0]
     assert "the chi^2 limit is conservative" in notes(data)
     bound = REGISTRY["hosmer-lemeshow"].with_options({}).bind(data)
-    values = bound.values(bound.redraw(np.random.default_rng(1), sets))
+    values = bound.values(bound.redraw(resample_keys(1, sets)))
     assert abs(values.mean() - bound.mean) < 4 * values.std() / np.sqrt(sets)
 
 

@@ -40,7 +40,7 @@ def test_keys_read_off_the_sources_are_those_of_the_registry(kind, registry):
 
 
 def test_lenses_and_corrections_are_those_there_are():
-    """Lenses with a blank are offered filled in; the corrections are statsmodels'."""
+    """Lenses with a blank are offered filled in; the corrections are those of the tables."""
     for lens in completion.LENSES:
         assert lenses.resolve_lens(lens)
     assert formats.CORRECTIONS == METHODS

@@ -118,10 +118,11 @@ def test_group_is_tested_by_itself(predictions):
     np.testing.assert_array_equal(own[1].null_distribution, alone.null_distribution)
 
 
-def test_table_is_adjusted_by_holm_unless_told_otherwise(predictions):
+def test_table_is_adjusted_by_holm_where_a_null_is_not_exact(predictions):
     """The smallest of two p-values is doubled."""
-    table = run(predictions, lens=["strong", "confidence"])
-    plain = run(predictions, lens=["strong", "confidence"], correction=None)
+    table = run(predictions, lens=["strong", "confidence"], null="bootstrap")
+    assert table.correction == "holm"
+    plain = run(predictions, lens=["strong", "confidence"], null="bootstrap", correction=None)
     smallest = np.argmin(table.pvalues)
     assert table.adjusted[smallest] == pytest.approx(2 * table.pvalues[smallest])
     np.testing.assert_array_equal(plain.adjusted, plain.pvalues)

@@ -37,7 +37,8 @@ def test_consistency_evaluates_the_measure_on_the_resample(estimator, outcome_of
     rng = np.random.default_rng(np.random.SeedSequence(5).spawn(1)[0])
     for value in outcome.distribution:
         drawn = predictions.subset(rng.integers(0, 15, 15))
-        labels = measure.bind(drawn).redraw(rng, 1)[0]
+        key = rng.integers(np.iinfo(np.uint64).max, size=1, dtype=np.uint64)
+        labels = measure.bind(drawn).redraw(key)[0]
         expected = measure.bind(Predictions(drawn.probs, labels)).value()
         assert value == pytest.approx(expected, rel=1e-12, abs=1e-15)
 

@@ -7,8 +7,8 @@ import pytest
 
 from caltest import Predictions
 from caltest.measures import REGISTRY
-from caltest.measures.base import BoundMeasure
 from caltest.nulls.exact import Enumeration, enumerate_labels
+from caltest.numerics.labels import resample_keys
 
 ECE = REGISTRY["ece"]
 
@@ -37,12 +37,15 @@ def test_values_apart_by_rounding_are_ties():
     np.testing.assert_allclose(found, [1.0, 0.25], atol=1e-15)
 
 
-def test_drawn_pvalues_follow_the_law():
-    """The first is that of the observed value; a p-value of p has probability of at least p."""
-    drawn = law([1, 2, 3], [0.2, 0.5, 0.3], observed=3.0).drawn_pvalues(0, 20_000)
-    assert drawn[0] == pytest.approx(0.3)
-    assert np.mean(drawn[1:] <= 0.3 + 1e-12) == pytest.approx(0.3, abs=0.015)
-    assert np.mean(drawn[1:] <= 0.8 + 1e-12) == pytest.approx(0.8, abs=0.015)
+def test_redrawn_labels_are_looked_up_among_those_listed():
+    """The statistic of a resample is that of its label vector."""
+    probs = [[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.0, 1.0, 0.0], [0.1, 0.0, 0.9]]
+    bound = ECE().bind(Predictions(probs, [0, 1, 1, 2]))
+    listed = enumerate_labels(bound, "greater", 12, None)
+    found = listed.redrawn(bound, 3, 50)
+    labels = bound.redraw(resample_keys(3, 50))
+    np.testing.assert_allclose(found.values[1:], bound.values(labels), atol=1e-15)
+    assert found.values[0] == listed.observed
 
 
 @pytest.mark.parametrize(("at_most", "count"), [(12, 12), (11, None)])
@@ -58,21 +61,6 @@ def test_label_vectors_of_positive_probability_are_counted(at_most, count):
 def test_impossible_labels_are_left_to_resampling():
     """Their p-value is the smallest that B resamples can give, at every n."""
     bound = ECE().bind(Predictions([[0.5, 0.5], [0.0, 1.0]], [0, 0]))
-    assert enumerate_labels(bound, "greater", 100, None) is None
-
-
-def test_measure_that_does_not_tell_its_order_is_resampled():
-    """Rows in an unknown order have unknown probabilities."""
-
-    class Reversed(BoundMeasure):
-        @property
-        def observed(self):
-            return super().observed[::-1]
-
-        def values(self, labels, n_jobs=None):
-            return labels[:, 0].astype(float)
-
-    bound = Reversed(Predictions([0.2, 0.7], [0, 1]))
     assert enumerate_labels(bound, "greater", 100, None) is None
 
 

@@ -11,6 +11,7 @@ from caltest.nulls.base import (
     BATCH,
     TIES,
     batch_seeds,
+    drawn_batches,
     resampled_values,
     resampling_pvalue,
     tail_beyond_resolution,
@@ -39,7 +40,7 @@ def test_batch_seeds_cover_all_resamples(n_resamples):
 def test_more_resamples_begin_with_the_same():
     """B = 999 starts with the resamples of B = 640."""
     values = [
-        resampled_values(draw, evaluate, 5, n_resamples=b, seed=1, n_jobs=1, pooled=False)
+        resampled_values(drawn_batches(draw, 1, b), evaluate, 5, n_jobs=1, pooled=False)
         for b in (10 * BATCH, 999)
     ]
     np.testing.assert_array_equal(values[1][: 10 * BATCH], values[0])
@@ -55,9 +56,8 @@ def test_values_do_not_depend_on_grouping(pooled, n_jobs, at_a_time, monkeypatch
     rows = [draw(np.random.default_rng(c), s) for c, s in zip(children, sizes, strict=True)]
     monkeypatch.setattr(resampling, "AT_A_TIME", at_a_time)
     monkeypatch.setattr(resampling, "POOL", at_a_time)
-    values = resampled_values(
-        draw, evaluate, 5, n_resamples=200, seed=7, n_jobs=n_jobs, pooled=pooled
-    )
+    batches = drawn_batches(draw, 7, 200)
+    values = resampled_values(batches, evaluate, 5, n_jobs=n_jobs, pooled=pooled)
     np.testing.assert_array_equal(values, evaluate(np.concatenate(rows), 1))
 
 

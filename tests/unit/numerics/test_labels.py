@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import sys
 
 import numpy as np
 import pytest
 
 from caltest.numerics import labels
-from caltest.numerics.labels import cumulative_probs, draw_events, draw_labels, label_dtype
+from caltest.numerics.labels import (
+    ALWAYS,
+    cumulative_limits,
+    draw_events,
+    draw_labels,
+    label_dtype,
+    resample_keys,
+    row_hashes,
+)
 
 pytestmark = pytest.mark.loops
 
 
-def constant_rng(value):
-    """Return a stand-in for a generator whose uniform numbers are all `value`."""
-    return SimpleNamespace(random=lambda shape: np.full(shape, value))
+def drawn(probs, seed=0, size=7):
+    """Draw labels for rows numbered from 0."""
+    rows = row_hashes(np.arange(len(probs)))
+    return draw_labels(cumulative_limits(np.asarray(probs)), rows, resample_keys(seed, size))
+
+
+def uniform_numbers(n, keys):
+    """Compute SplitMix64 with Python's integers."""
+    mask = (1 << 64) - 1
+    out = np.empty((keys.size, n))
+    for b, key in enumerate(keys.tolist()):
+        for i in range(n):
+            z = (key + (i + 1) * labels.GAMMA) & mask
+            z = ((z ^ (z >> 30)) * labels.FIRST) & mask
+            z = ((z ^ (z >> 27)) * labels.SECOND) & mask
+            out[b, i] = (z ^ (z >> 31)) / 2.0**64
+    return out
 
 
 @pytest.mark.parametrize(("m", "dtype"), [(2, "u1"), (256, "u1"), (257, "u2"), (65537, "u4")])
@@ -24,56 +46,77 @@ def test_label_dtype_holds_every_code(m, dtype):
     assert label_dtype(m) == np.dtype(dtype)
 
 
-def test_cumulative_probs_end_at_the_last_possible_class():
-    """From the last class of positive probability on they are infinite."""
-    table = cumulative_probs(np.array([[0.25, 0.75, 0.0], [0.0, 0.0, 1.0]]))
-    np.testing.assert_array_equal(table, [[0.25, np.inf, np.inf], [0.0, 0.0, np.inf]])
+def test_hash_is_that_of_splitmix64():
+    """The first number of the generator with the seed 1234567 is that of its reference code."""
+    row, key = row_hashes(np.array([0])), np.array([1234567], dtype=np.uint64)
+    assert labels._uniform(row, key)[0, 0] == 6457827717110365317 >> 2
 
 
-@pytest.mark.parametrize("uniform", [0.0, np.nextafter(1.0, 0.0)])
+def test_limits_end_at_the_last_possible_class():
+    """From the last class of positive probability on they are above every uniform number."""
+    limits = cumulative_limits(np.array([[0.25, 0.75, 0.0], [0.0, 0.0, 1.0]]))
+    np.testing.assert_array_equal(limits, [[ALWAYS // 4, ALWAYS, ALWAYS], [0, 0, ALWAYS]])
+
+
 @pytest.mark.parametrize("m", [3, 40])
-def test_draw_labels_never_draws_an_impossible_class(uniform, m):
-    """The extreme uniform numbers give the first and the last class of positive probability."""
-    probs = np.zeros((1, m))
-    probs[0, [1, m - 2]] = 0.1, 0.8999999999999999  # the sum is rounded below 1
-    drawn = draw_labels(cumulative_probs(probs), constant_rng(uniform), 2)
-    expected = 1 if uniform == 0 else m - 2
-    np.testing.assert_array_equal(drawn, [[expected], [expected]])
+def test_draw_labels_never_draws_an_impossible_class(m):
+    """Neither at the ends, where the sum is rounded below 1, nor between."""
+    probs = np.zeros((2000, m))
+    probs[:, [1, m - 2]] = 0.1, 0.8999999999999999
+    assert set(np.unique(drawn(probs))) == {1, m - 2}
 
 
 @pytest.mark.parametrize("m", [labels.LINEAR_UP_TO, labels.LINEAR_UP_TO + 1])
 def test_draw_labels_inverts_the_cumulative_probabilities(m):
     """Counting (few classes) and searching (many) both give NumPy's searchsorted."""
-    table = cumulative_probs(np.random.default_rng(0).dirichlet(np.ones(m), 50))
-    uniforms = np.random.default_rng(1).random((4, 50))
+    probs = np.random.default_rng(0).dirichlet(np.ones(m), 50)
+    sums, uniforms = probs.cumsum(axis=1), uniform_numbers(50, resample_keys(0, 7))
     expected = [
-        [np.searchsorted(table[i], u, side="right") for i, u in enumerate(row)] for row in uniforms
+        [np.searchsorted(sums[i], u, side="right") for i, u in enumerate(row)] for row in uniforms
     ]
-    np.testing.assert_array_equal(draw_labels(table, np.random.default_rng(1), 4), expected)
+    np.testing.assert_array_equal(drawn(probs), expected)
 
 
 def test_draw_labels_has_the_frequencies_of_the_probabilities():
-    """Over 1e5 draws every frequency is within 5 standard errors."""
+    """Over 1e5 draws every frequency is within 5 standard errors, over resamples and over rows."""
     p, size = np.array([0.05, 0.0, 0.7, 0.25]), 100_000
-    drawn = draw_labels(cumulative_probs(p[None]), np.random.default_rng(0), size)
-    frequency = np.bincount(drawn.ravel(), minlength=4) / size
-    assert (np.abs(frequency - p) <= 5 * np.sqrt(p * (1 - p) / size)).all()
+    for found in (drawn(p[None], size=size), drawn(np.tile(p, (size, 1)), size=1)):
+        frequency = np.bincount(found.ravel(), minlength=4) / size
+        assert (np.abs(frequency - p) <= 5 * np.sqrt(p * (1 - p) / size)).all()
 
 
-def test_draw_events_has_the_frequencies_of_the_probabilities():
-    """Events of probability 0 and 1 are never and always drawn, others within 5 standard errors."""
-    p, size = np.array([0.0, 0.3, 1.0]), 100_000
-    frequency = draw_events(p, np.random.default_rng(0), size).mean(axis=0)
-    assert (np.abs(frequency - p) <= 5 * np.sqrt(p * (1 - p) / size)).all()
+def test_events_are_those_of_the_class_of_their_interval():
+    """The interval between the limits of a class holds the numbers that give its label."""
+    probs = np.random.default_rng(0).dirichlet(np.ones(5), 60)
+    limits, rows, keys = cumulative_limits(probs), row_hashes(np.arange(60)), resample_keys(1, 9)
+    for k in range(5):
+        low = limits[:, k - 1] if k else np.zeros(60, dtype=np.int64)
+        found = draw_events(low, limits[:, k] - low, rows, keys)
+        np.testing.assert_array_equal(found, draw_labels(limits, rows, keys) == k)
 
 
-def test_draws_do_not_depend_on_the_chunk(monkeypatch):
-    """Uniform numbers are drawn in rows, so that the stream is the same for every chunk."""
-    p = np.random.default_rng(0).dirichlet(np.ones(3), 10)
-    draws = []
-    for chunk in (1, 30, 1 << 16):
-        monkeypatch.setattr(labels, "CHUNK", chunk)
-        draws.append(draw_labels(cumulative_probs(p), np.random.default_rng(5), 11))
-        draws.append(draw_events(p[:, 1], np.random.default_rng(5), 11))
-    for again in draws[2:]:
-        assert any(np.array_equal(again, first) for first in draws[:2])
+@pytest.mark.parametrize("chunk", [1, 30, 1 << 16])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_draws_do_not_depend_on_the_chunk_nor_on_compilation(chunk, compiled, monkeypatch):
+    """A uniform number needs no other row and no other resample."""
+    probs = np.random.default_rng(0).dirichlet(np.ones(3), 10)
+    expected = drawn(probs)
+    monkeypatch.setattr(labels, "CHUNK", chunk)
+    monkeypatch.setattr(labels, "compiles", lambda _: compiled)
+    np.testing.assert_array_equal(drawn(probs), expected)
+    np.testing.assert_array_equal(drawn(probs, size=3), expected[:3])
+
+
+def test_numba_is_not_loaded_for_few_rows(monkeypatch):
+    """NumPy draws them as fast as numba loads."""
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
+    assert not labels.compiles(1000)
+    assert labels.compiles(labels.COMPILED_FROM)
+
+
+def test_numbers_of_neighbours_are_uncorrelated():
+    """Over rows, over resamples, and between keys that differ by one."""
+    keys = np.arange(200, dtype=np.uint64)
+    z = labels._uniform(row_hashes(np.arange(500)), keys) / ALWAYS - 0.5
+    products = (z[:, 1:] * z[:, :-1], z[1:] * z[:-1], z[1:, 1:] * z[:-1, :-1])
+    assert all(abs(p.mean()) <= 5 / 12 / np.sqrt(p.size) for p in products)

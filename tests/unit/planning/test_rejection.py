@@ -77,7 +77,7 @@ def test_decision_stops_early(monkeypatch):
     drawn = []
     redraw = bound.redraw
     monkeypatch.setattr(
-        bound, "redraw", lambda self, rng, size: drawn.append(size) or redraw(self, rng, size)
+        bound, "redraw", lambda self, keys: drawn.append(keys.size) or redraw(self, keys)
     )
     decide(plan, level=0.05, n_resamples=199)
     assert drawn == [64]

@@ -8,6 +8,7 @@ import pytest
 import caltest as ct
 from caltest.errors import InvalidInput
 from caltest.measures import ClasswiseECE, classwise_ece, ece
+from caltest.numerics.labels import resample_keys
 
 pytestmark = pytest.mark.loops
 
@@ -56,6 +57,6 @@ def test_classwise_ece_parameters_name_the_bins():
 def test_labels_of_all_classes_are_redrawn_together():
     """In every resample the counts over classes add up to n."""
     data = ct.datasets.generative_model("M1", n=50, m=4, rng=0)
-    labels = ClasswiseECE().bind(data).redraw(np.random.default_rng(0), 20)
+    labels = ClasswiseECE().bind(data).redraw(resample_keys(0, 20))
     assert labels.shape == (20, 50)
     assert labels.max() <= 3

@@ -11,6 +11,7 @@ import pytest
 import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
 from caltest.measures import ECE, REGISTRY, ece
+from caltest.numerics.labels import resample_keys
 
 pytestmark = pytest.mark.loops
 
@@ -173,7 +174,7 @@ def test_events_of_a_bin_have_the_variance_of_unequal_bernoulli_variables():
     """Sum p (1 - p), clearly less than that of a binomial variable with the same mean."""
     event = np.tile([0.02, 0.98], 500)
     bound = ECE(bins=1).bind(ct.Predictions(event, np.zeros(1000, int), classes=[0, 1]))
-    counts = bound.redraw(np.random.default_rng(0), 4000).sum(axis=1)
+    counts = bound.redraw(resample_keys(0, 4000)).sum(axis=1)
     assert counts.var() == pytest.approx(1000 * 0.02 * 0.98, rel=0.1)
     assert counts.var() < 0.1 * 1000 * 0.5 * 0.5
 

@@ -11,6 +11,7 @@ from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predicti
 from caltest.datasets import generative_model
 from caltest.measures import corp_miscalibration, score_decomposition
 from caltest.measures.isotonic.corp import CorpMiscalibration
+from caltest.numerics.labels import resample_keys
 
 BOTH = pytest.mark.parametrize("score", ["brier", "log-loss"])
 
@@ -31,10 +32,8 @@ def test_values_of_redrawn_labels_are_those_of_new_predictions(score):
     """Each row is fitted anew."""
     data = generative_model("M1", n=50, m=2, alpha=1.0, rng=0)
     bound = CorpMiscalibration(score=score).bind(data)
-    labels = bound.redraw(np.random.default_rng(0), 4)
-    expected = [
-        score_decomposition(bound._event, row, score=score).miscalibration for row in labels
-    ]
+    labels = bound.redraw(resample_keys(0, 4))
+    expected = [score_decomposition(bound.event, row, score=score).miscalibration for row in labels]
     np.testing.assert_allclose(bound.values(labels), expected, rtol=1e-12, atol=1e-15)
 
 

@@ -6,6 +6,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from caltest import InvalidInput, NotApplicable, Predictions
 from caltest.measures import corp_band, corp_curve, score_decomposition
+from caltest.numerics.labels import resample_keys
 
 RNG = np.random.default_rng(1)
 P = RNG.integers(0, 40, 300) / 40
@@ -43,12 +44,9 @@ def test_corners_of_the_curve_ascend():
 def test_band_is_that_of_plain_code():
     """The limits are the quantiles of the fits of labels redrawn with the same seeds."""
     band = corp_band(P, Y, level=0.9, n_resamples=99, rng=5)
-    score, fits = np.sort(P), []
-    for seed in np.random.SeedSequence(5).spawn(4):
-        rng = np.random.default_rng(seed)
-        for _ in range(min(32, 99 - len(fits))):
-            labels = rng.random(300) < score
-            fits.append(IsotonicRegression().fit(score, labels).predict(band.x))
+    data = Predictions(P, Y)
+    redrawn = data.redrawing.labels(resample_keys(5, 99))
+    fits = [IsotonicRegression().fit(P, labels).predict(band.x) for labels in redrawn]
     expected = np.quantile(fits, [0.05, 0.95], axis=0)
     np.testing.assert_allclose([band.lower, band.upper], expected, atol=1e-12)
 

@@ -11,6 +11,7 @@ from caltest.kernels import Exponential, Sum
 from caltest.measures import CME, UCME, cme, ucme
 from caltest.measures.kernel import locations
 from caltest.measures.kernel.locations import find_locations, sampled_locations
+from caltest.numerics.labels import resample_keys
 
 
 @pytest.fixture
@@ -107,7 +108,7 @@ def test_values_in_parts_equal_values_at_once(predictions, measure, monkeypatch)
     """Where kernel values are too many to keep they are computed again, some rows at a time."""
     kernel = Sum(Exponential(0.3), Exponential(0.8))
     whole = measure(kernel=kernel).bind(predictions)
-    labels = whole.redraw(np.random.default_rng(0), 20)
+    labels = whole.redraw(resample_keys(0, 20))
     monkeypatch.setattr(locations, "BUDGET", 500)
     parts = measure(kernel=kernel).bind(predictions)
     assert len(list(parts.parts())) > 2

@@ -13,6 +13,7 @@ from caltest.datasets import generative_model
 from caltest.kernels import Diagonal, Exponential, Gaussian, Matern32, Product, Scaled, Sum
 from caltest.kernels.fitted import COLUMNS, FittedKernel
 from caltest.measures import SKCE, skce
+from caltest.numerics.labels import resample_keys
 
 CLOSE = {"rtol": 1e-12, "atol": 1e-14}
 ESTIMATORS = ["unbiased", "biased", "linear", "block"]
@@ -65,7 +66,7 @@ def test_tiles_give_the_mean_over_all_pairs(large, name, n_jobs):
 def test_tiles_give_values_of_redrawn_labels(large, name):
     """Every resample has the value of predictions with its labels, with one thread and two."""
     bound = SKCE(kernel=KERNELS[name]).bind_all_pairs(large)
-    labels = bound.redraw(np.random.default_rng(0), 300)
+    labels = bound.redraw(resample_keys(0, 300))
     values = bound.values(labels, 1)
     np.testing.assert_allclose(bound.values(labels, 2), values, **CLOSE)
     for b in (0, 255, 299):
@@ -107,7 +108,7 @@ def test_blocks_give_the_same_in_chunks_and_threads(large, name, monkeypatch):
     """The block estimates do not depend on how many are computed at a time."""
     measure = SKCE(estimator="block", block_size=7, kernel=KERNELS[name])
     whole = measure.bind(large)
-    values, labels = whole.block_values(), whole.redraw(np.random.default_rng(0), 5)
+    values, labels = whole.block_values(), whole.redraw(resample_keys(0, 5))
     monkeypatch.setattr("caltest.measures.kernel.block_pairs.PAIRS_AT_A_TIME", 200)
     chunks = measure.bind(large)
     np.testing.assert_allclose(chunks.block_values(2), values, **CLOSE)

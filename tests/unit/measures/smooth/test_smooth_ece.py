@@ -9,6 +9,7 @@ from caltest import InvalidInput, NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.measures import smooth_ece
 from caltest.measures.smooth.smooth_ece import SMALLEST_BANDWIDTH, SmoothECE
+from caltest.numerics.labels import resample_keys
 
 
 @pytest.mark.parametrize("n", [100, 10_000, 100_000])
@@ -84,7 +85,7 @@ def test_values_of_redrawn_labels_are_those_of_new_predictions():
     data = generative_model("M1", n=50, m=2, rng=0)
     for method in ("grid", "exact"):
         bound = SmoothECE(method=method).bind(data)
-        labels = bound.redraw(np.random.default_rng(0), 4)
+        labels = bound.redraw(resample_keys(0, 4))
         expected = [smooth_ece(bound.event, row, method=method) for row in labels]
         np.testing.assert_allclose(bound.values(labels), expected, rtol=1e-12)
 

@@ -1,0 +1,81 @@
+"""Tail scores beyond the resolution of ranks, and step-down adjusted p-values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from caltest.numerics.joint import BY_RANK, step_down, tail_scores
+
+
+def scores(values, *, two_sided=False):
+    """Score values whose terms are about 1."""
+    return tail_scores(np.asarray(values, dtype=float), 1.0, two_sided=two_sided)
+
+
+def test_scores_are_log_ranks_where_there_are_many_as_large():
+    """The score of the k-th largest of 200 is -log(k / 200)."""
+    values = np.random.default_rng(0).normal(size=200)
+    rank = stats.rankdata(-values)
+    many = rank >= BY_RANK
+    np.testing.assert_allclose(np.exp(-scores(values))[many], rank[many] / 200)
+
+
+@pytest.mark.parametrize("distribution", [stats.norm(), stats.chi2(3), stats.gamma(20)])
+def test_scores_of_the_largest_are_near_their_tails(distribution):
+    """A value far beyond the others gets the tail of its distribution, on average within e."""
+    far = distribution.isf(1e-6)
+    samples = (distribution.rvs(999, random_state=seed) for seed in range(20))
+    found = [scores(np.append(far, values))[0] for values in samples]
+    assert np.mean(found) == pytest.approx(-np.log(1e-6), abs=1.0)
+
+
+def test_scores_do_not_depend_on_the_order_of_the_values():
+    """All values are treated alike, so that exchangeable ones have exchangeable scores."""
+    rng = np.random.default_rng(0)
+    values = rng.gamma(0.5, size=100)
+    values[:3] = np.inf, 5.0, 5.0
+    order = rng.permutation(100)
+    for two_sided in (False, True):
+        whole = scores(values, two_sided=two_sided)
+        np.testing.assert_array_equal(scores(values[order], two_sided=two_sided), whole[order])
+
+
+def test_scores_increase_with_the_values():
+    """Ties have equal scores, and an infinite value is beyond every finite one."""
+    values = np.append(np.random.default_rng(0).poisson(0.3, 500).astype(float), np.inf)
+    order = np.argsort(values)
+    found = scores(values)[order]
+    assert (np.diff(found) >= 0).all()
+    assert (np.diff(found)[np.diff(values[order]) == 0] == 0).all()
+    assert found[-1] > found[-2]
+
+
+def test_constant_statistic_has_the_score_zero():
+    """It says nothing; with few values neither."""
+    assert (scores(np.ones(50)) == 0).all()
+    assert (scores(np.ones(3), two_sided=True) == 0).all()
+
+
+def test_step_down_is_that_of_westfall_and_young():
+    """Each row, the loudest first, against the largest score of those that are left."""
+    rng = np.random.default_rng(0)
+    found = rng.exponential(size=(4, 100))
+    found[2, 0] = 5.0
+    order, running = np.argsort(-found[:, 0]), 0.0
+    expected = np.empty(4)
+    for place, row in enumerate(order):
+        largest = found[order[place:]].max(axis=0)
+        running = max(running, np.mean(largest >= found[row, 0]))
+        expected[row] = running
+    np.testing.assert_allclose(step_down(found), expected)
+
+
+def test_many_rows_reach_the_least_p_value():
+    """One statistic of a thousand that is far out is found with B = 199."""
+    values = np.random.default_rng(0).normal(size=(1000, 200))
+    values[7, 0] = 12.0
+    adjusted = step_down(np.stack([scores(row) for row in values]))
+    assert adjusted[7] == 1 / 200
+    assert np.delete(adjusted, 7).min() > 0.05

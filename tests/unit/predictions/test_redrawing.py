@@ -1,0 +1,86 @@
+"""Every lens and every measure sees the same redrawn labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from caltest import Predictions
+from caltest.lenses import (
+    Classwise,
+    Confidence,
+    Custom,
+    Grouped,
+    Largest,
+    TopLabel,
+    TopRank,
+    WithinTop,
+)
+from caltest.numerics.labels import resample_keys
+
+KEYS = resample_keys(3, 20)
+LENSES = [
+    Confidence(),
+    Classwise(2),
+    TopRank(2),
+    WithinTop(2),
+    Largest(2),
+    Grouped([[0, 2], [1]]),
+    Custom(lambda p, y: (p[:, 0], y == 0), name="first"),
+]
+
+
+@pytest.fixture(scope="module")
+def predictions():
+    """Forty rows of five classes, some of them impossible, some tied."""
+    rng = np.random.default_rng(0)
+    probs = np.round(rng.dirichlet(np.ones(5), 40), 1)
+    return Predictions(probs / probs.sum(axis=1, keepdims=True), probs.argmax(axis=1))
+
+
+def relabelled(predictions, labels):
+    """Give the same predictions other labels."""
+    return Predictions(predictions.probs, labels)
+
+
+@pytest.mark.parametrize("lens", LENSES, ids=str)
+def test_lens_shows_the_redrawn_labels_of_the_predictions(lens, predictions):
+    """What the lens makes of redrawn labels is what is redrawn under the lens."""
+    seen = lens(predictions).redrawing.labels(KEYS)
+    for labels, expected in zip(predictions.redrawing.labels(KEYS), seen, strict=True):
+        np.testing.assert_array_equal(lens(relabelled(predictions, labels)).labels, expected)
+
+
+def test_rows_of_a_lens_keep_their_numbers(predictions):
+    """Where class 1 is predicted, the labels are those of these rows."""
+    rows = predictions.predicted == 1
+    right = predictions.redrawing.labels(KEYS)[:, rows] == 1
+    np.testing.assert_array_equal(TopLabel(1)(predictions).redrawing.labels(KEYS), right)
+
+
+def test_lens_of_a_lens_keeps_to_the_labels(predictions):
+    """Confidence of the groups, by a table of the labels behind."""
+    grouped = Grouped([[0, 2], [1]])
+    seen = Confidence()(grouped(predictions))
+    found = seen.redrawing.labels(KEYS)
+    for labels, expected in zip(predictions.redrawing.labels(KEYS), found, strict=True):
+        again = Confidence()(grouped(relabelled(predictions, labels)))
+        np.testing.assert_array_equal(again.labels, expected)
+
+
+def test_rows_that_are_left_out_do_not_matter(predictions):
+    """The others keep their labels; a subset is a data set of its own."""
+    out = np.arange(40) < 10
+    whole = predictions.redrawing.labels(KEYS)
+    np.testing.assert_array_equal(predictions.without(out).redrawing.labels(KEYS), whole[:, 10:])
+    alone = Predictions(predictions.probs[10:], predictions.labels[10:])
+    expected = alone.redrawing.labels(KEYS)
+    np.testing.assert_array_equal(predictions.subset(~out).redrawing.labels(KEYS), expected)
+
+
+def test_second_of_two_classes_is_what_remains():
+    """Two classes are an interval, and the same as by inversion."""
+    probs = np.array([[0.0, 1.0], [1.0, 0.0], [0.25, 0.75]])
+    labels = Predictions(probs, [1, 0, 1]).redrawing.labels(resample_keys(0, 4000))
+    np.testing.assert_array_equal(labels[:, :2], np.tile([1, 0], (4000, 1)))
+    assert labels[:, 2].mean() == pytest.approx(0.75, abs=0.035)
