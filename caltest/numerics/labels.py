@@ -25,6 +25,7 @@ FIRST, SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
 CHUNK = 1 << 15  # uniform numbers that NumPy computes at a time
 COMPILED_FROM = 1 << 16  # rows; loading numba takes longer than fewer
+AT_A_TIME = 2048  # rows whose limits stay in the cache of the processor
 LINEAR_UP_TO = 16  # with more classes a uniform number is looked up by bisection
 
 
@@ -63,10 +64,13 @@ def draw_labels(limits: Limits, rows: Hashes, keys: Hashes) -> Labels:
     """Draw labels (B, n), one row for each key, from the `cumulative_limits` (n, m)."""
     n, m = limits.shape
     out = np.zeros((keys.size, n), dtype=label_dtype(m))
-    if compiles(n):
-        _invert(limits, rows, keys, out)
+    if m > LINEAR_UP_TO:
+        _search(limits, rows, keys, out)
         return out
     columns = np.ascontiguousarray(limits[:, :-1].T)  # the last class is what remains
+    if compiles(n):
+        _count(columns, rows, keys, out)
+        return out
     step = max(1, CHUNK // keys.size)
     for start in range(0, n, step):
         some = slice(start, start + step)
@@ -80,16 +84,15 @@ def draw_events(low: Limits, width: Limits, rows: Hashes, keys: Hashes) -> NDArr
     """Draw events (B, n): those of uniform numbers from `low` (n,) on, up to `width` further."""
     n = low.size
     out = np.empty((keys.size, n), dtype=np.uint8)
+    # A number below the limit has a negative distance, which is a large unsigned number.
+    start_at, up_to = low.view(np.uint64), width.view(np.uint64)
     if compiles(n):
-        _within(low, width, rows, keys, out)
+        _within(start_at, up_to, rows, keys, out)
         return out
     step = max(1, CHUNK // keys.size)
     for start in range(0, n, step):
         some = slice(start, start + step)
-        uniform = _uniform(rows[some], keys)
-        uniform -= low[some]
-        # A negative difference is a large unsigned number.
-        out[:, some] = uniform.view(np.uint64) < width[some].view(np.uint64)
+        out[:, some] = _uniform(rows[some], keys).view(np.uint64) - start_at[some] < up_to[some]
     return out
 
 
@@ -113,41 +116,54 @@ def _uniform(rows: Hashes, keys: Hashes) -> Limits:
     return z.view(np.int64)
 
 
-@njit()
-def _hashed(z: np.uint64) -> np.int64:
+@njit(inline="always")
+def _hashed(z: np.uint64) -> np.uint64:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(FIRST)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(SECOND)
-    return np.int64((z ^ (z >> np.uint64(31))) >> np.uint64(64 - BITS))
+    return (z ^ (z >> np.uint64(31))) >> np.uint64(64 - BITS)
 
 
 @njit()
-def _within(low: Limits, width: Limits, rows: Hashes, keys: Hashes, out: Labels) -> None:
-    n, step = low.size, 2048  # rows whose limits stay in the cache
-    for start in range(0, n, step):
+def _within(low: Hashes, width: Hashes, rows: Hashes, keys: Hashes, out: Labels) -> None:
+    n = low.size
+    for start in range(0, n, AT_A_TIME):
+        end = min(start + AT_A_TIME, n)
+        # Of slices the compiler knows that no index is negative: eight numbers at a time.
+        some, first, size = rows[start:end], low[start:end], width[start:end]
         for b in range(keys.size):
-            key = keys[b]
-            for i in range(start, min(start + step, n)):
-                out[b, i] = np.uint64(_hashed(key + rows[i]) - low[i]) < np.uint64(width[i])
+            key, event = keys[b], out[b, start:end]
+            for i in range(end - start):
+                event[i] = np.uint8(_hashed(key + some[i]) - first[i] < size[i])
 
 
 @njit()
-def _invert(limits: Limits, rows: Hashes, keys: Hashes, out: Labels) -> None:
+def _count(columns: Limits, rows: Hashes, keys: Hashes, out: Labels) -> None:
+    n = rows.size
+    uniform = np.empty(AT_A_TIME, np.int64)
+    for start in range(0, n, AT_A_TIME):
+        end = min(start + AT_A_TIME, n)
+        some, limits = rows[start:end], columns[:, start:end]
+        for b in range(keys.size):
+            key, label = keys[b], out[b, start:end]
+            for i in range(end - start):
+                uniform[i] = np.int64(_hashed(key + some[i]))
+            for k in range(columns.shape[0]):
+                limit = limits[k]
+                for i in range(end - start):
+                    label[i] += np.uint8(limit[i] <= uniform[i])
+
+
+@njit()
+def _search(limits: Limits, rows: Hashes, keys: Hashes, out: Labels) -> None:
     n, m = limits.shape
     for i in range(n):
-        row = rows[i]
+        row, limit = rows[i], limits[i]
         for b in range(keys.size):
-            uniform = _hashed(keys[b] + row)
-            if m <= LINEAR_UP_TO:
-                label = 0
-                for k in range(m - 1):
-                    label += limits[i, k] <= uniform
-                out[b, i] = label
-                continue
-            low, high = 0, m - 1
-            while low < high:
-                middle = (low + high) // 2
-                if limits[i, middle] <= uniform:
-                    low = middle + 1
-                else:
-                    high = middle
-            out[b, i] = low
+            uniform = np.int64(_hashed(keys[b] + row))
+            # Bisection without a branch: the processor cannot guess one.
+            label, size = 0, m - 1
+            while size > 1:
+                half = size // 2
+                label += half * (limit[label + half - 1] <= uniform)
+                size -= half
+            out[b, i] = label + (limit[label] <= uniform)
