@@ -45,29 +45,30 @@ def row_hashes(numbers: NDArray[np.integer]) -> Hashes:
 
 
 def cumulative_limits(probs: Floats) -> Limits:
-    """Return the running sums of each row in units of 2^-62.
+    """Return where each class but the last ends, (n, m - 1): running sums in units of 2^-62.
 
-    They are ALWAYS from the last possible class on.
-
-    Class k takes the uniform numbers from the limit before it up to its own, so a class of
-    probability zero is never drawn, whatever the rounding of the sum.
+    Class k takes the uniform numbers from the limit before it up to its own, so that a class of
+    probability zero is never drawn, whatever the rounding of the sum: the limit of the last
+    possible class is ALWAYS.
     """
-    table = np.cumsum(probs, axis=1)
-    m = probs.shape[1]
-    last = m - 1 - np.argmax(probs[:, ::-1] > 0, axis=1)
-    table[np.arange(m) >= last[:, None]] = 1.0
-    np.ceil(np.minimum(table, 1.0, out=table) * float(ALWAYS), out=table)
-    return table.astype(np.int64)
+    sums = np.cumsum(probs[:, :-1], axis=1)
+    np.ceil(np.minimum(sums, 1.0, out=sums) * float(ALWAYS), out=sums)
+    limits: Limits = sums.astype(np.int64)
+    rows = np.flatnonzero(probs[:, -1] == 0)
+    places = np.arange(limits.shape[1])
+    last = limits.shape[1] - np.argmax(probs[rows, ::-1] > 0, axis=1)
+    limits[rows] = np.where(places >= last[:, None], ALWAYS, limits[rows])
+    return limits
 
 
 def draw_labels(limits: Limits, rows: Hashes, keys: Hashes) -> Labels:
-    """Draw labels (B, n), one row for each key, from the `cumulative_limits` (n, m)."""
-    n, m = limits.shape
+    """Draw labels (B, n), one row for each key, from the `cumulative_limits` (n, m - 1)."""
+    n, m = limits.shape[0], limits.shape[1] + 1
     out = np.zeros((keys.size, n), dtype=label_dtype(m))
     if m > LINEAR_UP_TO:
         _search(limits, rows, keys, out)
         return out
-    columns = np.ascontiguousarray(limits[:, :-1].T)  # the last class is what remains
+    columns = np.ascontiguousarray(limits.T)
     if compiles(n):
         _count(columns, rows, keys, out)
         return out
@@ -155,13 +156,13 @@ def _count(columns: Limits, rows: Hashes, keys: Hashes, out: Labels) -> None:
 
 @njit()
 def _search(limits: Limits, rows: Hashes, keys: Hashes, out: Labels) -> None:
-    n, m = limits.shape
+    n, count = limits.shape
     for i in range(n):
         row, limit = rows[i], limits[i]
         for b in range(keys.size):
             uniform = np.int64(_hashed(keys[b] + row))
             # Bisection without a branch: the processor cannot guess one.
-            label, size = 0, m - 1
+            label, size = 0, count
             while size > 1:
                 half = size // 2
                 label += half * (limit[label + half - 1] <= uniform)

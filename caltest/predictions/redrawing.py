@@ -65,7 +65,7 @@ class Inversion(Redrawing):
 
     @cached_property
     def limits(self) -> Limits:
-        """The running sums of each row."""
+        """Where each class but the last ends."""
         return cumulative_limits(self.probs)
 
     @cached_property
@@ -88,9 +88,10 @@ class Inversion(Redrawing):
         return part
 
     def events(self, codes: Codes, m: int) -> Redrawing:
-        at = np.arange(len(self.probs))
-        low = np.where(codes > 0, self.limits[at, np.maximum(codes, 1) - 1], 0)
-        return Interval.between(low, self.limits[at, codes], self.rows)
+        at, last = np.arange(len(self.probs)), self.limits.shape[1] - 1
+        low = np.where(codes > 0, self.limits[at, np.maximum(codes - 1, 0)], 0)
+        high = np.where(codes <= last, self.limits[at, np.minimum(codes, last)], ALWAYS)
+        return Interval.between(low, high, self.rows)
 
 
 @dataclass(frozen=True)
