@@ -99,7 +99,7 @@ def _sheet(rows: list[Row]) -> render.Sheet:
             ("null", f"{first.null_text}, B = {first.n_resamples}"),
             ("strong", "all probabilities of a prediction at once"),
             ("confidence", "the probability of the predicted class"),
-            ("classwise", f"each class by itself; least of {n_classwise} Holm-adjusted p-values"),
+            ("classwise", f"each class by itself; least of {n_classwise} adjusted p-values"),
         ),
         header=("model", "accuracy", "SKCE", "strong", "confidence", "classwise"),
         rows=tuple(_cells(row) for row in rows),

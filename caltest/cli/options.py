@@ -146,7 +146,7 @@ Correction = Annotated[
     typer.Option(
         "--correction",
         metavar="KEY",
-        help="Multiple testing: holm, fdr_bh, none, ...",
+        help="Multiple testing: joint, holm, fdr_bh, none, ...",
         autocompletion=completion.of_choices(CORRECTIONS),
     ),
 ]

@@ -81,6 +81,11 @@ def methods_of(
 
 ADJUSTED = "The p-values of tests, of groups and of calibrators are adjusted as three families."
 ADJUSTMENTS = {
+    "joint": (
+        "Westfall and Young, step-down, over the joint distribution of the tests: all are evaluated "
+        "for the same redrawn labels",
+        "Westfall, Young (1993), Resampling-based multiple testing.",
+    ),
     "holm": (
         "Holm, valid whatever the dependence of the tests",
         "Holm (1979), A simple sequentially rejective multiple test procedure.",
