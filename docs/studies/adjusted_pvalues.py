@@ -106,12 +106,12 @@ def page(lines: list[str], repetitions: int, minutes: float) -> str:
 
 How often is any class of a table rejected at level 5 %, with p-values adjusted by the joint method
 (Westfall and Young, the default) and by Holm's? The entries are percentages of simulated data sets
-with B = {N_RESAMPLES}. Predictions are Dirichlet; labels are drawn from them (*calibrated*, where 5 is
-right), from predictions with halved log-odds (*too sure*), or with the odds of the first class
+with B = {N_RESAMPLES}. Predictions are Dirichlet; labels are drawn from them (*calibrated*, where 5
+is right), from predictions with halved log-odds (*too sure*), or with the odds of the first class
 doubled (*prior*). The standard error of 5 % is 0.7 for 1000 data sets and 1.5 for 200.
 
-Holm's method multiplies the least p-value, 1/{N_RESAMPLES + 1}, by the number of rows, so that it can
-reject nothing where there are more than ten.
+Holm's method multiplies the least p-value, 1/{N_RESAMPLES + 1}, by the number of rows, so that it
+can reject nothing where there are more than ten.
 
 `python -P docs/studies/adjusted_pvalues.py --repetitions {repetitions}` reproduces the table in
 {minutes:.0f} minutes.
