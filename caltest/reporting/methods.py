@@ -82,8 +82,7 @@ def methods_of(
 ADJUSTED = "The p-values of tests, of groups and of calibrators are adjusted as three families."
 ADJUSTMENTS = {
     "joint": (
-        "Westfall and Young, step-down, over the joint distribution of the tests: all are evaluated "
-        "for the same redrawn labels",
+        "step-down method of Westfall and Young for tests of the same redrawn labels",
         "Westfall, Young (1993), Resampling-based multiple testing.",
     ),
     "holm": (
