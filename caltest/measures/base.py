@@ -68,8 +68,6 @@ class Outcome:
         as extreme as this one.
     distribution : (B,) array, optional
         Resampled statistics.
-    tail_pvalue : float, optional
-        Gamma tail beyond the resolution of the resampling.
     replicates : Replicates, optional
         The observed statistic and the resampled ones, for tests of several rows together.
     """
@@ -85,7 +83,6 @@ class Outcome:
     degenerate: tuple[str, ...] = ()
     is_bound: bool = False
     distribution: Floats | None = None
-    tail_pvalue: float | None = None
     replicates: Replicates | None = None
 
     def __post_init__(self) -> None:

@@ -14,7 +14,6 @@ from caltest.measures.base import BoundMeasure, Measure, Outcome
 from caltest.numerics.joint import tail_scores, tie_tolerance
 from caltest.numerics.labels import Hashes, resample_keys
 from caltest.numerics.loops import map_threads
-from caltest.numerics.tails import gamma_tail
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
@@ -209,12 +208,3 @@ def resampling_pvalue(
         return float((1 + upper) / (1 + resampled.size))
     lower = np.count_nonzero(resampled <= observed + tolerance)
     return min(1.0, 2.0 * (1 + min(upper, lower)) / (1 + resampled.size))
-
-
-def tail_beyond_resolution(observed: float, resampled: Floats, pvalue: float) -> float | None:
-    """Return the gamma tail where the p-value is the smallest that B resamples can give."""
-    if pvalue > 1 / (1 + resampled.size) or resampled.size < 99:
-        return None
-    if not np.isfinite([observed, resampled.max()]).all() or np.ptp(resampled) == 0:
-        return None
-    return gamma_tail(resampled, observed)

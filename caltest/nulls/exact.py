@@ -19,7 +19,6 @@ from caltest.nulls.base import (
     bound_pvalue,
     check_applicable,
     redrawn_values,
-    tail_beyond_resolution,
 )
 from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.labels import label_dtype, resample_keys
@@ -77,7 +76,6 @@ def exact_test(
         notes=bound.notes,
         degenerate=bound.degenerate,
         distribution=resampled,
-        tail_pvalue=tail_beyond_resolution(observed, resampled, pvalue),
         replicates=Replicates.of(bound, observed, resampled, measure.alternative),
     )
 
