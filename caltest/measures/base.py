@@ -67,7 +67,11 @@ class Outcome:
         Whether the p-value is an upper bound, from an inequality, of the probability of a statistic
         as extreme as this one.
     distribution : (B,) array, optional
-        Resampled statistics.
+        Resampled statistics, or the first of very many.
+    n_resamples : int, optional
+        B, where the null and not the caller chose it.
+    stopping : str, optional
+        The rule by which it did.
     replicates : Replicates, optional
         The observed statistic and the resampled ones, for tests of several rows together.
     """
@@ -83,6 +87,8 @@ class Outcome:
     degenerate: tuple[str, ...] = ()
     is_bound: bool = False
     distribution: Floats | None = None
+    n_resamples: int | None = None
+    stopping: str | None = None
     replicates: Replicates | None = None
 
     def __post_init__(self) -> None:

@@ -66,6 +66,7 @@ def sheet_of_summary(test: HTest, quantiles: Mapping[str, float]) -> Sheet:
         **test.parameters,
         "null": f"{test.null}, {test.null_text}",
         "resamples (B)": test.n_resamples,
+        "stopping rule": test.stopping,
         "seed": test.seed,
         f"statistic ({test.statistic_name})": test.statistic,
         f"estimate ({test.estimate_name})": test.estimate,
@@ -119,9 +120,16 @@ def _data(test: HTest) -> str:
 
 
 def _null(test: HTest) -> str:
-    sampling = {"B": test.n_resamples, "seed": test.seed}
-    shown = [f"{name} = {value}" for name, value in sampling.items() if value is not None]
-    return ", ".join([test.null, test.null_text, *shown])
+    if test.n_resamples is None:
+        return f"{test.null}, {test.null_text}"
+    resamples = _resamples([test]) + (f" ({test.stopping})" if test.stopping else "")
+    return f"{test.null}, {test.null_text}, {resamples}, seed = {test.seed}"
+
+
+def _resamples(rows: Sequence[HTest]) -> str:
+    """The number of resamples, or the smallest and the largest of those that were adapted."""
+    numbers = sorted({row.n_resamples for row in rows if row.n_resamples is not None})
+    return f"B = {' to '.join(map(str, dict.fromkeys((numbers[0], numbers[-1]))))}"
 
 
 def _settings(parameters: Mapping[str, object]) -> Pairs:
@@ -168,6 +176,10 @@ def _number_columns(table: HTestTable, *, long: bool) -> Columns:
     columns: Columns = {}
     if long or len({row.n for row in rows}) > 1:
         columns["n"] = tuple(str(row.n) for row in rows)
+    if long and len({row.n_resamples for row in rows} - {None}) > 1:
+        columns["B"] = tuple(
+            "" if row.n_resamples is None else str(row.n_resamples) for row in rows
+        )
     columns |= _parameter_columns(rows, None if long else table.columns)
     name = _shared(row.estimate_name for row in rows) or "estimate"
     columns[name] = tuple(number(row.estimate) for row in rows)
@@ -226,7 +238,8 @@ def _table_null(rows: Sequence[HTest]) -> str:
     resampled = [row for row in rows if row.n_resamples is not None]
     if resampled:
         seed = _shared(str(row.seed) for row in resampled)
-        parts.append(f"B = {_shared(str(row.n_resamples) for row in resampled)}")
+        rules = {(row.stopping or "").partition(":")[0] for row in resampled}
+        parts.append(_resamples(resampled) + "".join(f" ({rule})" for rule in rules if rule))
         parts.append(f"seed = {seed}" if seed else "a seed for each group")
     return ", ".join(filter(None, parts))
 

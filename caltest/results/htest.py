@@ -109,8 +109,10 @@ class HTest(Result):
         Settings of the measure in the order in which they print, read-only.
     n_resamples, seed : int or None
         How to repeat the resampling; None where nothing is resampled.
+    stopping : str or None
+        Why it ended, where `n_resamples="adaptive"`.
     null_distribution : (n_resamples,) array or None
-        The resampled statistics, read-only.
+        The resampled statistics, read-only; of an adaptive number the first 100,000.
     notes : tuple of str
         Remarks that a reader of the p-value should see.
     level : float or None
@@ -156,6 +158,7 @@ class HTest(Result):
     parameters: Mapping[str, object] = field(default_factory=Parameters, hash=False)
     n_resamples: int | None = None
     seed: int | None = None
+    stopping: str | None = None
     null_distribution: NDArray[np.float64] | None = field(default=None, compare=False)
     is_bound: bool = False
     notes: tuple[str, ...] = ()
@@ -215,8 +218,9 @@ class HTest(Result):
             null_text=outcome.null_text,
             is_bound=outcome.is_bound,
             parameters=outcome.parameters,
-            n_resamples=n_resamples if resamples else None,
+            n_resamples=(outcome.n_resamples or n_resamples) if resamples else None,
             seed=seed if resamples else None,
+            stopping=outcome.stopping,
             null_distribution=outcome.distribution,
             replicates=outcome.replicates,
             notes=tuple(filter(None, (note, *outcome.notes, *outcome.degenerate))),
