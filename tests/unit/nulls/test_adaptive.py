@@ -133,7 +133,7 @@ def test_table_has_a_number_for_each_row():
     table = adaptive(test=["skce", "brier"], by=groups)
     assert table.correction == "holm"
     assert len({row.n_resamples for row in table}) > 1
-    assert "(adaptive, Besag-Clifford)" in str(table)
+    assert "(adaptive, Besag-Clifford)" in " ".join(str(table).split())
     assert all(0 < test.pvalue <= 1 for test in table.omnibus)
     assert "  B " in str(table.summary())
 
@@ -185,5 +185,5 @@ def test_illegal_options_are_refused(options, error, message):
 )
 def test_what_needs_a_fixed_number_says_so(call):
     """Simulations, reports and comparisons."""
-    with pytest.raises(ct.InvalidInput, match="n_resamples must be an integer for .*adaptive"):
+    with pytest.raises(ct.InvalidInput, match=r"n_resamples must be an integer for .*adaptive"):
         call()
