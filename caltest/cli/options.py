@@ -175,7 +175,10 @@ Fail = Annotated[
 Resamples = Annotated[
     int,
     typer.Option(
-        "--n-resamples", metavar="B", help="Resamples; the smallest p-value is 1/(B + 1)."
+        "--n-resamples",
+        "--resamples",
+        metavar="B",
+        help="Resamples; the smallest p-value is 1/(B + 1).",
     ),
 ]
 AnyResamples = Annotated[

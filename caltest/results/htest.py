@@ -382,7 +382,9 @@ class HTest(Result):
         include_null : bool
             Whether to include the null distribution, a list of `n_resamples` numbers.
         """
-        left_out = {"evidence", "counts", "replicates"} | (set() if include_null else {"null_distribution"})
+        left_out = {"evidence", "counts", "replicates"} | (
+            set() if include_null else {"null_distribution"}
+        )
         names = [f.name for f in fields(self) if f.name not in left_out]
         return {name: plain(getattr(self, name)) for name in names}
 
