@@ -48,7 +48,7 @@ def saddlepoint_test(
 
 def _words(span: float) -> str:
     lattice = f", on a lattice of span {span:.4g}" if span else ""
-    return f"sum over rows by the approximation of Lugannani and Rice{lattice}"
+    return f"approximation of the sum over rows{lattice}"
 
 
 NULL = Null(

@@ -24,6 +24,7 @@ AT_A_TIME = 1 << 18  # terms
 ROUNDING = 1e-9  # of a lattice, relative to the largest step
 MOST_STEPS = 1000  # distinct ones that are looked at for a lattice
 LONGEST = 1 << 24  # points of the lattice of a sum
+UNHEARD_OF = 1e-100  # standard deviation beside the terms, of a sum that never varies
 NEAR = 1e-3  # standard deviations from the mean where a limit takes the place of the formula
 DIRECT = 8  # widths of factors up to which they are multiplied without Fourier transforms
 
@@ -72,10 +73,19 @@ class Terms:
         return float(self.values.max(axis=1).sum())
 
     @cached_property
+    def reach(self) -> float:
+        """The largest absolute value of a sum of such terms."""
+        return float(np.abs(self.values).max(axis=1).sum())
+
+    @property
     def slack(self) -> float:
         """How far from each other two sums are ties."""
-        reach = float(np.abs(self.values).max(axis=1).sum())
-        return 100 * np.finfo(float).eps * max(reach, 1e-300)
+        return 100 * np.finfo(float).eps * max(self.reach, 1e-300)
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the sum is its mean, up to probabilities that no number is small enough for."""
+        return self.sd <= UNHEARD_OF * self.reach
 
     @property
     def chance_of_largest(self) -> float:
@@ -125,6 +135,8 @@ class Terms:
         """Return twice the largest of theta x - K(theta), which is 0 at the mean."""
         if abs(x - self.mean) <= self.slack:
             return 0.0
+        if self.is_certain:
+            return math.inf
         terms, x = (self, x) if x > self.mean else (self.negative, -x)
         if x >= terms.largest - terms.slack:
             beyond = x > terms.largest + terms.slack
@@ -197,6 +209,8 @@ def _tail_at_the_ends(terms: Terms, x: float) -> float | None:
         return 0.0
     if x >= terms.largest - terms.slack:
         return terms.chance_of_largest
+    if terms.is_certain:
+        return float(x <= terms.mean + terms.slack)
     return 1.0 if -x >= terms.negative.largest - terms.slack else None
 
 
