@@ -18,7 +18,7 @@ from caltest.errors import invalid, shown
 from caltest.htests import test_calibration
 from caltest.measures import ece, log_loss
 from caltest.predictions import Predictions
-from caltest.render import Sheet, number, pvalue
+from caltest.render import Sheet, number, pvalue, pvalue_of
 from caltest.results import HTest, Summary
 from caltest.validation import check_seed, listing
 
@@ -331,7 +331,7 @@ def _tests(
     ]
     first = next(test for test in tests if isinstance(test, HTest))
     estimates = [number(test.estimate) for test in tests if isinstance(test, HTest)]
-    pvalues = [pvalue(test.pvalue) for test in tests if isinstance(test, HTest)]
+    pvalues = [pvalue_of(test) for test in tests if isinstance(test, HTest)]
     null = f"{first.null}, B = {n_resamples}, seed = {seed}"
     return {first.estimate_name: estimates, f"p-value ({null})": pvalues}
 

@@ -175,7 +175,20 @@ Fail = Annotated[
 Resamples = Annotated[
     int,
     typer.Option(
-        "--n-resamples", metavar="B", help="Resamples; the smallest p-value is 1/(B + 1)."
+        "--n-resamples",
+        "--resamples",
+        metavar="B",
+        help="Resamples; the smallest p-value is 1/(B + 1).",
+    ),
+]
+AnyResamples = Annotated[
+    str,
+    typer.Option(
+        "--n-resamples",
+        "--resamples",
+        metavar="B",
+        help="Resamples; the smallest p-value is 1/(B + 1). adaptive: as many as the decision at "
+        "--level needs, and up to 10^6 for a small p-value.",
     ),
 ]
 Seed = Annotated[
@@ -286,6 +299,11 @@ def one_or_many(keys: list[str]) -> str | list[str]:
 def parse_probs(value: str | None) -> str | list[str] | None:
     """A prefix or one column as it stands, names joined by commas as a list."""
     return split(value) if value is not None and "," in value else value
+
+
+def parse_resamples(value: str) -> int | str:
+    """A number, or "adaptive"; what is neither stays as it is, to be refused."""
+    return int(value) if re.fullmatch(r"-?[0-9]+", value) else value
 
 
 def parse_classes(value: str | None) -> list[str] | list[int] | None:

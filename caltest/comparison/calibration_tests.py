@@ -71,7 +71,7 @@ def make_calibration_tests(
     return CalibrationTests(
         tests=tuple(_as_list(test, "test")),
         lenses=tuple(lenses),
-        n_resamples=validation.check_integer(n_resamples, "n_resamples"),
+        n_resamples=validation.check_fixed_resamples(n_resamples, "comparisons"),
         n_jobs=validation.check_jobs(n_jobs),
         null=null,
         correction=None if correction == "none" else correction,

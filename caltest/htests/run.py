@@ -20,6 +20,7 @@ from caltest.measures import Measure
 from caltest.measures.base import Outcome
 from caltest.measures.tolerance import ROWS_FOR_LIMIT, Tolerance
 from caltest.nulls import REGISTRY as NULLS
+from caltest.nulls.adaptive import LEVEL, MOST, adaptive_null
 from caltest.nulls.tolerance import at_least_exact, tolerance_null
 from caltest.predictions import ModelData, Predictions
 from caltest.results import Evidence, HTest, HTestTable
@@ -109,6 +110,7 @@ class Plan:
     is_one_of_many: bool = False  # a class of a family or a group, not asked for by name
     note: str = ""  # how it differs from what was asked for
     tolerance: Tolerance | None = None  # H0 is on the size of the error
+    clear_at: float | None = None  # the level of the decision that ends an adaptive resampling
 
     @property
     def may_be_left_out(self) -> bool:
@@ -133,7 +135,7 @@ def test_calibration(
     equivalence: bool = False,
     by: object = None,
     correction: str | None = "joint",
-    n_resamples: int = 999,
+    n_resamples: int | str = 999,
     rng: object = None,
     n_jobs: int | None = None,
     level: float | None = None,
@@ -188,8 +190,11 @@ def test_calibration(
         known, and adjusted p-values reach down to 1 / (B + 1) for any number of rows. Where a row
         has another null than the exact one, Holm's method takes its place. Otherwise a method of
         statsmodels' `multipletests`, such as "holm", "fdr_bh" or "none".
-    n_resamples : int, default 999
-        B; the smallest attainable p-value of a resampling null is 1 / (B + 1).
+    n_resamples : int or "adaptive", default 999
+        B; the smallest attainable p-value of a resampling null is 1 / (B + 1). With "adaptive" the
+        exact null redraws labels until the decision at `level`, or at 0.05, is clear, and for a
+        smaller p-value on until its standard error is a fifth of it, at most 10^6 times; the
+        p-value is as valid as that of a fixed number (Besag and Clifford 1991).
     rng : None, int, Generator or SeedSequence
         The seed. Without `by` every row of a table uses the same; with it each group has a seed of
         its own that is derived from it. The row holds it, so that each can be repeated by itself.
@@ -232,7 +237,7 @@ def test_calibration(
     >>> 0 < result.pvalue <= 1
     True
     """
-    validation.check_integer(n_resamples, "n_resamples")
+    fixed = validation.check_resamples(n_resamples)
     level = None if level is None else validation.check_level(level)
     validation.check_choice(correction or "none", METHODS, "correction")
     validation.check_jobs(n_jobs)
@@ -245,16 +250,20 @@ def test_calibration(
     lenses = [resolve_lens(one) for one in _as_list(lens, "lens")]
     plans = list(_plans(measures, lenses, null, predictions, seed=seed, grouped=by is not None))
     if bound is not None:
+        validation.check_fixed_resamples(n_resamples, "a tolerance")
         within = Tolerance(bound, equivalence)
         plans = [replace(plan, null="tolerance", tolerance=within) for plan in plans]
+    elif fixed is None:
+        plans = [replace(plan, clear_at=level or LEVEL) for plan in plans]
+    B = MOST if fixed is None else fixed
     single = len(measures) == len(lenses) == 1 and by is None and not lenses[0].is_family
-    run = partial(_run_or_nearest, n_resamples=n_resamples, n_jobs=n_jobs, level=level)
+    run = partial(_run_or_nearest, n_resamples=B, n_jobs=n_jobs, level=level)
     run_plans, left_out = _run_all(plans, run, progress)
     rows = tuple(row for _, row in run_plans)
     if single:
         return rows[0]
     adjusted, name = adjusted_rows(rows, correction)
-    together = tuple(_omnibus_tests(run_plans, n_resamples=n_resamples, seed=seed))
+    together = tuple(_omnibus_tests(run_plans, n_resamples=B, seed=seed))
     return HTestTable(rows, name, adjusted, level=level, notes=tuple(left_out), omnibus=together)
 
 
@@ -362,7 +371,9 @@ def run_plan(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predi
     seen = plan.lens(plan.predictions)
     settings = {"n_resamples": n_resamples, "seed": plan.seed, "n_jobs": n_jobs}
     if plan.tolerance is None:
-        return seen, NULLS[plan.null].test(plan.measure, seen, **settings)
+        null = NULLS[plan.null]
+        null = null if plan.clear_at is None else adaptive_null(null, plan.clear_at)
+        return seen, null.test(plan.measure, seen, **settings)
     outcome = tolerance_null(plan.tolerance).test(plan.measure, seen, **settings)
     if not plan.tolerance.equivalence and seen.n < ROWS_FOR_LIMIT:
         exact = NULLS["exact"].test(plan.measure, seen, **settings).pvalue

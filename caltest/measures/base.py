@@ -67,9 +67,11 @@ class Outcome:
         Whether the p-value is an upper bound, from an inequality, of the probability of a statistic
         as extreme as this one.
     distribution : (B,) array, optional
-        Resampled statistics.
-    tail_pvalue : float, optional
-        Gamma tail beyond the resolution of the resampling.
+        Resampled statistics, or the first of very many.
+    n_resamples : int, optional
+        B, where the null and not the caller chose it.
+    stopping : str, optional
+        The rule by which it did.
     replicates : Replicates, optional
         The observed statistic and the resampled ones, for tests of several rows together.
     """
@@ -85,7 +87,8 @@ class Outcome:
     degenerate: tuple[str, ...] = ()
     is_bound: bool = False
     distribution: Floats | None = None
-    tail_pvalue: float | None = None
+    n_resamples: int | None = None
+    stopping: str | None = None
     replicates: Replicates | None = None
 
     def __post_init__(self) -> None:
@@ -170,6 +173,35 @@ class RowScores:
     weighted: Floats
     weight: Floats
     least: float = 0.0
+
+
+@dataclass(frozen=True)
+class RowTerms:
+    """The terms of rows whose sum a statistic is a function of.
+
+    Attributes
+    ----------
+    table : (n, m) array
+        What each label of a row adds to the sum.
+    observed : float
+        The sum for the labels that were observed; infinite where they are impossible.
+    by_likelihood : bool
+        Whether sums are as extreme as they are unlikely, on both sides: those of a likelihood
+        ratio, whose statistic is the deviance of the sum. Otherwise the statistic is monotone in
+        the sum: it increases with it where its test is one-sided.
+    """
+
+    table: Floats
+    observed: float
+    by_likelihood: bool = False
+
+    @classmethod
+    def of(
+        cls, table: Floats, predictions: Predictions, *, by_likelihood: bool = False
+    ) -> RowTerms:
+        """Return the terms with the sum for the labels of the predictions."""
+        own = np.take_along_axis(table, predictions.labels[:, None], axis=1)
+        return cls(table, float(own.sum()), by_likelihood)
 
 
 class BoundMeasure(ABC):
@@ -322,6 +354,10 @@ class Measure(ABC):
         raise NotApplicable(
             f"{self.description} has no null distribution in closed form", "use null='exact'"
         )
+
+    def row_terms(self, predictions: Predictions) -> RowTerms:
+        """Return the terms of rows, for a statistic that is a function of their sum."""
+        raise NotApplicable(f"{self.description} is no sum over rows", "use null='exact'")
 
     @property
     def tolerance_method(self) -> str | None:

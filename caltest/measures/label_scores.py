@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.measures.base import BoundMeasure, Labels, Measure, RowScores
+from caltest.measures.base import BoundMeasure, Labels, Measure, RowScores, RowTerms
 from caltest.numerics.class_sums import label_sums
 from caltest.predictions import Predictions
 
@@ -30,10 +30,30 @@ def rounding_scale(n: int) -> float:
     return max(1.0, 0.1 * math.sqrt(n))
 
 
+def binary_terms(
+    predictions: Predictions, without: Floats, with_event: Floats, **options: bool
+) -> RowTerms:
+    """Return the terms of rows of two classes, (n,) without and with an event, times weights."""
+    weight = row_weights(predictions)
+    return RowTerms.of(
+        np.column_stack([weight * without, weight * with_event]), predictions, **options
+    )
+
+
+def event_terms(predictions: Predictions, **options: bool) -> RowTerms:
+    """Return the terms of the number of events; with sample weights of their sum."""
+    none = np.zeros(predictions.n)
+    return binary_terms(predictions, none, none + 1.0, **options)
+
+
 class MeanScore(Measure):
     """A measure that is the mean over rows of a score; its test is two-sided."""
 
     alternative: ClassVar[str] = "two-sided"
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        return ("exact", "consistency", "saddlepoint")
 
     @property
     def intervals(self) -> tuple[str, ...]:
@@ -42,6 +62,10 @@ class MeanScore(Measure):
     @abstractmethod
     def row_scores(self, predictions: Predictions) -> RowScores:
         """Return the scores."""
+
+    @abstractmethod
+    def row_terms(self, predictions: Predictions) -> RowTerms:
+        """Return the scores of each label, times the weights."""
 
 
 class TabledScore(BoundMeasure):
@@ -64,6 +88,10 @@ class TabledScore(BoundMeasure):
         """Return the scores of the observed labels."""
         own = np.take_along_axis(self._table, self.predictions.labels[:, None], axis=1)[:, 0]
         return RowScores(own, row_weights(self.predictions))
+
+    def row_terms(self) -> RowTerms:
+        """Return the weighted scores of each label."""
+        return RowTerms.of(self._table, self.predictions)
 
 
 class BinaryScore(BoundMeasure):

@@ -1,11 +1,29 @@
 """Nulls: how the value of a measure becomes a p-value."""
 
-from caltest.nulls import asymptotic, bootstrap, closed_form, consistency, distribution_free, exact
+from caltest.nulls import (
+    asymptotic,
+    bootstrap,
+    closed_form,
+    consistency,
+    convolution,
+    distribution_free,
+    exact,
+    saddlepoint,
+)
 from caltest.nulls.base import Null
 
 REGISTRY: dict[str, Null] = {
     module.NULL.key: module.NULL
-    for module in (exact, consistency, bootstrap, asymptotic, closed_form, distribution_free)
+    for module in (
+        exact,
+        consistency,
+        bootstrap,
+        asymptotic,
+        convolution,
+        saddlepoint,
+        closed_form,
+        distribution_free,
+    )
 }
 
 __all__ = ["REGISTRY", "Null"]

@@ -14,7 +14,6 @@ from caltest.measures.base import BoundMeasure, Measure, Outcome
 from caltest.numerics.joint import tail_scores, tie_tolerance
 from caltest.numerics.labels import Hashes, resample_keys
 from caltest.numerics.loops import map_threads
-from caltest.numerics.tails import gamma_tail
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
@@ -82,10 +81,12 @@ def _drawn(draw: Draw, child: np.random.SeedSequence, size: int, at_a_time: int)
     return (draw(rng, min(at_a_time, size - done)) for done in range(0, size, at_a_time))
 
 
-def redrawn_batches(bound: BoundMeasure, seed: int, n_resamples: int) -> list[Batch]:
+def redrawn_batches(
+    bound: BoundMeasure, seed: int, n_resamples: int, start: int = 0
+) -> list[Batch]:
     """Return batches of the labels of a bound measure, redrawn from the predictions."""
-    keys = resample_keys(seed, n_resamples)
-    return [partial(_redrawn, bound, keys[i : i + BATCH]) for i in range(0, n_resamples, BATCH)]
+    keys = resample_keys(seed, n_resamples)[start:]
+    return [partial(_redrawn, bound, keys[i : i + BATCH]) for i in range(0, keys.size, BATCH)]
 
 
 def _redrawn(bound: BoundMeasure, keys: Hashes, at_a_time: int) -> Iterator[Rows]:
@@ -125,10 +126,13 @@ def _pooled_values(batches: list[Batch], evaluate: Evaluate, n: int, n_jobs: int
 
 
 def redrawn_values(
-    bound: BoundMeasure, *, n_resamples: int, seed: int, n_jobs: int | None
+    bound: BoundMeasure, *, n_resamples: int, seed: int, n_jobs: int | None, start: int = 0
 ) -> Floats:
-    """Return the value of a bound measure for labels redrawn from the predictions, (B,)."""
-    batches = redrawn_batches(bound, seed, n_resamples)
+    """Return the value of a bound measure for labels redrawn from the predictions, (B,).
+
+    `start` leaves out that many of the resamples, which an earlier call has given.
+    """
+    batches = redrawn_batches(bound, seed, n_resamples, start)
     n = bound.predictions.n
     return resampled_values(batches, bound.values, n, n_jobs=n_jobs, pooled=bound.pooled)
 
@@ -209,12 +213,3 @@ def resampling_pvalue(
         return float((1 + upper) / (1 + resampled.size))
     lower = np.count_nonzero(resampled <= observed + tolerance)
     return min(1.0, 2.0 * (1 + min(upper, lower)) / (1 + resampled.size))
-
-
-def tail_beyond_resolution(observed: float, resampled: Floats, pvalue: float) -> float | None:
-    """Return the gamma tail where the p-value is the smallest that B resamples can give."""
-    if pvalue > 1 / (1 + resampled.size) or resampled.size < 99:
-        return None
-    if not np.isfinite([observed, resampled.max()]).all() or np.ptp(resampled) == 0:
-        return None
-    return gamma_tail(resampled, observed)

@@ -16,7 +16,6 @@ from caltest.nulls.base import (
     drawn_batches,
     resampled_values,
     resampling_pvalue,
-    tail_beyond_resolution,
 )
 from caltest.predictions import Predictions
 
@@ -77,7 +76,6 @@ def bootstrap_test(
         notes=pairs.notes if n >= ROWS_FOR_BOOTSTRAP else (*pairs.notes, FEW_ROWS_NOTE),
         degenerate=pairs.degenerate,
         distribution=resampled,
-        tail_pvalue=tail_beyond_resolution(observed, resampled, pvalue),
         replicates=Replicates(np.append(observed, resampled), pairs.scale, "greater"),
     )
 

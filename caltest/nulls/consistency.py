@@ -13,7 +13,6 @@ from caltest.nulls.base import (
     batch_seeds,
     bound_pvalue,
     check_applicable,
-    tail_beyond_resolution,
 )
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
@@ -64,7 +63,6 @@ def consistency_test(
         notes=(*bound.notes, WARNING),
         degenerate=bound.degenerate,
         distribution=resampled,
-        tail_pvalue=tail_beyond_resolution(observed, resampled, pvalue),
         replicates=Replicates.of(bound, observed, resampled, measure.alternative),
     )
 

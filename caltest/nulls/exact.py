@@ -19,7 +19,6 @@ from caltest.nulls.base import (
     bound_pvalue,
     check_applicable,
     redrawn_values,
-    tail_beyond_resolution,
 )
 from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.labels import label_dtype, resample_keys
@@ -61,7 +60,7 @@ def exact_test(
     bound = measure.bind(predictions, n_jobs)
     listed = enumerate_labels(bound, measure.alternative, n_resamples + 1, n_jobs)
     if listed is not None:
-        return _enumerated(measure, bound, listed, n_resamples=n_resamples, seed=seed)
+        return enumerated(measure, bound, listed, n_resamples=n_resamples, seed=seed)
     resampled = redrawn_values(bound, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
     # The same code path for observed and redrawn labels, so that ties are ties.
     observed = float(bound.values(bound.observed[np.newaxis], n_jobs)[0])
@@ -77,14 +76,14 @@ def exact_test(
         notes=bound.notes,
         degenerate=bound.degenerate,
         distribution=resampled,
-        tail_pvalue=tail_beyond_resolution(observed, resampled, pvalue),
         replicates=Replicates.of(bound, observed, resampled, measure.alternative),
     )
 
 
-def _enumerated(
+def enumerated(
     measure: Measure, bound: BoundMeasure, listed: Enumeration, *, n_resamples: int, seed: int
 ) -> Outcome:
+    """Return the outcome where all label vectors are listed."""
     count = listed.values.size
     vectors = f"all {count} label vectors" if count > 1 else "the only label vector"
     return Outcome(

@@ -13,7 +13,6 @@ from caltest.nulls.base import (
     drawn_batches,
     resampled_values,
     resampling_pvalue,
-    tail_beyond_resolution,
 )
 from caltest.predictions import Predictions
 
@@ -77,7 +76,6 @@ def _bootstrapped(
         null_text=bootstrap.null_text,
         notes=bootstrap.notes,
         distribution=resampled,
-        tail_pvalue=tail_beyond_resolution(observed, distribution, pvalue),
     )
 
 
@@ -94,7 +92,7 @@ def at_least_exact(outcome: Outcome, exact: float) -> Outcome:
         f"p = {outcome.pvalue:.2g} of the limiting distribution is raised to the exact p-value of "
         "calibration"
     )
-    return replace(outcome, pvalue=exact, tail_pvalue=None, notes=(*outcome.notes, note))
+    return replace(outcome, pvalue=exact, notes=(*outcome.notes, note))
 
 
 def tolerance_null(tolerance: Tolerance) -> Null:

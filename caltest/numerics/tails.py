@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 
 def normal_sf(z: float) -> float:
@@ -25,16 +23,3 @@ def student_isf(p: float, df: float) -> float:
 def student_sf(t: float, degrees: int) -> float:
     """Return P(T > t) for Student's T."""
     return float(scipy.special.stdtr(degrees, -t))
-
-
-def gamma_tail(sample: NDArray[np.float64], value: float) -> float:
-    """Return P(G > value) for the shifted gamma with mean, variance and skewness of the sample.
-
-    Where the sample is not skewed to the right the normal tail takes its place.
-    """
-    z = (value - sample.mean()) / sample.std()
-    skewness = float(np.mean(((sample - sample.mean()) / sample.std()) ** 3))
-    if skewness <= 0:
-        return normal_sf(float(z))
-    shape = 4.0 / skewness**2
-    return float(scipy.special.gammaincc(shape, max(0.0, shape + z * np.sqrt(shape))))

@@ -232,7 +232,7 @@ def _study(
 ) -> Study:
     null, equivalence = tested.null, tested.equivalence
     level = validation.check_level(tested.level)
-    n_resamples = validation.check_integer(simulated.n_resamples, "n_resamples")
+    n_resamples = validation.check_fixed_resamples(simulated.n_resamples, "simulations")
     validation.check_integer(simulated.n_datasets, "n_datasets")
     n_jobs = validation.check_jobs(simulated.n_jobs)
     bound = validation.check_tolerance(tested.tolerance, equivalence=equivalence, null=null)

@@ -102,7 +102,12 @@ def legend_below(ax: Axes) -> None:
 
 def pvalue_text(result: HTest | CalibrationBeltCurve | float) -> str:
     """Return the p-value as the prints show it, "p = 0.012" or "p < 1e-04"."""
-    value = render.pvalue(result if isinstance(result, float) else result.pvalue)
+    from caltest.results import HTest
+
+    if isinstance(result, HTest):
+        value = render.pvalue_of(result)
+    else:
+        value = render.pvalue(result if isinstance(result, float) else result.pvalue)
     return f"$p$ {value}" if value.startswith("<") else f"$p$ = {value}"
 
 

@@ -8,9 +8,7 @@ import numpy as np
 
 from caltest import render
 from caltest.errors import NotApplicable
-from caltest.numerics.tails import gamma_tail
 from caltest.plots import base
-from caltest.render.cells import tail as tail_text
 from caltest.validation import check_instance, check_optional_integer
 
 if TYPE_CHECKING:
@@ -43,8 +41,7 @@ def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None
 
     The shaded part is as extreme as the statistic; with the statistic itself it is the p-value. For
     a two-sided test it has both tails, of equal size. A statistic that is far from all of them is
-    pointed at, and the axis stays with the distribution. Where the p-value is the smallest that the
-    resamples can give, the gamma distribution behind the tail estimate is drawn too.
+    pointed at, and the axis stays with the distribution.
 
     Parameters
     ----------
@@ -88,7 +85,7 @@ def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None
         _draw_each(ax, view, distinct, place)
         unit = "share of the resamples"
     else:
-        _draw_histogram(ax, view, result, bins)
+        _draw_histogram(ax, view, bins)
         unit = "density"
     _mark_statistic(ax, view, result)
     drawn = ax.dataLim  # bars of few values may be wide
@@ -178,14 +175,12 @@ def _halves(view: _View) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     return view.tails, ~view.tails
 
 
-def _draw_histogram(ax: Axes, view: _View, result: HTest, bins: int | None) -> None:
+def _draw_histogram(ax: Axes, view: _View, bins: int | None) -> None:
     edges = _edges(view, bins)
     unit = view.values.size * np.diff(edges)
     extreme, others = (np.histogram(view.values[k], edges)[0] / unit for k in _halves(view))
     ax.stairs(extreme + others, edges, baseline=extreme, **_pale())
     ax.stairs(extreme, edges, **_shaded(view))
-    if result.tail_pvalue is not None:
-        _draw_gamma(ax, view, result.tail_pvalue)
 
 
 def _edges(view: _View, bins: int | None) -> Floats:
@@ -199,15 +194,6 @@ def _edges(view: _View, bins: int | None) -> Floats:
     if low < view.statistic < high:
         low = view.statistic - width * np.ceil((view.statistic - low) / width)
     return low + width * np.arange(np.ceil((high - low) / width - ROUNDING) + 1)
-
-
-def _draw_gamma(ax: Axes, view: _View, tail: float) -> None:
-    edges = np.linspace(view.values.mean(), view.high, 201)
-    above = np.array([gamma_tail(view.values, edge) for edge in edges])
-    density = -np.diff(above) / np.diff(edges)
-    label = f"gamma tail: {tail_text(tail)}"
-    middle = (edges[1:] + edges[:-1]) / 2
-    ax.plot(middle, density, color=base.BLACK, linestyle="--", linewidth=base.LINE, label=label)
 
 
 def _pale() -> dict[str, Any]:

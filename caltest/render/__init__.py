@@ -5,7 +5,12 @@ from caltest.render.cells import LEGEND, Sheet, number, pvalue, stars
 from caltest.render.comparisons import sheet_of_calibrators, sheet_of_models
 from caltest.render.formats import csv, html, latex, markdown, text
 from caltest.render.planning import sheet_of_power, sheet_of_precision, sheet_of_sample_size
-from caltest.render.sheets import sheet_of_summary, sheet_of_table, sheet_of_test
+from caltest.render.sheets import (
+    pvalue_of,
+    sheet_of_summary,
+    sheet_of_table,
+    sheet_of_test,
+)
 
 __all__ = [
     "LEGEND",
@@ -16,6 +21,7 @@ __all__ = [
     "markdown",
     "number",
     "pvalue",
+    "pvalue_of",
     "sheet_of_calibrators",
     "sheet_of_interval",
     "sheet_of_models",

@@ -9,8 +9,8 @@ Pairs = tuple[tuple[str, str], ...]
 LEGEND = "Signif. codes:  0 '***' 0.001 '**' 0.01 '*' 0.05 '.' 0.1 ' ' 1"
 
 _CODES = ((0.001, "***"), (0.01, "**"), (0.05, "*"), (0.1, "."))
-_SMALLEST = 1e-4
-_SMALLEST_TAIL = 2.2e-16
+SMALLEST = "1e-04"  # p-value that is shown as a number, of a limiting distribution
+SMALLEST_TAIL = "2.2e-16"  # the same where tails keep their digits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,13 +71,15 @@ def number(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def pvalue(value: float) -> str:
+def pvalue(value: float, smallest: str = SMALLEST) -> str:
     """A p-value as R's `format.pval` shows it: a small one as a bound, never as 0.
 
     Parameters
     ----------
     value : float
         In [0, 1].
+    smallest : str, default "1e-04"
+        The bound that is shown for what is below it.
 
     Returns
     -------
@@ -86,15 +88,10 @@ def pvalue(value: float) -> str:
 
     Examples
     --------
-    >>> pvalue(0.0), pvalue(0.0431)
-    ('< 1e-04', '0.0431')
+    >>> pvalue(0.0), pvalue(0.0431), pvalue(3.2e-9, smallest="2.2e-16")
+    ('< 1e-04', '0.0431', '3.2e-09')
     """
-    return "< 1e-04" if value < _SMALLEST else number(float(value))
-
-
-def tail(value: float) -> str:
-    """A fitted tail probability: two digits, for it is extrapolated; below 2.2e-16 a bound."""
-    return f"{value:.2g}" if value >= _SMALLEST_TAIL else f"< {_SMALLEST_TAIL}"
+    return f"< {smallest}" if value < float(smallest) else number(float(value))
 
 
 def stars(value: float) -> str:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from caltest.render.cells import LEGEND, Pairs, Sheet, number, pvalue, stars, tail, verdict
+from caltest.render.cells import (
+    LEGEND,
+    SMALLEST,
+    SMALLEST_TAIL,
+    Pairs,
+    Sheet,
+    number,
+    pvalue,
+    stars,
+    verdict,
+)
 
 if TYPE_CHECKING:
     from caltest.results import HTest, HTestTable
@@ -13,6 +23,7 @@ if TYPE_CHECKING:
 Columns = dict[str, tuple[str, ...]]
 
 TOLERANCE = "tolerance"  # the null of tests whose hypothesis is the size of an error
+FAR_TAILS = ("saddlepoint", "convolution")  # nulls whose p-values have digits however small
 
 CORRECTIONS = {
     "joint": "Westfall-Young step-down",
@@ -29,7 +40,7 @@ CORRECTIONS = {
 
 def sheet_of_test(test: HTest) -> Sheet:
     """The htest print of one test."""
-    numbers = [(test.statistic_name, number(test.statistic)), ("p-value", pvalue(test.pvalue))]
+    numbers = [(test.statistic_name, number(test.statistic)), ("p-value", _pvalue(test))]
     if test.estimate_name != test.statistic_name:
         numbers.append((test.estimate_name, number(test.estimate)))
     hypothesis = ("alternative hypothesis", f"the predictions are not calibrated ({test.lens})")
@@ -56,6 +67,7 @@ def sheet_of_summary(test: HTest, quantiles: Mapping[str, float]) -> Sheet:
         **test.parameters,
         "null": f"{test.null}, {test.null_text}",
         "resamples (B)": test.n_resamples,
+        "stopping rule": test.stopping,
         "seed": test.seed,
         f"statistic ({test.statistic_name})": test.statistic,
         f"estimate ({test.estimate_name})": test.estimate,
@@ -63,7 +75,7 @@ def sheet_of_summary(test: HTest, quantiles: Mapping[str, float]) -> Sheet:
     lines = [(name, number(value)) for name, value in facts.items() if value is not None]
     return Sheet(
         title=test.method,
-        facts=(*lines, ("p-value", pvalue(test.pvalue))),
+        facts=(*lines, ("p-value", _pvalue(test))),
         header=("under the null", test.statistic_name),
         rows=tuple((name, number(value)) for name, value in quantiles.items()),
         closing=_remarks(test),
@@ -86,15 +98,39 @@ def sheet_of_table(table: HTestTable, *, long: bool = False) -> Sheet:
     )
 
 
+def pvalue_of(test: HTest) -> str:
+    """The p-value of a test; a small one in digits where it has them."""
+    return pvalue(test.pvalue, _smallest(test))
+
+
+def _smallest(test: HTest) -> str:
+    """The smallest p-value that is shown as a number: that of redrawn labels is a count."""
+    counted = test.n_resamples is not None or test.null in FAR_TAILS
+    return SMALLEST_TAIL if counted else SMALLEST
+
+
+def _pvalue(test: HTest) -> str:
+    """The p-value, and whether more resamples could make it smaller."""
+    least = f" (the least possible with B = {test.n_resamples})" if test.is_least_pvalue else ""
+    return pvalue_of(test) + least
+
+
 def _data(test: HTest) -> str:
     group = "" if test.group is None else f", group: {test.group}"
     return f"{test.data_name} (n = {test.n}, m = {test.m}){group}, lens: {test.lens}"
 
 
 def _null(test: HTest) -> str:
-    sampling = {"B": test.n_resamples, "seed": test.seed}
-    shown = [f"{name} = {value}" for name, value in sampling.items() if value is not None]
-    return ", ".join([test.null, test.null_text, *shown])
+    if test.n_resamples is None:
+        return f"{test.null}, {test.null_text}"
+    resamples = _resamples([test]) + (f" ({test.stopping})" if test.stopping else "")
+    return f"{test.null}, {test.null_text}, {resamples}, seed = {test.seed}"
+
+
+def _resamples(rows: Sequence[HTest]) -> str:
+    """The number of resamples, or the smallest and the largest of those that were adapted."""
+    numbers = sorted({row.n_resamples for row in rows if row.n_resamples is not None})
+    return f"B = {' to '.join(map(str, dict.fromkeys((numbers[0], numbers[-1]))))}"
 
 
 def _settings(parameters: Mapping[str, object]) -> Pairs:
@@ -114,15 +150,12 @@ def _settings(parameters: Mapping[str, object]) -> Pairs:
 
 
 def _remarks(test: HTest) -> Pairs:
-    """The verdict if a level was given, the gamma tail, the notes."""
+    """The verdict if a level was given, and the notes."""
     remarks = []
     if test.level is not None:
         what = "the null hypothesis" if test.null == TOLERANCE else "calibration"
         word = f"{what} is {verdict(test.rejected)}"
         remarks.append((f"at level {number(test.level)}", word))
-    if test.tail_pvalue is not None:
-        bound = f"{tail(test.tail_pvalue)}, extrapolated beyond 1/(B + 1); not the p-value"
-        remarks.append(("gamma tail", bound))
     return (*remarks, *(("note", note) for note in test.notes))
 
 
@@ -144,15 +177,20 @@ def _number_columns(table: HTestTable, *, long: bool) -> Columns:
     columns: Columns = {}
     if long or len({row.n for row in rows}) > 1:
         columns["n"] = tuple(str(row.n) for row in rows)
+    if long and len({row.n_resamples for row in rows} - {None}) > 1:
+        columns["B"] = tuple(
+            "" if row.n_resamples is None else str(row.n_resamples) for row in rows
+        )
     columns |= _parameter_columns(rows, None if long else table.columns)
     name = _shared(row.estimate_name for row in rows) or "estimate"
     columns[name] = tuple(number(row.estimate) for row in rows)
     if any(row.statistic_name != row.estimate_name for row in rows):
         name = _shared(row.statistic_name for row in rows) or "statistic"
         columns[name] = tuple(number(row.statistic) for row in rows)
-    columns["p-value"] = tuple(pvalue(row.pvalue) for row in rows)
+    columns["p-value"] = tuple(pvalue_of(row) for row in rows)
     if table.correction is not None:
-        columns["adjusted"] = tuple(pvalue(value) for value in adjusted)
+        smallest = [_smallest(row) for row in rows]
+        columns["adjusted"] = tuple(map(pvalue, adjusted, smallest))
     columns["code"] = tuple(stars(value) for value in adjusted)
     if table.light_bounds is not None:
         columns["light"] = table.traffic_lights
@@ -201,7 +239,8 @@ def _table_null(rows: Sequence[HTest]) -> str:
     resampled = [row for row in rows if row.n_resamples is not None]
     if resampled:
         seed = _shared(str(row.seed) for row in resampled)
-        parts.append(f"B = {_shared(str(row.n_resamples) for row in resampled)}")
+        rules = {(row.stopping or "").partition(":")[0] for row in resampled}
+        parts.append(_resamples(resampled) + "".join(f" ({rule})" for rule in rules if rule))
         parts.append(f"seed = {seed}" if seed else "a seed for each group")
     return ", ".join(filter(None, parts))
 
@@ -233,7 +272,7 @@ def _together(table: HTestTable) -> Pairs:
     lines = [("all groups", text)] if text else []
     for test in tests:
         lens = "" if _shared(test.lens for test in tests) else f", {test.lens}"
-        value = pvalue(test.pvalue)
+        value = pvalue_of(test)
         equals = "" if value.startswith("<") else "= "
         numbers = f"{test.statistic_name} = {number(test.statistic)}, p-value {equals}{value}"
         if test.level is not None:

@@ -96,7 +96,7 @@ def _tests_sheet(table: HTestTable, title: str, names: Sequence[str]) -> Sheet:
     for i, (row, value) in enumerate(zip(table, table.adjusted, strict=True)):
         first = [names[i]] if names else [row.lens, row.test]
         numbers = [f"{row.estimate_name} = {render.number(row.estimate)}"]
-        numbers += [render.pvalue(row.pvalue)]
+        numbers += [render.pvalue_of(row)]
         numbers += [render.pvalue(float(value))] if adjusted else []
         rows.append((*first, *numbers, render.stars(float(value))))
     head = ["name"] if names else ["lens", "test"]
@@ -118,7 +118,7 @@ def _table_notes(table: HTestTable, names: Sequence[str]) -> tuple[tuple[str, st
         for note in row.notes:
             owners.setdefault(note, []).append(name)
     together = tuple(
-        ("all groups together", f"{test.test}, p-value {render.pvalue(test.pvalue)}")
+        ("all groups together", f"{test.test}, p-value {render.pvalue_of(test)}")
         for test in table.omnibus
     )
     return together + tuple(
@@ -295,7 +295,7 @@ def _comparison(comparison: RecalibrationContent | None) -> Iterator[Block]:
         (
             name,
             *(render.number(value) for value in (row.log_loss, row.brier, row.ece)),
-            render.pvalue(test.pvalue),
+            render.pvalue_of(test),
         )
         for name, row, test in zip(names, comparison.rows, comparison.tests, strict=True)
     )

@@ -116,7 +116,7 @@ def _of_answer(table: HTestTable) -> Iterator[Sketch]:
                 f"The first test: {row.statistic_name} under calibration",
                 f"Histogram of {row.n_resamples:,} values of {row.statistic_name} for labels "
                 f"redrawn from the probabilities, and the observed value "
-                f"{render.number(row.statistic)}; p-value {render.pvalue(row.pvalue)}.",
+                f"{render.number(row.statistic)}; p-value {render.pvalue_of(row)}.",
                 partial(plots.null_distribution, row),
             )
             return
@@ -181,7 +181,7 @@ def _of_outcomes(outcomes: Sequence[HeldOut]) -> Iterator[Sketch]:
         yield Sketch(
             "comparison",
             f"Held-out half, {when}",
-            f"Reliability diagram; p-value {render.pvalue(outcome.test.pvalue)}, ECE "
+            f"Reliability diagram; p-value {render.pvalue_of(outcome.test)}, ECE "
             f"{render.number(outcome.row.ece)}.",
             partial(plots.reliability_diagram, outcome.test),
         )

@@ -31,6 +31,17 @@ ASSUMPTIONS = {
         "independent rows and many of them."
     ),
     "asymptotic": "A limiting distribution. It assumes many independent rows.",
+    "convolution": (
+        "The exact distribution of the number of events, with labels independent of each other "
+        "and distributed as predicted (Poisson-binomial). It assumes that rows are independent "
+        "given their predictions, and nothing else: it is valid at every number of rows."
+    ),
+    "saddlepoint": (
+        "The predictions are held fixed, and the distribution of a sum over rows under labels that "
+        "follow them is approximated at a saddlepoint (Lugannani and Rice 1980). It assumes that "
+        "rows are independent given their predictions; the relative error of a p-value is small "
+        "where no few rows make up the sum."
+    ),
     "closed-form": "A formula that holds at every n, under the assumptions of the test.",
     "distribution-free": (
         "A concentration inequality. It assumes independent rows, holds at every number of rows, "

@@ -232,7 +232,7 @@ def report(
     validation.check_choice(correction or "none", METHODS, "correction")
     settings = Settings(
         seed=validation.check_seed(rng),
-        n_resamples=validation.check_integer(n_resamples, "n_resamples"),
+        n_resamples=validation.check_fixed_resamples(n_resamples, "a report"),
         correction=correction,
         level=None if level is None else validation.check_level(level),
         n_jobs=validation.check_jobs(n_jobs),

@@ -145,9 +145,7 @@ def _is_upper_bound(test: HTest) -> bool:
     That is so for an inequality, for hypotheses that hold many sizes of an error, and where none of
     the resampled statistics is as far in the direction of the observed one.
     """
-    sides = 2 if test.alternative == "two-sided" else 1
-    least = 0.0 if test.n_resamples is None else sides / (test.n_resamples + 1)
-    return test.is_bound or test.null == "tolerance" or test.pvalue <= least * (1 + 1e-9)
+    return test.is_bound or test.null == "tolerance" or test.is_least_pvalue
 
 
 def redrawn_count(test: HTest) -> int | None:

@@ -109,10 +109,10 @@ class HTest(Result):
         Settings of the measure in the order in which they print, read-only.
     n_resamples, seed : int or None
         How to repeat the resampling; None where nothing is resampled.
+    stopping : str or None
+        Why it ended, where `n_resamples="adaptive"`.
     null_distribution : (n_resamples,) array or None
-        The resampled statistics, read-only.
-    tail_pvalue : float or None
-        Gamma tail beyond the resolution of the resampling. Never the p-value.
+        The resampled statistics, read-only; of an adaptive number the first 100,000.
     notes : tuple of str
         Remarks that a reader of the p-value should see.
     level : float or None
@@ -158,8 +158,8 @@ class HTest(Result):
     parameters: Mapping[str, object] = field(default_factory=Parameters, hash=False)
     n_resamples: int | None = None
     seed: int | None = None
+    stopping: str | None = None
     null_distribution: NDArray[np.float64] | None = field(default=None, compare=False)
-    tail_pvalue: float | None = None
     is_bound: bool = False
     notes: tuple[str, ...] = ()
     level: float | None = None
@@ -218,10 +218,10 @@ class HTest(Result):
             null_text=outcome.null_text,
             is_bound=outcome.is_bound,
             parameters=outcome.parameters,
-            n_resamples=n_resamples if resamples else None,
+            n_resamples=(outcome.n_resamples or n_resamples) if resamples else None,
             seed=seed if resamples else None,
+            stopping=outcome.stopping,
             null_distribution=outcome.distribution,
-            tail_pvalue=outcome.tail_pvalue,
             replicates=outcome.replicates,
             notes=tuple(filter(None, (note, *outcome.notes, *outcome.degenerate))),
             **about,
@@ -231,6 +231,18 @@ class HTest(Result):
     def rejected(self) -> bool:
         """Whether the p-value is at most the level; asks for a level if none was given."""
         return self.pvalue <= given(self.level)
+
+    @property
+    def least_pvalue(self) -> float | None:
+        """The smallest p-value that B resamples can give; None where nothing is resampled."""
+        if self.n_resamples is None:
+            return None
+        return (2 if self.alternative == "two-sided" else 1) / (self.n_resamples + 1)
+
+    @property
+    def is_least_pvalue(self) -> bool:
+        """Whether no resampled statistic is as extreme as the observed one."""
+        return self.least_pvalue is not None and self.pvalue <= self.least_pvalue * (1 + 1e-9)
 
     def summary(self) -> Summary:
         """Return the longer print: every field, and quantiles of the null distribution."""
@@ -381,9 +393,11 @@ class HTest(Result):
         """Rebuild the result from what `to_dict` or parsed JSON gave.
 
         JSON of version 1, "caltest/htest/1", does not name the alternative: it is read with the one
-        that the test had. For a measure that is not part of caltest that is "greater".
+        that the test had. For a measure that is not part of caltest that is "greater". An
+        extrapolated tail, "tail_pvalue", which was written until November 2026, is left out.
         """
         checked = check_schema(values, cls.schema, earlier="caltest/htest/1")
+        checked.pop("tail_pvalue", None)
         if "alternative" not in checked:
             checked = _with_alternative(checked)
         return cls(**checked)

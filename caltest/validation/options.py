@@ -23,6 +23,7 @@ from caltest.validation.arrays import (
 
 Instance = TypeVar("Instance")
 Item = TypeVar("Item")
+ADAPTIVE = "adaptive"  # as many resamples as the answer needs
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 FORMATS_OF = {",": "csv", "\t": "tsv"}
 WORD = 2**32  # seeds that stand for a generator are 32-bit words, short enough to print
@@ -140,6 +141,25 @@ def check_integer(value: object, name: str, minimum: int = 1) -> int:
         return int(value)
     rule = f"{name} must be an integer of at least {minimum}"
     raise invalid(rule, shown(value), f"pass {minimum} or more")
+
+
+def check_resamples(n_resamples: object) -> int | None:
+    """Check a number of resamples; None stands for "adaptive"."""
+    if isinstance(n_resamples, str) and n_resamples == ADAPTIVE:
+        return None
+    try:
+        return check_integer(n_resamples, "n_resamples")
+    except InvalidInput as error:
+        rule = f"{error.rule}, or {ADAPTIVE!r}"
+        raise invalid(rule, error.got, error.remedy) from None
+
+
+def check_fixed_resamples(n_resamples: object, name: str) -> int:
+    """Check a number of resamples where none can be adaptive."""
+    if isinstance(n_resamples, str) and n_resamples == ADAPTIVE:
+        rule = f"n_resamples must be an integer for {name}, where no number can be adaptive"
+        raise invalid(rule, shown(n_resamples), "pass 999, or call test_calibration")
+    return check_integer(n_resamples, "n_resamples")
 
 
 def _real(value: object) -> float:

@@ -35,13 +35,13 @@ def test_number_rounds_floats_only(value, cell):
 
 def test_small_pvalue_prints_as_a_bound(make_test):
     """The sign takes the place of the equals sign."""
-    assert "p-value < 1e-04" in str(make_test(pvalue=0.0))
+    assert "p-value < 1e-04" in str(make_test(pvalue=0.0, n_resamples=None))
 
 
 def test_estimate_prints_where_it_is_not_the_statistic(make_test):
     """A z statistic is followed by the estimate that it belongs to."""
-    text = str(make_test(statistic_name="z", statistic=2.5))
-    assert "z = 2.5, p-value = 0.001, SKCE = 0.02134" in text
+    text = str(make_test(statistic_name="z", statistic=2.5, pvalue=0.004))
+    assert "z = 2.5, p-value = 0.004, SKCE = 0.02134" in text
 
 
 def test_verdict_prints_only_with_a_level(make_test, make_table):
@@ -52,11 +52,20 @@ def test_verdict_prints_only_with_a_level(make_test, make_table):
     assert "not rejected" in str(make_table({"pvalue": 0.5}, {}, level=0.05))
 
 
-def test_gamma_tail_is_labelled(make_test):
-    """The extrapolated tail never passes for the p-value."""
-    text = str(make_test(tail_pvalue=1e-30))
-    assert "gamma tail: < 2.2e-16, extrapolated beyond 1/(B + 1); not the p-value" in text
-    assert "p-value = 0.001" in text
+def test_least_pvalue_prints_as_such(make_test):
+    """One that B resamples cannot go below, of two-sided tests twice 1/(B + 1)."""
+    assert "p-value = 0.001 (the least possible with B = 999)" in str(make_test())
+    assert "least possible" in str(make_test(pvalue=0.002, alternative="two-sided"))
+    assert "least possible" not in str(make_test(pvalue=0.002))
+    assert "least possible" not in str(make_test(pvalue=1e-9, n_resamples=None))
+
+
+def test_small_pvalue_of_many_resamples_prints_as_a_number(make_test):
+    """It is a count, as that of a saddlepoint is a tail with digits; a limit has few."""
+    assert "p-value = 3e-06" in str(make_test(pvalue=3e-6, n_resamples=999_999))
+    far = make_test(pvalue=3e-9, n_resamples=None, null="saddlepoint")
+    assert "p-value = 3e-09" in str(far)
+    assert "p-value < 1e-04" in str(make_test(pvalue=3e-9, n_resamples=None, null="asymptotic"))
 
 
 def test_settings_begin_a_line_at_each_text(make_test):

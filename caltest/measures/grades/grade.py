@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import NotApplicable
-from caltest.measures.base import Ends, Labels, Measure, Outcome
-from caltest.measures.label_scores import BinaryScore
+from caltest.measures.base import Ends, Labels, Measure, Outcome, RowTerms
+from caltest.measures.label_scores import BinaryScore, event_terms
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.label_scores import binary_event_sums
 from caltest.predictions import Predictions
@@ -77,7 +77,7 @@ class GradeMeasure(Measure):
 
     @property
     def nulls(self) -> tuple[str, ...]:
-        return ("closed-form", "exact", "consistency")
+        return ("closed-form", "exact", "consistency", "convolution", "saddlepoint")
 
     @property
     @abstractmethod
@@ -94,6 +94,11 @@ class GradeMeasure(Measure):
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundGrade:
         return BoundGrade(predictions, self)
+
+    def row_terms(self, predictions: Predictions) -> RowTerms:
+        """Return the defaults of each row, times the weights."""
+        check_one_dimension(predictions, self.title)
+        return event_terms(predictions)
 
     def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the test of the number of defaults in a grade whose PD is the mean prediction."""

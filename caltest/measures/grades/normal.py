@@ -48,7 +48,7 @@ class Normal(GradeMeasure):
 
     @property
     def nulls(self) -> tuple[str, ...]:
-        return ("asymptotic", "exact", "consistency")
+        return ("asymptotic", "exact", "consistency", "convolution", "saddlepoint")
 
     @property
     def distribution_text(self) -> str:

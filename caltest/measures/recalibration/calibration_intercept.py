@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.lenses import Lens
-from caltest.measures.base import Ends, Measure
+from caltest.measures.base import Ends, Measure, RowTerms
+from caltest.measures.label_scores import event_terms
+from caltest.measures.one_dimension import check_one_dimension
 from caltest.measures.recalibration.fits import BoundCoefficient
 from caltest.measures.recalibration.sandwich import (
     INTERCEPT,
@@ -50,6 +52,18 @@ class CalibrationIntercept(Measure):
     @property
     def description(self) -> str:
         return f"{self.title}, slope {'fixed at 1' if self.slope == 'fixed' else self.slope}"
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        sums = ("convolution", "saddlepoint") if self.slope == "fixed" else ()
+        return (*super().nulls, *sums)
+
+    def row_terms(self, predictions: Predictions) -> RowTerms:
+        """Return the events of each row: the intercept alone grows with their sum."""
+        if self.slope != "fixed":
+            return super().row_terms(predictions)
+        check_one_dimension(predictions, f"the {self.title}")
+        return event_terms(predictions)
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundCoefficient:
         column = INTERCEPT if self.slope == "estimated" else INTERCEPT_ALONE

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest import validation
+from caltest.errors import NotApplicable
 from caltest.lenses import Lens
-from caltest.measures.base import Ends, Measure, Outcome
+from caltest.measures.base import Ends, Measure, Outcome, RowTerms
+from caltest.measures.label_scores import event_terms
 from caltest.measures.recalibration.fits import HYPOTHESES, SLOPES, Ratio, bind_ratio, chi2_limit
 from caltest.measures.recalibration.sandwich import (
     INTERCEPT_ALONE,
@@ -63,7 +66,25 @@ class Cox(Measure):
 
     @property
     def nulls(self) -> tuple[str, ...]:
-        return ("exact", "consistency", "asymptotic")
+        sums = ("convolution", "saddlepoint") if self.tested == "intercept" else ()
+        return ("exact", "consistency", "asymptotic", *sums)
+
+    def row_terms(self, predictions: Predictions) -> RowTerms:
+        """Return the events of each row.
+
+        With the slope fixed at 1, twice the gain in log likelihood is the deviance of their number:
+        the intercept tilts the probabilities so that it becomes the expected one.
+        """
+        if self.tested != "intercept":
+            return super().row_terms(predictions)
+        if predictions.sample_weight is not None:
+            raise NotApplicable(
+                "with sample weights the likelihood ratio is no function of the number of events",
+                "use null='exact'",
+            )
+        bound = self.bind(predictions)
+        terms = event_terms(predictions, by_likelihood=True)
+        return terms if math.isfinite(bound.value()) else replace(terms, observed=math.inf)
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> Ratio:
         return bind_ratio(predictions, self.tested, self.slopes, self.reference)

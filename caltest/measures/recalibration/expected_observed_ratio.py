@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens, resolve_lens
-from caltest.measures.base import BoundMeasure, Ends, Labels, Measure
-from caltest.measures.label_scores import BinaryScore
+from caltest.measures.base import BoundMeasure, Ends, Labels, Measure, RowTerms
+from caltest.measures.label_scores import BinaryScore, event_terms
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.label_scores import binary_event_sums
 from caltest.predictions import Predictions, as_measured
@@ -47,6 +47,15 @@ class ExpectedObservedRatio(Measure):
     @property
     def symbol(self) -> str:
         return "E/O"
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        return (*super().nulls, "convolution", "saddlepoint")
+
+    def row_terms(self, predictions: Predictions) -> RowTerms:
+        """Return the events of each row, whose sum divides the expected one."""
+        check_one_dimension(predictions, f"the {self.title}")
+        return event_terms(predictions)
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         return BoundRatio(predictions, self.title)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Outcome, RowScores, two_sided_normal
-from caltest.measures.label_scores import BinaryScore, MeanScore, row_weights
+from caltest.measures.base import BoundMeasure, Outcome, RowScores, RowTerms, two_sided_normal
+from caltest.measures.label_scores import BinaryScore, MeanScore, event_terms, row_weights
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.label_scores import binary_residual_sums
 from caltest.numerics.sorted_scores import sum_variance
@@ -36,7 +36,7 @@ class MeanCalibration(MeanScore):
 
     @property
     def nulls(self) -> tuple[str, ...]:
-        return ("exact", "consistency", "asymptotic")
+        return ("exact", "consistency", "asymptotic", "convolution", "saddlepoint")
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         check_one_dimension(predictions, self.title)
@@ -48,6 +48,11 @@ class MeanCalibration(MeanScore):
         weight = row_weights(predictions)
         gap = predictions.labels - predictions.probs[:, 1]
         return RowScores(weight * gap, weight, least=-math.inf)
+
+    def row_terms(self, predictions: Predictions) -> RowTerms:
+        """Return the events of each row, of which the residuals are a shift."""
+        check_one_dimension(predictions, self.title)
+        return event_terms(predictions)
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         r"""Return the normal limit, two-sided, with the variance :math:`\sum_i p_i (1 - p_i)`."""

@@ -9,8 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, RowScores
-from caltest.measures.label_scores import BinaryScore, MeanScore, TabledScore, row_weights
+from caltest.measures.base import BoundMeasure, RowScores, RowTerms
+from caltest.measures.label_scores import (
+    BinaryScore,
+    MeanScore,
+    TabledScore,
+    binary_terms,
+    row_weights,
+)
 from caltest.numerics.label_scores import binary_brier_sums, brier_table
 from caltest.predictions import Predictions
 
@@ -41,6 +47,12 @@ class BrierScore(MeanScore):
         weight = row_weights(predictions)
         gap = predictions.labels - predictions.probs[:, 1]
         return RowScores(weight * np.square(gap), weight)
+
+    def row_terms(self, predictions: Predictions) -> RowTerms:
+        if predictions.m > 2:
+            return _tabled(predictions).row_terms()
+        event = predictions.probs[:, 1]
+        return binary_terms(predictions, np.square(event), np.square(1.0 - event))
 
 
 def _tabled(predictions: Predictions) -> TabledScore:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.lenses import Lens
-from caltest.measures.base import RowScores
+from caltest.measures.base import RowScores, RowTerms
 from caltest.measures.label_scores import MeanScore, TabledScore, row_weights
 from caltest.predictions import Predictions
 
@@ -53,6 +53,9 @@ class LogLoss(MeanScore):
 
     def row_scores(self, predictions: Predictions) -> RowScores:
         return self.bind(predictions).row_scores()
+
+    def row_terms(self, predictions: Predictions) -> RowTerms:
+        return self.bind(predictions).row_terms()
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         return (SKEW,) if method == "studentized" and n < FEW_OBSERVATIONS else ()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.lenses import Lens
-from caltest.measures.base import RowScores
+from caltest.measures.base import RowScores, RowTerms
 from caltest.measures.label_scores import MeanScore, TabledScore
 from caltest.predictions import Predictions
 
@@ -37,6 +37,9 @@ class SphericalScore(MeanScore):
 
     def row_scores(self, predictions: Predictions) -> RowScores:
         return self.bind(predictions).row_scores()
+
+    def row_terms(self, predictions: Predictions) -> RowTerms:
+        return self.bind(predictions).row_terms()
 
 
 def spherical_score(

@@ -11,8 +11,14 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Labels, Measure, Outcome, two_sided_normal
-from caltest.measures.label_scores import BinaryScore, TabledScore, rounding_scale, row_weights
+from caltest.measures.base import BoundMeasure, Labels, Measure, Outcome, RowTerms, two_sided_normal
+from caltest.measures.label_scores import (
+    BinaryScore,
+    TabledScore,
+    binary_terms,
+    rounding_scale,
+    row_weights,
+)
 from caltest.numerics.label_scores import (
     binary_deviation_sums,
     binary_deviation_variance,
@@ -48,10 +54,17 @@ class SpiegelhalterZ(Measure):
 
     @property
     def nulls(self) -> tuple[str, ...]:
-        return ("exact", "consistency", "asymptotic")
+        return ("exact", "consistency", "asymptotic", "saddlepoint")
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundZ:
         return BoundZ(predictions)
+
+    def row_terms(self, predictions: Predictions) -> RowTerms:
+        """Return the deviations of each label, times the weights."""
+        if predictions.m > 2:
+            return _tabled(predictions)[0].row_terms()
+        p = predictions.probs[:, 1]
+        return binary_terms(predictions, -p * (1.0 - 2.0 * p), (1.0 - p) * (1.0 - 2.0 * p))
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the normal limit of z, two-sided."""
@@ -71,6 +84,13 @@ class SpiegelhalterZ(Measure):
         return two_sided_normal(z, z, {})
 
 
+def _tabled(predictions: Predictions) -> tuple[TabledScore, Floats]:
+    """Return the deviations of several classes, and the variance of each row."""
+    table, rows = np.empty_like(predictions.probs), np.empty(predictions.n)
+    deviation_table(predictions.probs, rows, table)
+    return TabledScore(predictions, table), rows
+
+
 class BoundZ(BoundMeasure):
     """The deviation of the Brier score from its mean, over its standard deviation."""
 
@@ -82,9 +102,7 @@ class BoundZ(BoundMeasure):
             self._deviation = BinaryScore(predictions, binary_deviation_sums)
             variance = binary_deviation_variance(predictions.probs[:, 1], weight)
         else:
-            table, rows = np.empty_like(predictions.probs), np.empty(predictions.n)
-            deviation_table(predictions.probs, rows, table)
-            self._deviation = TabledScore(predictions, table)
+            self._deviation, rows = _tabled(predictions)
             variance = float(np.square(weight) @ rows)
         self.scale = rounding_scale(predictions.n)
         self.sd = math.sqrt(variance) / float(weight.sum())

@@ -188,3 +188,15 @@ def test_binary_file_is_one_line(caltest, tmp_path):
     finished = caltest("test", path, *QUICK)
     assert (finished.status, finished.out) == (2, "")
     assert finished.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", ["--n-resamples", "--resamples"])
+def test_resamples_may_be_adaptive(caltest, predictions_csv, option):
+    """As in Python; another word is refused."""
+    words = ("--label", "y", "--probs", "p_", "--seed", "1", "--test", "brier", "--format", "json")
+    finished = caltest("test", predictions_csv, *words, option, "adaptive")
+    assert json.loads(finished.out)["pvalue"] > 0
+    refused = caltest("test", predictions_csv, *words, option, "many")
+    assert (
+        "--n-resamples must be an integer of at least 1, or 'adaptive'; got 'many'" in refused.err
+    )

@@ -101,14 +101,6 @@ def test_infinite_values_are_counted_and_left_out(result):
         null_distribution(replace(result, null_distribution=np.full(9, np.inf)))
 
 
-def test_gamma_tail_is_drawn_where_there_is_one(result):
-    """Its curve falls to the right of the mean."""
-    ax = null_distribution(replace(result, tail_pvalue=1e-7))
-    curve = ax.lines[0].get_ydata()
-    assert (np.diff(curve) < 0).all()
-    assert "gamma tail: 1e-07" in [text.get_text() for text in ax.get_legend().get_texts()]
-
-
 def test_bins_are_as_many_as_asked_for(result):
     """Or one more, so that the statistic is the end of a bin and every value is in one."""
     patch = null_distribution(result, bins=7).patches[0]

@@ -1,0 +1,217 @@
+"""The exact null with as many redrawn labels as the answer needs: sequential Monte Carlo."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.errors import NotApplicable
+from caltest.measures.base import BoundMeasure, Measure, Outcome
+from caltest.nulls.base import NOT_A_NUMBER, Null, check_applicable, redrawn_values
+from caltest.nulls.exact import enumerate_labels, enumerated
+from caltest.numerics.joint import tie_tolerance
+from caltest.predictions import Predictions
+
+Floats = NDArray[np.float64]
+ADAPTIVE = "adaptive"
+LEVEL = 0.05  # where the caller gives none
+MOST = 10**6  # resamples
+CLEAR = 100  # as extreme: the standard error of the p-value is a tenth of it
+FEW = 20  # the same far below the level, where it is a fifth
+FIRST = 256  # resamples that are drawn at once, and half as many again each time
+LISTED = 1 << 14  # label vectors that are enumerated
+KEPT = 100_000  # resampled values that the result holds
+
+
+class Stop(NamedTuple):
+    """Where the drawing ended: the number of resamples, the p-value, and the rule in words."""
+
+    drawn: int
+    pvalue: float
+    rule: str
+
+
+@dataclass(frozen=True)
+class StoppingRule:
+    r"""When labels have been redrawn often enough, and the p-value then.
+
+    With g the number of redrawn statistics that are as extreme as the observed one (of a two-sided
+    test, in the tail that has fewer), drawing ends
+
+    - at the l-th resample, up to :math:`l_1 = 100 / \alpha`, that makes g = 100: p = 100 / l;
+    - at :math:`l_1`, where g is at least 20: :math:`p = (1 + g) / (1 + l_1)`;
+    - at the l-th resample, beyond :math:`l_1`, that makes g = 20: p = 20 / l;
+    - at the last one, B = 10^6: p = (1 + g) / (1 + B).
+
+    A two-sided test takes twice that, with :math:`l_1 = 200 / \alpha`.
+
+    Attributes
+    ----------
+    level : float
+        The level :math:`\alpha` at which the decision is to be clear.
+    sides : int
+        2 for a two-sided test, else 1.
+    most : int
+        The largest number of resamples.
+    """
+
+    level: float = LEVEL
+    sides: int = 1
+    most: int = MOST
+
+    @property
+    def first(self) -> int:
+        """The number of resamples after which fewer have to be as extreme."""
+        return min(self.most, math.ceil(self.sides * CLEAR / self.level))
+
+    def stop(self, extreme: NDArray[np.int64]) -> Stop | None:
+        """Return where the drawing ends, or None where more is to be drawn.
+
+        Parameters
+        ----------
+        extreme : (l,) array
+            The number of statistics that are as extreme among the first 1, 2, ... resamples.
+        """
+        many, later = extreme[: self.first], extreme[self.first :]
+        if many.size and many[-1] >= CLEAR:
+            return self._reached(int(np.searchsorted(many, CLEAR)) + 1, CLEAR)
+        if many.size == self.first and (many[-1] >= FEW or self.first == self.most):
+            return self._counted(int(many[-1]), self.first)
+        if later.size and later[-1] >= FEW:
+            return self._reached(self.first + int(np.searchsorted(later, FEW)) + 1, FEW)
+        if extreme.size >= self.most:
+            return self._counted(int(extreme[-1]), self.most)
+        return None
+
+    def _reached(self, drawn: int, count: int) -> Stop:
+        return self._stopped(drawn, count / drawn, f"until {count} were as extreme")
+
+    def _counted(self, count: int, drawn: int) -> Stop:
+        return self._stopped(drawn, (1 + count) / (1 + drawn), f"{count} were as extreme")
+
+    def _stopped(self, drawn: int, tail: float, rule: str) -> Stop:
+        side = " on the smaller side" if self.sides == 2 else ""
+        text = f"adaptive, Besag-Clifford: {rule}{side}"
+        return Stop(drawn, min(1.0, self.sides * tail), text)
+
+
+def adaptive_test(
+    measure: Measure,
+    predictions: Predictions,
+    *,
+    level: float,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+) -> Outcome:
+    r"""Test a measure by the exact null, with labels redrawn until the answer is clear.
+
+    For a number l, the observed statistic and l - 1 redrawn ones are exchangeable under the null
+    hypothesis, so that with probability at most h / l fewer than h of the redrawn ones are as
+    extreme: the p-value h / l, and each other one of `StoppingRule`, is attained with at most its
+    own probability. The p-value is valid at every n, as that of a fixed number of resamples.
+
+    The resamples are the first ones of the same test with a fixed number and the same seed, and the
+    p-value depends on neither the threads nor how many are drawn at once.
+
+    References
+    ----------
+    Besag, Clifford (1991), Sequential Monte Carlo p-values, Biometrika 78.
+    """
+    check_applicable(measure, "exact")
+    bound = measure.bind(predictions, n_jobs)
+    listed = enumerate_labels(bound, measure.alternative, LISTED, n_jobs)
+    if listed is not None:
+        outcome = enumerated(measure, bound, listed, n_resamples=1, seed=seed)
+        return replace(outcome, replicates=None)
+    rule = StoppingRule(level, 2 if measure.alternative == "two-sided" else 1, n_resamples)
+    observed = float(bound.values(bound.observed[np.newaxis], n_jobs)[0])
+    batches = batches_of_statistics(bound, rule.most, seed=seed, n_jobs=n_jobs)
+    stop, values = run(bound, observed, batches, rule)
+    return Outcome(
+        statistic_name=measure.symbol,
+        statistic=observed,
+        pvalue=stop.pvalue,
+        estimate=bound.estimate(observed),
+        alternative=measure.alternative,
+        null_text="labels redrawn from the predictions",
+        parameters=bound.parameters,
+        notes=bound.notes,
+        degenerate=bound.degenerate,
+        distribution=values,
+        n_resamples=stop.drawn,
+        stopping=stop.rule,
+    )
+
+
+def batches_of_statistics(
+    bound: BoundMeasure, most: int, *, seed: int, n_jobs: int | None
+) -> Iterator[Floats]:
+    """Yield the statistics of redrawn labels, each time half as many as there are already."""
+    done = 0
+    while done < most:
+        size = min(most, done + max(FIRST, done // 2))
+        yield redrawn_values(bound, n_resamples=size, seed=seed, n_jobs=n_jobs, start=done)
+        done = size
+
+
+def run(
+    bound: BoundMeasure, observed: float, batches: Iterator[Floats], rule: StoppingRule
+) -> tuple[Stop, Floats]:
+    """Take batches until the rule stops; return where, and the first of the values until there."""
+    counts = _counted(bound, observed, batches, rule.sides)
+    return next(
+        (stop, kept[: stop.drawn])
+        for extreme, kept in counts
+        if (stop := rule.stop(extreme)) is not None
+    )
+
+
+def _counted(
+    bound: BoundMeasure, observed: float, batches: Iterator[Floats], sides: int
+) -> Iterator[tuple[NDArray[np.int64], Floats]]:
+    """Yield, with each batch, how many of the first 1, 2, ... values are as extreme, and values."""
+    compared = float(bound.comparable(np.array([observed]))[0])
+    tolerance = float(tie_tolerance(compared, bound.scale))
+    tails = np.zeros((sides, 0), dtype=np.int64)
+    kept = np.empty(0)
+    for values in batches:
+        others = bound.comparable(values)
+        if np.isnan(compared) or np.isnan(others).any():
+            raise NotApplicable(*NOT_A_NUMBER)
+        extreme = [others >= compared - tolerance, others <= compared + tolerance][:sides]
+        so_far = tails[:, -1:] if tails.size else np.zeros((sides, 1), dtype=np.int64)
+        tails = np.hstack([tails, so_far + np.cumsum(extreme, axis=1)])
+        kept = np.append(kept, values[: KEPT - kept.size])
+        yield tails.min(axis=0), kept
+
+
+def adaptive_null(null: Null, level: float) -> Null:
+    """Return a null whose resamples are drawn until the answer is clear at a level.
+
+    Parameters
+    ----------
+    null : Null
+        One that resamples nothing stays as it is.
+    level : float
+        That of the decision.
+
+    Raises
+    ------
+    NotApplicable
+        If the null resamples and is not the exact one.
+    """
+    if not null.resamples:
+        return null
+    if null.key != "exact":
+        raise NotApplicable(
+            f"null {null.key!r} has no adaptive number of resamples",
+            "use null='exact' or n_resamples=999",
+        )
+    return replace(null, test=partial(adaptive_test, level=level))

@@ -1,0 +1,319 @@
+r"""Tails of a sum of independent terms, small ones too: saddlepoint and tilted convolution.
+
+A sum S of independent terms, each of which takes one of m values, has the cumulant generating
+function :math:`K(\theta) = \sum_i \log \sum_k p_{ik} e^{\theta t_{ik}}`. Both methods tilt the
+probabilities by :math:`e^{\theta t}` such that the observed value x becomes the mean,
+:math:`K'(\theta) = x`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+AT_A_TIME = 1 << 18  # terms
+ROUNDING = 1e-9  # of a lattice, relative to the largest step
+MOST_STEPS = 1000  # distinct ones that are looked at for a lattice
+LONGEST = 1 << 24  # points of the lattice of a sum
+UNHEARD_OF = 1e-100  # standard deviation beside the terms, of a sum that never varies
+NEAR = 1e-3  # standard deviations from the mean where a limit takes the place of the formula
+DIRECT = 8  # widths of factors up to which they are multiplied without Fourier transforms
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """The values of independent terms and their probabilities.
+
+    Attributes
+    ----------
+    values : (n, m) array
+        What each label adds to the sum; finite.
+    probs : (n, m) array
+        The probability of each label; rows sum to 1.
+    """
+
+    values: Floats
+    probs: Floats
+
+    @classmethod
+    def of(cls, values: Floats, probs: Floats) -> Terms:
+        """Make terms of any table: a value that is impossible becomes the largest possible one."""
+        possible = probs > 0
+        top = np.max(values, axis=1, where=possible, initial=-np.inf, keepdims=True)
+        cleaned = np.where(possible, values, top)
+        return cls(cleaned, probs / probs.sum(axis=1, keepdims=True))
+
+    @property
+    def negative(self) -> Terms:
+        """The terms of -S."""
+        return Terms(-self.values, self.probs)
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean of the sum."""
+        return float(np.einsum("ik,ik->", self.probs, self.values))
+
+    @cached_property
+    def sd(self) -> float:
+        """The standard deviation of the sum."""
+        return math.sqrt(self.cumulants(0.0)[2])
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest value of the sum."""
+        return float(self.values.max(axis=1).sum())
+
+    @cached_property
+    def reach(self) -> float:
+        """The largest absolute value of a sum of such terms."""
+        return float(np.abs(self.values).max(axis=1).sum())
+
+    @property
+    def slack(self) -> float:
+        """How far from each other two sums are ties."""
+        return 100 * np.finfo(float).eps * max(self.reach, 1e-300)
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the sum is its mean, up to probabilities that no number is small enough for."""
+        return self.sd <= UNHEARD_OF * self.reach
+
+    @property
+    def chance_of_largest(self) -> float:
+        """The probability of the largest value."""
+        top = self.values >= self.values.max(axis=1, keepdims=True)
+        return float(np.exp(np.log(np.sum(self.probs, axis=1, where=top)).sum()))
+
+    def cumulants(self, theta: float) -> tuple[float, float, float, float]:
+        """Return K of the sum less its mean, at theta, and its first three derivatives."""
+        total = np.zeros(4)
+        for values, probs in self._some_rows():
+            total += _cumulants(values, probs, theta)
+        return total[0], total[1], total[2], total[3]
+
+    def _some_rows(self) -> Iterator[tuple[Floats, Floats]]:
+        n, m = self.values.shape
+        step = max(1, AT_A_TIME // m)
+        for start in range(0, n, step):
+            values, probs = self.values[start : start + step], self.probs[start : start + step]
+            yield values - np.einsum("ik,ik->i", probs, values)[:, None], probs
+
+    def tilt(self, x: float) -> float:
+        """Return theta with K'(theta) = x, for x inside the range of the sum."""
+        return self._tilt(x - self.mean)
+
+    def _tilt(self, distance: float) -> float:
+        """Newton's method, in units of standard deviations, between bounds that are known."""
+        low, high = -math.inf, math.inf
+        theta = distance / self.sd**2
+        for _ in range(200):
+            _, first, second, _ = self.cumulants(theta)
+            gap = distance - first
+            if abs(gap) <= 1e-13 * self.sd:
+                break
+            low, high = (theta, high) if gap > 0 else (low, theta)
+            reach = 2.0 * abs(theta) + 1.0 / self.sd
+            step = gap / second if second > 0 else math.copysign(reach, gap)
+            proposed = theta + max(-reach, min(reach, step))
+            if not low < proposed < high:
+                proposed = (low + high) / 2.0
+            if proposed == theta:
+                break
+            theta = proposed
+        return theta
+
+    def deviance(self, x: float) -> float:
+        """Return twice the largest of theta x - K(theta), which is 0 at the mean."""
+        if abs(x - self.mean) <= self.slack:
+            return 0.0
+        if self.is_certain:
+            return math.inf
+        terms, x = (self, x) if x > self.mean else (self.negative, -x)
+        if x >= terms.largest - terms.slack:
+            beyond = x > terms.largest + terms.slack
+            return math.inf if beyond else -2.0 * math.log(max(terms.chance_of_largest, 5e-324))
+        theta = terms.tilt(x)
+        return 2.0 * (theta * (x - terms.mean) - terms.cumulants(theta)[0])
+
+
+def _cumulants(values: Floats, probs: Floats, theta: float) -> Floats:
+    """Return the sums over rows, whose terms have mean 0."""
+    exponents = theta * values
+    top = np.maximum(exponents.max(axis=1), 0.0)
+    # Near 0 without the rounding of log(1 + ...), further out without overflow.
+    near = top < 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        excess = np.einsum("ik,ik->i", probs, np.expm1(exponents))
+    tilted = probs * np.exp(exponents - top[:, None])
+    mass = tilted.sum(axis=1)
+    log_mean = np.where(near, np.log1p(np.where(near, excess, 0.0)), top + np.log(mass))
+    tilted /= mass[:, None]
+    first = np.einsum("ik,ik->i", tilted, values)
+    rest = values - first[:, None]
+    second = np.einsum("ik,ik,ik->i", tilted, rest, rest)
+    third = np.einsum("ik,ik,ik,ik->i", tilted, rest, rest, rest)
+    return np.array([log_mean.sum(), first.sum(), second.sum(), third.sum()])
+
+
+# ---- saddlepoint --------------------------------------------------------------------------------
+
+
+def saddlepoint_tail(terms: Terms, x: float, span: float = 0.0) -> float:
+    r"""Return the approximation of P(S >= x) by Lugannani and Rice (1980).
+
+    With :math:`w = \pm\sqrt{2 (\theta x - K)}`, it is :math:`1 - \Phi(w) + \phi(w) (1 / u - 1 /
+    w)`, where :math:`u = \theta \sqrt{K''}`; on a lattice of a span d, with the first correction
+    for continuity of Daniels (1987), :math:`u = (1 - e^{-\theta d}) \sqrt{K''} / d`.
+
+    Parameters
+    ----------
+    terms : Terms
+        The terms of the sum.
+    x : float
+        A value that the sum can have.
+    span : float, default 0.0
+        That of the lattice; 0 where there is none.
+    """
+    end = _tail_at_the_ends(terms, x)
+    if end is not None:
+        return end
+    theta = terms.tilt(x)
+    value, first, second, _ = terms.cumulants(theta)
+    w = math.copysign(math.sqrt(max(0.0, 2.0 * (theta * first - value))), theta)
+    if abs(w) < NEAR:
+        _, _, variance, third = terms.cumulants(0.0)
+        correction = span / (2.0 * terms.sd) - third / (6.0 * variance * terms.sd)
+    else:
+        # exp may overflow far below the mean, where the correction vanishes
+        unit = -math.expm1(min(700.0, -theta * span)) / span if span > 0 else theta
+        correction = 1.0 / (unit * math.sqrt(second)) - 1.0 / w
+    # Mills' ratio and the correction have the density as their common factor.
+    ratio = math.sqrt(math.pi / 2.0) * float(scipy.special.erfcx(abs(w) / math.sqrt(2.0)))
+    density = math.exp(-0.5 * w * w) / math.sqrt(2.0 * math.pi)
+    tail = density * (ratio + correction) if w >= 0 else 1.0 - density * (ratio - correction)
+    return min(1.0, max(0.0, tail))
+
+
+def _tail_at_the_ends(terms: Terms, x: float) -> float | None:
+    """Return P(S >= x) where x is not between the ends of the range of S."""
+    if x > terms.largest + terms.slack:
+        return 0.0
+    if x >= terms.largest - terms.slack:
+        return terms.chance_of_largest
+    if terms.is_certain:
+        return float(x <= terms.mean + terms.slack)
+    return 1.0 if -x >= terms.negative.largest - terms.slack else None
+
+
+def lattice_span(terms: Terms) -> float:
+    """Return the span of the lattice on which the sum lies, up to rounding; 0 for none."""
+    few = max(1, AT_A_TIME // terms.values.shape[1])
+    if len(terms.values) > few and not lattice_span(Terms(terms.values[:few], terms.probs[:few])):
+        return 0.0
+    steps = np.unique(terms.values - terms.values.min(axis=1, keepdims=True))
+    steps = steps[steps > ROUNDING * max(steps[-1], 1e-300)]
+    if not steps.size > 0:
+        return 0.0
+    distinct = steps[np.append(True, np.diff(steps) > ROUNDING * steps[-1])]
+    if distinct.size > MOST_STEPS:
+        return 0.0
+    span = float(distinct[0])
+    for step in distinct[1:].tolist():
+        span = _common_measure(span, step, ROUNDING * float(steps[-1]))
+    points = np.round(steps / span)
+    on_lattice = np.abs(steps - points * span).max() <= 1e-3 * span
+    return span if on_lattice and points[-1] * len(terms.values) <= LONGEST else 0.0
+
+
+def _common_measure(a: float, b: float, rounding: float) -> float:
+    """Euclid's algorithm for numbers that are rounded."""
+    while b > rounding:
+        rest = a % b
+        a, b = b, min(rest, b - rest)
+    return a
+
+
+# ---- convolution --------------------------------------------------------------------------------
+
+
+def convolved_tail(terms: Terms, x: float, span: float) -> float:
+    r"""Return P(S >= x) of a sum on a lattice, by convolution of its terms.
+
+    The tilted terms are convolved, in pairs and then pairs of pairs, by Fourier transforms. Their
+    rounding errors are small beside the largest probability, which tilting puts at x, and
+    :math:`P(S \ge x) = e^{K(\theta) - \theta x} \sum_{s \ge x} q_s e^{-\theta (s - x)}` with the
+    tilted probabilities q keeps its digits, however small it is.
+
+    Parameters
+    ----------
+    terms : Terms
+        The terms of the sum, whose values in a row differ by multiples of the span.
+    x : float
+        A value that the sum can have.
+    span : float
+        That of the lattice.
+    """
+    end = _tail_at_the_ends(terms, x)
+    if end is not None:
+        return end
+    if x < terms.mean:
+        return 1.0 - _convolved_upper(terms.negative, -x, span, beyond=True)
+    return _convolved_upper(terms, x, span, beyond=False)
+
+
+def _convolved_upper(terms: Terms, x: float, span: float, *, beyond: bool) -> float:
+    """Return P(S >= x), or P(S > x), for x above the mean."""
+    theta = terms.tilt(x)
+    low = terms.values.min(axis=1, keepdims=True)
+    steps = np.round((terms.values - low) / span).astype(np.int64)
+    exponents = theta * span * steps
+    tilted = terms.probs * np.exp(exponents - exponents.max(axis=1, keepdims=True))
+    tilted /= tilted.sum(axis=1, keepdims=True)
+    q = product(_masses(steps, tilted))
+    place = round((x - float(low.sum())) / span)
+    log_scale = terms.cumulants(theta)[0] - theta * (x - terms.mean)
+    above = q[place + beyond :]
+    decay = np.exp(-theta * span * (np.arange(above.size) + beyond))
+    return min(1.0, math.exp(log_scale) * float(above @ decay))
+
+
+def _masses(steps: Ints, probs: Floats) -> Floats:
+    """Return the probabilities (n, r + 1) of 0..r steps."""
+    n = len(steps)
+    out = np.zeros((n, int(steps.max()) + 1))
+    for column, mass in zip(steps.T, probs.T, strict=True):
+        out[np.arange(n), column] += mass
+    return out
+
+
+def product(factors: Floats) -> Floats:
+    """Return the coefficients of the product of polynomials (n, r + 1) that are not negative."""
+    while len(factors) > 1:
+        if len(factors) % 2:
+            one = np.zeros((1, factors.shape[1]))
+            one[0, 0] = 1.0
+            factors = np.concatenate([factors, one])
+        factors = _products(factors[0::2], factors[1::2])
+    return np.asarray(factors[0])
+
+
+def _products(first: Floats, second: Floats) -> Floats:
+    width = first.shape[1]
+    if width <= DIRECT:
+        out = np.zeros((len(first), 2 * width - 1))
+        for i in range(width):
+            out[:, i : i + width] += first[:, i : i + 1] * second
+        return out
+    length = scipy.fft.next_fast_len(2 * width - 1, real=True)
+    spectrum = scipy.fft.rfft(first, length) * scipy.fft.rfft(second, length)
+    back: Floats = scipy.fft.irfft(spectrum, length)[:, : 2 * width - 1]
+    return np.maximum(back, 0.0)

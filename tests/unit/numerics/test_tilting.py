@@ -1,0 +1,140 @@
+"""Tails of sums of independent terms, compared with plain enumeration and convolution."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from caltest.numerics.tilting import (
+    Terms,
+    convolved_tail,
+    lattice_span,
+    product,
+    saddlepoint_tail,
+)
+
+
+def events(p):
+    """Return the terms of a number of events."""
+    return Terms.of(np.tile([0.0, 1.0], (len(p), 1)), np.column_stack([1 - p, p]))
+
+
+def masses(p):
+    """Return the probabilities of 0, 1, ... events, row by row."""
+    out = np.ones(1)
+    for one in p:
+        out = np.convolve(out, [1 - one, one])
+    return out
+
+
+RISKS = np.random.default_rng(0).beta(1.0, 3.0, 200)
+
+
+@pytest.mark.parametrize("x", [0, 1, 20, 45, 50, 55, 80, 110, 150, 199, 200, 201])
+def test_convolved_tail_is_that_of_row_by_row_convolution(x):
+    """On both sides, to 12 digits where the tail is below 1e-70 too."""
+    q = masses(RISKS)
+    terms = events(RISKS)
+    assert convolved_tail(terms, x, 1.0) == pytest.approx(q[x:].sum(), rel=1e-11)
+    assert convolved_tail(terms.negative, -x, 1.0) == pytest.approx(q[: x + 1].sum(), rel=1e-11)
+
+
+@pytest.mark.parametrize(("n", "p", "x"), [(50, 0.1, 20), (1000, 0.01, 40), (10**5, 0.02, 2500)])
+def test_tails_of_equal_risks_are_binomial(n, p, x):
+    """Down to 1e-27."""
+    exact = binom.sf(x - 1, n, p)
+    terms = events(np.full(n, p))
+    assert convolved_tail(terms, x, 1.0) == pytest.approx(exact, rel=1e-10)
+    assert saddlepoint_tail(terms, x, 1.0) == pytest.approx(exact, rel=0.1 / (n * p))
+
+
+@pytest.mark.parametrize("z", [-6, -2, -0.5, 0, 0.5, 2, 6, 10])
+def test_saddlepoint_of_events_is_within_a_thousandth(z):
+    """Its relative error falls with n and does not grow with the distance from the mean."""
+    risks = np.random.default_rng(1).beta(1.0, 3.0, 1000)
+    q, terms = masses(risks), events(risks)
+    x = round(terms.mean + z * terms.sd)
+    assert saddlepoint_tail(terms, x, 1.0) == pytest.approx(q[x:].sum(), rel=1e-3)
+
+
+def test_saddlepoint_of_no_lattice_is_near_all_label_vectors():
+    """The Brier score of 14 rows: 16384 label vectors."""
+    p = np.random.default_rng(2).uniform(0.05, 0.95, 14)
+    labels = np.indices((2,) * 14).reshape(14, -1).T
+    weights = np.where(labels == 1, p, 1 - p).prod(axis=1)
+    values = np.square(labels - p).sum(axis=1)
+    terms = Terms.of(np.column_stack([p**2, (1 - p) ** 2]), np.column_stack([1 - p, p]))
+    for quantile in (0.5, 0.9, 0.99, 0.999):
+        order = np.argsort(values)
+        x = values[order][np.searchsorted(np.cumsum(weights[order]), quantile)]
+        exact = weights[values >= x - 1e-12].sum()
+        assert saddlepoint_tail(terms, x) == pytest.approx(exact, rel=0.05)
+
+
+def test_ends_of_the_range_are_exact():
+    """The largest sum, what is beyond it, and the smallest."""
+    terms = events(RISKS)
+    for tail in (saddlepoint_tail, convolved_tail):
+        assert tail(terms, 200.0, 1.0) == pytest.approx(np.exp(np.log(RISKS).sum()), rel=1e-10)
+        assert tail(terms, 201.0, 1.0) == 0.0
+        assert tail(terms, 0.0, 1.0) == 1.0
+
+
+def test_sum_that_never_varies_is_certain():
+    """Rows of probability 0 and 1, and of 1e-300."""
+    for p in (np.array([0.0, 1.0, 1.0]), np.array([1e-300, 1.0, 1.0])):
+        terms = events(p)
+        assert saddlepoint_tail(terms, 2.0) == convolved_tail(terms, 2.0, 1.0) == 1.0
+        assert saddlepoint_tail(terms, 3.0) < 1e-200
+
+
+@pytest.mark.parametrize(
+    ("steps", "span"),
+    [
+        ([1.0, 1.0], 1.0),
+        ([0.4, 0.6], 0.2),
+        ([0.1, 0.2, 0.7], 0.1),
+        ([1.0, math.pi], 0.0),
+        ([0.0], 0.0),
+    ],
+)
+def test_lattice_is_found_up_to_rounding(steps, span):
+    """The largest number of which all steps are multiples."""
+    low = np.linspace(0.0, 5.0, len(steps))
+    table = np.column_stack([low, low + np.array(steps)])
+    found = lattice_span(Terms.of(table, np.full(table.shape, 0.5)))
+    assert found == pytest.approx(span, rel=1e-6)
+
+
+def test_lattice_of_more_classes_and_weights():
+    """Integer scores of three labels, and one that is impossible and on no lattice."""
+    table = np.array([[0.0, 2.0, 6.0], [1.0, 5.0, math.pi]])
+    probs = np.array([[0.2, 0.3, 0.5], [0.5, 0.5, 0.0]])
+    terms = Terms.of(table, probs)
+    assert lattice_span(terms) == 2.0
+    assert convolved_tail(terms, 7.0, 2.0) == pytest.approx(0.3 * 0.5 + 0.5)
+
+
+def test_deviance_is_twice_the_gain_of_the_best_tilt():
+    """For equal risks that of the binomial likelihood; at the ends -2 log P."""
+    terms = events(np.full(40, 0.25))
+    for x in (0.0, 4.0, 10.0, 30.0, 40.0):
+        share = x / 40
+        parts = [(share, 0.25), (1 - share, 0.75)]
+        expected = 80 * sum(a * math.log(a / b) for a, b in parts if a > 0)
+        assert terms.deviance(x) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert terms.deviance(41.0) == math.inf
+
+
+def test_product_is_that_of_polynomials():
+    """An odd number of factors; rounding errors are small beside the largest coefficient."""
+    factors = np.random.default_rng(0).random((37, 3))
+    expected = np.ones(1)
+    for factor in factors:
+        expected = np.convolve(expected, factor)
+    np.testing.assert_allclose(
+        product(factors)[: expected.size], expected, rtol=1e-9, atol=1e-14 * expected.max()
+    )
