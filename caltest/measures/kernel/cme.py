@@ -107,7 +107,7 @@ class CME(Measure):
         return ("exact", "consistency", "asymptotic")
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> StudentizedEmbedding:
-        kernel = FittedKernel(as_matrix_kernel(self.kernel), predictions.probs, n_jobs)
+        kernel = FittedKernel.of(as_matrix_kernel(self.kernel), predictions, n_jobs)
         locations = find_locations(self.locations, predictions)
         return StudentizedEmbedding(predictions, kernel, locations)
 

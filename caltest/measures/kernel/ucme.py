@@ -72,7 +72,7 @@ class UCME(Measure):
         return "UCME^2"
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> MeanEmbedding:
-        kernel = FittedKernel(as_matrix_kernel(self.kernel), predictions.probs, n_jobs)
+        kernel = FittedKernel.of(as_matrix_kernel(self.kernel), predictions, n_jobs)
         return MeanEmbedding(predictions, kernel, find_locations(self.locations, predictions))
 
     @property

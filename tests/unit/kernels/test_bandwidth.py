@@ -15,7 +15,7 @@ from caltest.kernels import (
     RationalQuadratic,
     Scaled,
 )
-from caltest.kernels.fitted import ALL_PAIRS_UP_TO, PAIRS, bandwidth_by_rule, sampled_pairs
+from caltest.kernels.bandwidth import ALL_PAIRS_UP_TO, PAIRS, bandwidth_by_rule, sampled_pairs
 from caltest.measures import skce
 
 RULES = {"median": np.median, "mean": np.mean}
