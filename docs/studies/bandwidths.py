@@ -1,0 +1,270 @@
+"""Power of the SKCE under bandwidth rules: simulates and writes the page beside this file.
+
+    python -P docs/studies/bandwidths.py --data DIR [--repetitions 200] [--jobs 2] [--keep FILE]
+
+DIR holds `logits/*.npz`, see NETWORKS. The predictions are those of networks, or simulated; the
+labels are always drawn from a truth that is known. With --keep, what FILE holds is not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import time
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import joblib
+import numpy as np
+
+import caltest as ct
+from caltest.kernels import Exponential, FittedKernel, Kernel, Scaled, Sum
+
+LEVEL = 0.05
+N_RESAMPLES = 199  # 0.05 x 200 is whole
+PAGE = Path(__file__).with_suffix(".md")
+NETWORKS = {  # file, temperature
+    "ResNet-110": ("kull_c10_resnet110", 1.0),
+    "DenseNet-40": ("kull_c10_densenet40", 1.0),
+    "ResNet-110 at 2.4": ("kull_c10_resnet110", 2.4),
+    "C100 ConvNet": ("kull_c100_convnet", 1.0),
+    "C100 WRN-16-4": ("netcal_cifar100_wrn16_4", 1.0),
+}
+TRUTHS = {
+    "calibrated": lambda p: p,
+    "temperature 1.2": lambda p: p ** (1 / 1.2),
+    "temperature 0.8": lambda p: p ** (1 / 0.8),
+    "label noise": lambda p: 0.97 * p + 0.03 / p.shape[1],
+    "class too often": lambda p: p * np.where(np.arange(p.shape[1]) == CLASS, 0.5, 1.0),
+}
+CLASS, OTHER = 3, 0  # the class that is predicted too often, and another one
+LENSES = {
+    "confidence": ("confidence",),
+    "class-wise": (f"classwise[{CLASS}]", f"classwise[{OTHER}]"),
+}
+LOG_ODDS = {  # mean, standard deviation, strength of the alternatives
+    "saturated, N(0, 5²)": (0.0, 5.0, 2.0),
+    "saturated, N(0, 10²)": (0.0, 10.0, 3.0),
+    "N(0, 2²)": (0.0, 2.0, 1.0),
+    "N(0, 1)": (0.0, 1.0, 1.0),
+    "rare, N(-3.5, 1)": (-3.5, 1.0, 1.5),
+    "rare, N(-6, 2²)": (-6.0, 2.0, 2.0),
+}
+ERRORS: dict[str, Callable[..., np.ndarray]] = {
+    "calibrated": lambda z, centre, s: z,
+    "shift": lambda z, centre, s: z + 0.3 * s,
+    "too extreme": lambda z, centre, s: centre + (z - centre) / (1 + 0.35 * s),
+    "not extreme enough": lambda z, centre, s: centre + (z - centre) * (1 + 0.35 * s),
+    "zigzag": lambda z, centre, s: z + 0.6 * s * np.sign(np.sin(4 * np.pi * (z - centre))),
+}
+STRONG = (*NETWORKS, "Dirichlet(0.1), m = 10", "Dirichlet(1), m = 10", "Dirichlet(1), m = 3")
+LINE_RULES = {
+    "median": Exponential("median"),
+    "mean": Exponential("mean"),
+    "weighted": Exponential("weighted-median"),
+    "half": Exponential("weighted-median"),
+    "scales": Exponential("weighted-median"),
+    "floor": Exponential("median"),
+    "logit": Exponential("median", metric="logit"),
+}
+STRONG_RULES = {rule: LINE_RULES[rule] for rule in ("median", "mean", "weighted", "half")}
+CHANGES = {
+    "half": lambda nu: Exponential(nu / 2),
+    "scales": lambda nu: Sum(Exponential(nu / 4), Exponential(nu), Exponential(4 * nu)),
+    "floor": lambda nu: Exponential(max(nu, 0.1)),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One data set's distribution, seen through one lens."""
+
+    part: str  # "network", "simulated" or "strong"
+    data: str
+    lens: str
+    truth: str
+    n: int
+
+    @property
+    def lens_kind(self) -> str:
+        """The lens without its class."""
+        return "class-wise" if self.lens.startswith("classwise") else self.lens
+
+
+def cells() -> list[Cell]:
+    """List the settings."""
+    lenses = [lens for group in LENSES.values() for lens in group]
+    networks = itertools.product(["network"], NETWORKS, lenses, TRUTHS, (500, 1000))
+    simulated = itertools.product(["simulated"], LOG_ODDS, ["strong"], ERRORS, (500, 1000))
+    strong = itertools.product(["strong"], STRONG, ["strong"], TRUTHS, (500,))
+    return [Cell(*values) for values in (*networks, *simulated, *strong)]
+
+
+def network(name: str, folder: str) -> np.ndarray:
+    """Return the predictions of a network on its test data."""
+    file, temperature = NETWORKS[name]
+    stored = np.load(Path(folder) / "logits" / f"{file}.npz")
+    if "logits_test" in stored:
+        logits = stored["logits_test"].astype(float) / temperature
+        probs = np.exp(logits - logits.max(axis=1, keepdims=True))
+    else:
+        probs = stored["probs_test"].astype(float)
+    return normalised(probs)
+
+
+def normalised(rows: np.ndarray) -> np.ndarray:
+    """Make rows sum to one."""
+    return rows / rows.sum(axis=1, keepdims=True)
+
+
+def simulate(cell: Cell, source: np.ndarray | None, seed: int) -> ct.Predictions:
+    """Draw predictions, and labels from the truth."""
+    rng = np.random.default_rng([zlib.crc32(repr(cell).encode()), seed])
+    if cell.part == "simulated":
+        centre, spread, strength = LOG_ODDS[cell.data]
+        z = rng.normal(centre, spread, cell.n)
+        true = sigmoid(ERRORS[cell.truth](z, centre, strength))
+        return ct.Predictions(sigmoid(z), (rng.random(cell.n) < true).astype(int), classes=[0, 1])
+    probs = predictions(cell, source, rng)
+    cumulative = np.cumsum(normalised(TRUTHS[cell.truth](probs)), axis=1)
+    labels = (rng.random(cell.n)[:, None] > cumulative[:, :-1]).sum(axis=1)
+    return ct.Predictions(probs, labels)
+
+
+def predictions(cell: Cell, source: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
+    """Take rows of a network, or draw from a Dirichlet distribution."""
+    if source is not None:
+        return source[rng.choice(len(source), cell.n, replace=False)]
+    concentration = 0.1 if "0.1" in cell.data else 1.0
+    return rng.dirichlet(np.full(int(cell.data.split("= ")[1]), concentration), cell.n)
+
+
+def sigmoid(z: np.ndarray) -> np.ndarray:
+    """Return 1 / (1 + exp(-z))."""
+    return 1 / (1 + np.exp(-z))
+
+
+def rejections(cell: Cell, repetitions: int, folder: str) -> tuple[Cell, dict[str, list[int]]]:
+    """Test the same data sets under every rule."""
+    rules = STRONG_RULES if cell.part == "strong" else LINE_RULES
+    out: dict[str, list[int]] = {rule: [] for rule in rules}
+    source = network(cell.data, folder) if cell.data in NETWORKS else None
+    for seed in range(repetitions):
+        seen = ct.lenses.resolve_lens(cell.lens)(simulate(cell, source, seed))
+        for rule in rules:
+            out[rule].append(int(pvalue(seen, rule, seed) <= LEVEL))
+    return cell, out
+
+
+def pvalue(seen: ct.Predictions, rule: str, seed: int) -> float:
+    """Return the exact p-value of the SKCE under a rule."""
+    kernel: Kernel = LINE_RULES[rule]
+    if rule in CHANGES:
+        (scalar,) = FittedKernel(Scaled(kernel), seen.probs).scalars
+        kernel = CHANGES[rule](scalar.bandwidth)
+    return ct.test_calibration(
+        seen, test="skce", kernel=kernel, n_resamples=N_RESAMPLES, rng=seed
+    ).pvalue
+
+
+def measured(
+    repetitions: int, jobs: int, folder: str, keep: Path | None
+) -> dict[Cell, dict[str, list[int]]]:
+    """Return the decisions of all cells; run those that are not kept."""
+    lines = keep.read_text().splitlines() if keep is not None and keep.exists() else []
+    kept = {Cell(**line["cell"]): line["out"] for line in map(json.loads, lines)}
+    left = [cell for cell in cells() if cell not in kept]
+    tasks = (joblib.delayed(rejections)(cell, repetitions, folder) for cell in left)
+    for cell, out in joblib.Parallel(jobs, return_as="generator_unordered", verbose=1)(tasks):
+        kept[cell] = out
+        if keep is not None:
+            with keep.open("a") as file:
+                file.write(json.dumps({"cell": asdict(cell), "out": out}) + "\n")
+    return {cell: kept[cell] for cell in cells()}
+
+
+def entry(found: list[list[int]]) -> str:
+    """Format the mean rate over settings, with its standard error."""
+    rates = np.array([np.mean(each) for each in found])
+    variances = [rate * (1 - rate) / len(each) for rate, each in zip(rates, found, strict=True)]
+    error = np.sqrt(np.sum(variances)) / len(found)
+    return f"{100 * rates.mean():.1f} ({100 * error:.1f})"
+
+
+def gain(old: list[list[int]], new: list[list[int]]) -> str:
+    """Format the mean gain over the median, with the standard error of paired differences."""
+    pairs = [np.subtract(b, a) for a, b in zip(old, new, strict=True)]
+    error = np.sqrt(np.sum([d.var(ddof=1) / d.size for d in pairs])) / len(pairs)
+    return f"{100 * np.mean([d.mean() for d in pairs]):+.1f} ({100 * error:.1f})"
+
+
+def table(
+    results: dict[Cell, dict[str, list[int]]], part: str, key: Callable[[Cell], str], title: str
+) -> list[str]:
+    """Write the mean rates of groups of cells, one row each, and the gain of the weighted median."""
+    groups: dict[str, list[dict[str, list[int]]]] = {}
+    for cell, out in results.items():
+        if cell.part == part and key(cell):
+            groups.setdefault(key(cell), []).append(out)
+    rules = list(next(iter(groups.values()))[0])
+    lines = [f"| {title} | " + " | ".join(rules) + " | weighted - median |"]
+    lines.append("|---|" + "---:|" * (len(rules) + 1))
+    for name, group in groups.items():
+        found = {rule: [out[rule] for out in group] for rule in rules}
+        entries = [entry(found[rule]) for rule in rules]
+        entries.append(gain(found["median"], found["weighted"]))
+        lines.append(f"| {name} | " + " | ".join(entries) + " |")
+    return [*lines, ""]
+
+
+def power_only(parts: Callable[[Cell], Iterable[str]]) -> Callable[[Cell], str]:
+    """Group cells that are not calibrated."""
+    return lambda cell: "" if cell.truth == "calibrated" else ", ".join(parts(cell))
+
+
+def page(results: dict[Cell, dict[str, list[int]]], repetitions: int, seconds: float) -> str:
+    """Write the whole page."""
+    minutes = f"{seconds / 60:.0f}" if seconds > 60 else "few"
+    lines = [HEADER.format(repetitions=repetitions, b=N_RESAMPLES, minutes=minutes)]
+    lines += ["## Networks, one-dimensional lenses\n"]
+    by_truth = lambda cell: f"{cell.lens_kind}, {cell.truth}, n = {cell.n}"  # noqa: E731
+    lines += table(results, "network", by_truth, "lens, truth (mean over networks)")
+    by_network = power_only(lambda cell: (cell.data, cell.lens_kind))
+    lines += table(results, "network", by_network, "network, lens (mean over errors and n)")
+    lines += ["## Simulated predictions, two classes\n"]
+    by_error = lambda cell: f"{cell.data}; {cell.truth}"  # noqa: E731
+    lines += table(results, "simulated", by_error, "log-odds; truth (mean over n)")
+    lines += ["## Many classes, strong lens\n", STRONG_TEXT]
+    by_data = power_only(lambda cell: (cell.data,))
+    lines += table(results, "strong", by_data, "predictions (mean over errors)")
+    lines += table(results, "strong", lambda cell: cell.truth, "truth (mean over predictions)")
+    return "\n".join([*lines, CONCLUSION])
+
+
+HEADER = """# Bandwidths of the SKCE
+
+HEAD
+"""
+STRONG_TEXT = ""
+CONCLUSION = ""
+
+
+def main() -> None:
+    """Run what is missing, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", default=os.environ.get("CALTEST_DATA", "."))
+    parser.add_argument("--repetitions", type=int, default=200)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--keep", type=Path)
+    options = parser.parse_args()
+    start = time.process_time()
+    results = measured(options.repetitions, options.jobs, options.data, options.keep)
+    PAGE.write_text(page(results, options.repetitions, time.process_time() - start))
+
+
+if __name__ == "__main__":
+    main()
