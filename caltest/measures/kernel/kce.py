@@ -150,7 +150,8 @@ def kce(
         The aspect of the predictions that is measured. A family of lenses gives an array.
     kernel : MatrixKernel or ScalarKernel, optional
         A scalar kernel stands for kappa times the identity; by default the exponential kernel of
-        the total variation distance with the median bandwidth.
+        the total variation distance with the bandwidth rule "auto": the median distance, for two
+        classes weighted by variance.
     n_jobs : int, optional
         Threads, as in joblib.
 

@@ -132,7 +132,8 @@ def ucme(
         data nor the order of the rows have a part in it.
     kernel : MatrixKernel or ScalarKernel, optional
         A scalar kernel stands for kappa times the identity; by default the exponential kernel of
-        the total variation distance with the median bandwidth.
+        the total variation distance with the bandwidth rule "auto": the median distance, for two
+        classes weighted by variance.
     n_jobs : int, optional
         Threads, as in joblib.
 
