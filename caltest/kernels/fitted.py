@@ -10,9 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import InvalidInput, NotApplicable
+from caltest.kernels.bandwidth import (
+    ALL_PAIRS_UP_TO,
+    ROWS_ON_LINE,
+    WEIGHTED,
+    WORDS,
+    bandwidth_by_rule,
+    line_bandwidth,
+    pairs_by_variance,
+    residual_variances,
+    rule_for,
+    sampled_pairs,
+    sampled_rows,
+)
 from caltest.kernels.matrix import MatrixKernel, Term
 from caltest.kernels.scalar import ScalarKernel
 from caltest.numerics.loops import map_threads, njit
+from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -21,12 +35,6 @@ ROWS, COLUMNS = 64, 1024  # a tile of float64 fits the L2 cache
 CLASSES_A_GROUP = 200  # tiles of a thread's task, times the number of classes
 CALLABLE_UP_TO = 10_000  # a callable metric keeps its n x n distances: 0.8 GB here
 LOGIT_CLIP = 2.0**-52
-# Up to this n the rule takes all pairs, beyond it PAIRS pairs drawn with a fixed seed.
-ALL_PAIRS_UP_TO = 2000
-PAIRS = 1_000_000
-SEED = 0
-# A smaller distance counts as 0: in units of it the square of another one would overflow.
-NEGLIGIBLE = 1e-100
 FEW = 3  # columns that NumPy goes through as fast
 PACK = 64  # columns packed at a time: two accumulators and four packed rows stay in the L1 cache
 
@@ -45,11 +53,18 @@ class FittedScalar:
         Whether all predictions are equal, so that the rule gives no bandwidth and it is 1.0.
     """
 
-    def __init__(self, kernel: ScalarKernel, probs: Floats, n_jobs: int | None = None) -> None:
+    def __init__(
+        self,
+        kernel: ScalarKernel,
+        probs: Floats,
+        n_jobs: int | None = None,
+        weight: Floats | None = None,
+    ) -> None:
         self.kernel = kernel
         self.coordinates, self.unit = _coordinates(kernel, probs)
-        self.distances = self._all_distances(n_jobs)
-        bandwidth, self.rule = self._fitted_bandwidth()
+        self._is_line = probs.shape[1] == 2 and not callable(kernel.metric)
+        self.distances = self._all_distances(n_jobs, probs.shape[1])
+        bandwidth, self.rule = self._fitted_bandwidth(probs, weight)
         self.is_degenerate = bandwidth is None
         self.bandwidth = 1.0 if bandwidth is None else bandwidth
 
@@ -88,13 +103,13 @@ class FittedScalar:
         measure = l2_distances if self.kernel.metric == "euclidean" else l1_distances
         return measure(left, right)
 
-    def _all_distances(self, n_jobs: int | None) -> Floats | None:
+    def _all_distances(self, n_jobs: int | None, m: int) -> Floats | None:
         """Return the lower triangle of all distances where it is small or the metric a callable."""
         n = len(self.coordinates)
         if callable(self.kernel.metric):
             _check_small(n)
             return _callable_distances(self.kernel.metric, self.coordinates, self.coordinates)
-        if n > ALL_PAIRS_UP_TO or not isinstance(self.kernel.bandwidth, str):
+        if n > ALL_PAIRS_UP_TO or not self._needs_pairs(m):
             return None
         out = np.zeros((n, n))
 
@@ -107,14 +122,48 @@ class FittedScalar:
             pass
         return np.multiply(out, self.unit, out=out)
 
-    def _fitted_bandwidth(self) -> tuple[float | None, str]:
-        rule, n = self.kernel.bandwidth, len(self.coordinates)
-        if not isinstance(rule, str):
-            return float(rule), "given"
+    def _needs_pairs(self, m: int) -> bool:
+        bandwidth = self.kernel.bandwidth
+        if not isinstance(bandwidth, str):
+            return False
+        return not (self._is_line and rule_for(bandwidth, m) == WEIGHTED)
+
+    def _fitted_bandwidth(self, probs: Floats, weight: Floats | None) -> tuple[float | None, str]:
+        if not isinstance(self.kernel.bandwidth, str):
+            return float(self.kernel.bandwidth), "given"
+        rule = rule_for(self.kernel.bandwidth, probs.shape[1])
+        weighted = self._weighted_median(probs, weight) if rule == WEIGHTED else None
+        return weighted or self._by_pairs("median" if rule == WEIGHTED else rule)
+
+    def _weighted_median(self, probs: Floats, weight: Floats | None) -> tuple[float, str] | None:
+        """Return the variance-weighted median; None where no two rows that differ have variance."""
+        if self._is_line:
+            return self._line_bandwidth(probs, weight)
+        value, words = self._by_pairs(WEIGHTED, residual_variances(probs, weight))
+        return None if value is None else (value, words)
+
+    def _line_bandwidth(self, probs: Floats, weight: Floats | None) -> tuple[float, str] | None:
+        n, points = len(probs), self.coordinates[:, 0]
+        if n <= ROWS_ON_LINE:
+            return line_bandwidth(points, residual_variances(probs, weight), self.unit)
+        rows = sampled_rows(n)
+        variance = residual_variances(probs[rows], None if weight is None else weight[rows])
+        found = line_bandwidth(points[rows], variance, self.unit)
+        return found and (found[0], f"{found[1]} of {rows.size:,} sampled rows")
+
+    def _by_pairs(self, rule: str, variance: Floats | None = None) -> tuple[float | None, str]:
+        """Apply a rule to all pairs i < j, or to a sample of them where n is large."""
+        n = len(self.coordinates)
         if self.distances is not None:
-            return bandwidth_by_rule(rule, self.distances[np.tri(n, k=-1, dtype=bool)])
-        value, words = bandwidth_by_rule(rule, self._pair_distances(*sampled_pairs(n)))
-        return value, f"{words} of {PAIRS:,} sampled pairs" if words == rule else words
+            below = np.tri(n, k=-1, dtype=bool)
+            weights = None if variance is None else np.outer(variance, variance)[below]
+            return bandwidth_by_rule(rule, self.distances[below], weights)
+        if n <= ALL_PAIRS_UP_TO:
+            return bandwidth_by_rule(rule, self._pair_distances(*np.tril_indices(n, k=-1)))
+        sample = sampled_pairs(n) if variance is None else pairs_by_variance(variance)
+        value, words = bandwidth_by_rule(rule, self._pair_distances(*sample))
+        is_rule = words == WORDS.get(rule, rule)
+        return value, f"{words} of {sample[0].size:,} sampled pairs" if is_rule else words
 
 
 @dataclass(frozen=True)
@@ -159,6 +208,8 @@ class FittedKernel:
         Predictions on the simplex.
     n_jobs : int, optional
         Threads for the distances of the bandwidth rule.
+    weight : (n,) array, optional
+        Sample weights, which count in the variance-weighted median.
 
     Examples
     --------
@@ -169,13 +220,26 @@ class FittedKernel:
     0.25
     """
 
-    def __init__(self, kernel: MatrixKernel, probs: Floats, n_jobs: int | None = None) -> None:
+    def __init__(
+        self,
+        kernel: MatrixKernel,
+        probs: Floats,
+        n_jobs: int | None = None,
+        weight: Floats | None = None,
+    ) -> None:
         terms = kernel.terms(probs.shape[1])
         scalars = dict.fromkeys(factor for term in terms for factor in term.factors)
-        fitted = {scalar: FittedScalar(scalar, probs, n_jobs) for scalar in scalars}
+        fitted = {scalar: FittedScalar(scalar, probs, n_jobs, weight) for scalar in scalars}
         self.kernel = kernel
         self.scalars = tuple(fitted.values())
         self.terms = tuple(_fitted_term(term, fitted) for term in terms)
+
+    @classmethod
+    def of(
+        cls, kernel: MatrixKernel, predictions: Predictions, n_jobs: int | None = None
+    ) -> FittedKernel:
+        """Fit a kernel to predictions with their sample weights."""
+        return cls(kernel, predictions.probs, n_jobs, predictions.sample_weight)
 
     @property
     def parameters(self) -> dict[str, object]:
@@ -280,46 +344,6 @@ def _callable_distances(
     if not (np.isfinite(out).all() and (out >= 0).all()):
         raise InvalidInput("metric must return finite distances >= 0", remedy="check the callable")
     return np.asarray(out, dtype=float)
-
-
-def sampled_pairs(n: int) -> tuple[Indices, Indices]:
-    """Draw `PAIRS` pairs i != j uniformly, the same for every call with this n."""
-    rng = np.random.default_rng(SEED)
-    left = rng.integers(0, n, PAIRS)
-    right = (left + rng.integers(1, n, PAIRS)) % n
-    return left, right
-
-
-def bandwidth_by_rule(rule: str, distances: Floats) -> tuple[float | None, str]:
-    """Return the median or mean of the distances over pairs, and the rule in words.
-
-    Where the median is 0 (few distinct predictions) it is the mean of the positive distances, and
-    None where there is none. `distances` may be reordered.
-    """
-    value = RULES[rule](distances) if distances.size else 0.0
-    if value > NEGLIGIBLE:
-        return float(value), rule
-    positive = distances[distances > NEGLIGIBLE]
-    if positive.size:
-        return float(positive.mean()), f"mean of the positive distances, since their {rule} is 0"
-    return None, "set, since all distances are 0"
-
-
-def _median(values: Floats) -> float:
-    """Take the median by selection in place: no second copy of the distances."""
-    half = values.size // 2
-    values.partition(half)
-    upper = values[half]
-    if values.size % 2:
-        return float(upper)
-    return float((values[:half].max() + upper) / 2)
-
-
-def _mean(values: Floats) -> float:
-    return float(values.mean())
-
-
-RULES: dict[str, Callable[[Floats], float]] = {"median": _median, "mean": _mean}
 
 
 def l1_distances(left: Floats, right: Floats) -> Floats:

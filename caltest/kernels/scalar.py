@@ -21,7 +21,7 @@ METRIC_NAMES = {
     "euclidean": "Euclidean distance",
     "logit": "logit distance",
 }
-RULES = ("median", "mean")
+RULES = ("auto", "median", "mean", "weighted-median")
 
 
 class Kernel(ABC):
@@ -38,9 +38,13 @@ class ScalarKernel(Kernel):
 
     Parameters
     ----------
-    bandwidth : {"median", "mean"} or float, default "median"
-        :math:`\nu > 0`, in units of the distance; "median" and "mean" are taken over the distances
-        between the predictions that are tested.
+    bandwidth : {"auto", "median", "mean", "weighted-median"} or float, default "auto"
+        :math:`\nu > 0`, in units of the distance. The rules are taken over the distances between
+        the predictions that are tested. "weighted-median" gives the pair of rows i, j the weight
+        :math:`v_i v_j`, :math:`v_i = \sum_k p_{ik} (1 - p_{ik})`, so that predictions that are all
+        but certain, whose labels hold next to no information, do not set the scale. "auto" is the
+        weighted median for two classes, hence under one-dimensional lenses, and the median for
+        more.
     metric : {"tv", "euclidean", "logit"} or callable
         "tv" is half the city-block distance; "logit" is the absolute difference of log odds and
         needs two classes (one-dimensional lenses); a callable takes two rows and returns a number
@@ -58,7 +62,7 @@ class ScalarKernel(Kernel):
     Euclidean distance, their default.
     """
 
-    bandwidth: str | float = "median"
+    bandwidth: str | float = "auto"
     metric: Metric = "euclidean"
 
     title: ClassVar[str]

@@ -107,7 +107,7 @@ class CME(Measure):
         return ("exact", "consistency", "asymptotic")
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> StudentizedEmbedding:
-        kernel = FittedKernel(as_matrix_kernel(self.kernel), predictions.probs, n_jobs)
+        kernel = FittedKernel.of(as_matrix_kernel(self.kernel), predictions, n_jobs)
         locations = find_locations(self.locations, predictions)
         return StudentizedEmbedding(predictions, kernel, locations)
 
@@ -178,7 +178,8 @@ def cme(
         Test locations, as in `ucme`; fewer than observations.
     kernel : MatrixKernel or ScalarKernel, optional
         A scalar kernel stands for kappa times the identity; by default the exponential kernel of
-        the total variation distance with the median bandwidth.
+        the total variation distance with the bandwidth rule "auto": the median distance, for two
+        classes weighted by variance.
     n_jobs : int, optional
         Threads, as in joblib.
 

@@ -79,7 +79,7 @@ class RootSKCE(Measure):
         self, predictions: Predictions, *, level: float, n_jobs: int | None = None
     ) -> Ends:
         """Bound the error by the root of the interval of its square."""
-        kernel = FittedKernel(self.matrix_kernel, predictions.probs, n_jobs)
+        kernel = FittedKernel.of(self.matrix_kernel, predictions, n_jobs)
         bounds = pair_bounds(
             predictions, kernel, self.symbol, is_biased=True, level=level, n_jobs=n_jobs
         )
@@ -89,7 +89,7 @@ class RootSKCE(Measure):
         return "reliability" if m == 2 else "witness"
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
-        kernel = FittedKernel(self.matrix_kernel, predictions.probs, n_jobs)
+        kernel = FittedKernel.of(self.matrix_kernel, predictions, n_jobs)
         return RootPairs(all_pairs(predictions, kernel, biased=True), self.parameters(kernel))
 
     def concentration_bound(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
@@ -150,7 +150,8 @@ def kce(
         The aspect of the predictions that is measured. A family of lenses gives an array.
     kernel : MatrixKernel or ScalarKernel, optional
         A scalar kernel stands for kappa times the identity; by default the exponential kernel of
-        the total variation distance with the median bandwidth.
+        the total variation distance with the bandwidth rule "auto": the median distance, for two
+        classes weighted by variance.
     n_jobs : int, optional
         Threads, as in joblib.
 

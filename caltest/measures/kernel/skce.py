@@ -109,7 +109,7 @@ class SKCE(Measure):
 
     def bind_all_pairs(self, predictions: Predictions, n_jobs: int | None = None) -> AllPairs:
         """Bind a quadratic estimator."""
-        kernel = FittedKernel(self.matrix_kernel, predictions.probs, n_jobs)
+        kernel = FittedKernel.of(self.matrix_kernel, predictions, n_jobs)
         bound = all_pairs(predictions, kernel, biased=self.estimator == "biased")
         bound.parameters = {"estimator": self.estimator, **kernel.parameters}
         return bound
@@ -230,7 +230,7 @@ class SKCE(Measure):
         if self.has_blocks:
             bound = self._bind_blocks(predictions, n_jobs)
             return block_bounds(bound, self.symbol, level=level, n_jobs=n_jobs)
-        kernel = FittedKernel(self.matrix_kernel, predictions.probs, n_jobs)
+        kernel = FittedKernel.of(self.matrix_kernel, predictions, n_jobs)
         is_biased = self.estimator == "biased"
         return pair_bounds(
             predictions, kernel, self.symbol, is_biased=is_biased, level=level, n_jobs=n_jobs
@@ -240,7 +240,7 @@ class SKCE(Measure):
         return "reliability" if m == 2 else "witness"
 
     def _bind_blocks(self, predictions: Predictions, n_jobs: int | None) -> BlockPairs:
-        kernel = FittedKernel(self.matrix_kernel, predictions.probs, n_jobs)
+        kernel = FittedKernel.of(self.matrix_kernel, predictions, n_jobs)
         bound = BlockPairs(predictions, kernel, size=self.size)
         variant = "linear" if self.estimator == "linear" else f"blocks of {self.size}"
         bound.parameters = {"estimator": variant, **kernel.parameters}
@@ -289,7 +289,8 @@ def skce(
         Observations in a block, at least 2; used by "block" only.
     kernel : MatrixKernel or ScalarKernel, optional
         A scalar kernel stands for kappa times the identity; by default the exponential kernel of
-        the total variation distance with the median bandwidth.
+        the total variation distance with the bandwidth rule "auto": the median distance, for two
+        classes weighted by variance.
     n_jobs : int, optional
         Threads, as in joblib.
 

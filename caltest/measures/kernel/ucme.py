@@ -72,7 +72,7 @@ class UCME(Measure):
         return "UCME^2"
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> MeanEmbedding:
-        kernel = FittedKernel(as_matrix_kernel(self.kernel), predictions.probs, n_jobs)
+        kernel = FittedKernel.of(as_matrix_kernel(self.kernel), predictions, n_jobs)
         return MeanEmbedding(predictions, kernel, find_locations(self.locations, predictions))
 
     @property
@@ -132,7 +132,8 @@ def ucme(
         data nor the order of the rows have a part in it.
     kernel : MatrixKernel or ScalarKernel, optional
         A scalar kernel stands for kappa times the identity; by default the exponential kernel of
-        the total variation distance with the median bandwidth.
+        the total variation distance with the bandwidth rule "auto": the median distance, for two
+        classes weighted by variance.
     n_jobs : int, optional
         Threads, as in joblib.
 

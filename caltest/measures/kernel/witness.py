@@ -38,7 +38,7 @@ class Embedding:
         self, predictions: Predictions, kernel: MatrixKernel, n_jobs: int | None = None
     ) -> None:
         self.predictions, self.n_jobs = predictions, n_jobs
-        self.kernel = FittedKernel(kernel, predictions.probs, n_jobs)
+        self.kernel = FittedKernel.of(kernel, predictions, n_jobs)
         weight = predictions.sample_weight
         self.weight = np.ones(predictions.n) if weight is None else weight
         self.delta = -predictions.probs

@@ -1,4 +1,4 @@
-"""Bandwidth rules: median and mean of the distances over pairs."""
+"""Bandwidth rules: median, weighted median and mean of the distances over pairs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
+import caltest as ct
 from caltest.kernels import (
     Exponential,
     FittedKernel,
@@ -15,7 +16,7 @@ from caltest.kernels import (
     RationalQuadratic,
     Scaled,
 )
-from caltest.kernels.fitted import ALL_PAIRS_UP_TO, PAIRS, bandwidth_by_rule, sampled_pairs
+from caltest.kernels.bandwidth import ALL_PAIRS_UP_TO, PAIRS, bandwidth_by_rule, sampled_pairs
 from caltest.measures import skce
 
 RULES = {"median": np.median, "mean": np.mean}
@@ -100,3 +101,107 @@ def test_distances_that_would_overflow_count_as_zero(m):
     assert scalar.bandwidth == pytest.approx(distances[distances > 1e-100].mean())
     for kernel in (Gaussian, Matern32, Matern52, RationalQuadratic):
         assert np.isfinite(skce(probs, np.zeros(42, int), kernel=kernel(metric="tv")))
+
+
+def plain_weighted_median(probs, weight=None):
+    """Sort all pairs i < j by their distance, and stop at half of the weight v_i v_j."""
+    p = probs[:, 1]
+    v = p * (1 - p) * (1 if weight is None else weight)
+    left, right = np.tril_indices(p.size, k=-1)
+    order = np.argsort(abs(p[left] - p[right]))
+    reached = np.cumsum((v[left] * v[right])[order])
+    return abs(p[left] - p[right])[order][np.searchsorted(reached, reached[-1] / 2)]
+
+
+def binary(event):
+    """Return predictions of two classes."""
+    return np.column_stack([1 - np.asarray(event), event])
+
+
+def saturated(n, rng):
+    """Draw predictions as under the lenses of a network: most of them nearly certain."""
+    return binary(1 / (1 + np.exp(-rng.normal(-30, 20, n))))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_default_on_a_line_is_the_median_weighted_by_variance(seed, weighted):
+    """Found by bisection, and one of the distances."""
+    rng = np.random.default_rng(seed)
+    probs = saturated(60, rng)
+    weight = rng.integers(0, 4, 60).astype(float) if weighted else None
+    (scalar,) = FittedKernel(Scaled(Exponential()), probs, weight=weight).scalars
+    assert scalar.bandwidth == pytest.approx(plain_weighted_median(probs, weight), rel=1e-5)
+    assert scalar.rule == "weighted median"
+
+
+def test_weighted_median_of_a_callable_metric_and_of_many_classes():
+    """All pairs are sorted there, with v the total variance of a row; beyond the limit a sample."""
+    probs = np.random.default_rng(0).dirichlet(np.full(3, 0.3), 2400)
+    sampled = fitted(probs, "weighted-median")
+    few = fitted(probs[:ALL_PAIRS_UP_TO], "weighted-median")
+    assert sampled.bandwidth == pytest.approx(few.bandwidth, rel=0.05)
+    assert sampled.rule.endswith("sampled pairs")
+    two = saturated(50, np.random.default_rng(1))
+    own = fitted(two, "auto", lambda s, t: abs(s[1] - t[1]))
+    assert own.bandwidth == pytest.approx(fitted(two, "auto").bandwidth, rel=1e-5)
+
+
+@pytest.mark.parametrize("metric", ["tv", "logit"])
+def test_weighted_median_does_not_depend_on_the_order_of_rows_or_classes(metric):
+    """It is a function of the set of predictions."""
+    probs = saturated(500, np.random.default_rng(0))
+    value = fitted(probs, "auto", metric).bandwidth
+    rows = np.random.default_rng(1).permutation(500)
+    assert fitted(probs[rows], "auto", metric).bandwidth == value
+    assert fitted(probs[:, ::-1].copy(), "auto", metric).bandwidth == pytest.approx(value)
+
+
+def test_rows_that_are_certain_or_of_weight_zero_do_not_count():
+    """Their labels say nothing about the error of others."""
+    probs = binary([0.1, 0.4, 0.8, 0.0, 1.0, 1e-300, 0.3])
+    weight = np.array([1, 1, 1, 1, 1, 1, 0.0])
+    (scalar,) = FittedKernel(Scaled(Exponential()), probs, weight=weight).scalars
+    assert scalar.bandwidth == fitted(probs[:3], "auto").bandwidth
+
+
+def test_weighted_median_of_zero_gives_way_to_the_weighted_mean_of_positive_distances():
+    """Few distinct predictions: 8 of 9 pairs of the ones that vary are ties."""
+    scalar = fitted(binary([0.5] * 10 + [0.2, 0.0, 1.0]), "auto")
+    assert scalar.bandwidth == pytest.approx(0.3)
+    assert scalar.rule == "mean of the positive distances, since their weighted median is 0"
+
+
+@pytest.mark.parametrize("event", [[0.0, 1.0, 1.0], [0.5, 0.0, 1.0]])
+def test_weighted_median_without_variance_gives_way_to_the_median(event):
+    """No two rows of different predictions have variance."""
+    scalar = fitted(binary(event), "auto")
+    assert scalar.bandwidth == pytest.approx(np.median(pdist(np.array(event)[:, None])))
+    assert scalar.rule == "median"
+
+
+def test_weighted_median_of_many_rows_is_taken_over_a_sample(monkeypatch):
+    """Rows are drawn with a fixed seed, and the print says how many."""
+    probs = saturated(5000, np.random.default_rng(0))
+    all_rows = fitted(probs, "auto")
+    monkeypatch.setattr("caltest.kernels.bandwidth.ROWS_ON_LINE", 4000)
+    monkeypatch.setattr("caltest.kernels.fitted.ROWS_ON_LINE", 4000)
+    sample = fitted(probs, "auto")
+    assert sample.rule == "weighted median of 4,000 sampled rows"
+    assert sample.bandwidth == pytest.approx(all_rows.bandwidth, rel=0.1)
+
+
+def test_saturated_predictions_are_rejected_under_the_default_bandwidth():
+    """The plain median compares no two rows there that vary."""
+    rng = np.random.default_rng(0)
+    probs = saturated(2000, rng)
+    odds = np.log(probs[:, 1]) - np.log1p(-probs[:, 1])
+    labels = (rng.random(2000) < 1 / (1 + np.exp(2 - odds))).astype(int)
+    median, default = (
+        ct.test_calibration(probs, labels, kernel=Exponential(rule), n_resamples=199, rng=1)
+        for rule in ("median", "auto")
+    )
+    assert median.parameters["bandwidth"] < 1e-5
+    assert median.pvalue > 0.3
+    assert default.parameters["bandwidth"] > 0.01
+    assert default.pvalue <= 0.01

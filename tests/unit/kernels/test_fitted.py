@@ -157,7 +157,7 @@ def test_parameters_name_the_rules():
     assert (
         FittedKernel(kernel, predictions(3)).parameters["bandwidth rule"] == "median, mean, given"
     )
-    many = np.random.default_rng(0).dirichlet(np.ones(2), 2001)
+    many = np.random.default_rng(0).dirichlet(np.ones(3), 2001)
     rule = FittedKernel(Scaled(Exponential()), many).parameters["bandwidth rule"]
     assert rule == "median of 1,000,000 sampled pairs"
 

@@ -32,7 +32,7 @@ def drawn(m=3, n=40, *, weighted=False):
 
 def brute_force(data, kernel, points):
     """Sum k(s, p_i) delta_i over the rows, one point and one row at a time."""
-    fitted = FittedKernel(as_matrix_kernel(kernel), data.probs)
+    fitted = FittedKernel.of(as_matrix_kernel(kernel), data)
     delta = np.eye(data.m)[data.labels] - data.probs
     weight = np.ones(data.n) if data.sample_weight is None else data.sample_weight
     out = np.zeros((len(points), data.m))

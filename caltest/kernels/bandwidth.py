@@ -1,0 +1,182 @@
+"""Bandwidths from predictions: the median or mean distance, or a median weighted by variance.
+
+Every rule is a function of the predictions alone (and of the sample weights), never of the labels,
+so that the exact null stays exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.numerics.loops import njit
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+# Up to this n a rule takes all pairs, beyond it PAIRS pairs drawn with a fixed seed. On a line the
+# weighted median takes all pairs of up to ROWS_ON_LINE rows, drawn with a fixed seed where n is
+# larger.
+ALL_PAIRS_UP_TO = 2000
+PAIRS = 1_000_000
+ROWS_ON_LINE = 250_000
+SEED = 0
+# A smaller distance counts as 0: in units of it the square of another one would overflow.
+NEGLIGIBLE = 1e-100
+BRACKET = 1.0 + 1e-6  # bisection ends there, and the next distance is taken
+ROUNDING = 1.0 + 1e-12  # a half of the weight may lie this much below it
+WEIGHTED = "weighted-median"
+WORDS = {WEIGHTED: "weighted median"}
+
+
+def rule_for(bandwidth: str, m: int) -> str:
+    """Return the rule that stands for "auto", other rules as they are."""
+    if bandwidth != "auto":
+        return bandwidth
+    return WEIGHTED if m == 2 else "median"
+
+
+def residual_variances(probs: Floats, weight: Floats | None = None) -> Floats:
+    """Return v_i = w_i sum_k p_ik (1 - p_ik) in units of the largest, 0 where none is positive.
+
+    For two classes it is taken from both columns: neither end of the scale is rounded.
+    """
+    out = probs[:, 0] * probs[:, 1] if probs.shape[1] == 2 else (probs * (1 - probs)).sum(axis=1)
+    if weight is not None:
+        out = out * weight
+    top = float(out.max(initial=0.0))
+    return np.asarray(out / top if top > 0 else out)
+
+
+def line_bandwidth(points: Floats, variance: Floats, unit: float) -> tuple[float, str] | None:
+    """Return the variance-weighted median distance of points on a line, and the rule in words.
+
+    It is the smallest distance d such that the pairs within d have half of the weight v_i v_j of
+    all pairs i < j, in O(n log n). Where it is 0 it gives way to the weighted mean of the positive
+    distances, and None is returned where no pair at a positive distance has weight.
+    """
+    kept = variance > 0
+    order = np.argsort(points[kept])
+    x, v = points[kept][order] * unit, variance[kept][order]
+    below = np.cumsum(v) - v
+    positive = weight_beyond(x, v, below, NEGLIGIBLE) if x.size > 1 else 0.0
+    if positive <= 0:
+        return None
+    half = ROUNDING * float(v @ below) / 2
+    if positive <= half:
+        total = float(np.diff(x) @ (below[1:] * (below[-1] + v[-1] - below[1:])))
+        return total / positive, _mean_of_positive(WORDS[WEIGHTED])
+    return _line_median(x, v, below, half), WORDS[WEIGHTED]
+
+
+def _line_median(x: Floats, v: Floats, below: Floats, half: float) -> float:
+    """Bisect for the smallest distance beyond which the weight is at most `half`."""
+    low, high = NEGLIGIBLE, float(x[-1] - x[0])
+    while high > low * BRACKET:
+        middle = low * math.sqrt(high / low)
+        if weight_beyond(x, v, below, middle) > half:
+            low = middle
+        else:
+            high = middle
+    return float(next_distance(x, low))
+
+
+@njit()
+def weight_beyond(x: Floats, v: Floats, below: Floats, d: float) -> float:
+    """Sum v_i v_j over the pairs j < i of sorted points that are farther apart than d."""
+    total, j = 0.0, 0
+    for i in range(x.size):
+        while x[i] - x[j] > d:
+            j += 1
+        total += v[i] * below[j]
+    return total
+
+
+@njit()
+def next_distance(x: Floats, d: float) -> float:
+    """Return the smallest distance of two sorted points that is larger than d."""
+    smallest, j = np.inf, 0
+    for i in range(x.size):
+        while x[i] - x[j] > d:
+            j += 1
+        if j > 0:
+            smallest = min(smallest, x[i] - x[j - 1])
+    return smallest
+
+
+def sampled_rows(n: int) -> Indices:
+    """Draw `ROWS_ON_LINE` different rows, the same for every call with this n."""
+    rng = np.random.default_rng(SEED)
+    return np.asarray(rng.choice(n, ROWS_ON_LINE, replace=False, shuffle=False))
+
+
+def sampled_pairs(n: int) -> tuple[Indices, Indices]:
+    """Draw `PAIRS` pairs i != j uniformly, the same for every call with this n."""
+    rng = np.random.default_rng(SEED)
+    left = rng.integers(0, n, PAIRS)
+    right = (left + rng.integers(1, n, PAIRS)) % n
+    return left, right
+
+
+def pairs_by_variance(variance: Floats) -> tuple[Indices, Indices]:
+    """Draw about `PAIRS` pairs i != j with chances proportional to v_i v_j, with a fixed seed."""
+    cumulative = np.cumsum(variance)
+    draws = np.random.default_rng(SEED).random((2, PAIRS)) * cumulative[-1]
+    last = variance.size - 1
+    left, right = np.minimum(np.searchsorted(cumulative, draws, side="right"), last)
+    differ = left != right
+    return left[differ], right[differ]
+
+
+def bandwidth_by_rule(
+    rule: str, distances: Floats, weights: Floats | None = None
+) -> tuple[float | None, str]:
+    """Return the median or mean of the distances over pairs, and the rule in words.
+
+    Where the median is 0 (few distinct predictions) it is the mean of the positive distances, and
+    None where there is none. `distances` may be reordered where no `weights` go with them.
+    """
+    words = WORDS.get(rule, rule)
+    value = 0.0
+    if distances.size:
+        value = RULES[rule](distances) if weights is None else _weighted(distances, weights)
+    if value > NEGLIGIBLE:
+        return float(value), words
+    positive = distances > NEGLIGIBLE
+    if positive.any() and (weights is None or weights[positive].any()):
+        weights = None if weights is None else weights[positive]
+        mean = float(np.average(distances[positive], weights=weights))
+        return mean, _mean_of_positive(words)
+    return None, "set, since all distances are 0"
+
+
+def _mean_of_positive(words: str) -> str:
+    return f"mean of the positive distances, since their {words} is 0"
+
+
+def _weighted(distances: Floats, weights: Floats) -> float:
+    """Return the smallest distance within which the pairs have half of the weight."""
+    order = np.argsort(distances, kind="stable")
+    total = np.cumsum(weights[order])
+    return float(distances[order[np.searchsorted(total * ROUNDING, total[-1] / 2)]])
+
+
+def _median(values: Floats) -> float:
+    """Take the median by selection in place: no second copy of the distances."""
+    half = values.size // 2
+    values.partition(half)
+    upper = values[half]
+    if values.size % 2:
+        return float(upper)
+    return float((values[:half].max() + upper) / 2)
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean())
+
+
+# Pairs that were drawn by variance have equal weights.
+RULES: dict[str, Callable[[Floats], float]] = {"median": _median, "mean": _mean, WEIGHTED: _median}
