@@ -21,6 +21,7 @@ def sum_test(
     *,
     tail: Tail,
     words: Callable[[float], str],
+    notes: Callable[[Terms, float, float], tuple[str, ...]] = lambda *_: (),
     n_jobs: int | None,
 ) -> Outcome:
     """Test a measure by the tails of the sum that it is a function of.
@@ -35,6 +36,8 @@ def sum_test(
         `tail(terms, x, span)`: P(S >= x) of a sum of terms on a lattice, or with span 0 on none.
     words : callable
         The null distribution in words, for a span.
+    notes : callable
+        Of the terms, x and the span: what a reader of the p-value should know.
     n_jobs : int, optional
         Threads of what depends on the predictions alone.
     """
@@ -54,7 +57,7 @@ def sum_test(
         alternative=measure.alternative,
         null_text=words(span),
         parameters=bound.parameters,
-        notes=bound.notes,
+        notes=(*bound.notes, *notes(terms, rows.observed, span)),
         degenerate=bound.degenerate,
     )
 
@@ -63,10 +66,16 @@ def _pvalue(terms: Terms, rows: RowTerms, alternative: str, span: float, tail: T
     x = rows.observed
     if rows.by_likelihood:
         return _as_unlikely(terms, x, span, tail)
-    upper = tail(terms, x, span)
     if alternative == "greater":
-        return upper
-    return min(1.0, 2.0 * min(upper, tail(terms.negative, -x, span)))
+        return tail(terms, x, span)
+    terms, x = (terms, x) if x > terms.mean else (terms.negative, -x)
+    beyond = tail(terms, x, span)
+    # Both tails hold the probability of x itself: the other can be smaller near the mean alone.
+    return (
+        2.0 * beyond
+        if beyond < 0.4
+        else min(1.0, 2.0 * beyond, 2.0 * tail(terms.negative, -x, span))
+    )
 
 
 def _as_unlikely(terms: Terms, x: float, span: float, tail: Tail) -> float:
@@ -75,21 +84,26 @@ def _as_unlikely(terms: Terms, x: float, span: float, tail: Tail) -> float:
         return float(abs(x - terms.mean) <= terms.slack)
     if x < terms.mean:
         return _as_unlikely(terms.negative, -x, span, tail)
-    other = _other_side(terms.negative, terms.deviance(x), span)
+    deviance = terms.deviance(x)
+    other = _other_side(terms.negative, deviance, span) if math.isfinite(deviance) else None
     beyond = 0.0 if other is None else tail(terms.negative, other, span)
     return min(1.0, tail(terms, x, span) + beyond)
 
 
 def _other_side(terms: Terms, deviance: float, span: float) -> float | None:
-    """Return the smallest value above the mean with at least that deviance; None for none."""
+    """Return the smallest value above the mean with at least that deviance; None for none.
+
+    The deviance is convex, so that Newton's method comes down to the value from above.
+    """
     least = deviance * (1.0 - 1e-9)
     if terms.deviance(terms.largest) < least:
         return None
-    reach = round((terms.largest + terms.negative.largest) / span)
-    low = int((terms.mean + terms.negative.largest) // span)  # at or below the mean
-    high = reach
+    start = -terms.negative.largest
+    low, high = math.floor((terms.mean - start) / span), round((terms.largest - start) / span)
+    guess = (terms.mean + terms.sd * math.sqrt(deviance) - start) / span
     while high - low > 1:
-        middle = (low + high) // 2
-        enough = terms.deviance(middle * span - terms.negative.largest) >= least
-        low, high = (low, middle) if enough else (middle, high)
-    return high * span - terms.negative.largest
+        middle = min(max(math.ceil(guess), low + 1), high - 1)
+        value, theta = terms.deviance_and_tilt(start + middle * span)
+        low, high = (low, middle) if value >= least else (middle, high)
+        guess = middle + (least - value) / (2.0 * theta * span) if theta > 0 else high
+    return start + high * span

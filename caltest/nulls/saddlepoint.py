@@ -5,8 +5,10 @@ from __future__ import annotations
 from caltest.measures.base import Measure, Outcome
 from caltest.nulls.base import Null
 from caltest.nulls.row_sums import sum_test
-from caltest.numerics.tilting import saddlepoint_tail
+from caltest.numerics.tilting import Terms, saddlepoint_tail
 from caltest.predictions import Predictions
+
+ROUGH = 0.2  # share of one row in the variance from which on errors of 10 % and more occur
 
 
 def saddlepoint_test(
@@ -42,6 +44,7 @@ def saddlepoint_test(
         predictions,
         tail=saddlepoint_tail,
         words=_words,
+        notes=_notes,
         n_jobs=n_jobs,
     )
 
@@ -49,6 +52,18 @@ def saddlepoint_test(
 def _words(span: float) -> str:
     lattice = f", on a lattice of span {span:.4g}" if span else ""
     return f"approximation of the sum over rows{lattice}"
+
+
+def _notes(terms: Terms, x: float, span: float) -> tuple[str, ...]:
+    """Say where the sum has too few terms of weight to be smooth; on a lattice it need not be."""
+    share = 0.0 if span else terms.largest_share(x)
+    if share <= ROUGH:
+        return ()
+    text = (
+        f"one row makes up {100 * share:.0f} % of the variance of the sum near the observed value: "
+        "the approximation is rough, and null='exact' is not"
+    )
+    return (text,)
 
 
 NULL = Null(

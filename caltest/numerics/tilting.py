@@ -52,7 +52,7 @@ class Terms:
         cleaned = np.where(possible, values, top)
         return cls(cleaned, probs / probs.sum(axis=1, keepdims=True))
 
-    @property
+    @cached_property
     def negative(self) -> Terms:
         """The terms of -S."""
         return Terms(-self.values, self.probs)
@@ -100,6 +100,25 @@ class Terms:
             total += _cumulants(values, probs, theta)
         return total[0], total[1], total[2], total[3]
 
+    def _slopes(self, theta: float) -> tuple[float, float]:
+        """Return the first two derivatives of K at theta, of the sum less its mean."""
+        first = second = 0.0
+        for values, probs in self._some_rows():
+            tilted = _tilted(values, probs, theta)
+            means = np.einsum("ik,ik->i", tilted, values)
+            first += float(means.sum())
+            second += float(np.einsum("ik,ik,ik->", tilted, values, values) - means @ means)
+        return first, second
+
+    def largest_share(self, x: float) -> float:
+        """Return the share of one row, at most, in the variance of the sum that is tilted to x."""
+        within = -self.negative.largest + self.slack < x < self.largest - self.slack
+        if not within or self.is_certain:
+            return 0.0
+        theta = self.tilt(x)
+        each = [_variances(values, probs, theta) for values, probs in self._some_rows()]
+        return max(float(rows.max()) for rows in each) / sum(float(rows.sum()) for rows in each)
+
     def _some_rows(self) -> Iterator[tuple[Floats, Floats]]:
         n, m = self.values.shape
         step = max(1, AT_A_TIME // m)
@@ -116,7 +135,7 @@ class Terms:
         low, high = -math.inf, math.inf
         theta = distance / self.sd**2
         for _ in range(200):
-            _, first, second, _ = self.cumulants(theta)
+            first, second = self._slopes(theta)
             gap = distance - first
             if abs(gap) <= 1e-13 * self.sd:
                 break
@@ -133,16 +152,23 @@ class Terms:
 
     def deviance(self, x: float) -> float:
         """Return twice the largest of theta x - K(theta), which is 0 at the mean."""
+        return self.deviance_and_tilt(x)[0]
+
+    def deviance_and_tilt(self, x: float) -> tuple[float, float]:
+        """Return the deviance of x and its theta, half of its derivative."""
         if abs(x - self.mean) <= self.slack:
-            return 0.0
+            return 0.0, 0.0
         if self.is_certain:
-            return math.inf
-        terms, x = (self, x) if x > self.mean else (self.negative, -x)
-        if x >= terms.largest - terms.slack:
-            beyond = x > terms.largest + terms.slack
-            return math.inf if beyond else -2.0 * math.log(max(terms.chance_of_largest, 5e-324))
-        theta = terms.tilt(x)
-        return 2.0 * (theta * (x - terms.mean) - terms.cumulants(theta)[0])
+            return math.inf, math.inf
+        if x < self.mean:
+            value, theta = self.negative.deviance_and_tilt(-x)
+            return value, -theta
+        if x >= self.largest - self.slack:
+            beyond = x > self.largest + self.slack
+            chance = max(self.chance_of_largest, 5e-324)
+            return (math.inf if beyond else -2.0 * math.log(chance)), math.inf
+        theta = self.tilt(x)
+        return 2.0 * (theta * (x - self.mean) - self.cumulants(theta)[0]), theta
 
 
 def _cumulants(values: Floats, probs: Floats, theta: float) -> Floats:
@@ -154,7 +180,7 @@ def _cumulants(values: Floats, probs: Floats, theta: float) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         excess = np.einsum("ik,ik->i", probs, np.expm1(exponents))
     tilted = probs * np.exp(exponents - top[:, None])
-    mass = tilted.sum(axis=1)
+    mass: Floats = tilted.sum(axis=1)
     log_mean = np.where(near, np.log1p(np.where(near, excess, 0.0)), top + np.log(mass))
     tilted /= mass[:, None]
     first = np.einsum("ik,ik->i", tilted, values)
@@ -162,6 +188,23 @@ def _cumulants(values: Floats, probs: Floats, theta: float) -> Floats:
     second = np.einsum("ik,ik,ik->i", tilted, rest, rest)
     third = np.einsum("ik,ik,ik,ik->i", tilted, rest, rest, rest)
     return np.array([log_mean.sum(), first.sum(), second.sum(), third.sum()])
+
+
+def _tilted(values: Floats, probs: Floats, theta: float) -> Floats:
+    """Return the tilted probabilities."""
+    exponents = theta * values
+    exponents -= exponents.max(axis=1, keepdims=True)
+    tilted: Floats = np.exp(exponents, out=exponents)
+    tilted *= probs
+    tilted /= tilted.sum(axis=1, keepdims=True)
+    return tilted
+
+
+def _variances(values: Floats, probs: Floats, theta: float) -> Floats:
+    """Return the variance of each tilted row."""
+    tilted = _tilted(values, probs, theta)
+    mean = np.einsum("ik,ik->i", tilted, values)
+    return np.asarray(np.einsum("ik,ik->i", tilted, np.square(values - mean[:, None])))
 
 
 # ---- saddlepoint --------------------------------------------------------------------------------

@@ -70,6 +70,8 @@ GROUPS = {
             "consistency",
             "bootstrap",
             "asymptotic",
+            "convolution",
+            "saddlepoint",
             "closed_form",
             "distribution_free",
         ],

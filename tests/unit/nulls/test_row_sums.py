@@ -127,6 +127,17 @@ def test_small_pvalue_has_its_digits():
     )
 
 
+def test_sum_of_few_rows_carries_a_note():
+    """A log loss that is mostly that of one tiny probability; a count of events has none."""
+    rare = Predictions(np.append(risks().probs[:, 1], 1e-9), np.append(risks().labels, 1))
+    result = ct.test_calibration(rare, test="log-loss", null="saddlepoint")
+    assert (
+        "of the variance of the sum near the observed value: the approximation" in result.notes[0]
+    )
+    assert not ct.test_calibration(rare, test="binomial", null="saddlepoint").notes[1:]
+    assert not ct.test_calibration(risks(), test="log-loss", null="saddlepoint").notes
+
+
 def test_impossible_labels_have_the_least_positive_number():
     """An infinite score has the tail 0, which prints as a bound."""
     data = Predictions([0.0, 0.2, 0.7], [1, 0, 1], classes=[0, 1])
