@@ -86,7 +86,8 @@ def _fall(x: Floats, anchor: float, values: Floats) -> Floats:
 
 def _standard(t: Floats, skewness: Floats) -> Floats:
     """Return about standard normal deviates for those of shifted gamma distributions."""
-    g = np.where(np.abs(skewness) < 1e-4, 1e-4, skewness)
+    # One far out in the other tail would feign an upper limit.
+    g = np.maximum(skewness, 1e-4)
     return np.asarray(6.0 / g * (np.cbrt(1.0 + 0.5 * g * t) - 1.0) + g / 6.0)
 
 

@@ -223,8 +223,11 @@ def table(
     """Write the mean rates of groups of cells, a row each, and the gain of the weighted median."""
     groups: dict[str, list[dict[str, list[int]]]] = {}
     for cell, out in results.items():
-        if cell.part == part and key(cell):
-            groups.setdefault(key(cell), []).append(out)
+        if cell.part == part:
+            for name in (key(cell), "all errors" * (cell.truth != "calibrated")):
+                groups.setdefault(name, []).append(out)
+    groups.pop("", None)
+    groups["all errors"] = groups.pop("all errors")  # the last row
     rules = list(next(iter(groups.values()))[0])
     lines = [f"| {title} | " + " | ".join(rules) + " | weighted - median |"]
     lines.append("|---|" + "---:|" * (len(rules) + 1))
@@ -286,13 +289,33 @@ those of the classes 3 and 0. Simulated predictions of two classes have normal l
 is shifted, has another slope, or goes up and down by turns ("zigzag": a period of half a unit of
 log-odds).
 
-`python -P docs/studies/bandwidths.py --data DIR --jobs 2` reproduces the tables in about
-40 minutes on two cores.
+`python -P docs/studies/bandwidths.py --data DIR --jobs 2` reproduces the tables in about half an
+hour, up to the random numbers of the redrawn labels, which are other ones since.
 """
 STRONG_TEXT = """The same rules for whole vectors of predictions, with v_i = sum_k p_ik (1 - p_ik),
 at n = 500.
 """
-CONCLUSION = """TODO
+CONCLUSION = """## What follows
+
+- Under the class-wise lenses of networks the median finds little but noise, and rejects calibrated
+  models in 1 to 2 % instead of 5 % of the data sets, since its statistic hardly varies; under the
+  confidence lens it loses ten points against wrong temperatures. The weighted median mends that and
+  changes little where predictions do not crowd: a gain for wrong slopes, a loss of two points at
+  most for shifts.
+- For rare events (log-odds N(-6, 2²), as of probabilities of default) the gain is largest.
+- It loses to the median where events happen that the model takes for next to impossible: 3 % label
+  noise, by ten points under the class-wise lens at n = 1000. Narrow kernels see the crowd of those
+  rows by itself. The log loss is the test of that error.
+- The mean distance and a floor of 0.1 are as good under the lenses of networks, and worse for two
+  simulated classes. The mean follows the share of uncertain rows, so that it fails for rare events;
+  the floor is a number without a reason. Distances of log-odds give all crowded rows a place of
+  their own: best for rare events, and worst against noise and for saturated predictions that are
+  not extreme enough.
+- Half the weighted median has as much power on average: more for narrow errors, less for shifts.
+  Three scales at once have less power than one: the noise of the wide kernel covers the signal of
+  the narrow one.
+- With more than two classes the rules agree, because the median is a distance between rows of
+  different classes, near 1, for both. The plain median stays the default there.
 """
 
 

@@ -79,3 +79,10 @@ def test_many_rows_reach_the_least_p_value():
     adjusted = step_down(np.stack([scores(row) for row in values]))
     assert adjusted[7] == 1 / 200
     assert np.delete(adjusted, 7).min() > 0.05
+
+
+def test_value_far_out_makes_no_tail_of_the_others():
+    """In the other tail it feigns no upper limit, so that it has the largest score of all."""
+    values = np.append(8.0, np.random.default_rng(0).normal(size=199))
+    found = scores(values, two_sided=True)
+    assert found[0] > 2 * found[1:].max()
