@@ -30,8 +30,10 @@ def sum_test(
     ----------
     key : str
         That of the null.
-    measure, predictions
-        What is tested.
+    measure : Measure
+        The measure, which offers its terms by `row_terms`.
+    predictions : Predictions
+        The predictions and labels.
     tail : callable
         `tail(terms, x, span)`: P(S >= x) of a sum of terms on a lattice, or with span 0 on none.
     words : callable
