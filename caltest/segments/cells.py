@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
+from caltest.numerics.labels import label_dtype
 from caltest.segments.columns import Column
-from caltest.segments.loops import join, list_pairs
+from caltest.segments.loops import join, list_members, list_pairs
 
 Ints = NDArray[np.int32]
 Order = NDArray[np.int64]
@@ -98,16 +99,19 @@ class MatrixChunk(Chunk):
     """
 
     def __init__(self, members: Bools, order: Order, columns: Order, names: Sequence[str]) -> None:
-        self.depth, self.size, self.n, self.width = 1, columns.size, len(order), columns.size
-        self._members, self._order, self._columns, self._names = members, order, columns, names
+        self.depth, self.size, self.n, self.width = 1, columns.size, order.size, columns.size
+        self._members = np.ascontiguousarray(members[:, columns].T[:, order])
+        self._names = [str(names[k]) for k in columns.tolist()]
 
     def pairs(self, first: int, stop: int) -> Pairs:
-        some = self._members[np.ix_(self._order[first:stop], self._columns)]
-        cells, rows = np.nonzero(some.T)
-        return rows.astype(np.int32), cells.astype(np.int32)
+        # One place more than there are pairs: the loop writes before it knows.
+        rows = np.empty((stop - first) * self.size + 1, dtype=np.int32)
+        cells = np.empty_like(rows)
+        count = list_members(self._members, first, stop, rows, cells)
+        return rows[:count], cells[:count]
 
     def definition(self, segment: int) -> str:
-        return self._names[int(self._columns[segment])]
+        return self._names[segment]
 
 
 def matrix_chunks(
@@ -156,8 +160,7 @@ class Tables:
     @cached_property
     def codes(self) -> NDArray[np.unsignedinteger]:
         """The values of all columns, (D, n)."""
-        kind = np.uint8 if max(self.sizes) <= 1 << 8 else np.uint16
-        kind = kind if max(self.sizes) <= 1 << 16 else np.uint32
+        kind = label_dtype(max(self.sizes))
         out = np.empty((len(self.columns), self.order.size), dtype=kind)
         for row, column in zip(out, self.columns, strict=True):
             row[:] = column.codes[self.order]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.errors import invalid, shown
 from caltest.numerics.bins import quantile_cuts
 from caltest.validation.arrays import AnyArray, check_column, is_missing
 
@@ -84,10 +83,19 @@ def numbers_of(present: AnyArray) -> AnyArray | None:
 
 def _cut(values: AnyArray, name: str, bins: int) -> tuple[Codes, list[str]]:
     cuts = quantile_cuts(np.sort(values), None, bins)
-    ends = [f"{cut:.6g}" for cut in cuts.tolist()]
-    inside = [f"{name} in ({a}, {b}]" for a, b in zip(ends, ends[1:], strict=False)]
+    ends = _short(cuts.tolist())
+    inside = [f"{name} in ({a}, {b}]" for a, b in pairwise(ends)]
     names = [f"{name} <= {ends[0]}", *inside, f"{name} > {ends[-1]}"]
     return np.searchsorted(cuts, values, side="left"), names
+
+
+def _short(values: list[float]) -> list[str]:
+    """Write numbers with as few digits as tell them apart, four or more."""
+    for digits in range(4, 17):
+        texts = [f"{value:.{digits}g}" for value in values]
+        if len(set(texts)) == len(texts):
+            return texts
+    return [repr(value) for value in values]
 
 
 def _categories(values: AnyArray, name: str) -> tuple[Codes, list[str]]:
@@ -111,5 +119,3 @@ def without_rare(column: Column, min_size: int) -> Column | None:
     place[kept] = np.arange(kept.size)
     names = (*(column.conditions[k] for k in kept.tolist()), "")
     return Column(column.name, place[column.codes], names)
-
-

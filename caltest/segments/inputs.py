@@ -48,7 +48,7 @@ def read_segments(segments: object, features: object, given: ModelData, n: int) 
     """Read the segments that were named, or else the features as columns."""
     if segments is None:
         return Given(_check_any(_features(features, given), "features"))
-    names = _names(segments)
+    names = names_of(segments)
     if names is not None:
         return Given(_named(names, given))
     if isinstance(segments, Mapping):
@@ -58,7 +58,7 @@ def read_segments(segments: object, features: object, given: ModelData, n: int) 
     return _of_array(segments, n)
 
 
-def _names(value: object) -> list[str] | None:
+def names_of(value: object) -> list[str] | None:
     """Return the columns that a text or a list of texts names; None where it holds values."""
     if isinstance(value, str):
         return [value]
@@ -125,7 +125,7 @@ def _frame(given: ModelData) -> object:
 
 
 def _features(features: object, given: ModelData) -> Named:
-    names = _names(features)
+    names = names_of(features)
     if names is not None:
         return _named_features(names, given)
     if features is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +62,18 @@ def list_pairs(
                 rows[count] = i - first
                 cells[count] = cell
                 count += 1
+    return count
+
+
+@njit()
+def list_members(members: NDArray[np.bool_], first: int, stop: int, rows: Ints, cells: Ints) -> int:
+    """List the same of segments (S, n) that are given by their members, segment by segment."""
+    count = 0
+    for s in range(members.shape[0]):
+        for i in range(first, stop):
+            rows[count] = i - first
+            cells[count] = s
+            count += members[s, i]
     return count
 
 
@@ -147,7 +160,7 @@ def surprise(r: float) -> float:
 
 @njit()
 def score_sums(
-    sums: NDArray[np.number],
+    sums: NDArray[Any],
     expected: Floats,
     deviation: Floats,
     skewness: Floats,
@@ -167,7 +180,6 @@ def score_sums(
 
 @njit()
 def raise_by_extremes(
-    now: Singles,
     high: Singles,
     low: Singles,
     deviation: Floats,
@@ -175,12 +187,14 @@ def raise_by_extremes(
     share: Floats,
     scores: Singles,
 ) -> None:
-    """Raise `scores` to those of the largest partial sum of either sign."""
-    for s in range(now.shape[0]):
+    """Raise `scores` to those of the range of the partial sums.
+
+    The range of Brownian motion on [0, 1] exceeds r with a probability of about 4 P(|Z| > r).
+    """
+    for s in range(high.shape[0]):
         if deviation[s] <= 0.0:
             continue
-        for lane in range(now.shape[1]):
-            up = max(high[s, lane], now[s, lane]) / deviation[s]
-            down = min(low[s, lane], now[s, lane]) / deviation[s]
-            r = max(residual(up, skewness[s]), -residual(down, skewness[s]))
-            scores[s, lane] = max(scores[s, lane], surprise(r) - math.log(2.0) - share[s])
+        for lane in range(high.shape[1]):
+            up = residual(high[s, lane] / deviation[s], skewness[s])
+            r = up - residual(low[s, lane] / deviation[s], skewness[s])
+            scores[s, lane] = max(scores[s, lane], surprise(r) - math.log(4.0) - share[s])

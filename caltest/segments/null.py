@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import joblib
 import numpy as np
@@ -17,7 +18,7 @@ from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Inversion, Redrawing
-from caltest.segments.cells import Chunk
+from caltest.segments.cells import Chunk, Pairs
 from caltest.segments.loops import (
     add_events,
     add_in_order,
@@ -29,6 +30,7 @@ from caltest.segments.loops import (
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
+Ints = NDArray[np.int32]
 Events = NDArray[np.uint8]
 EventsOf = Callable[[int, int], Events]
 
@@ -83,7 +85,7 @@ class Rows:
     @property
     def n(self) -> int:
         """Number of rows."""
-        return self.event.size
+        return len(self.event)
 
     @cached_property
     def weights(self) -> Floats:
@@ -179,13 +181,65 @@ class Family:
     cumulative: bool
 
 
+class Sums:
+    """Sums over the segments of a chunk for L resamples, to which blocks of rows are added.
+
+    Parameters
+    ----------
+    size, lanes : int
+        Numbers of segments and of resamples.
+    weighted, cumulative : bool
+        Whether rows have weights, and whether partial sums are followed.
+
+    Attributes
+    ----------
+    total : (S, L) array
+        The sums of w y.
+    high, low : (S, L) array
+        The extremes of the partial sums of w y - w p; empty where they are not followed.
+    """
+
+    def __init__(self, size: int, lanes: int, *, weighted: bool, cumulative: bool) -> None:
+        self.total: NDArray[Any] = np.zeros((size, lanes), np.float64 if weighted else np.int32)
+        self.cumulative = cumulative
+        shape = (size, lanes) if cumulative else (0, 0)
+        self._now: Singles = np.zeros(shape, np.float32)
+        self.high: Singles = np.zeros(shape, np.float32)
+        self.low: Singles = np.zeros(shape, np.float32)
+        self._last: Ints = np.zeros(size, dtype=np.int32)
+
+    def add(self, rows: Rows, block: slice, pairs: Pairs, events: Events) -> None:
+        """Add the rows of a block, in the order of the predictions."""
+        if rows.weight is None:
+            add_events(*pairs, events, self.total)
+        else:
+            add_weighted(*pairs, events, rows.weight[block], self.total)
+        if self.cumulative:
+            weight, expected = rows.singles
+            add_in_order(
+                *pairs,
+                events,
+                weight[block],
+                expected[block],
+                rows.steps[block],
+                self._last,
+                self._now,
+                self.high,
+                self.low,
+            )
+
+    def close(self) -> None:
+        """Take the last partial sum of each segment among its extremes."""
+        np.maximum(self.high, self._now, out=self.high)
+        np.minimum(self.low, self._now, out=self.low)
+
+
 @dataclass(frozen=True)
 class Scored:
-    """Scores (S, L), and for the observed labels what they are made of."""
+    """Scores (S, L), and the sums that they are made of."""
 
     scores: Singles
-    sums: NDArray[np.number]
-    extremes: tuple[Singles, Singles] | None
+    sums: Sums
 
 
 def score(
@@ -193,37 +247,24 @@ def score(
 ) -> Scored:
     """Score the segments for the labels of some resamples.
 
-    A score is -log p of the standardised difference, p being that of a normal distribution after a
-    correction for skewness, plus -log of the number of segments of the same depth.
+    A score is -log p of a standardised difference, p being that of a normal distribution after a
+    correction for skewness, less the log of the number of segments of the same depth.
     """
     chunk, moments = family.chunk, family.moments
-    shape = (chunk.size, lanes)
-    sums: NDArray[np.number] = np.zeros(shape, np.int32 if rows.weight is None else np.float64)
-    now, high, low = (np.zeros(shape if family.cumulative else (0, 0), np.float32) for _ in "123")
-    last = np.zeros(chunk.size, dtype=np.int32)
-    weight, expected = rows.singles
+    weighted = rows.weight is not None
+    sums = Sums(chunk.size, lanes, weighted=weighted, cumulative=family.cumulative)
     for first, stop in chunk.blocks():
-        at, cells = chunk.pairs(first, stop)
-        events = events_of(first, stop)
-        some = slice(first, stop)
-        if rows.weight is None:
-            add_events(at, cells, events, sums)
-        else:
-            add_weighted(at, cells, events, rows.weight[some], sums)
-        if family.cumulative:
-            steps = rows.steps[some]
-            add_in_order(
-                at, cells, events, weight[some], expected[some], steps, last, now, high, low
-            )
+        pairs = chunk.pairs(first, stop)
+        sums.add(rows, slice(first, stop), pairs, events_of(first, stop))
         tick()
+    scores = np.full((chunk.size, lanes), -np.inf, dtype=np.float32)
     standard = (moments.deviation, moments.skewness, family.share)
-    scores = np.full(shape, -np.inf, dtype=np.float32)
-    if family.mean or not family.cumulative:
-        score_sums(sums, moments.expected, *standard, scores)
-    if not family.cumulative:
-        return Scored(scores, sums, None)
-    raise_by_extremes(now, high, low, *standard, scores)
-    return Scored(scores, sums, (np.maximum(high, now), np.minimum(low, now)))
+    if family.mean:
+        score_sums(sums.total, moments.expected, *standard, scores)
+    if family.cumulative:
+        sums.close()
+        raise_by_extremes(sums.high, sums.low, *standard, scores)
+    return Scored(scores, sums)
 
 
 @dataclass(frozen=True)
@@ -314,7 +355,8 @@ def test_jointly(
 
     def resampled(number: int, first: int, stop: int) -> tuple[slice, Singles, int]:
         draw = rows.redrawn(keys[first:stop])
-        return slice(first, stop), score(families[number], rows, draw, stop - first, tick).scores, number
+        scored = score(families[number], rows, draw, stop - first, tick)
+        return slice(first, stop), scored.scores, number
 
     for some, values, number in map_threads(resampled, tasks, n_jobs):
         at = place[starts[number] : starts[number + 1]]
@@ -329,7 +371,7 @@ def _lanes(chunk: Chunk, n_resamples: int, n_jobs: int | None) -> int:
     """Return how many resamples a task has; the result does not depend on it."""
     jobs = max(joblib.effective_n_jobs(n_jobs), 1)
     fits = max(FEW_LANES, SUMS // chunk.size)
-    return max(1, min(LANES, fits, math.ceil(n_resamples / jobs)))
+    return int(max(1, min(LANES, fits, math.ceil(n_resamples / jobs))))
 
 
 def _loudest(scores: Floats, count: int) -> NDArray[np.int64]:
@@ -339,9 +381,7 @@ def _loudest(scores: Floats, count: int) -> NDArray[np.int64]:
     return order[: min(max(count, 1), within)]
 
 
-def _adjusted(
-    scores: Floats, kept: NDArray[np.int64], table: Singles, rest: Singles
-) -> Floats:
+def _adjusted(scores: Floats, kept: NDArray[np.int64], table: Singles, rest: Singles) -> Floats:
     """Return the adjusted p-values: step-down among `kept`, then all others in one step.
 
     The others are compared with the largest score over all of them, so their p-values are upper

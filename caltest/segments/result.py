@@ -42,8 +42,8 @@ class Segment:
     z : float
         The standardised mean difference.
     cumulative : float or None
-        The largest standardised partial sum of the differences, in the order of the predictions;
-        None where it was not computed.
+        The standardised cumulative difference (ECCE / sigma), the range of the partial sums in the
+        order of the predictions; None where it was not computed.
     adjusted : float
         The p-value, adjusted for all segments.
     """

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
-from caltest.predictions import ModelData, Predictions
+from caltest.predictions import ModelData, Predictions, sources
 from caltest.segments.cells import AllRows, Chunk, Tables, matrix_chunks
 from caltest.segments.columns import column_of, without_rare
-from caltest.segments.inputs import Given, read_segments
+from caltest.segments.inputs import Given, names_of, read_segments
 from caltest.segments.null import Family, Joint, Rows, Scored, families_of, test_jointly
 from caltest.segments.result import Segment, SegmentsTest
 
@@ -74,10 +75,10 @@ def test_segments(
     lens : str or Lens, optional
         One that leaves two classes; by default "confidence" for more than two.
     statistic : {"mean", "cumulative"} or list of both
-        The standardised mean difference, and the largest standardised partial sum of differences
-        in the order of the predictions, which sees differences of both signs in one segment. The
-        second is left out of segments of more conditions where it would take minutes, unless it is
-        asked for alone.
+        The standardised mean difference, and the standardised cumulative difference: the range of
+        the partial sums in the order of the predictions (ECCE / sigma, `kuiper_error` scaled),
+        which sees differences of both signs in one segment. The second is left out of segments of
+        more conditions where it would take minutes, unless it is asked for alone.
     keep : int, default 100
         How many of the worst segments the result holds.
     n_resamples : int, default 999
@@ -113,8 +114,8 @@ def test_segments(
     The sum of :math:`w_i (y_i - p_i)` over a segment is divided by its standard deviation
     :math:`\sqrt{\sum w_i^2 p_i (1 - p_i)}` and corrected for skewness by the deviance of a shifted
     Poisson distribution of the same first three moments. A segment's score is -log of the normal
-    p-value of that, or of the largest partial sum, less the log of the number of segments with as
-    many conditions, so that many pairs do not drown few values. All this is fixed by the
+    p-value of that, or of the range of the partial sums, less the log of the number of segments
+    with as many conditions, so that many pairs do not drown few values. All this is fixed by the
     predictions: the adjusted p-value compares the observed score with the largest one over the
     same and all less loud segments in each of B vectors of redrawn labels.
 
@@ -124,9 +125,10 @@ def test_segments(
     References
     ----------
     Westfall, Young (1993), Resampling-based multiple testing, algorithm 2.8; Hebert-Johnson et al.
-    (2018), Multicalibration, ICML; Tax et al. (2026), MCGrad: multicalibration at web scale;
-    Arrieta-Ibarra et al. (2022), Metrics of calibration for probabilistic predictions, JMLR 23;
-    Pierce, Schafer (1986), Residuals in generalized linear models, JASA 81.
+    (2018), Multicalibration, ICML; Tax et al. (2026), MCGrad: multicalibration at web scale, KDD
+    (arXiv 2509.19884), whose multicalibration error is the largest ECCE / sigma; Arrieta-Ibarra et
+    al. (2022), Metrics of calibration for probabilistic predictions, JMLR 23; Pierce, Schafer
+    (1986), Residuals in generalized linear models, JASA 81.
 
     Examples
     --------
@@ -149,8 +151,10 @@ def test_segments(
         validation.check_integer(value, name)
     level = None if level is None else validation.check_level(level)
     validation.check_jobs(n_jobs)
-    columns = features if segments is not None or _are_names(features) else None
-    given = ModelData(model, data, label, columns, probs, classes, from_logits, renormalize)
+    named = names_of(features)
+    if segments is not None and named is None:
+        validation.check_unused("where segments are given", features=features)
+    given = ModelData(model, data, label, named, probs, classes, from_logits, renormalize)
     seed = validation.check_seed(rng)
     predictions = _readable(given).predictions()
     lens = _check_lens(lens, predictions)
@@ -166,7 +170,7 @@ def test_segments(
     )
     confidence = CONFIDENCE if level is None else 1 - level
     return SegmentsTest(
-        rows=tuple(_worst(joint, rows, keep, confidence)),
+        rows=tuple(_worst(joint, keep, confidence)),
         pvalue=joint.pvalue,
         statistic=float(joint.scores.max()),
         n_segments=_by_depth(joint),
@@ -198,21 +202,10 @@ def _check_statistics(statistic: str | Sequence[str]) -> list[str]:
     return [validation.check_choice(name, STATISTICS, "statistic") for name in names]
 
 
-def _are_names(features: object) -> bool:
-    some = [features] if isinstance(features, str) else features
-    is_list = isinstance(some, (list, tuple))
-    return is_list and all(isinstance(name, str) for name in some)  # type: ignore[union-attr]
-
-
 def _readable(given: ModelData) -> ModelData:
-    """Leave out the features where no model takes them."""
-    from dataclasses import replace
-
-    from caltest.predictions import sources
-
+    """Leave out the names of features where no model takes them."""
     takes = given.model is not None and sources.is_model(given.model)
-    is_frame = sources.is_table(given.data)
-    return given if takes and is_frame else replace(given, features=None)
+    return given if takes and sources.is_table(given.data) else replace(given, features=None)
 
 
 def _check_lens(lens: str | Lens | None, predictions: Predictions) -> Lens:
@@ -234,9 +227,13 @@ def _check_seen(seen: Predictions, predictions: Predictions, lens: Lens) -> None
 
 def _check_depth(depth: object, source: Given) -> int:
     if source.members is not None:
-        validation.check_unused("on a boolean matrix, whose segments are taken as they are", depth=depth)
+        validation.check_unused(
+            "on a boolean matrix, whose segments are taken as they are", depth=depth
+        )
         return 1
-    return min(2 if depth is None else validation.check_integer(depth, "depth"), len(source.columns))
+    return min(
+        2 if depth is None else validation.check_integer(depth, "depth"), len(source.columns)
+    )
 
 
 def _chunks(
@@ -271,7 +268,7 @@ def _by_depth(joint: Joint) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def _worst(joint: Joint, rows: Rows, keep: int, confidence: float) -> Iterator[Segment]:
+def _worst(joint: Joint, keep: int, confidence: float) -> Iterator[Segment]:
     """Yield the segments with the largest scores; of equals, those of fewer conditions first."""
     order = np.argsort(-joint.scores, kind="stable")[:keep]
     ends = np.cumsum([family.chunk.size for family in joint.families])
@@ -283,11 +280,9 @@ def _worst(joint: Joint, rows: Rows, keep: int, confidence: float) -> Iterator[S
         yield _segment(family, scored, own, adjusted, confidence)
 
 
-def _segment(
-    family: Family, scored: Scored, s: int, adjusted: float, confidence: float
-) -> Segment:
+def _segment(family: Family, scored: Scored, s: int, adjusted: float, confidence: float) -> Segment:
     moments = family.moments
-    mass, total = float(moments.mass[s]), float(scored.sums[s, 0])
+    mass, total = float(moments.mass[s]), float(scored.sums.total[s, 0])
     expected, deviation = float(moments.expected[s]), float(moments.deviation[s])
     difference = total - expected
     low, high = wilson(total / mass, mass * mass / float(moments.squares[s]), confidence)
@@ -308,11 +303,10 @@ def _segment(
 
 
 def _cumulative(scored: Scored, s: int, deviation: float) -> float | None:
-    if scored.extremes is None:
+    if not scored.sums.cumulative:
         return None
-    high, low = scored.extremes
-    largest = max(float(high[s, 0]), -float(low[s, 0]))
-    return largest / deviation if deviation > 0 else math.inf
+    sums = scored.sums
+    return float(sums.high[s, 0] - sums.low[s, 0]) / deviation if deviation > 0 else math.inf
 
 
 def wilson(share: float, n: float, confidence: float) -> tuple[float, float]:
@@ -341,7 +335,7 @@ def _statistics_text(families: Sequence[Family]) -> str:
         names.append("standardised mean difference")
     if cumulative:
         where = "" if cumulative == depths else f" up to depth {max(cumulative)}"
-        names.append(f"largest standardised partial sum{where}")
+        names.append(f"standardised cumulative difference{where}")
     return ", ".join(names)
 
 
@@ -349,6 +343,7 @@ def _notes(families: Sequence[Family]) -> Iterator[str]:
     """Say what is left out, and what is impossible."""
     certain = sum(int(np.count_nonzero(family.moments.deviation == 0)) for family in families)
     if certain:
-        note = f"in {certain} segments all predictions are 0 or 1: left out, unless a label is impossible"
+        what = "all predictions are 0 or 1: left out, unless a label is impossible"
+        note = f"in {certain} segments {what}"
         warnings.warn(note, DegenerateDataWarning, stacklevel=4)
         yield note
