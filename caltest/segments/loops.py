@@ -113,26 +113,38 @@ def add_in_order(
     expected: Singles,
     step: Ints,
     last: Ints,
-    now: Singles,
-    high: Singles,
-    low: Singles,
+    rise: Singles,
+    fall: Singles,
+    up: Singles,
+    down: Singles,
 ) -> None:
-    """Follow the sum of w y - w p in each cell, and its extremes, in the order of the rows.
+    """Follow the sums of w y - w p over all intervals of rows, in their order, in each cell.
 
-    Rows with the same `step` are one step. `last` (S,) is the step at which each cell stands, and
-    `now`, `high` and `low` (S, L) are its sum and the extremes of its sums at the ends of steps.
+    Rows with the same `step` are one step. `last` (S,) is the step at which each cell stands;
+    `rise` and `fall` (S, L) are the largest and the negative of the smallest sum over intervals
+    that end there, the empty one among them until the step ends, and `up` and `down` those over
+    all intervals so far.
     """
     for at in range(rows.size):
         i, cell = rows[at], cells[at]
         if step[i] != last[cell]:
             last[cell] = step[i]
-            for lane in range(events.shape[1]):
-                value = now[cell, lane]
-                high[cell, lane] = max(high[cell, lane], value)
-                low[cell, lane] = min(low[cell, lane], value)
+            end_step(cell, rise, fall, up, down)
         w, wp = weight[i], expected[i]
         for lane in range(events.shape[1]):
-            now[cell, lane] += w * np.float32(events[i, lane]) - wp
+            gap = w * np.float32(events[i, lane]) - wp
+            rise[cell, lane] += gap
+            fall[cell, lane] -= gap
+
+
+@njit()
+def end_step(cell: int, rise: Singles, fall: Singles, up: Singles, down: Singles) -> None:
+    """Take the intervals that end here among the largest, and let new ones begin."""
+    for lane in range(rise.shape[1]):
+        up[cell, lane] = max(up[cell, lane], rise[cell, lane])
+        down[cell, lane] = max(down[cell, lane], fall[cell, lane])
+        rise[cell, lane] = max(rise[cell, lane], np.float32(0.0))
+        fall[cell, lane] = max(fall[cell, lane], np.float32(0.0))
 
 
 @njit()
@@ -179,22 +191,23 @@ def score_sums(
 
 
 @njit()
-def raise_by_extremes(
-    high: Singles,
-    low: Singles,
+def raise_by_intervals(
+    up: Singles,
+    down: Singles,
     deviation: Floats,
     skewness: Floats,
     share: Floats,
     scores: Singles,
 ) -> None:
-    """Raise `scores` to those of the range of the partial sums.
+    """Raise `scores` to those of the largest sum over an interval, `up` or `down`.
 
-    The range of Brownian motion on [0, 1] exceeds r with a probability of about 4 P(|Z| > r).
+    It is the range of the partial sums, and that of Brownian motion on [0, 1] exceeds r with a
+    probability of about 4 P(|Z| > r).
     """
-    for s in range(high.shape[0]):
+    for s in range(up.shape[0]):
         if deviation[s] <= 0.0:
             continue
-        for lane in range(high.shape[1]):
-            up = residual(high[s, lane] / deviation[s], skewness[s])
-            r = up - residual(low[s, lane] / deviation[s], skewness[s])
+        for lane in range(up.shape[1]):
+            r = residual(up[s, lane] / deviation[s], skewness[s])
+            r = max(r, -residual(-down[s, lane] / deviation[s], skewness[s]))
             scores[s, lane] = max(scores[s, lane], surprise(r) - math.log(4.0) - share[s])

@@ -24,7 +24,7 @@ from caltest.segments.loops import (
     add_in_order,
     add_rows,
     add_weighted,
-    raise_by_extremes,
+    raise_by_intervals,
     score_sums,
 )
 
@@ -195,17 +195,19 @@ class Sums:
     ----------
     total : (S, L) array
         The sums of w y.
-    high, low : (S, L) array
-        The extremes of the partial sums of w y - w p; empty where they are not followed.
+    up, down : (S, L) array
+        The largest sum of w y - w p over an interval of predictions, and that of w p - w y; empty
+        where they are not followed.
     """
 
     def __init__(self, size: int, lanes: int, *, weighted: bool, cumulative: bool) -> None:
         self.total: NDArray[Any] = np.zeros((size, lanes), np.float64 if weighted else np.int32)
         self.cumulative = cumulative
         shape = (size, lanes) if cumulative else (0, 0)
-        self._now: Singles = np.zeros(shape, np.float32)
-        self.high: Singles = np.zeros(shape, np.float32)
-        self.low: Singles = np.zeros(shape, np.float32)
+        self._rise: Singles = np.zeros(shape, np.float32)
+        self._fall: Singles = np.zeros(shape, np.float32)
+        self.up: Singles = np.zeros(shape, np.float32)
+        self.down: Singles = np.zeros(shape, np.float32)
         self._last: Ints = np.zeros(size, dtype=np.int32)
 
     def add(self, rows: Rows, block: slice, pairs: Pairs, events: Events) -> None:
@@ -223,15 +225,16 @@ class Sums:
                 expected[block],
                 rows.steps[block],
                 self._last,
-                self._now,
-                self.high,
-                self.low,
+                self._rise,
+                self._fall,
+                self.up,
+                self.down,
             )
 
     def close(self) -> None:
-        """Take the last partial sum of each segment among its extremes."""
-        np.maximum(self.high, self._now, out=self.high)
-        np.minimum(self.low, self._now, out=self.low)
+        """End the last step of each segment."""
+        np.maximum(self.up, self._rise, out=self.up)
+        np.maximum(self.down, self._fall, out=self.down)
 
 
 @dataclass(frozen=True)
@@ -263,7 +266,7 @@ def score(
         score_sums(sums.total, moments.expected, *standard, scores)
     if family.cumulative:
         sums.close()
-        raise_by_extremes(sums.high, sums.low, *standard, scores)
+        raise_by_intervals(sums.up, sums.down, *standard, scores)
     return Scored(scores, sums)
 
 
@@ -406,8 +409,8 @@ def _adjusted(scores: Floats, kept: NDArray[np.int64], table: Singles, rest: Sin
 
 def _lowered(scores: Floats) -> Floats:
     """Return the scores less what may be rounding, so that ties count as extreme."""
-    finite = np.isfinite(scores)
-    return np.where(finite, scores - TIES * np.maximum(np.abs(scores), 1.0), scores)
+    size = np.where(np.isfinite(scores), np.abs(scores), 0.0)
+    return np.asarray(scores - TIES * np.maximum(size, 1.0))
 
 
 class Ticker:

@@ -46,6 +46,20 @@ class Segment:
         order of the predictions; None where it was not computed.
     adjusted : float
         The p-value, adjusted for all segments.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> result = ct.test_segments(
+    ...     [0.3, 0.4, 0.5, 0.2],
+    ...     [0, 0, 1, 1],
+    ...     segments={"sex": ["f", "f", "m", "m"]},
+    ...     min_size=2,
+    ...     n_resamples=99,
+    ...     rng=1,
+    ... )
+    >>> [segment.definition for segment in result]
+    ['sex = m', 'sex = f', 'all rows']
     """
 
     definition: str
@@ -146,8 +160,12 @@ class SegmentsTest(Result):
     def __iter__(self) -> Iterator[Segment]:
         return iter(self.rows)
 
-    def __getitem__(self, place: int) -> Segment:
-        return self.rows[place]
+    @overload
+    def __getitem__(self, index: int) -> Segment: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Segment, ...]: ...
+    def __getitem__(self, index: int | slice) -> Segment | tuple[Segment, ...]:
+        return self.rows[index]
 
     @property
     def rejected(self) -> bool:
@@ -227,4 +245,6 @@ class SegmentsTest(Result):
 def _numbers(row: Mapping[str, Any]) -> dict[str, Any]:
     """Read "inf" as a number."""
     names = ("predicted", "observed", "gap", "low", "high", "z", "adjusted")
-    return {**row, **{name: float(row[name]) for name in names}}
+    cumulative = row["cumulative"]
+    largest = None if cumulative is None else float(cumulative)
+    return {**row, **{name: float(row[name]) for name in names}, "cumulative": largest}

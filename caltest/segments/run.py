@@ -14,7 +14,7 @@ from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
 from caltest.predictions import ModelData, Predictions, sources
 from caltest.segments.cells import AllRows, Chunk, Tables, matrix_chunks
-from caltest.segments.columns import column_of, without_rare
+from caltest.segments.columns import Column, column_of, without_rare
 from caltest.segments.inputs import Given, names_of, read_segments
 from caltest.segments.null import Family, Joint, Rows, Scored, families_of, test_jointly
 from caltest.segments.result import Segment, SegmentsTest
@@ -69,7 +69,8 @@ def test_segments(
         The most conditions that define a segment, by default 2: one- and two-way tables of the
         columns. The segments of a matrix are taken as they are.
     bins : int, default 10
-        Into how many parts of equal size numbers are cut.
+        Into how many parts of equal size numbers are cut; fewer where they would have less than
+        `min_size` rows.
     min_size : int, default 20
         The least rows of a segment.
     lens : str or Lens, optional
@@ -162,8 +163,12 @@ def test_segments(
     deepest = _check_depth(depth, source)
     rows = Rows.of(seen := lens(predictions))
     _check_seen(seen, predictions, lens)
-    chunks = [AllRows(rows.n), *_chunks(source, rows, deepest, bins=bins, min_size=min_size)]
+    columns, without = _columns(source, rows.n, bins=bins, min_size=min_size)
+    chunks = _chunks_of(columns, rows, deepest, min_size)
+    if source.members is not None:
+        chunks = list(matrix_chunks(source.members, rows.order, source.names, min_size))
     _check_some(chunks, min_size)
+    chunks.insert(0, AllRows(rows.n))
     families = families_of(chunks, rows, statistics, n_resamples)
     joint = test_jointly(
         families, rows, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs, progress=progress
@@ -187,7 +192,7 @@ def test_segments(
         n_resamples=n_resamples,
         seed=seed,
         level=level,
-        notes=tuple(_notes(families)),
+        notes=tuple(_notes(families, without, min_size)),
         null_distribution=joint.largest,
     )
 
@@ -236,22 +241,34 @@ def _check_depth(depth: object, source: Given) -> int:
     )
 
 
-def _chunks(
-    source: Given, rows: Rows, deepest: int, *, bins: int, min_size: int
-) -> Iterator[Chunk]:
-    if source.members is not None:
-        yield from matrix_chunks(source.members, rows.order, source.names, min_size)
-        return
-    cut = (column_of(values, rows.n, name, bins) for name, values in source.columns.items())
-    columns = [kept for one in cut if (kept := without_rare(one, min_size)) is not None]
-    if columns:
-        tables = Tables(tuple(columns), rows.order, min_size)
-        for depth in range(1, deepest + 1):
-            yield from tables.chunks(depth)
+def _columns(
+    source: Given, n: int, *, bins: int, min_size: int
+) -> tuple[tuple[Column, ...], list[str]]:
+    """Return the columns with values that are segments, and the names of the others.
+
+    A number is cut into fewer parts where they would have fewer rows than a segment.
+    """
+    parts = max(2, min(bins, n // min_size))
+    columns, without = [], []
+    for name, values in source.columns.items():
+        kept = without_rare(column_of(values, n, name, parts), min_size)
+        if kept is None:
+            without.append(name)
+        else:
+            columns.append(kept)
+    return tuple(columns), without
+
+
+def _chunks_of(columns: tuple[Column, ...], rows: Rows, deepest: int, min_size: int) -> list[Chunk]:
+    if not columns:
+        return []
+    tables = Tables(columns, rows.order, min_size)
+    depths = range(1, min(deepest, len(columns)) + 1)
+    return [chunk for depth in depths for chunk in tables.chunks(depth)]
 
 
 def _check_some(chunks: Sequence[Chunk], min_size: int) -> None:
-    if len(chunks) == 1:
+    if not chunks:
         reason = f"no segment has at least {min_size} rows and leaves out some"
         raise NotApplicable(reason, "pass a smaller min_size, or columns with fewer values")
 
@@ -306,7 +323,7 @@ def _cumulative(scored: Scored, s: int, deviation: float) -> float | None:
     if not scored.sums.cumulative:
         return None
     sums = scored.sums
-    return float(sums.high[s, 0] - sums.low[s, 0]) / deviation if deviation > 0 else math.inf
+    return max(float(sums.up[s, 0]), float(sums.down[s, 0])) / deviation if deviation > 0 else math.inf
 
 
 def wilson(share: float, n: float, confidence: float) -> tuple[float, float]:
@@ -339,8 +356,11 @@ def _statistics_text(families: Sequence[Family]) -> str:
     return ", ".join(names)
 
 
-def _notes(families: Sequence[Family]) -> Iterator[str]:
-    """Say what is left out, and what is impossible."""
+def _notes(families: Sequence[Family], without: Sequence[str], min_size: int) -> Iterator[str]:
+    """Say what is left out."""
+    if without:
+        some = ", ".join(map(repr, without))
+        yield f"no value of {some} has at least {min_size} rows and leaves out some"
     certain = sum(int(np.count_nonzero(family.moments.deviation == 0)) for family in families)
     if certain:
         what = "all predictions are 0 or 1: left out, unless a label is impossible"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm, poisson
 
-from caltest.segments.loops import add_in_order, residual, surprise
+from caltest.segments.loops import add_in_order, end_step, residual, surprise
 
 pytestmark = pytest.mark.loops
 
@@ -45,8 +45,8 @@ def test_surprise_is_about_the_log_of_the_p_value():
     assert np.abs(values + np.log(2 * norm.sf(r))).max() < 0.2
 
 
-def test_partial_sums_move_in_steps():
-    """Extremes are those at the ends of equal predictions, per segment and resample."""
+def test_intervals_end_with_steps():
+    """Their largest sums are differences of partial sums at the ends of equal predictions."""
     rng = np.random.default_rng(1)
     n, lanes, size = 60, 3, 4
     step = np.sort(rng.integers(1, 15, n)).astype(np.int32)
@@ -54,14 +54,16 @@ def test_partial_sums_move_in_steps():
     events = rng.integers(0, 2, (n, lanes)).astype(np.uint8)
     cells = rng.integers(0, size, n).astype(np.int32)
     last = np.zeros(size, np.int32)
-    now, high, low = (np.zeros((size, lanes), np.float32) for _ in range(3))
+    rise, fall, up, down = (np.zeros((size, lanes), np.float32) for _ in range(4))
     rows = np.arange(n, dtype=np.int32)
     weight = np.ones(n, np.float32)
-    add_in_order(rows, cells, events, weight, expected, step, last, now, high, low)
-    high, low = np.maximum(high, now), np.minimum(low, now)
+    add_in_order(rows, cells, events, weight, expected, step, last, rise, fall, up, down)
     for s in range(size):
+        end_step(s, rise, fall, up, down)
         own = cells == s
         ends = np.flatnonzero(np.diff(step[own], append=99))
         sums = np.cumsum(events[own] - expected[own, None], axis=0)[ends]
-        assert high[s] == pytest.approx(np.maximum(sums.max(axis=0), 0), abs=1e-5)
-        assert low[s] == pytest.approx(np.minimum(sums.min(axis=0), 0), abs=1e-5)
+        sums = np.vstack([np.zeros(lanes), sums])
+        for values, sign in ((up, 1), (down, -1)):
+            high = np.maximum.accumulate((-sign * sums), axis=0) + sign * sums
+            assert values[s] == pytest.approx(high.max(axis=0), abs=1e-5)

@@ -49,7 +49,9 @@ def plain_scores(y, rows, weight, statistic):
     order = np.argsort(p, kind="stable")
     ends = np.flatnonzero(np.diff(p[order], append=2))
     sums = np.append(0, np.cumsum(gaps[order])[ends]) / variance**0.5
-    r = residual(sums.max(), skewness) - residual(sums.min(), skewness)
+    up = (sums - np.minimum.accumulate(sums)).max()
+    down = (np.maximum.accumulate(sums) - sums).max()
+    r = max(residual(up, skewness), -residual(-down, skewness))
     cumulative = surprise(r) - np.log(4)
     return {"mean": mean, "cumulative": cumulative, "both": max(mean, cumulative)}[statistic]
 
