@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,19 +45,32 @@ class Chunk(ABC):
     n : int
         The number of rows.
     width : int
-        About how many segments hold a row, for the size of blocks.
+        About how many cells hold a row, for the size of blocks.
+    cells : int
+        How many cells rows are listed beside: the segments, or what they are made of.
+    in_order : bool
+        Whether the cells are the segments, so that sums can be followed from row to row.
     """
 
     depth: int
     size: int
     n: int
     width: int
+    in_order = True
+
+    @property
+    def cells(self) -> int:
+        return self.size
+
+    def combine(self, sums: NDArray[Any]) -> NDArray[Any]:
+        """Turn sums over the cells, (cells, k), into those over the segments, (S, k)."""
+        return sums
 
     @abstractmethod
     def pairs(self, first: int, stop: int) -> Pairs:
-        """List the rows from `first` on, before `stop`, beside the segments that hold them.
+        """List the rows from `first` on, before `stop`, beside the cells that hold them.
 
-        Rows are counted from `first`; those of a segment are in ascending order.
+        Rows are counted from `first`; those of a cell are in ascending order.
         """
 
     @abstractmethod
@@ -166,13 +180,34 @@ class Tables:
             row[:] = column.codes[self.order]
         return out
 
+    @cached_property
+    def counts(self) -> Callable[[tuple[int, ...]], NDArray[np.int64]]:
+        """A function that counts the rows of each combination of values of some columns.
+
+        It remembers the last tables.
+        """
+        return lru_cache(maxsize=256)(self._count)
+
+    def _count(self, columns: tuple[int, ...]) -> NDArray[np.int64]:
+        sizes = [self.sizes[j] for j in columns]
+        total = math.prod(sizes)
+        if total > COMBINATIONS:
+            names = " and ".join(repr(self.columns[j].name) for j in columns)
+            raise NotApplicable(
+                f"the columns {names} have {total} combinations of values of at least "
+                f"{self.min_size} rows, more than {COMBINATIONS}",
+                "pass depth=1, a larger min_size, or columns with fewer values",
+            )
+        numbers = np.empty(self.order.size, dtype=np.int32)
+        join(self.codes, np.array(columns, np.int32), np.array(sizes, np.int32), 0, numbers)
+        return np.bincount(numbers, minlength=total)
+
     def chunks(self, depth: int) -> Iterator[Chunk]:
         """Yield the cells of all tables of `depth` columns that are segments."""
-        parents = _Counts(self)
         waiting: list[_Table] = []
         held = 0
         for columns in combinations(range(len(self.columns)), depth):
-            table = _table_of(self, columns, parents)
+            table = _table_of(self, columns)
             if table.cells.size == 0:
                 continue
             if waiting and held + table.cells.size > CELLS:
@@ -192,42 +227,19 @@ class _Table:
     cells: NDArray[np.int64]
 
 
-class _Counts:
-    """The rows of each combination of values of some columns; the last tables are remembered."""
-
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        self.of = lru_cache(maxsize=256)(self._count)
-
-    def _count(self, columns: tuple[int, ...]) -> NDArray[np.int64]:
-        tables = self._tables
-        sizes = [tables.sizes[j] for j in columns]
-        total = math.prod(sizes)
-        if total > COMBINATIONS:
-            names = " and ".join(repr(tables.columns[j].name) for j in columns)
-            raise NotApplicable(
-                f"the columns {names} have {total} combinations of values of at least "
-                f"{tables.min_size} rows, more than {COMBINATIONS}",
-                "pass depth=1, a larger min_size, or columns with fewer values",
-            )
-        numbers = np.empty(tables.order.size, dtype=np.int32)
-        join(tables.codes, np.array(columns, np.int32), np.array(sizes, np.int32), 0, numbers)
-        return np.bincount(numbers, minlength=total)
-
-
-def _table_of(tables: Tables, columns: tuple[int, ...], counts: _Counts) -> _Table:
+def _table_of(tables: Tables, columns: tuple[int, ...]) -> _Table:
     """Return the combinations with enough rows, and fewer than any that has a condition less.
 
     One that has as many rows as with a condition less is the same segment.
     """
     sizes = [tables.sizes[j] for j in columns]
-    count = counts.of(columns).reshape(sizes)
+    count = tables.counts(columns).reshape(sizes)
     kept = count >= tables.min_size
     for axis in range(len(columns)):
         kept[(slice(None),) * axis + (-1,)] = False  # rare values together
         less = columns[:axis] + columns[axis + 1 :]
         if less:
-            parent = counts.of(less).reshape([tables.sizes[j] for j in less])
+            parent = tables.counts(less).reshape([tables.sizes[j] for j in less])
             kept &= count < np.expand_dims(parent, axis)
     return _Table(columns, np.flatnonzero(kept))
 
@@ -272,3 +284,111 @@ class TableChunk(Chunk):
         values = np.unravel_index(int(cell), sizes)
         named = zip(table.columns, values, strict=True)
         return " & ".join(self._tables.columns[j].conditions[int(v)] for j, v in named)
+
+
+@dataclass(frozen=True)
+class _Union:
+    """Some columns, the rows of each combination of their values, and the unions of these."""
+
+    columns: tuple[Column, ...]
+    numbers: tuple[int, ...]
+    kept: NDArray[np.int64]
+
+    @property
+    def sizes(self) -> list[int]:
+        return [column.size for column in self.columns]
+
+    @property
+    def cells(self) -> int:
+        return math.prod(self.sizes)
+
+    def combine(self, sums: NDArray[Any]) -> NDArray[Any]:
+        values = expand(sums.reshape(*self.sizes, -1).astype(np.float64), self.columns)
+        return np.asarray(values.reshape(-1, values.shape[-1])[self.kept])
+
+    def definition(self, place: int) -> str:
+        texts = [column.unions[0] for column in self.columns]
+        values = np.unravel_index(int(self.kept[place]), [len(some) for some in texts])
+        return " & ".join(some[int(v)] for some, v in zip(texts, values, strict=True))
+
+
+def expand(sums: NDArray[Any], columns: Sequence[Column]) -> NDArray[Any]:
+    """Turn sums over the values of columns into those over their unions, axis by axis."""
+    for axis, column in enumerate(columns):
+        sums = np.moveaxis(np.tensordot(column.unions[1], sums, axes=(1, axis)), 0, axis)
+    return sums
+
+
+def _union_of(tables: Tables, numbers: tuple[int, ...]) -> _Union:
+    """Return the unions that are no single cells, with enough rows and not more than needed."""
+    columns = tuple(tables.columns[j] for j in numbers)
+    count = tables.counts(numbers).reshape([column.size for column in columns]).astype(np.float64)
+    rows = expand(count, columns)
+    kept = rows >= tables.min_size
+    kept[tuple(slice(column.n_values) for column in columns)] = False
+    for axis in range(len(columns)):
+        others = columns[:axis] + columns[axis + 1 :]
+        kept &= rows < np.expand_dims(expand(count.sum(axis=axis), others), axis)
+    return _Union(columns, numbers, np.flatnonzero(kept))
+
+
+def union_chunks(tables: Tables, depth: int) -> Iterator[Chunk]:
+    """Yield the ends of the ranges of numbers, and their intersections with all else.
+
+    Parameters
+    ----------
+    tables : Tables
+        Columns of numbers with all their parts, others without rare values.
+    depth : int
+        The number of columns that are crossed.
+    """
+    waiting: list[_Union] = []
+    for numbers in combinations(range(len(tables.columns)), depth):
+        if not any(tables.columns[j].cuts for j in numbers):
+            continue
+        union = _union_of(tables, numbers)
+        held = sum(max(one.cells, one.kept.size) for one in [*waiting, union])
+        if waiting and held > CELLS:
+            yield UnionChunk(tables, waiting)
+            waiting = []
+        if union.kept.size:
+            waiting.append(union)
+    if waiting:
+        yield UnionChunk(tables, waiting)
+
+
+class UnionChunk(Chunk):
+    """Unions of cells of some tables of columns: sums over them are sums over the cells."""
+
+    in_order = False
+
+    def __init__(self, tables: Tables, members: list[_Union]) -> None:
+        self._tables, self._members = tables, members
+        self.depth, self.n = len(members[0].numbers), tables.order.size
+        self.size, self.width = sum(one.kept.size for one in members), len(members)
+        self._starts = np.concatenate([[0], np.cumsum([one.cells for one in members])])
+        self._ends = np.cumsum([one.kept.size for one in members])
+
+    @property
+    def cells(self) -> int:
+        return int(self._starts[-1])
+
+    def combine(self, sums: NDArray[Any]) -> NDArray[Any]:
+        pieces = zip(self._members, self._starts, self._starts[1:], strict=False)
+        return np.concatenate([one.combine(sums[a:b]) for one, a, b in pieces])
+
+    def pairs(self, first: int, stop: int) -> Pairs:
+        rows = np.empty((stop - first) * self.width, dtype=np.int32)
+        cells = np.empty_like(rows)
+        columns = np.array([one.numbers for one in self._members], dtype=np.int32)
+        sizes = np.array([one.sizes for one in self._members], dtype=np.int32)
+        place = np.arange(self.cells, dtype=np.int32)
+        count = list_pairs(
+            self._tables.codes, columns, sizes, self._starts, place, first, stop, rows, cells
+        )
+        return rows[:count], cells[:count]
+
+    def definition(self, segment: int) -> str:
+        number = int(np.searchsorted(self._ends, segment, side="right"))
+        one = self._members[number]
+        return one.definition(segment - int(self._ends[number]) + one.kept.size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -12,6 +13,7 @@ from caltest.numerics.bins import quantile_cuts
 from caltest.validation.arrays import AnyArray, check_column, is_missing
 
 Codes = NDArray[np.int64]
+Members = NDArray[np.float64]
 
 MISSING = "missing"
 
@@ -28,16 +30,43 @@ class Column:
         The number of the value that each row has.
     conditions : tuple of str
         What each value says of a row, such as "age in (30, 45]".
+    cuts : tuple of str
+        Where numbers were cut, so that the first values are in ascending order; else nothing.
     """
 
     name: str
     codes: Codes
     conditions: tuple[str, ...]
+    cuts: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
         """The number of values."""
         return len(self.conditions)
+
+    @cached_property
+    def unions(self) -> tuple[tuple[str, ...], Members]:
+        """What the values and the ends of the range say, and which values are in each, (V, size).
+
+        Ends are "age <= 30" and "age > 30" for each cut that leaves two values or more there.
+        """
+        named = [k for k, text in enumerate(self.conditions) if text]
+        rows = [np.arange(self.size) == k for k in named]
+        texts = [self.conditions[k] for k in named]
+        place, last = np.arange(self.size), len(self.cuts)
+        for k, cut in enumerate(self.cuts, start=1):
+            if k > 1:
+                texts.append(f"{self.name} <= {cut}")
+                rows.append(place < k)
+            if k < last:
+                texts.append(f"{self.name} > {cut}")
+                rows.append((place >= k) & (place <= last))
+        return tuple(texts), np.array(rows, dtype=np.float64)
+
+    @property
+    def n_values(self) -> int:
+        """How many of the unions are values."""
+        return sum(map(bool, self.conditions))
 
 
 def column_of(values: object, n: int, name: str, bins: int) -> Column:
@@ -49,15 +78,16 @@ def column_of(values: object, n: int, name: str, bins: int) -> Column:
     lacks = missing_of(array)
     present = array[~lacks]
     codes = np.empty(n, dtype=np.int64)
+    cuts: list[str] = []
     numeric = numbers_of(present)
     if numeric is not None and np.unique(numeric).size > bins:
-        codes[~lacks], conditions = _cut(numeric, name, bins)
+        codes[~lacks], conditions, cuts = _cut(numeric, name, bins)
     else:
         codes[~lacks], conditions = _categories(present, name)
     if lacks.any():
         codes[lacks] = len(conditions)
         conditions.append(f"{name} {MISSING}")
-    return Column(name, codes, tuple(conditions))
+    return Column(name, codes, tuple(conditions), tuple(cuts))
 
 
 def missing_of(array: AnyArray) -> NDArray[np.bool_]:
@@ -81,12 +111,12 @@ def numbers_of(present: AnyArray) -> AnyArray | None:
     return present.astype(np.float64) if kinds <= {int, float} else None
 
 
-def _cut(values: AnyArray, name: str, bins: int) -> tuple[Codes, list[str]]:
+def _cut(values: AnyArray, name: str, bins: int) -> tuple[Codes, list[str], list[str]]:
     cuts = quantile_cuts(np.sort(values), None, bins)
     ends = _short(cuts.tolist())
     inside = [f"{name} in ({a}, {b}]" for a, b in pairwise(ends)]
     names = [f"{name} <= {ends[0]}", *inside, f"{name} > {ends[-1]}"]
-    return np.searchsorted(cuts, values, side="left"), names
+    return np.searchsorted(cuts, values, side="left"), names, ends
 
 
 def _short(values: list[float]) -> list[str]:

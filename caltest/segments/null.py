@@ -148,10 +148,10 @@ class Moments:
     @classmethod
     def of(cls, chunk: Chunk, rows: Rows) -> Moments:
         """Sum over the rows of each segment."""
-        sums = np.zeros((chunk.size, rows.moments.shape[1]))
+        sums = np.zeros((chunk.cells, rows.moments.shape[1]))
         for first, stop in chunk.blocks():
             add_rows(*chunk.pairs(first, stop), rows.moments[first:stop], sums)
-        n, mass, expected, variance, third, squares = sums.T
+        n, mass, expected, variance, third, squares = chunk.combine(sums).T
         deviation = np.sqrt(variance)
         with np.errstate(divide="ignore", invalid="ignore"):
             skewness = np.where(variance > 0, third / (variance * deviation), 0.0)
@@ -255,11 +255,12 @@ def score(
     """
     chunk, moments = family.chunk, family.moments
     weighted = rows.weight is not None
-    sums = Sums(chunk.size, lanes, weighted=weighted, cumulative=family.cumulative)
+    sums = Sums(chunk.cells, lanes, weighted=weighted, cumulative=family.cumulative)
     for first, stop in chunk.blocks():
         pairs = chunk.pairs(first, stop)
         sums.add(rows, slice(first, stop), pairs, events_of(first, stop))
         tick()
+    sums.total = chunk.combine(sums.total)
     scores = np.full((chunk.size, lanes), -np.inf, dtype=np.float32)
     standard = (moments.deviation, moments.skewness, family.share)
     if family.mean:
@@ -307,12 +308,14 @@ def families_of(
     costs: dict[int, float] = {}
     for chunk, moments in found:
         many[chunk.depth] = many.get(chunk.depth, 0) + int(np.count_nonzero(moments.deviation))
-        costs[chunk.depth] = costs.get(chunk.depth, 0.0) + float(moments.n.sum())
+        if chunk.in_order:
+            costs[chunk.depth] = costs.get(chunk.depth, 0.0) + float(moments.n.sum())
     deepest = _deepest_affordable(costs, n_resamples)
     only = "mean" not in statistics
     families = []
     for chunk, moments in found:
         cumulative = "cumulative" in statistics and (only or chunk.depth <= deepest)
+        cumulative = cumulative and chunk.in_order
         share = np.where(moments.deviation > 0, math.log(max(many[chunk.depth], 1)), np.inf)
         families.append(Family(chunk, moments, share, not only, cumulative))
     return tuple(families)
@@ -373,7 +376,7 @@ def test_jointly(
 def _lanes(chunk: Chunk, n_resamples: int, n_jobs: int | None) -> int:
     """Return how many resamples a task has; the result does not depend on it."""
     jobs = max(joblib.effective_n_jobs(n_jobs), 1)
-    fits = max(FEW_LANES, SUMS // chunk.size)
+    fits = max(FEW_LANES, SUMS // max(chunk.size, chunk.cells))
     return int(max(1, min(LANES, fits, math.ceil(n_resamples / jobs))))
 
 

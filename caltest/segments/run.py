@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
 from caltest.predictions import ModelData, Predictions, sources
-from caltest.segments.cells import AllRows, Chunk, Tables, matrix_chunks
+from caltest.segments.cells import AllRows, Chunk, Order, Tables, matrix_chunks, union_chunks
 from caltest.segments.columns import Column, column_of, without_rare
 from caltest.segments.inputs import Given, names_of, read_segments
 from caltest.segments.null import Family, Joint, Rows, Scored, families_of, test_jointly
@@ -63,8 +63,9 @@ def test_segments(
         one boolean column per segment. They must not depend on the labels.
     features : list of str, data frame or (n, d) array, optional
         Where `segments` is left out: the columns to scan; by default the X of data = (X, y), or
-        all columns of the data frame but the label and the probabilities. A list of names says
-        also which features `model` takes.
+        all columns of the data frame but the label and the probabilities. Beside the values and
+        parts of columns, a scan takes both sides of each cut of a number, "age <= 30" and "age >
+        30". A list of names says also which features `model` takes.
     depth : int, optional
         The most conditions that define a segment, by default 2: one- and two-way tables of the
         columns. The segments of a matrix are taken as they are.
@@ -163,8 +164,9 @@ def test_segments(
     deepest = _check_depth(depth, source)
     rows = Rows.of(seen := lens(predictions))
     _check_seen(seen, predictions, lens)
-    columns, without = _columns(source, rows.n, bins=bins, min_size=min_size)
-    chunks = _chunks_of(columns, rows, deepest, min_size)
+    columns = _columns(source, rows.n, bins=bins, min_size=min_size)
+    unions = segments is None and "mean" in statistics
+    chunks = list(_chunks_of(columns, rows.order, deepest, min_size, unions=unions))
     if source.members is not None:
         chunks = list(matrix_chunks(source.members, rows.order, source.names, min_size))
     _check_some(chunks, min_size)
@@ -192,7 +194,7 @@ def test_segments(
         n_resamples=n_resamples,
         seed=seed,
         level=level,
-        notes=tuple(_notes(families, without, min_size)),
+        notes=tuple(_notes(families, columns.without, min_size)),
         null_distribution=joint.largest,
     )
 
@@ -241,30 +243,39 @@ def _check_depth(depth: object, source: Given) -> int:
     )
 
 
-def _columns(
-    source: Given, n: int, *, bins: int, min_size: int
-) -> tuple[tuple[Column, ...], list[str]]:
-    """Return the columns with values that are segments, and the names of the others.
+@dataclass(frozen=True)
+class _Columns:
+    """The columns of values that are segments, those that have cuts whole, and what is left out."""
+
+    kept: tuple[Column, ...]
+    whole: tuple[Column, ...]
+    without: tuple[str, ...]
+
+
+def _columns(source: Given, n: int, *, bins: int, min_size: int) -> _Columns:
+    """Number the values of the columns.
 
     A number is cut into fewer parts where they would have fewer rows than a segment.
     """
     parts = max(2, min(bins, n // min_size))
-    columns, without = [], []
-    for name, values in source.columns.items():
-        kept = without_rare(column_of(values, n, name, parts), min_size)
-        if kept is None:
-            without.append(name)
-        else:
-            columns.append(kept)
-    return tuple(columns), without
+    cut = [column_of(values, n, name, parts) for name, values in source.columns.items()]
+    kept = {one.name: common for one in cut if (common := without_rare(one, min_size))}
+    whole = tuple(one if one.cuts else kept[one.name] for one in cut if one.name in kept)
+    without = tuple(one.name for one in cut if one.name not in kept)
+    return _Columns(tuple(kept.values()), whole, without)
 
 
-def _chunks_of(columns: tuple[Column, ...], rows: Rows, deepest: int, min_size: int) -> list[Chunk]:
-    if not columns:
-        return []
-    tables = Tables(columns, rows.order, min_size)
-    depths = range(1, min(deepest, len(columns)) + 1)
-    return [chunk for depth in depths for chunk in tables.chunks(depth)]
+def _chunks_of(
+    columns: _Columns, order: Order, depth: int, min_size: int, *, unions: bool
+) -> Iterator[Chunk]:
+    if not columns.kept:
+        return
+    tables = Tables(columns.kept, order, min_size)
+    whole = Tables(columns.whole, order, min_size)
+    for d in range(1, min(depth, len(columns.kept)) + 1):
+        yield from tables.chunks(d)
+        if unions:
+            yield from union_chunks(whole, d)
 
 
 def _check_some(chunks: Sequence[Chunk], min_size: int) -> None:
@@ -323,7 +334,9 @@ def _cumulative(scored: Scored, s: int, deviation: float) -> float | None:
     if not scored.sums.cumulative:
         return None
     sums = scored.sums
-    return max(float(sums.up[s, 0]), float(sums.down[s, 0])) / deviation if deviation > 0 else math.inf
+    return (
+        max(float(sums.up[s, 0]), float(sums.down[s, 0])) / deviation if deviation > 0 else math.inf
+    )
 
 
 def wilson(share: float, n: float, confidence: float) -> tuple[float, float]:
@@ -345,14 +358,16 @@ def wilson(share: float, n: float, confidence: float) -> tuple[float, float]:
 
 
 def _statistics_text(families: Sequence[Family]) -> str:
-    depths = {family.chunk.depth for family in families}
+    depths = {family.chunk.depth for family in families if family.chunk.in_order}
     cumulative = {family.chunk.depth for family in families if family.cumulative}
     names = []
     if any(family.mean for family in families):
         names.append("standardised mean difference")
     if cumulative:
         where = "" if cumulative == depths else f" up to depth {max(cumulative)}"
-        names.append(f"standardised cumulative difference{where}")
+        whole = all(family.chunk.in_order for family in families)
+        values = "" if whole else " of values (not of <= and >)"
+        names.append(f"standardised cumulative difference{values}{where}")
     return ", ".join(names)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from caltest.errors import NotApplicable
 from caltest.segments import cells
-from caltest.segments.cells import Tables, matrix_chunks
+from caltest.segments.cells import Tables, matrix_chunks, union_chunks
 from caltest.segments.columns import column_of, without_rare
 
 pytestmark = pytest.mark.loops
@@ -88,3 +88,22 @@ def test_too_many_combinations_are_refused(monkeypatch):
     values = np.random.default_rng(5).integers(0, 3, (60, 2))
     with pytest.raises(NotApplicable, match="combinations of values .* pass depth=1"):
         list(tables_of(values).chunks(2))
+
+
+def test_unions_are_both_sides_of_cuts():
+    """With every value and every other side; single parts are left to the tables."""
+    rng = np.random.default_rng(6)
+    age, site = rng.normal(size=400), rng.choice(["a", "b"], 400)
+    columns = tuple(column_of(values, 400, name, 4) for values, name in ((age, "x"), (site, "s")))
+    tables = Tables(columns, np.arange(400), 20)
+    [chunk] = union_chunks(tables, 2)
+    rows, cells_of_rows = chunk.pairs(0, 400)
+    counts = np.bincount(cells_of_rows, minlength=chunk.cells)[:, None]
+    found = {chunk.definition(s): n for s, n in enumerate(chunk.combine(counts)[:, 0].tolist())}
+    cuts = [float(text) for text in columns[0].cuts]
+    assert len(found) == 8
+    for k, name in ((1, "<="), (2, "<="), (0, ">"), (1, ">")):
+        side = age <= cuts[k] if name == "<=" else age > cuts[k]
+        definition = f"x {name} {columns[0].cuts[k]} & s = b"
+        assert found[definition] == pytest.approx((side & (site == "b")).sum(), abs=1)
+    assert [one.definition(0) for one in union_chunks(tables, 1)] == [f"x <= {columns[0].cuts[1]}"]

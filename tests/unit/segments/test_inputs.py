@@ -128,7 +128,10 @@ CALLS = {
     ),
     "depth 0": (lambda: run(P, Y, segments={"s": SITE}, depth=0), "depth must be an integer"),
     "bins": (lambda: run(P, Y, segments={"s": SITE}, bins=1), "bins must be an integer"),
-    "min_size": (lambda: run(P, Y, segments={"s": SITE}, min_size=1), "min_size must be an integer"),
+    "min_size": (
+        lambda: run(P, Y, segments={"s": SITE}, min_size=1),
+        "min_size must be an integer",
+    ),
     "statistic": (
         lambda: run(P, Y, segments={"s": SITE}, statistic="means"),
         "statistic must be one of 'mean', 'cumulative'",

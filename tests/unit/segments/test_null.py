@@ -24,7 +24,9 @@ W = RNG.uniform(0.5, 2.0, N)
 def run(y=Y, *, weight=None, **options):
     """Test all cells of two columns."""
     data = ct.Predictions(P, y, sample_weight=weight)
-    return ct.test_segments(data, features=X, n_resamples=B, rng=3, min_size=10, keep=999, **options)
+    return ct.test_segments(
+        data, features=X, n_resamples=B, rng=3, min_size=10, keep=999, **options
+    )
 
 
 def plain_segments():
@@ -116,3 +118,17 @@ def test_cumulative_differences_stop_where_they_cost_too_much(monkeypatch):
     assert "cumulative difference up to depth 1" in str(result).replace("\n    ", " ")
     assert {row.depth for row in result if row.cumulative is None} == {2}
     assert "up to" not in run(statistic="cumulative").statistics
+
+
+def test_scan_of_numbers_scores_both_sides_of_cuts():
+    """As if each side were a column of a boolean matrix, up to the number of segments."""
+    age = np.random.default_rng(4).integers(0, 40, N)
+    scan = ct.test_segments(
+        P, Y, features={"age": age}, bins=4, depth=1, n_resamples=B, rng=3, keep=99
+    )
+    sides = {row.definition: row for row in scan if "=" in row.definition or ">" in row.definition}
+    cut = 19 if "age <= 19" in sides else next(int(name.split()[-1]) for name in sides)
+    row = next(row for name, row in sides.items() if name == f"age <= {cut}")
+    assert row.n == (age <= cut).sum()
+    assert row.observed == pytest.approx(Y[age <= cut].mean())
+    assert scan.n_segments == (1, 8)

@@ -72,9 +72,12 @@ def test_frame_has_a_row_for_each_segment(result, backend):
 def test_csv_and_html_hold_the_segments(result):
     """Definitions are escaped."""
     assert result.to_csv().count("\n") == len(result) + 1
-    assert "age &lt;= " in ct.test_segments(
-        P, Y, segments={"age": RNG.normal(size=N)}, n_resamples=19, rng=1
-    ).to_html()
+    assert (
+        "age &lt;= "
+        in ct.test_segments(
+            P, Y, segments={"age": RNG.normal(size=N)}, n_resamples=19, rng=1
+        ).to_html()
+    )
 
 
 def test_rejected_needs_a_level(result):

@@ -41,7 +41,8 @@ def test_error_of_both_signs_is_seen_by_partial_sums():
     place = np.repeat(np.arange(4), 500)
     y = (rng.random(2000) < np.where(place == 1, 0.8 * (p - 0.5) + 0.5, p)).astype(int)
     found = {
-        name: run(p, y, segments={"place": place}, statistic=name) for name in ("mean", "cumulative")
+        name: run(p, y, segments={"place": place}, statistic=name)
+        for name in ("mean", "cumulative")
     }
     assert found["mean"].pvalue > 0.05
     assert found["cumulative"][0].definition == "place = 1"
