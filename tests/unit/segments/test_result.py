@@ -66,7 +66,7 @@ def test_frame_has_a_row_for_each_segment(result, backend):
     """With the fields of a segment as columns."""
     frame = result.to_frame(backend=backend)
     assert frame.shape == (len(result), 11)
-    assert list(frame["definition"])[0] == result[0].definition
+    assert next(iter(frame["definition"])) == result[0].definition
 
 
 def test_csv_and_html_hold_the_segments(result):
