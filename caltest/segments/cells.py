@@ -62,6 +62,11 @@ class Chunk(ABC):
     def cells(self) -> int:
         return self.size
 
+    @property
+    def kind(self) -> tuple[int, bool]:
+        """The depth, and whether segments are cells or unions: kinds have the same share."""
+        return self.depth, self.in_order
+
     def combine(self, sums: NDArray[Any]) -> NDArray[Any]:
         """Turn sums over the cells, (cells, k), into those over the segments, (S, k)."""
         return sums

@@ -169,7 +169,7 @@ class Family:
     moments : Moments
         Of their sums.
     share : (S,) array
-        What is taken off the scores: the log of the number of segments of that depth.
+        What is taken off the scores: the log of the number of segments of that kind.
     cumulative, mean : bool
         Which differences are scored.
     """
@@ -251,7 +251,7 @@ def score(
     """Score the segments for the labels of some resamples.
 
     A score is -log p of a standardised difference, p being that of a normal distribution after a
-    correction for skewness, less the log of the number of segments of the same depth.
+    correction for skewness, less the log of the number of segments of the same kind.
     """
     chunk, moments = family.chunk, family.moments
     weighted = rows.weight is not None
@@ -304,10 +304,11 @@ def families_of(
 ) -> tuple[Family, ...]:
     """Return what is scored of each chunk: cumulative differences up to the depth that pays."""
     found = [(chunk, Moments.of(chunk, rows)) for chunk in chunks]
-    many: dict[int, int] = {}
+    many: dict[tuple[int, bool], int] = {}
     costs: dict[int, float] = {}
     for chunk, moments in found:
-        many[chunk.depth] = many.get(chunk.depth, 0) + int(np.count_nonzero(moments.deviation))
+        tested = int(np.count_nonzero(moments.deviation))
+        many[chunk.kind] = many.get(chunk.kind, 0) + tested
         if chunk.in_order:
             costs[chunk.depth] = costs.get(chunk.depth, 0.0) + float(moments.n.sum())
     deepest = _deepest_affordable(costs, n_resamples)
@@ -316,7 +317,7 @@ def families_of(
     for chunk, moments in found:
         cumulative = "cumulative" in statistics and (only or chunk.depth <= deepest)
         cumulative = cumulative and chunk.in_order
-        share = np.where(moments.deviation > 0, math.log(max(many[chunk.depth], 1)), np.inf)
+        share = np.where(moments.deviation > 0, math.log(max(many[chunk.kind], 1)), np.inf)
         families.append(Family(chunk, moments, share, not only, cumulative))
     return tuple(families)
 

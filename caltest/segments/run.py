@@ -117,7 +117,8 @@ def test_segments(
     :math:`\sqrt{\sum w_i^2 p_i (1 - p_i)}` and corrected for skewness by the deviance of a shifted
     Poisson distribution of the same first three moments. A segment's score is -log of the normal
     p-value of that, or of the range of the partial sums, less the log of the number of segments
-    with as many conditions, so that many pairs do not drown few values. All this is fixed by the
+    of the same kind, so that many pairs do not drown few values: the kinds are the depths, and at
+    each depth the segments with a side of a cut apart from those without. All this is fixed by the
     predictions: the adjusted p-value compares the observed score with the largest one over the
     same and all less loud segments in each of B vectors of redrawn labels.
 
