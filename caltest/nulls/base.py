@@ -97,7 +97,7 @@ def resampled_values(
 ) -> Floats:
     """Return the statistic for each resample of n labels or counts.
 
-    `evaluate(rows, n_jobs)` gives a value for each. A pooled statistic gets many rows in one call
+    `evaluate(rows, n_jobs)` gives a value for each, or several, (K, B). A pooled statistic gets many rows in one call
     and runs its own threads; for others the batches are spread over threads. The rows do not depend
     on how they are spread.
     """
@@ -106,9 +106,10 @@ def resampled_values(
     at_a_time = max(8, AT_A_TIME // n)
 
     def batch_values(batch: Batch) -> Floats:
-        return np.concatenate([evaluate(rows, 1) for rows in batch(at_a_time)])
+        return np.concatenate([evaluate(rows, 1) for rows in batch(at_a_time)], axis=-1)
 
-    return np.concatenate(list(map_threads(batch_values, [(b,) for b in batches], n_jobs)))
+    parts = list(map_threads(batch_values, [(b,) for b in batches], n_jobs))
+    return np.concatenate(parts, axis=-1)
 
 
 def _pooled_values(batches: list[Batch], evaluate: Evaluate, n: int, n_jobs: int | None) -> Floats:
@@ -128,9 +129,18 @@ def redrawn_values(
     bound: BoundMeasure, *, n_resamples: int, seed: int, n_jobs: int | None
 ) -> Floats:
     """Return the value of a bound measure for labels redrawn from the predictions, (B,)."""
+    return bound.combine(
+        redrawn_statistics(bound, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
+    )
+
+
+def redrawn_statistics(
+    bound: BoundMeasure, *, n_resamples: int, seed: int, n_jobs: int | None
+) -> Floats:
+    """Return what the value combines for labels redrawn from the predictions, (B,) or (K, B)."""
     batches = redrawn_batches(bound, seed, n_resamples)
     n = bound.predictions.n
-    return resampled_values(batches, bound.values, n, n_jobs=n_jobs, pooled=bound.pooled)
+    return resampled_values(batches, bound.statistics, n, n_jobs=n_jobs, pooled=bound.pooled)
 
 
 def pvalues_among(values: Floats, scale: float, alternative: str) -> Floats:

@@ -18,7 +18,7 @@ from caltest.nulls.base import (
     Replicates,
     bound_pvalue,
     check_applicable,
-    redrawn_values,
+    redrawn_statistics,
     tail_beyond_resolution,
 )
 from caltest.numerics.joint import tie_tolerance
@@ -62,9 +62,10 @@ def exact_test(
     listed = enumerate_labels(bound, measure.alternative, n_resamples + 1, n_jobs)
     if listed is not None:
         return _enumerated(measure, bound, listed, n_resamples=n_resamples, seed=seed)
-    resampled = redrawn_values(bound, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
     # The same code path for observed and redrawn labels, so that ties are ties.
-    observed = float(bound.values(bound.observed[np.newaxis], n_jobs)[0])
+    seen = bound.statistics(bound.observed[np.newaxis], n_jobs)
+    redrawn = redrawn_statistics(bound, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
+    observed, resampled = float(bound.combine(seen)[0]), bound.combine(redrawn)
     pvalue = bound_pvalue(bound, observed, resampled, measure.alternative)
     return Outcome(
         statistic_name=measure.symbol,
@@ -79,6 +80,7 @@ def exact_test(
         distribution=resampled,
         tail_pvalue=tail_beyond_resolution(observed, resampled, pvalue),
         replicates=Replicates.of(bound, observed, resampled, measure.alternative),
+        parts=bound.parts(np.concatenate([seen, redrawn], axis=-1)),
     )
 
 
@@ -174,6 +176,8 @@ def enumerate_labels(
     n_jobs : int, optional
         Threads.
     """
+    if bound.combines:
+        return None  # its components are adjusted by their joint distribution over the resamples
     if bound.predictions.probs.size > AT_A_TIME:
         return None  # not worth a copy in the order of the measure
     probs = bound.label_probs
