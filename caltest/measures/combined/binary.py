@@ -19,16 +19,12 @@ Floats = NDArray[np.float64]
 
 
 class BinaryComponent(Component):
-    """A component that sees the labels in ascending order of the probability."""
+    """A component of labels in ascending order of the probability, in which the rows are."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.line = context.line
         self.event = context.names[1]
-
-    def sorted(self, labels: Labels) -> Labels:
-        """Return the labels (B, n) in the order of the probabilities."""
-        return np.ascontiguousarray(labels[:, self.line.order])
 
 
 class Level(BinaryComponent):
@@ -106,14 +102,13 @@ class Belt(BinaryComponent):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.functions, self.shift = belt_functions(context.probs[:, 1], context.weight)
-        self.ones = np.ones(context.n, dtype=np.int64)
+        self.code = np.ones(context.n, dtype=context.dtype)
 
     def values(self, labels: Labels) -> Floats:
-        weight = self.context.weight
-        return np.asarray(event_scores(labels, self.ones, weight, self.functions, self.shift))
+        return np.asarray(event_scores(labels, self.code, self.functions, self.shift))
 
     def finding(self, labels: Codes) -> Finding:
-        scores = self.functions.T @ (self.context.weight * labels) - self.shift
+        scores = self.functions @ labels - self.shift
         names = ("the level", "the slope", "the curvature")
         j = int(np.argmax(np.abs(scores)))
         text = f"{names[j]} is off most (z = {scores[j]:.3g})"
@@ -132,7 +127,7 @@ class PartialSums(BinaryComponent):
 
     def values(self, labels: Labels) -> Floats:
         line = self.line
-        high, low = partial_sum_extremes(self.sorted(labels), line.weight, line.p, self.ends)
+        high, low = partial_sum_extremes(labels, line.weight, line.p, self.ends)
         return ratio(high - low, np.sqrt(line.total))
 
     def finding(self, labels: Codes) -> Finding:
@@ -148,7 +143,7 @@ class LineKernel(BinaryComponent):
 
     def values(self, labels: Labels) -> Floats:
         return self.line.pair_sums(
-            self.sorted(labels), self.place, self.bandwidths, weighted=self.weighted
+            labels, self.place, self.bandwidths, weighted=self.weighted
         )
 
     def finding(self, labels: Codes) -> Finding:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.errors import invalid
 from caltest.lenses import Lens
-from caltest.measures.base import REGISTRY, BoundMeasure, Labels, Measure, Part
+from caltest.measures.base import REGISTRY, BoundMeasure, Labels, Measure, Order, Part
 from caltest.measures.combined.binary import BINARY
 from caltest.measures.combined.component import Component, Context
 from caltest.measures.combined.registered import OfMeasure
@@ -97,6 +97,7 @@ class BoundCombined(BoundMeasure):
     ) -> None:
         super().__init__(predictions)
         self.portfolio = portfolio(predictions, names, n_jobs)
+        self._order = self.portfolio[0].context.order
         self.parameters = {
             "components": len(self.portfolio),
             "combined by": "log mean of 1 / p over the components",
@@ -107,6 +108,10 @@ class BoundCombined(BoundMeasure):
             for component, values in zip(self.portfolio, reference, strict=True)
         ]
         self.notes = _notes(self.portfolio)
+
+    @property
+    def order(self) -> Order | None:
+        return self._order
 
     def _reference(self) -> Floats:
         keys = resample_keys(REFERENCE_SEED, REFERENCES)
@@ -135,7 +140,7 @@ class BoundCombined(BoundMeasure):
         """Return the components, the loudest first; column 0 is that of the observed labels."""
         scores = self.scores(statistics)
         adjusted = step_down(scores)
-        labels = self.predictions.labels
+        labels = self.observed.astype(np.int64)
         pvalues = np.mean(scores >= scores[:, :1] - 1e-12, axis=1)
         return tuple(
             Part(

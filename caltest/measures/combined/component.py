@@ -9,10 +9,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.measures.base import Labels
+from caltest.measures.base import Labels, Order
 from caltest.measures.combined.features import Features
 from caltest.measures.combined.findings import Finding
 from caltest.measures.combined.line import Line
+from caltest.numerics.labels import label_dtype
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
@@ -20,7 +21,11 @@ Codes = NDArray[np.int64]
 
 
 class Context:
-    """What the components of one portfolio share: it depends on the predictions alone."""
+    """What the components of one portfolio share: it depends on the predictions alone.
+
+    Two classes have their rows in ascending order of P(class 1), `order`; all labels that the
+    components are given are in that order.
+    """
 
     def __init__(self, predictions: Predictions) -> None:
         self.predictions = predictions
@@ -28,6 +33,15 @@ class Context:
         weight = predictions.sample_weight
         self.weight: Floats = np.ones(self.n) if weight is None else weight
         self.names = [str(name) for name in predictions.classes]
+        self.dtype = label_dtype(self.m)
+        self.order: Order | None = None
+        if self.m == 2:
+            self.order = np.argsort(self.probs[:, 1], kind="stable")
+            self.probs, self.weight = self.probs[self.order], self.weight[self.order]
+
+    def rows(self, labels: Codes) -> Labels:
+        """Return the labels (n,) as one row of many."""
+        return labels[None].astype(self.dtype)
 
     @cached_property
     def top(self) -> Codes:

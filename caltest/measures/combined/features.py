@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.measures.combined.loops import total_variation
+from caltest.numerics.loops import one_blas_thread
+
 Floats = NDArray[np.float64]
 
-LANDMARKS = 128  # predictions whose kernel functions are the features
+LANDMARKS = 64  # predictions whose kernel functions are the features
 PAIRS = 300  # rows between which the median distance is taken
 AT_A_TIME = 1 << 22  # numbers in a temporary array
 LEAST_WIDTH = 1e-3  # of a bandwidth: predictions that are nearly equal are treated as such
@@ -26,24 +29,18 @@ class Features:
         n = len(probs)
         spread = probs[np.random.default_rng(0).permutation(n)[: max(PAIRS, LANDMARKS)]]
         some = spread[:PAIRS]
-        apart = _distances(some, some)[np.triu_indices(len(some), 1)]
+        apart = total_variation(some, some)[np.triu_indices(len(some), 1)]
         self.bandwidth = max(float(np.median(apart)) if apart.size else 0.0, LEAST_WIDTH)
         landmarks = np.unique(spread[:LANDMARKS], axis=0)
         self.are_exact = n <= LANDMARKS
-        values, vectors = np.linalg.eigh(np.exp(-_distances(landmarks, landmarks) / self.bandwidth))
+        gram = np.exp(-total_variation(landmarks, landmarks) / self.bandwidth)
+        with one_blas_thread():
+            values, vectors = np.linalg.eigh(gram)
         kept = values > 1e-9 * values[-1]
         root = vectors[:, kept] / np.sqrt(values[kept])
         step = max(1, AT_A_TIME // len(landmarks))
         parts = [
-            np.exp(-_distances(probs[i : i + step], landmarks) / self.bandwidth) @ root
+            np.exp(-total_variation(probs[i : i + step], landmarks) / self.bandwidth) @ root
             for i in range(0, n, step)
         ]
         self.values = np.concatenate(parts)
-
-
-def _distances(a: Floats, b: Floats) -> Floats:
-    """Return the total variation distances between the rows of a and b."""
-    out = np.zeros((len(a), len(b)))
-    for k in range(a.shape[1]):
-        out += np.abs(a[:, k, None] - b[:, k])
-    return 0.5 * out

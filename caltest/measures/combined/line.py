@@ -27,23 +27,27 @@ def log_odds(p: Floats) -> Floats:
 def belt_functions(p: Floats, weight: Floats) -> tuple[Floats, Floats]:
     """Return 1, x and x^2 of the log odds x, orthonormal under the variance of the labels.
 
-    Returns the functions (n, 3), and the expected sum of w f y, (3,): the sum of w f (y - p) has
-    mean 0 and covariance I under calibration. A function that the others determine is 0.
+    Returns w times the functions, (3, n), and the expected sum of w f y, (3,): the sum of w f (y - p)
+    has mean 0 and covariance I under calibration. A function that the others determine is 0.
     """
     x, v = log_odds(p), np.square(weight) * p * (1 - p)
-    functions = np.zeros((p.size, 3))
+    functions = np.zeros((3, p.size))
     for j in range(3):
         f = x**j
         for _ in range(2):  # twice is enough (Kahan)
-            f = f - functions @ (functions.T @ (v * f))
+            f = f - (functions @ (v * f)) @ functions
         size = float(v @ np.square(f))
         if size > 1e-10 * max(float(v @ x ** (2 * j)), 1e-300):
-            functions[:, j] = f / np.sqrt(size)
-    return functions, functions.T @ (weight * p)
+            functions[j] = f / np.sqrt(size)
+    functions *= weight
+    return functions, functions @ p
 
 
 class Line:
-    """Probabilities of an event in ascending order, and kernel sums over pairs of rows."""
+    """Probabilities of an event in ascending order, and kernel sums over pairs of rows.
+
+    `order` has the rows in that order.
+    """
 
     def __init__(self, p: Floats, weight: Floats) -> None:
         self.order = np.argsort(p, kind="stable")

@@ -7,7 +7,6 @@ from caltest.numerics.loops import njit
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
-Codes = NDArray[np.int64]
 Cells = NDArray[np.uint8]
 
 
@@ -36,22 +35,21 @@ def class_score_totals(
     return out
 
 
-@njit()
-def event_scores(
-    labels: Labels, code: Codes, weight: Floats, functions: Floats, shift: Floats
-) -> Floats:
-    """Return the squared length of sum_i w_i f_i 1[y_i = code_i] - shift, (B,)."""
+@njit(fastmath={"contract", "reassoc", "nsz"})
+def event_scores(labels: Labels, code: Labels, functions: Floats, shift: Floats) -> Floats:
+    """Return the squared length of sum_i f_i 1[y_i = code_i] - shift, (B,).
+
+    `functions` are (q, n), and `code` (n,) has the type of the labels.
+    """
     size, n = labels.shape
-    q = functions.shape[1]
     out = np.zeros(size)
     for b in range(size):
-        total = -shift
-        for i in range(n):
-            if labels[b, i] == code[i]:
-                for j in range(q):
-                    total[j] += weight[i] * functions[i, j]
-        for j in range(q):
-            out[b] += total[j] * total[j]
+        row = labels[b]
+        for j in range(shift.size):
+            total, function = -shift[j], functions[j]
+            for i in range(n):
+                total += function[i] * (row[i] == code[i])
+            out[b] += total * total
     return out
 
 
@@ -84,7 +82,7 @@ def cell_extremes(
 
 @njit()
 def confusion_sums(
-    labels: Labels, top: Codes, weight: Floats, expected: Floats, precision: Floats
+    labels: Labels, top: Labels, weight: Floats, expected: Floats, precision: Floats
 ) -> Floats:
     """Return sum over pairs of classes of (O - E)^2 x precision, (B,).
 
@@ -134,4 +132,17 @@ def feature_norms(labels: Labels, features: Floats, expected: Floats) -> Floats:
             for j in range(width):
                 norm += total[k, j] * total[k, j]
         out[b] = norm
+    return out
+
+
+@njit(fastmath={"contract", "reassoc", "nsz"})
+def total_variation(a: Floats, b: Floats) -> Floats:
+    """Return half the city-block distances between the rows of a and b."""
+    out = np.empty((len(a), len(b)))
+    for i in range(len(a)):
+        for j in range(len(b)):
+            total = 0.0
+            for k in range(a.shape[1]):
+                total += abs(a[i, k] - b[j, k])
+            out[i, j] = 0.5 * total
     return out

@@ -52,6 +52,8 @@ class OfMeasure(Component):
 
     def _own(self, labels: Labels) -> Labels:
         """Return the labels (B, n) as the measure sees them."""
+        if self.context.order is not None:
+            labels = labels[:, np.argsort(self.context.order)]
         if self.table is not None:
             labels = self.table[np.arange(len(self.table)), labels]
         if self.bound.order is not None:
@@ -62,7 +64,7 @@ class OfMeasure(Component):
         return self.bound.comparable(self.bound.values(self._own(labels), 1))
 
     def finding(self, labels: Codes) -> Finding:
-        value = float(self.bound.values(self._own(labels[None].astype(np.uint32)), 1)[0])
+        value = float(self.bound.values(self._own(self.context.rows(labels)), 1)[0])
         estimate, name = self.bound.estimate(value), self.measure.estimate_symbol
         return Finding(f"{name} = {estimate:.4g}", estimate, name)
 

@@ -139,7 +139,7 @@ class ClassSlopes(Component):
         return np.asarray(np.square(self._scores(labels)).sum(axis=1))
 
     def finding(self, labels: Codes) -> Finding:
-        scores = self._scores(labels[None].astype(np.uint32))[0]
+        scores = self._scores(self.context.rows(labels))[0]
         k = int(np.argmax(np.abs(scores)))
         word = "too extreme" if scores[k] < 0 else "not extreme enough"
         name = self.context.names[k]
@@ -174,7 +174,7 @@ class ClassCurves(Component):
 
     def finding(self, labels: Codes) -> Finding:
         context = self.context
-        k = int(np.argmax(self._largest(labels[None].astype(np.uint32))[0]))
+        k = int(np.argmax(self._largest(self.context.rows(labels))[0]))
         observed = np.bincount(self.cells[labels == k, k], context.weight[labels == k], CELLS)
         gaps = np.append(0.0, np.cumsum(self.expected[k] - observed))
         low, high = sorted((int(np.argmin(gaps)), int(np.argmax(gaps))))
@@ -245,12 +245,10 @@ class Confidence(Component):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.functions, self.shift = belt_functions(context.top_prob, context.weight)
+        self.code = context.top.astype(context.dtype)
 
     def values(self, labels: Labels) -> Floats:
-        context = self.context
-        return np.asarray(
-            event_scores(labels, context.top, context.weight, self.functions, self.shift)
-        )
+        return np.asarray(event_scores(labels, self.code, self.functions, self.shift))
 
     def finding(self, labels: Codes) -> Finding:
         context = self.context
@@ -273,7 +271,7 @@ class ConfidenceKernel(Component):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.line = Line(context.top_prob, context.weight)
-        self.top = context.top[self.line.order]
+        self.top = context.top[self.line.order].astype(context.dtype)
 
     def values(self, labels: Labels) -> Floats:
         right = (labels[:, self.line.order] == self.top).astype(np.uint8)
@@ -307,7 +305,7 @@ class KernelError(Component):
         return ratio(norms - label_sums(self.diagonal, labels), self.pairs)
 
     def finding(self, labels: Codes) -> Finding:
-        value = float(self.values(labels[None].astype(np.uint32))[0])
+        value = float(self.values(self.context.rows(labels))[0])
         return Finding(f"{self.title} = {value:.4g}", value, self.title)
 
 
