@@ -71,6 +71,11 @@ class Context:
         return Line(self.probs[:, 1], self.weight)
 
     @cached_property
+    def confidence_line(self) -> Line:
+        """The probabilities of the predicted classes in ascending order."""
+        return Line(self.top_prob, self.weight)
+
+    @cached_property
     def features(self) -> Features:
         """The features of the predictions."""
         return Features(self.probs)

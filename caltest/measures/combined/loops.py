@@ -22,6 +22,17 @@ def class_totals(labels: Labels, weight: Floats, m: int) -> Floats:
 
 
 @njit()
+def rank_totals(labels: Labels, table: Cells, weight: Floats, ranks: int) -> Floats:
+    """Return the weight of each rank that `table` (n, m) gives the classes of a row, (B, ranks)."""
+    size, n = labels.shape
+    out = np.zeros((size, ranks))
+    for b in range(size):
+        for i in range(n):
+            out[b, table[i, labels[b, i]]] += weight[i]
+    return out
+
+
+@njit()
 def class_score_totals(
     labels: Labels, weight: Floats, table: Floats, least: float, centre: Floats
 ) -> Floats:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from caltest.measures.base import Labels
 from caltest.measures.combined.component import Codes, Component, Context
 from caltest.measures.combined.findings import Finding, percent, points, ratio
-from caltest.measures.combined.line import Line, belt_functions
+from caltest.measures.combined.line import belt_functions
 from caltest.measures.combined.loops import (
     cell_extremes,
     class_score_totals,
@@ -18,6 +18,7 @@ from caltest.measures.combined.loops import (
     confusion_sums,
     event_scores,
     feature_norms,
+    rank_totals,
 )
 from caltest.numerics.class_sums import label_sums
 
@@ -25,6 +26,8 @@ Floats = NDArray[np.float64]
 
 CELLS = 32  # steps of the partial sums of a class
 LEAST_LOG = -12.0  # of the scores of a class: a probability of 6e-6
+RANKS = 5  # the last of them takes all classes beyond
+ORDINALS = ("first", "second", "third", "fourth", "fifth")
 AT_A_TIME = 1 << 22  # numbers in a temporary array
 LEAST_VARIANCE = 0.02  # a row's: bounds what one row contributes to a weighted kernel
 
@@ -267,18 +270,68 @@ class ConfidenceKernel(Component):
     key = "confidence-kernel"
     title = "confidence, kernel over log odds"
     lens = "confidence"
+    place: ClassVar[str] = "log odds"
+    bandwidths: ClassVar[float] = 1.0
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.line = Line(context.top_prob, context.weight)
+        self.line = context.confidence_line
         self.top = context.top[self.line.order].astype(context.dtype)
 
     def values(self, labels: Labels) -> Floats:
         right = (labels[:, self.line.order] == self.top).astype(np.uint8)
-        return self.line.pair_sums(right, "log odds", 1.0, weighted=True)
+        return self.line.pair_sums(right, self.place, self.bandwidths, weighted=True)
 
     def finding(self, labels: Codes) -> Finding:
         return self.line.finding((labels == self.context.top).astype(float), "the confidence")
+
+
+class NarrowConfidenceKernel(ConfidenceKernel):
+    """The same over ranks, with a quarter of the median bandwidth."""
+
+    key = "confidence-narrow"
+    title = "confidence, narrow kernel over ranks"
+    place: ClassVar[str] = "ranks"
+    bandwidths: ClassVar[float] = 0.25
+
+
+class Ranks(Component):
+    """Chi^2 of how often the label is the most probable class, the second, ..., with covariance."""
+
+    key = "ranks"
+    title = "ranks of the label"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        probs, weight = context.probs, context.weight
+        count = min(RANKS, context.m)
+        first = np.argsort(-probs, axis=1, kind="stable")[:, : count - 1]
+        self.table = np.full(probs.shape, count - 1, np.uint8)
+        np.put_along_axis(self.table, first, np.arange(count - 1, dtype=np.uint8)[None], axis=1)
+        chance = np.take_along_axis(probs, first, axis=1)
+        chance = np.column_stack([chance, np.maximum(1.0 - chance.sum(axis=1), 0.0)])
+        self.expected = weight @ chance
+        squares = np.square(weight)
+        covariance = np.diag(squares @ chance) - (chance * squares[:, None]).T @ chance
+        self.precision = np.linalg.pinv(covariance, rcond=1e-9, hermitian=True)
+        self.sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+
+    def _gaps(self, labels: Labels) -> Floats:
+        totals = rank_totals(labels, self.table, self.context.weight, self.expected.size)
+        return np.asarray(totals - self.expected)
+
+    def values(self, labels: Labels) -> Floats:
+        gaps = self._gaps(labels)
+        return np.asarray(np.einsum("bk,kl,bl->b", gaps, self.precision, gaps))
+
+    def finding(self, labels: Codes) -> Finding:
+        gaps, total = self._gaps(self.context.rows(labels))[0], float(self.context.weight.sum())
+        r = int(np.argmax(np.abs(ratio(gaps, self.sd))))
+        mean, share = self.expected[r] / total, (self.expected[r] + gaps[r]) / total
+        last = r == self.expected.size - 1
+        name = f"a class after the {ORDINALS[r - 1]}" if last else f"the {ORDINALS[r]}"
+        text = f"{name} most probable has {percent(mean)} on average, {percent(share)} observed"
+        return Finding(text, float(mean - share), f"mean gap at rank {r + 1}")
 
 
 class KernelError(Component):
@@ -325,6 +378,8 @@ SEVERAL: tuple[type[Component], ...] = (
     Confusions,
     Confidence,
     ConfidenceKernel,
+    NarrowConfidenceKernel,
+    Ranks,
     KernelError,
     WeightedKernelError,
 )
