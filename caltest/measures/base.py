@@ -240,10 +240,10 @@ class BoundMeasure(ABC):
         """Return the value (B,) of each column of what `statistics` gives."""
         return statistics
 
-    def parts(self, statistics: Floats) -> tuple[Part, ...]:
+    def combined_parts(self, statistics: Floats) -> tuple[Part, ...]:
         """Return the statistics (K, B + 1) as results; the first column is of the observed labels.
 
-        None where the value is one statistic.
+        Empty where the value is one statistic.
         """
         return ()
 

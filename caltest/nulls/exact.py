@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,14 +60,14 @@ def exact_test(
     check_applicable(measure, "exact")
     bound = measure.bind(predictions, n_jobs)
     listed = enumerate_labels(bound, measure.alternative, n_resamples + 1, n_jobs)
-    if listed is not None:
+    if listed is not None and not bound.combines:
         return _enumerated(measure, bound, listed, n_resamples=n_resamples, seed=seed)
     # The same code path for observed and redrawn labels, so that ties are ties.
     seen = bound.statistics(bound.observed[np.newaxis], n_jobs)
     redrawn = redrawn_statistics(bound, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
     observed, resampled = float(bound.combine(seen)[0]), bound.combine(redrawn)
     pvalue = bound_pvalue(bound, observed, resampled, measure.alternative)
-    return Outcome(
+    outcome = Outcome(
         statistic_name=measure.symbol,
         statistic=observed,
         pvalue=pvalue,
@@ -82,8 +82,13 @@ def exact_test(
         if bound.combines
         else tail_beyond_resolution(observed, resampled, pvalue),
         replicates=Replicates.of(bound, observed, resampled, measure.alternative),
-        parts=bound.parts(np.concatenate([seen, redrawn], axis=-1)),
+        parts=bound.combined_parts(np.concatenate([seen, redrawn], axis=-1)),
     )
+    if listed is None:
+        return outcome
+    # The components are those of the redrawn labels, which all of them have.
+    every = _enumerated(measure, bound, listed, n_resamples=n_resamples, seed=seed)
+    return replace(every, parts=outcome.parts)
 
 
 def _enumerated(
@@ -178,8 +183,6 @@ def enumerate_labels(
     n_jobs : int, optional
         Threads.
     """
-    if bound.combines:
-        return None  # its components are adjusted by their joint distribution over the resamples
     if bound.predictions.probs.size > AT_A_TIME:
         return None  # not worth a copy in the order of the measure
     probs = bound.label_probs

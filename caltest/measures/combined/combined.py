@@ -97,7 +97,7 @@ class BoundCombined(BoundMeasure):
     ) -> None:
         super().__init__(predictions)
         self.portfolio = portfolio(predictions, names, n_jobs)
-        self._order = self.portfolio[0].context.order
+        self.context = self.portfolio[0].context
         self.parameters = {
             "components": len(self.portfolio),
             "combined by": "log mean of 1 / p over the components",
@@ -111,13 +111,14 @@ class BoundCombined(BoundMeasure):
 
     @property
     def order(self) -> Order | None:
-        return self._order
+        return self.context.order
 
     def _reference(self) -> Floats:
-        keys = resample_keys(REFERENCE_SEED, REFERENCES)
         step = max(8, AT_A_TIME // self.predictions.n)
+        keys = resample_keys(REFERENCE_SEED, REFERENCES)
         parts = [
-            self.statistics(self.redraw(keys[i : i + step])) for i in range(0, REFERENCES, step)
+            self.statistics(self.context.reference_labels(keys[i : i + step]))
+            for i in range(0, REFERENCES, step)
         ]
         return np.concatenate(parts, axis=1)
 
@@ -136,7 +137,7 @@ class BoundCombined(BoundMeasure):
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return self.combine(self.statistics(labels, n_jobs))
 
-    def parts(self, statistics: Floats) -> tuple[Part, ...]:
+    def combined_parts(self, statistics: Floats) -> tuple[Part, ...]:
         """Return the components, the loudest first; column 0 is that of the observed labels."""
         scores = self.scores(statistics)
         adjusted = step_down(scores)

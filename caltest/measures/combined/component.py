@@ -13,11 +13,14 @@ from caltest.measures.base import Labels, Order
 from caltest.measures.combined.features import Features
 from caltest.measures.combined.findings import Finding
 from caltest.measures.combined.line import Line
-from caltest.numerics.labels import label_dtype
+from caltest.numerics.labels import Hashes, label_dtype
 from caltest.predictions import Predictions
+from caltest.predictions.redrawing import Inversion
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
+
+FIRST = 8  # probabilities of a row, the largest first, that order the rows
 
 
 class Context:
@@ -34,19 +37,44 @@ class Context:
         self.weight: Floats = np.ones(self.n) if weight is None else weight
         self.names = [str(name) for name in predictions.classes]
         self.dtype = label_dtype(self.m)
+        self.ranked = np.argsort(-self.probs, axis=1, kind="stable")
         self.order: Order | None = None
         if self.m == 2:
             self.order = np.argsort(self.probs[:, 1], kind="stable")
             self.probs, self.weight = self.probs[self.order], self.weight[self.order]
+            self.ranked = self.ranked[self.order]
 
     def rows(self, labels: Codes) -> Labels:
         """Return the labels (n,) as one row of many."""
         return labels[None].astype(self.dtype)
 
     @cached_property
+    def canonical(self) -> Order:
+        """The rows in an order that depends on neither their order nor that of the classes."""
+        first = np.take_along_axis(self.probs, self.ranked[:, :FIRST], axis=1)
+        return np.lexsort((self.weight, *first.T[::-1]))
+
+    @cached_property
+    def _reference(self) -> Inversion:
+        # Class 0 is the most probable class of a row, class 1 the second, ...
+        sorted_probs = np.take_along_axis(self.probs, self.ranked, axis=1)
+        return Inversion(sorted_probs[self.canonical])
+
+    def reference_labels(self, keys: Hashes) -> Labels:
+        """Redraw labels (B, n) that the scales of the components are estimated from.
+
+        Neither the order of the rows nor that of the classes changes them.
+        """
+        codes = self._reference.labels(keys)
+        out = np.empty(codes.shape, self.dtype)
+        ranked = self.ranked[self.canonical].astype(self.dtype)
+        out[:, self.canonical] = ranked[np.arange(self.n), codes]
+        return out
+
+    @cached_property
     def top(self) -> Codes:
         """The predicted class of each row."""
-        return self.predictions.predicted
+        return np.asarray(self.ranked[:, 0])
 
     @cached_property
     def top_prob(self) -> Floats:
@@ -78,7 +106,7 @@ class Context:
     @cached_property
     def features(self) -> Features:
         """The features of the predictions."""
-        return Features(self.probs)
+        return Features(self.probs, self.canonical)
 
     @cached_property
     def steady(self) -> float:

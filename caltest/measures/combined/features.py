@@ -25,11 +25,12 @@ class Features:
     method to speed up kernel machines).
     """
 
-    def __init__(self, probs: Floats) -> None:
+    def __init__(self, probs: Floats, canonical: NDArray[np.intp]) -> None:
         n = len(probs)
-        spread = probs[np.random.default_rng(0).permutation(n)[: max(PAIRS, LANDMARKS)]]
-        some = spread[:PAIRS]
-        apart = total_variation(some, some)[np.triu_indices(len(some), 1)]
+        some = np.random.default_rng(0).permutation(n)[: max(PAIRS, LANDMARKS)]
+        spread = probs[canonical[some]]
+        near = spread[:PAIRS]
+        apart = total_variation(near, near)[np.triu_indices(len(near), 1)]
         self.bandwidth = max(float(np.median(apart)) if apart.size else 0.0, LEAST_WIDTH)
         landmarks = np.unique(spread[:LANDMARKS], axis=0)
         self.are_exact = n <= LANDMARKS
@@ -40,7 +41,7 @@ class Features:
         root = vectors[:, kept] / np.sqrt(values[kept])
         step = max(1, AT_A_TIME // len(landmarks))
         parts = [
-            np.exp(-total_variation(probs[i : i + step], landmarks) / self.bandwidth) @ root
+            np.exp(-total_variation(np.ascontiguousarray(probs[i : i + step]), landmarks) / self.bandwidth) @ root
             for i in range(0, n, step)
         ]
         self.values = np.concatenate(parts)

@@ -29,6 +29,9 @@ class Finding:
     estimate_name: str
 
 
+NO_GAP = Finding("no gap", 0.0, "mean gap there")
+
+
 def points(difference: float) -> str:
     """Write a difference of probabilities in percentage points."""
     return f"{100 * abs(difference):.3g} points"

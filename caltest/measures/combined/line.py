@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.measures.base import Labels
-from caltest.measures.combined.findings import Finding, percent, points, ratio
+from caltest.measures.combined.findings import NO_GAP, Finding, percent, points, ratio
 from caltest.numerics.recursion import exponential_pair_sums
 from caltest.numerics.sorted_scores import step_ends
 
@@ -55,10 +55,12 @@ class Line:
         self.variance = self.p * (1 - self.p)
         carried = np.cumsum(np.square(self.weight) * self.variance)
         self.total = float(carried[-1])
-        ranks = carried / self.total if self.total > 0 else np.arange(p.size) / p.size
-        # Equal probabilities have equal ranks.
-        last = np.searchsorted(self.p, self.p, side="right") - 1
-        self.places = {"log odds": log_odds(self.p), "ranks": ranks[last]}
+        ranks = carried / self.total if self.total > 0 else np.arange(1, p.size + 1) / p.size
+        # Equal probabilities have one rank, that of their middle, so that from 1 - p it is the same.
+        ends = np.append(0.0, ranks)
+        first = np.searchsorted(self.p, self.p, side="left")
+        last = np.searchsorted(self.p, self.p, side="right")
+        self.places = {"log odds": log_odds(self.p), "ranks": 0.5 * (ends[first] + ends[last])}
         self._decays: dict[tuple[str, float], Floats] = {}
 
     def decay(self, place: str, bandwidths: float) -> Floats:
@@ -90,7 +92,7 @@ class Line:
         sums = np.append(0.0, np.cumsum(gaps))[places]
         low, high = sorted((int(np.argmin(sums)), int(np.argmax(sums))))
         if low == high:
-            return Finding("no gap", 0.0, "mean gap there")
+            return NO_GAP
         first, last = places[low], places[high] - 1
         mass = max(float(self.weight[first : last + 1].sum()), 1e-300)
         gap = float(sums[high] - sums[low]) / mass

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from caltest.measures.base import Labels
 from caltest.measures.combined.component import Codes, Component, Context
-from caltest.measures.combined.findings import Finding, percent, points, ratio
+from caltest.measures.combined.findings import NO_GAP, Finding, percent, points, ratio
 from caltest.measures.combined.line import belt_functions
 from caltest.measures.combined.loops import (
     cell_extremes,
@@ -182,6 +182,8 @@ class ClassCurves(Component):
         gaps = np.append(0.0, np.cumsum(self.expected[k] - observed))
         low, high = sorted((int(np.argmin(gaps)), int(np.argmax(gaps))))
         inside = (self.cells[:, k] >= low) & (self.cells[:, k] < high)
+        if not inside.any():
+            return NO_GAP
         mass = max(float(context.weight[inside].sum()), 1e-300)
         gap, p = float(gaps[high] - gaps[low]) / mass, context.probs[inside, k]
         word = "high" if gap > 0 else "low"
@@ -305,7 +307,7 @@ class Ranks(Component):
         super().__init__(context)
         probs, weight = context.probs, context.weight
         count = min(RANKS, context.m)
-        first = np.argsort(-probs, axis=1, kind="stable")[:, : count - 1]
+        first = context.ranked[:, : count - 1]
         self.table = np.full(probs.shape, count - 1, np.uint8)
         np.put_along_axis(self.table, first, np.arange(count - 1, dtype=np.uint8)[None], axis=1)
         chance = np.take_along_axis(probs, first, axis=1)
