@@ -78,9 +78,7 @@ def exact_test(
         notes=bound.notes,
         degenerate=bound.degenerate,
         distribution=resampled,
-        tail_pvalue=None
-        if bound.combines
-        else tail_beyond_resolution(observed, resampled, pvalue),
+        tail_pvalue=None if bound.combines else tail_beyond_resolution(observed, resampled, pvalue),
         replicates=Replicates.of(bound, observed, resampled, measure.alternative),
         parts=bound.combined_parts(np.concatenate([seen, redrawn], axis=-1)),
     )

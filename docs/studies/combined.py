@@ -3,12 +3,15 @@
     python -P docs/studies/combined.py run OUT [--logits DIR] [--n 100 500 2000] [--sets 1 2 3]
     python -P docs/studies/combined.py write OUT
 
-`run` adds one JSON file for each base, n and set of alternatives to the folder OUT; `write` makes the
-page of those that are there. Labels are drawn from known true probabilities, also for the networks
+`run` adds one JSON file for each base, n and set of alternatives to the folder OUT; `write` makes
+the page of those that are there. Labels are drawn from known true probabilities, also for the networks
 of --logits, the folder of logits (npz) of CIFAR networks: their temperature-scaled probabilities
 are the predictions. Predictions are drawn 4 times, labels 25 times from each; all tests see the
 same labels and the same B = 199 redrawn ones.
 """
+
+# All changes have one signature, and their names say what they do.
+# ruff: noqa: ARG001, ARG005, D103
 
 from __future__ import annotations
 
@@ -29,12 +32,13 @@ from caltest.lenses import resolve_lens
 LEVEL, B, PREDICTIONS, LABELS = 0.05, 199, 4, 25
 PAGE = Path(__file__).with_suffix(".md")
 Probs = np.ndarray
-Change = Callable[[Probs, np.random.Generator, float], Probs]
+Rng = np.random.Generator
+Change = Callable[[Probs, Rng, float], Probs]
 
 ONE_DIMENSION = (
     "skce kce ks kuiper ece debiased-ece t-cal smooth-ece mmce brier log-loss spiegelhalter "
     "calibration-slope calibration-in-the-large calibration-belt hosmer-lemeshow"
-).split()
+)
 SEVERAL = "skce skce-linear skce-block kce cme ece mce classwise-ece brier log-loss spiegelhalter"
 UNDER_CONFIDENCE = "skce ks kuiper ece debiased-ece t-cal smooth-ece mmce spiegelhalter"
 
@@ -116,19 +120,19 @@ def tempered(p: Probs, rows: np.ndarray, t: float) -> Probs:
     return q
 
 
-def one_class(p, rng, s):
+def one_class(p: Probs, rng: Rng, s: float) -> Probs:
     w = np.ones(p.shape[1])
     w[1] = np.exp(-0.5 * s)
     return reweighed(p, w)
 
 
-def prior_shift(p, rng, s):
+def prior_shift(p: Probs, rng: Rng, s: float) -> Probs:
     m = p.shape[1]
     size = 0.35 if m > 2 else 0.42
     return reweighed(p, np.exp(size * s * np.random.default_rng(5).normal(size=m)))
 
 
-def confused_pair(p, rng, s):
+def confused_pair(p: Probs, rng: Rng, s: float) -> Probs:
     q, top, m = p.copy(), p.argmax(axis=1), p.shape[1]
     first, second = (0, 1) if m == 2 else np.argsort(-np.bincount(top, minlength=m))[:2]
     share = min((0.1 if m == 2 else 0.12 if m <= 10 else 0.5) * s, 0.9)
@@ -138,24 +142,26 @@ def confused_pair(p, rng, s):
     return q
 
 
-def middle_confidence(p, rng, s):
+def middle_confidence(p: Probs, rng: Rng, s: float) -> Probs:
     c = p.max(axis=1)
     return with_top(p, np.where((c > 0.5) & (c < 0.9), c - 0.13 * min(s, 3.0), c))
 
 
-def first_class_noise(p, rng, s):  # M2 of Widmann et al. with a small share
+def first_class_noise(
+    p: Probs, rng: Rng, s: float
+) -> Probs:  # M2 of Widmann et al. with a small share
     share = 0.06 * s * doubt(p)
     q = (1 - share) * p
     q[:, 0] += share
     return q
 
 
-def uniform_noise(p, rng, s):  # M3 with a small share
+def uniform_noise(p: Probs, rng: Rng, s: float) -> Probs:  # M3 with a small share
     share = 0.12 * s * doubt(p)
     return (1 - share) * p + share / p.shape[1]
 
 
-def top_three_noise(p, rng, s):
+def top_three_noise(p: Probs, rng: Rng, s: float) -> Probs:
     share, first = 0.07 * s * doubt(p), np.argsort(-p, axis=1)[:, : min(3, p.shape[1])]
     q = (1 - share) * p
     add = np.take_along_axis(q, first, axis=1) + share / first.shape[1]
@@ -163,22 +169,22 @@ def top_three_noise(p, rng, s):
     return q
 
 
-def subgroup(p, rng, s):
+def subgroup(p: Probs, rng: Rng, s: float) -> Probs:
     return tempered(p, rng.random(len(p)) < 0.15, 1 + 2 * s * doubt(p) ** 0.5)
 
 
-def rare_class(p, rng, s):
+def rare_class(p: Probs, rng: Rng, s: float) -> Probs:
     w = np.ones(p.shape[1])
     w[np.argsort(p.mean(axis=0))[0 if p.shape[1] < 100 else 10]] = np.exp(0.7 * s)
     return reweighed(p, w)
 
 
-def class_temperatures(p, rng, s):
+def class_temperatures(p: Probs, rng: Rng, s: float) -> Probs:
     slope = np.exp(0.22 * s * np.random.default_rng(8).normal(size=p.shape[1]))
     return softmax(np.log(p) * slope)
 
 
-def second_for_third(p, rng, s):
+def second_for_third(p: Probs, rng: Rng, s: float) -> Probs:
     if p.shape[1] == 2:
         return softmax(np.log(p) / (1 + 0.15 * s))
     rank, rows, q = np.argsort(-p, axis=1), np.arange(len(p)), p.copy()
@@ -188,29 +194,29 @@ def second_for_third(p, rng, s):
     return q
 
 
-def waves(p, rng, s):
+def waves(p: Probs, rng: Rng, s: float) -> Probs:
     c = p.max(axis=1)
     height = 0.09 * s * np.sin(8 * np.pi * c) * np.minimum(1, (1 - c) / 0.05)
     return with_top(p, np.clip(c + height, 1e-3, 1 - 1e-9))
 
 
-def very_sure(p, rng, s):
+def very_sure(p: Probs, rng: Rng, s: float) -> Probs:
     c = p.max(axis=1)
     return with_top(p, np.where(c > np.quantile(c, 0.6), c - min(0.03 * s, 0.3), c))
 
 
-def two_sharpnesses(p, rng, s):
+def two_sharpnesses(p: Probs, rng: Rng, s: float) -> Probs:
     low = p.argmax(axis=1) < (p.shape[1] + 1) // 2
     return tempered(tempered(p, low, 1 + 0.25 * s), ~low, 1 / (1 + 0.25 * s))
 
 
-def matrix(p, rng, s):
+def matrix(p: Probs, rng: Rng, s: float) -> Probs:
     m = p.shape[1]
     noise = 0.25 * s / np.sqrt(m) * np.random.default_rng(3).normal(size=(m, m))
     return softmax(np.log(np.maximum(p, 1e-6)) @ (np.eye(m) + noise).T)
 
 
-def ring(p, rng, s):
+def ring(p: Probs, rng: Rng, s: float) -> Probs:
     q, top, rows = p.copy(), p.argmax(axis=1), np.arange(len(p))
     moved = 0.05 * s * p[rows, top]
     q[rows, top] -= moved
@@ -218,21 +224,21 @@ def ring(p, rng, s):
     return q
 
 
-def unsure(p, rng, s):
+def unsure(p: Probs, rng: Rng, s: float) -> Probs:
     c = p.max(axis=1)
     return tempered(p, c < np.quantile(c, 0.25), 1 + 0.5 * s)
 
 
-def outliers(p, rng, s):
+def outliers(p: Probs, rng: Rng, s: float) -> Probs:
     share = 0.03 * s * doubt(p)
     return (1 - share) * p + share / p.shape[1]
 
 
-def second_prior(p, rng, s):
+def second_prior(p: Probs, rng: Rng, s: float) -> Probs:
     return reweighed(p, np.exp(0.25 * np.random.default_rng(15).normal(size=p.shape[1])))
 
 
-def middle_entropy(p, rng, s):
+def middle_entropy(p: Probs, rng: Rng, s: float) -> Probs:
     entropy = -(p * np.log(p)).sum(axis=1)
     low, high = np.quantile(entropy, [0.4, 0.75])
     share = 0.18 * min(s, 3.0) * doubt(p) ** 0.5
@@ -240,42 +246,42 @@ def middle_entropy(p, rng, s):
     return np.where(inside, (1 - share) * p + share / p.shape[1], p)
 
 
-def swapped_pairs(p, rng, s):
+def swapped_pairs(p: Probs, rng: Rng, s: float) -> Probs:
     q, e, f = p.copy(), 0.07 * s, np.argsort(-p.mean(axis=0))
     for a, b in [(f[0], f[1]), (f[2], f[3])] if p.shape[1] > 3 else [(f[0], f[1])]:
         q[:, a], q[:, b] = (1 - e) * p[:, a] + e * p[:, b], (1 - e) * p[:, b] + e * p[:, a]
     return q
 
 
-def one_sharp_class(p, rng, s):
+def one_sharp_class(p: Probs, rng: Rng, s: float) -> Probs:
     top = p.argmax(axis=1)
     return tempered(p, top == np.bincount(top).argmax(), 1 + 0.7 * s)
 
 
-def floor(p, rng, s):
+def floor(p: Probs, rng: Rng, s: float) -> Probs:
     q = np.maximum(p, 0.02 * s * doubt(p))
     return q / q.sum(axis=1, keepdims=True)
 
 
-def bent(p, rng, s):
+def bent(p: Probs, rng: Rng, s: float) -> Probs:
     return with_top(p, np.clip(p.max(axis=1) ** (1 + 0.25 * s), 1e-6, 1 - 1e-12))
 
 
-def every_second_class(p, rng, s):
+def every_second_class(p: Probs, rng: Rng, s: float) -> Probs:
     return reweighed(p, np.exp(0.22 * s * (2 * (np.arange(p.shape[1]) % 2) - 1)))
 
 
-def most_certain(p, rng, s):
+def most_certain(p: Probs, rng: Rng, s: float) -> Probs:
     c = p.max(axis=1)
     return with_top(p, np.where(c >= np.quantile(c, 0.9), c * (1 - min(0.06 * s, 0.5)), c))
 
 
-def of_another_row(p, rng, s):
+def of_another_row(p: Probs, rng: Rng, s: float) -> Probs:
     share = 0.06 * s
     return (1 - share) * p + share * p[rng.permutation(len(p))]
 
 
-def closer_top_two(p, rng, s):
+def closer_top_two(p: Probs, rng: Rng, s: float) -> Probs:
     rank, rows, q = np.argsort(-p, axis=1), np.arange(len(p)), p.copy()
     moved = 0.12 * s * np.minimum(p[rows, rank[:, 0]], p[rows, rank[:, 1]])
     q[rows, rank[:, 0]] -= moved
@@ -333,7 +339,7 @@ SETS: dict[int, dict[str, Change]] = {
 def rivals(m: int) -> list[tuple[str, str]]:
     """Single tests and their lenses."""
     if m == 2:
-        return [(key, "strong") for key in ONE_DIMENSION]
+        return [(key, "strong") for key in ONE_DIMENSION.split()]
     strong = [(key, "strong") for key in SEVERAL.split()]
     return strong + [(key, "confidence") for key in UNDER_CONFIDENCE.split()]
 
@@ -347,7 +353,7 @@ def draw(q: Probs, size: int, rng: np.random.Generator) -> np.ndarray:
     return out
 
 
-def rejections(null: np.ndarray, observed: np.ndarray, two_sided: bool) -> np.ndarray:
+def rejections(null: np.ndarray, observed: np.ndarray, *, two_sided: bool) -> np.ndarray:
     upper = 1 + (null >= observed[:, None] - 1e-12).sum(axis=1)
     lower = 1 + (null <= observed[:, None] + 1e-12).sum(axis=1)
     p = np.minimum(upper, lower) * 2 / (B + 1) if two_sided else upper / (B + 1)
@@ -383,7 +389,7 @@ def simulate(pool: Probs, n: int, changes: dict[str, Change]) -> dict[str, dict[
             name = key if lens == "strong" else f"{key}, {lens}"
             null, observed = values[:B], values[B:].reshape(len(truths), LABELS)
             for truth, row in zip(truths, observed, strict=True):
-                hits = rejections(null, row, two_sided)
+                hits = rejections(null, row, two_sided=two_sided)
                 counts.setdefault(name, {}).setdefault(truth, []).extend(hits.tolist())
     return {
         name: {truth: float(np.mean(hits)) for truth, hits in rates.items()}
@@ -402,10 +408,8 @@ def run(out: Path, folder: Path | None, sizes: list[int], sets: list[int]) -> No
                 start = time.time()
                 result = simulate(pool, n, SETS[number])
                 seconds = round(time.time() - start, 1)
-                path.write_text(
-                    json.dumps({"base": base, "n": n, "set": number, "rates": result})
-                )
-                print(base, n, number, seconds, flush=True)
+                path.write_text(json.dumps({"base": base, "n": n, "set": number, "rates": result}))
+                print(base, n, number, seconds, flush=True)  # noqa: T201
 
 
 # ---- the page ----------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from caltest.measures.combined.findings import Finding, percent, points, ratio
 from caltest.measures.combined.line import belt_functions, log_odds
 from caltest.measures.combined.loops import event_scores
 from caltest.numerics.label_scores import binary_event_sums
-from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends
 
 Floats = NDArray[np.float64]
 
@@ -52,7 +51,7 @@ class Level(BinaryComponent):
 
 
 class Slope(BinaryComponent):
-    """Score of a factor of the log odds: are the probabilities too extreme, or too timid?"""
+    """Score of a factor of the log odds: probabilities that are too extreme, or too timid."""
 
     key = "temperature"
     title = "temperature"
@@ -121,14 +120,8 @@ class PartialSums(BinaryComponent):
     key = "kuiper"
     title = "Kuiper"
 
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
-        self.ends = step_ends(self.line.p)
-
     def values(self, labels: Labels) -> Floats:
-        line = self.line
-        high, low = partial_sum_extremes(labels, line.weight, line.p, self.ends)
-        return ratio(high - low, np.sqrt(line.total))
+        return self.line.kuiper(labels)
 
     def finding(self, labels: Codes) -> Finding:
         return self.line.finding(labels.astype(float), f"P({self.event})")
@@ -142,9 +135,7 @@ class LineKernel(BinaryComponent):
     weighted: ClassVar[bool] = False
 
     def values(self, labels: Labels) -> Floats:
-        return self.line.pair_sums(
-            labels, self.place, self.bandwidths, weighted=self.weighted
-        )
+        return self.line.pair_sums(labels, self.place, self.bandwidths, weighted=self.weighted)
 
     def finding(self, labels: Codes) -> Finding:
         return self.line.finding(labels.astype(float), f"P({self.event})")

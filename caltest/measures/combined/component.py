@@ -91,7 +91,9 @@ class Context:
     def variances(self) -> Floats:
         """The variance of the weighted number of labels of each class, (m,)."""
         squares = np.square(self.weight)
-        return np.asarray(squares @ self.probs - np.einsum("i,ik,ik->k", squares, *[self.probs] * 2))
+        return np.asarray(
+            squares @ self.probs - np.einsum("i,ik,ik->k", squares, *[self.probs] * 2)
+        )
 
     @cached_property
     def line(self) -> Line:

@@ -41,7 +41,11 @@ class Features:
         root = vectors[:, kept] / np.sqrt(values[kept])
         step = max(1, AT_A_TIME // len(landmarks))
         parts = [
-            np.exp(-total_variation(np.ascontiguousarray(probs[i : i + step]), landmarks) / self.bandwidth) @ root
+            np.exp(
+                -total_variation(np.ascontiguousarray(probs[i : i + step]), landmarks)
+                / self.bandwidth
+            )
+            @ root
             for i in range(0, n, step)
         ]
         self.values = np.concatenate(parts)

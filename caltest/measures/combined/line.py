@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from caltest.measures.base import Labels
 from caltest.measures.combined.findings import NO_GAP, Finding, percent, points, ratio
 from caltest.numerics.recursion import exponential_pair_sums
-from caltest.numerics.sorted_scores import step_ends
+from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends
 
 Floats = NDArray[np.float64]
 
@@ -27,8 +27,8 @@ def log_odds(p: Floats) -> Floats:
 def belt_functions(p: Floats, weight: Floats) -> tuple[Floats, Floats]:
     """Return 1, x and x^2 of the log odds x, orthonormal under the variance of the labels.
 
-    Returns w times the functions, (3, n), and the expected sum of w f y, (3,): the sum of w f (y - p)
-    has mean 0 and covariance I under calibration. A function that the others determine is 0.
+    Returns w times the functions, (3, n), and the expected sum of w f y, (3,): the sum of
+    w f (y - p) has mean 0 and covariance I under calibration. A function that the others determine is 0.
     """
     x, v = log_odds(p), np.square(weight) * p * (1 - p)
     functions = np.zeros((3, p.size))
@@ -56,12 +56,17 @@ class Line:
         carried = np.cumsum(np.square(self.weight) * self.variance)
         self.total = float(carried[-1])
         ranks = carried / self.total if self.total > 0 else np.arange(1, p.size + 1) / p.size
-        # Equal probabilities have one rank, that of their middle, so that from 1 - p it is the same.
+        # Equal probabilities have the rank of their middle, so that it is the same from 1 - p.
         ends = np.append(0.0, ranks)
         first = np.searchsorted(self.p, self.p, side="left")
         last = np.searchsorted(self.p, self.p, side="right")
         self.places = {"log odds": log_odds(self.p), "ranks": 0.5 * (ends[first] + ends[last])}
         self._decays: dict[tuple[str, float], Floats] = {}
+
+    def kuiper(self, happens: Labels) -> Floats:
+        """Return the range of the partial sums of w (y - p), in standard deviations of the sum."""
+        high, low = partial_sum_extremes(happens, self.weight, self.p, step_ends(self.p))
+        return ratio(high - low, np.sqrt(self.total))
 
     def decay(self, place: str, bandwidths: float) -> Floats:
         """Return exp(-distance / bandwidth) between neighbours; in units of the median distance."""
@@ -106,7 +111,9 @@ class Line:
 
 def median_distance(ordered: Floats) -> float:
     """Return the median distance between up to 600 of the sorted points, evenly spread."""
-    some = ordered[np.unique(np.linspace(0, ordered.size - 1, min(SPREAD, ordered.size), dtype=int))]
+    some = ordered[
+        np.unique(np.linspace(0, ordered.size - 1, min(SPREAD, ordered.size), dtype=int))
+    ]
     if some.size < 2:
         return 0.0
     return float(np.median(np.abs(some[:, None] - some)[np.triu_indices(some.size, 1)]))

@@ -28,9 +28,7 @@ class OfMeasure(Component):
             )
         seen = resolve_lens(lens)
         if seen.is_family:
-            raise NotApplicable(
-                f"the lens {seen} stands for several lenses", "name one of them"
-            )
+            raise NotApplicable(f"the lens {seen} stands for several lenses", "name one of them")
         predictions = context.predictions
         self.bound = self.measure.bind(seen(predictions), n_jobs)
         # What the lens makes of each label of each row.

@@ -29,11 +29,10 @@ LEAST_LOG = -12.0  # of the scores of a class: a probability of 6e-6
 RANKS = 5  # the last of them takes all classes beyond
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
 AT_A_TIME = 1 << 22  # numbers in a temporary array
-LEAST_VARIANCE = 0.02  # a row's: bounds what one row contributes to a weighted kernel
 
 
 class Temperature(Component):
-    """Score of the temperature: are all probabilities too extreme, or too timid?"""
+    """Score of the temperature: all probabilities too extreme, or all too timid."""
 
     key = "temperature"
     title = "temperature"
@@ -54,7 +53,9 @@ class Temperature(Component):
     def finding(self, labels: Codes) -> Finding:
         temperature = mending_temperature(self.context.log_probs, labels, self.context.weight)
         word = "too sure" if temperature > 1 else "not sure enough"
-        return Finding(f"{word}: temperature {temperature:.3g} mends it", temperature, "temperature")
+        return Finding(
+            f"{word}: temperature {temperature:.3g} mends it", temperature, "temperature"
+        )
 
 
 def mending_temperature(logs: Floats, labels: Codes, weight: Floats) -> float:
@@ -212,6 +213,7 @@ class Confusions(Component):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         m, weight, probs = context.m, context.weight, context.probs
+        self.top = context.top.astype(context.dtype)
         self.expected, variance = np.zeros((m, m)), np.zeros((m, m))
         for a in np.unique(context.top):
             rows = context.top == a
@@ -223,7 +225,7 @@ class Confusions(Component):
     def values(self, labels: Labels) -> Floats:
         context = self.context
         return np.asarray(
-            confusion_sums(labels, context.top, context.weight, self.expected, self.precision)
+            confusion_sums(labels, self.top, context.weight, self.expected, self.precision)
         )
 
     def finding(self, labels: Codes) -> Finding:
@@ -262,30 +264,50 @@ class Confidence(Component):
         accuracy = float(context.weight @ (labels == context.top)) / total
         gap = confidence - accuracy
         word = "too high" if gap > 0 else "too low"
-        text = f"confidence {percent(confidence)}, accuracy {percent(accuracy)}: {points(gap)} {word}"
+        text = (
+            f"confidence {percent(confidence)}, accuracy {percent(accuracy)}: {points(gap)} {word}"
+        )
         return Finding(text, gap, "mean confidence - accuracy")
 
 
-class ConfidenceKernel(Component):
-    """Kernel statistic of the confidence over log odds, rows weighted by their variance."""
+class OnConfidence(Component):
+    """A component of whether the predicted class is right, in ascending order of the confidence."""
 
-    key = "confidence-kernel"
-    title = "confidence, kernel over log odds"
     lens = "confidence"
-    place: ClassVar[str] = "log odds"
-    bandwidths: ClassVar[float] = 1.0
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.line = context.confidence_line
         self.top = context.top[self.line.order].astype(context.dtype)
 
-    def values(self, labels: Labels) -> Floats:
-        right = (labels[:, self.line.order] == self.top).astype(np.uint8)
-        return self.line.pair_sums(right, self.place, self.bandwidths, weighted=True)
+    def right(self, labels: Labels) -> Labels:
+        """Return whether the predicted class is right (B, n), in that order."""
+        return np.asarray(labels[:, self.line.order] == self.top, dtype=np.uint8)
 
     def finding(self, labels: Codes) -> Finding:
         return self.line.finding((labels == self.context.top).astype(float), "the confidence")
+
+
+class ConfidenceSums(OnConfidence):
+    """Kuiper's statistic of the confidence, in standard deviations of the whole sum."""
+
+    key = "confidence-kuiper"
+    title = "confidence, Kuiper"
+
+    def values(self, labels: Labels) -> Floats:
+        return self.line.kuiper(self.right(labels))
+
+
+class ConfidenceKernel(OnConfidence):
+    """Kernel statistic of the confidence over log odds, rows weighted by their variance."""
+
+    key = "confidence-kernel"
+    title = "confidence, kernel over log odds"
+    place: ClassVar[str] = "log odds"
+    bandwidths: ClassVar[float] = 1.0
+
+    def values(self, labels: Labels) -> Floats:
+        return self.line.pair_sums(self.right(labels), self.place, self.bandwidths, weighted=True)
 
 
 class NarrowConfidenceKernel(ConfidenceKernel):
@@ -341,14 +363,11 @@ class KernelError(Component):
 
     key = "skce"
     title = "SKCE"
-    weighted: ClassVar[bool] = False
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         weight, probs = context.weight, context.probs
         squares = np.einsum("ik,ik->i", probs, probs)
-        if self.weighted:
-            weight = weight / np.sqrt(np.maximum(1.0 - squares, LEAST_VARIANCE))
         self.features = context.features.values * weight[:, None]
         self.expected = np.ascontiguousarray(probs.T @ self.features)
         own = np.einsum("ij,ij->i", self.features, self.features)
@@ -364,14 +383,6 @@ class KernelError(Component):
         return Finding(f"{self.title} = {value:.4g}", value, self.title)
 
 
-class WeightedKernelError(KernelError):
-    """The same with each row divided by the standard deviation of its label."""
-
-    key = "skce-weighted"
-    title = "SKCE over the standard deviations"
-    weighted: ClassVar[bool] = True
-
-
 SEVERAL: tuple[type[Component], ...] = (
     Temperature,
     ClassFrequencies,
@@ -379,9 +390,9 @@ SEVERAL: tuple[type[Component], ...] = (
     ClassCurves,
     Confusions,
     Confidence,
+    ConfidenceSums,
     ConfidenceKernel,
     NarrowConfidenceKernel,
     Ranks,
     KernelError,
-    WeightedKernelError,
 )

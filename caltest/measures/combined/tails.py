@@ -60,7 +60,7 @@ class _Tail:
         below = np.searchsorted(self.ordered, values - tie_tolerance(values, 1.0))
         out = np.log((1.0 + size - below) / (1.0 + size))
         if self.is_constant:
-            return np.where(below == size, out - OUTSIDE, out)
+            return np.asarray(np.where(below == size, out - OUTSIDE, out))
         far = values > self.tenth
         beyond = self._gamma_log_tail(values[far]) - self._gamma_log_tail(np.array([self.tenth]))
         at_tenth = np.log((1.0 + min(BY_RANK, size)) / (1.0 + size))
