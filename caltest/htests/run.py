@@ -466,7 +466,6 @@ def _components(whole: HTest, parts: Sequence[Part]) -> HTestTable:
             lens=part.lens if whole.lens == "strong" else whole.lens,
             parameters={"finding": part.finding},
             null_distribution=part.values[1:],
-            tail_pvalue=None,
             notes=(),
             evidence=None,
             replicates=None,

@@ -98,9 +98,9 @@ def resampled_values(
 ) -> Floats:
     """Return the statistic for each resample of n labels or counts.
 
-    `evaluate(rows, n_jobs)` gives a value for each, or several, (K, B). A pooled statistic gets many
-    rows in one call and runs its own threads; for others the batches are spread over threads. The
-    rows do not depend on how they are spread.
+    `evaluate(rows, n_jobs)` gives a value for each, or several, (K, B). A pooled statistic gets
+    many rows in one call and runs its own threads; for others the batches are spread over threads.
+    The rows do not depend on how they are spread.
     """
     if pooled:
         return _pooled_values(batches, evaluate, n, n_jobs)

@@ -28,7 +28,8 @@ def belt_functions(p: Floats, weight: Floats) -> tuple[Floats, Floats]:
     """Return 1, x and x^2 of the log odds x, orthonormal under the variance of the labels.
 
     Returns w times the functions, (3, n), and the expected sum of w f y, (3,): the sum of
-    w f (y - p) has mean 0 and covariance I under calibration. A function that the others determine is 0.
+    w f (y - p) has mean 0 and covariance I under calibration. A function that the others determine
+    is 0.
     """
     x, v = log_odds(p), np.square(weight) * p * (1 - p)
     functions = np.zeros((3, p.size))
