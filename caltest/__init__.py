@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from caltest.predictions import Predictions
     from caltest.reporting import report
     from caltest.results import HTest, HTestTable
+    from caltest.segments import Segment, SegmentsTest, test_segments
 
 __all__ = [
     "DegenerateDataWarning",
@@ -27,6 +28,8 @@ __all__ = [
     "InvalidInput",
     "NotApplicable",
     "Predictions",
+    "Segment",
+    "SegmentsTest",
     "__version__",
     "calibrators",
     "classifiers",
@@ -45,6 +48,7 @@ __all__ = [
     "sample_size_for_precision",
     "test_calibration",
     "test_master_scale",
+    "test_segments",
 ]
 
 # Loaded at first use: numba and SciPy would triple the time of `import caltest`.
@@ -63,6 +67,8 @@ _NAMES = {
     "HTest": "caltest.results",
     "HTestTable": "caltest.results",
     "Predictions": "caltest.predictions",
+    "Segment": "caltest.segments",
+    "SegmentsTest": "caltest.segments",
     "compare_calibrators": "caltest.comparison",
     "compare_models": "caltest.comparison",
     "power": "caltest.planning",
@@ -71,6 +77,7 @@ _NAMES = {
     "sample_size_for_precision": "caltest.planning",
     "test_calibration": "caltest.htests",
     "test_master_scale": "caltest.htests",
+    "test_segments": "caltest.segments",
 }
 
 

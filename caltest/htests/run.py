@@ -17,7 +17,7 @@ from caltest.htests.combine import METHODS, adjusted_rows, omnibus
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import REGISTRY as MEASURES
 from caltest.measures import Measure
-from caltest.measures.base import Outcome
+from caltest.measures.base import Outcome, Part
 from caltest.measures.tolerance import ROWS_FOR_LIMIT, Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.adaptive import LEVEL, MOST, adaptive_null
@@ -429,7 +429,7 @@ def _result(
     kind, claim = plan.null, plan.lens.claim
     if plan.tolerance is not None:
         kind, claim = plan.tolerance.title, plan.tolerance.claim(plan.measure.estimate_symbol)
-    return HTest.from_outcome(
+    whole = HTest.from_outcome(
         outcome,
         test=plan.test,
         method=f"{kind.capitalize()} test of calibration: {plan.measure.title}",
@@ -446,4 +446,32 @@ def _result(
         level=level,
         group=plan.group,
         evidence=Evidence(plan.measure, plan.lens, plan.predictions, plan.seed),
+    )
+    return replace(whole, components=_components(whole, outcome.parts)) if outcome.parts else whole
+
+
+def _components(whole: HTest, parts: Sequence[Part]) -> HTestTable:
+    """Return the statistics that a test combines as results, in their order."""
+    rows = [
+        replace(
+            whole,
+            test=part.key,
+            method=f"Component of the {whole.test} test: {part.title}",
+            statistic_name=part.title,
+            statistic=part.values[0],
+            pvalue=part.pvalue,
+            estimate_name=part.estimate_name,
+            estimate=part.estimate,
+            alternative="two-sided" if part.two_sided else "greater",
+            lens=part.lens if whole.lens == "strong" else whole.lens,
+            parameters={"finding": part.finding},
+            null_distribution=part.values[1:],
+            notes=(),
+            evidence=None,
+            replicates=None,
+        )
+        for part in parts
+    ]
+    return HTestTable(
+        tuple(rows), "joint", np.array([part.adjusted for part in parts]), level=whole.level
     )

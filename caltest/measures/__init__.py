@@ -48,6 +48,7 @@ from caltest.measures.isotonic.corp import *
 from caltest.measures.isotonic.corp_curve import *
 from caltest.measures.isotonic.confidence_band import *
 from caltest.measures.isotonic.confidence_band_curve import *
+from caltest.measures.combined.combined import *
 
 from caltest.measures.base import REGISTRY, Measure
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from caltest.measures.tolerance import Tolerance, ToleranceBootstrap
     from caltest.nulls.base import Replicates
 
-__all__ = ["BoundMeasure", "Measure", "Outcome"]
+__all__ = ["BoundMeasure", "Measure", "Outcome", "Part"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
@@ -38,6 +38,42 @@ def keys_offering(capability: str) -> tuple[str, ...]:
     """Return the keys of the named tests whose measure offers something; see `Measure.offers`."""
     offering = [measure for measure in REGISTRY.values() if measure.offers(capability)]
     return tuple(key for measure in offering for key in measure.declared_tests())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One of the statistics that a measure combines.
+
+    Attributes
+    ----------
+    key, title : str
+        Its name, and what it is in one line.
+    lens : str
+        What it looks at, relative to the lens of the test.
+    finding : str
+        What the observed labels show, in words, with direction and unit.
+    estimate : float
+        The number in the finding.
+    estimate_name : str
+        What it is.
+    values : (B + 1,) array
+        The statistic for the observed labels, then for the redrawn ones.
+    two_sided : bool
+        Whether small values speak against calibration too.
+    pvalue, adjusted : float
+        By itself, and for all components together.
+    """
+
+    key: str
+    title: str
+    lens: str
+    finding: str
+    estimate: float
+    estimate_name: str
+    values: Floats
+    two_sided: bool
+    pvalue: float
+    adjusted: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +110,8 @@ class Outcome:
         The rule by which it did.
     replicates : Replicates, optional
         The observed statistic and the resampled ones, for tests of several rows together.
+    parts : tuple of Part
+        The statistics that it combines, the loudest first.
     """
 
     statistic_name: str
@@ -90,6 +128,7 @@ class Outcome:
     n_resamples: int | None = None
     stopping: str | None = None
     replicates: Replicates | None = None
+    parts: tuple[Part, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pvalue", positive(self.pvalue))
@@ -212,6 +251,7 @@ class BoundMeasure(ABC):
     """
 
     pooled: bool = False  # True: give all resamples in one call, it runs its own threads
+    combines: bool = False  # whether the value combines several statistics; see `statistics`
     scale: float = 1.0  # size of the terms of the statistic: ties are measured by it
     parameters: Mapping[str, object] = {}
     notes: tuple[str, ...] = ()
@@ -223,6 +263,21 @@ class BoundMeasure(ABC):
     @abstractmethod
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         """Return the measure for each row of `labels` (B, n)."""
+
+    def statistics(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        """Return what the value combines, (K, B); by default the value itself, (B,)."""
+        return self.values(labels, n_jobs)
+
+    def combine(self, statistics: Floats) -> Floats:
+        """Return the value (B,) of each column of what `statistics` gives."""
+        return statistics
+
+    def combined_parts(self, statistics: Floats) -> tuple[Part, ...]:
+        """Return the statistics (K, B + 1) as results; the first column is of the observed labels.
+
+        Empty where the value is one statistic.
+        """
+        return ()
 
     @property
     def order(self) -> Order | None:

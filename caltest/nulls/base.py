@@ -98,18 +98,19 @@ def resampled_values(
 ) -> Floats:
     """Return the statistic for each resample of n labels or counts.
 
-    `evaluate(rows, n_jobs)` gives a value for each. A pooled statistic gets many rows in one call
-    and runs its own threads; for others the batches are spread over threads. The rows do not depend
-    on how they are spread.
+    `evaluate(rows, n_jobs)` gives a value for each, or several, (K, B). A pooled statistic gets
+    many rows in one call and runs its own threads; for others the batches are spread over threads.
+    The rows do not depend on how they are spread.
     """
     if pooled:
         return _pooled_values(batches, evaluate, n, n_jobs)
     at_a_time = max(8, AT_A_TIME // n)
 
     def batch_values(batch: Batch) -> Floats:
-        return np.concatenate([evaluate(rows, 1) for rows in batch(at_a_time)])
+        return np.concatenate([evaluate(rows, 1) for rows in batch(at_a_time)], axis=-1)
 
-    return np.concatenate(list(map_threads(batch_values, [(b,) for b in batches], n_jobs)))
+    parts = list(map_threads(batch_values, [(b,) for b in batches], n_jobs))
+    return np.concatenate(parts, axis=-1)
 
 
 def _pooled_values(batches: list[Batch], evaluate: Evaluate, n: int, n_jobs: int | None) -> Floats:
@@ -132,9 +133,18 @@ def redrawn_values(
 
     `start` leaves out that many of the resamples, which an earlier call has given.
     """
+    return bound.combine(
+        redrawn_statistics(bound, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs, start=start)
+    )
+
+
+def redrawn_statistics(
+    bound: BoundMeasure, *, n_resamples: int, seed: int, n_jobs: int | None, start: int = 0
+) -> Floats:
+    """Return what the value combines for labels redrawn from the predictions, (B,) or (K, B)."""
     batches = redrawn_batches(bound, seed, n_resamples, start)
     n = bound.predictions.n
-    return resampled_values(batches, bound.values, n, n_jobs=n_jobs, pooled=bound.pooled)
+    return resampled_values(batches, bound.statistics, n, n_jobs=n_jobs, pooled=bound.pooled)
 
 
 def pvalues_among(values: Floats, scale: float, alternative: str) -> Floats:

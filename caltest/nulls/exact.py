@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from caltest.nulls.base import (
     Replicates,
     bound_pvalue,
     check_applicable,
-    redrawn_values,
+    redrawn_statistics,
 )
 from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.labels import label_dtype, resample_keys
@@ -59,13 +59,14 @@ def exact_test(
     check_applicable(measure, "exact")
     bound = measure.bind(predictions, n_jobs)
     listed = enumerate_labels(bound, measure.alternative, n_resamples + 1, n_jobs)
-    if listed is not None:
+    if listed is not None and not bound.combines:
         return enumerated(measure, bound, listed, n_resamples=n_resamples, seed=seed)
-    resampled = redrawn_values(bound, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
     # The same code path for observed and redrawn labels, so that ties are ties.
-    observed = float(bound.values(bound.observed[np.newaxis], n_jobs)[0])
+    seen = bound.statistics(bound.observed[np.newaxis], n_jobs)
+    redrawn = redrawn_statistics(bound, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
+    observed, resampled = float(bound.combine(seen)[0]), bound.combine(redrawn)
     pvalue = bound_pvalue(bound, observed, resampled, measure.alternative)
-    return Outcome(
+    outcome = Outcome(
         statistic_name=measure.symbol,
         statistic=observed,
         pvalue=pvalue,
@@ -77,7 +78,13 @@ def exact_test(
         degenerate=bound.degenerate,
         distribution=resampled,
         replicates=Replicates.of(bound, observed, resampled, measure.alternative),
+        parts=bound.combined_parts(np.concatenate([seen, redrawn], axis=-1)),
     )
+    if listed is None:
+        return outcome
+    # The components are those of the redrawn labels, which all of them have.
+    every = enumerated(measure, bound, listed, n_resamples=n_resamples, seed=seed)
+    return replace(every, parts=outcome.parts)
 
 
 def enumerated(

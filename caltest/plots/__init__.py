@@ -19,6 +19,7 @@ from caltest.plots.pvalues import pvalues
 from caltest.plots.reliability import reliability_diagram
 from caltest.plots.reliability_grid import reliability_grid
 from caltest.plots.score_differences import score_differences
+from caltest.plots.segments import segments
 from caltest.plots.simplex_map import simplex_map
 from caltest.plots.size_and_power import size_and_power
 from caltest.plots.witness import witness
@@ -38,6 +39,7 @@ __all__ = [
     "reliability_diagram",
     "reliability_grid",
     "score_differences",
+    "segments",
     "simplex_map",
     "size_and_power",
     "witness",

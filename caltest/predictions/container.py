@@ -388,6 +388,10 @@ class Predictions:
         part.__dict__["redrawing"] = Later(lambda: self.redrawing.taken(kept))
         return part
 
+    def relabelled(self, labels: Codes) -> Predictions:
+        """Give the rows other labels, codes (n,)."""
+        return self._with(labels=labels.astype(np.int64))
+
     def with_groups(self, groups: object) -> Predictions:
         """Give each row a group."""
         return self._with(groups=check_groups(groups, self.n))

@@ -5,6 +5,7 @@ from caltest.render.cells import LEGEND, Sheet, number, pvalue, stars
 from caltest.render.comparisons import sheet_of_calibrators, sheet_of_models
 from caltest.render.formats import csv, html, latex, markdown, text
 from caltest.render.planning import sheet_of_power, sheet_of_precision, sheet_of_sample_size
+from caltest.render.segments import sheet_of_segments
 from caltest.render.sheets import (
     pvalue_of,
     sheet_of_summary,
@@ -28,6 +29,7 @@ __all__ = [
     "sheet_of_power",
     "sheet_of_precision",
     "sheet_of_sample_size",
+    "sheet_of_segments",
     "sheet_of_summary",
     "sheet_of_table",
     "sheet_of_test",

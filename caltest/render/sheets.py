@@ -50,8 +50,23 @@ def sheet_of_test(test: HTest) -> Sheet:
         title=test.method,
         facts=(("data", _data(test)), *_settings(test.parameters), ("null", _null(test))),
         numbers=tuple(numbers),
-        closing=(hypothesis, *_remarks(test)),
+        closing=(*_components(test), hypothesis, *_remarks(test)),
     )
+
+
+def _components(test: HTest) -> Pairs:
+    """The components, the loudest first: p-value adjusted for all, and what was found."""
+    if test.components is None:
+        return ()
+    rows = zip(test.components, test.components.adjusted.tolist(), strict=True)
+    return tuple(
+        (row.test, f"p {_equals(pvalue(adjusted))}, {row.parameters['finding']}")
+        for row, adjusted in rows
+    )
+
+
+def _equals(value: str) -> str:
+    return value if value.startswith("<") else f"= {value}"
 
 
 def sheet_of_summary(test: HTest, quantiles: Mapping[str, float]) -> Sheet:
@@ -273,8 +288,7 @@ def _together(table: HTestTable) -> Pairs:
     for test in tests:
         lens = "" if _shared(test.lens for test in tests) else f", {test.lens}"
         value = pvalue_of(test)
-        equals = "" if value.startswith("<") else "= "
-        numbers = f"{test.statistic_name} = {number(test.statistic)}, p-value {equals}{value}"
+        numbers = f"{test.statistic_name} = {number(test.statistic)}, p-value {_equals(value)}"
         if test.level is not None:
             numbers += f", {verdict(test.rejected)} at level {number(test.level)}"
         name = f"{test.test}{lens}" if several else "all groups"

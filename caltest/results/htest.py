@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from caltest.render import Sheet
     from caltest.results.evidence import Evidence, GradeCounts
     from caltest.results.interval import Interval
+    from caltest.results.table import HTestTable
     from caltest.results.witness import Witness
 
+# Not written to JSON as they are.
+OMITTED = frozenset({"evidence", "counts", "replicates", "components"})
 _QUANTILES = {"min": 0.0, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95, "max": 1.0}
 
 _COLUMNS = (
@@ -126,6 +129,9 @@ class HTest(Result):
         The same of a grade that was tested without rows.
     replicates : Replicates or None
         The observed statistic and the resampled ones, for tests of several rows together. Likewise.
+    components : HTestTable or None
+        Of the test "combined": the statistics that it combines, the loudest first, each with its
+        p-value, that adjusted for all of them, and in its parameters what was found, in words.
 
     Examples
     --------
@@ -167,6 +173,7 @@ class HTest(Result):
     evidence: Evidence | None = field(default=None, compare=False)
     counts: GradeCounts | None = field(default=None, compare=False)
     replicates: Replicates | None = field(default=None, compare=False)
+    components: HTestTable | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("statistic", "pvalue", "estimate"):
@@ -382,11 +389,12 @@ class HTest(Result):
         include_null : bool
             Whether to include the null distribution, a list of `n_resamples` numbers.
         """
-        left_out = {"evidence", "counts", "replicates"}
-        if not include_null:
-            left_out.add("null_distribution")
+        left_out = OMITTED | (set() if include_null else {"null_distribution"})
         names = [f.name for f in fields(self) if f.name not in left_out]
-        return {name: plain(getattr(self, name)) for name in names}
+        values = {name: plain(getattr(self, name)) for name in names}
+        if self.components is not None:
+            values["components"] = self.components.to_dict(include_null=include_null)
+        return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -400,6 +408,10 @@ class HTest(Result):
         checked.pop("tail_pvalue", None)
         if "alternative" not in checked:
             checked = _with_alternative(checked)
+        if checked.get("components") is not None:
+            from caltest.results.table import HTestTable
+
+            checked["components"] = HTestTable.from_dict(checked["components"])
         return cls(**checked)
 
     def to_csv(self) -> str:

@@ -24,9 +24,9 @@ TITLES = {
 
 GROUPS = {
     "caltest": {
-        "Tests": ["test_calibration", "test_master_scale"],
+        "Tests": ["test_calibration", "test_segments", "test_master_scale"],
         "Data": ["Predictions"],
-        "Results": ["HTest", "HTestTable"],
+        "Results": ["HTest", "HTestTable", "SegmentsTest", "Segment"],
         "Comparing and calibrating": ["compare_calibrators", "compare_models"],
         "Planning": ["power", "sample_size"],
         "Report": ["report"],

@@ -1,0 +1,250 @@
+"""A portfolio of statistics of the same labels, combined into one exact p-value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest import validation
+from caltest.errors import invalid
+from caltest.lenses import Lens
+from caltest.measures.base import REGISTRY, BoundMeasure, Labels, Measure, Order, Part
+from caltest.measures.combined.binary import BINARY
+from caltest.measures.combined.component import Component, Context
+from caltest.measures.combined.registered import OfMeasure
+from caltest.measures.combined.several import SEVERAL
+from caltest.measures.combined.tails import TailScale, log_mean_exp
+from caltest.numerics.joint import step_down
+from caltest.numerics.labels import resample_keys
+from caltest.predictions import Predictions
+
+__all__ = ["Combined", "combined"]
+
+Floats = NDArray[np.float64]
+Name = str | Measure | tuple[str | Measure, str | Lens]
+
+REFERENCES = 299  # redrawn labels that the scales of the components are estimated from
+# Their seed, which nobody passes as rng=: a resample that is among them would not be exchangeable
+# with the labels that were observed.
+REFERENCE_SEED = 0x5EED_0F7A_115C_A1E5_C0AB_1EED
+AT_A_TIME = 1 << 20  # labels
+KEYS = {component.key for component in (*BINARY, *SEVERAL)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Combined(Measure):
+    """The combination with its portfolio; see `combined`."""
+
+    components: Sequence[Name] | None = None
+
+    key: ClassVar[str] = "combined"
+    title: ClassVar[str] = "combination of several statistics"
+
+    def __post_init__(self) -> None:
+        if self.components is None:
+            return
+        given = [self.components] if isinstance(self.components, str) else list(self.components)
+        names = tuple(validation.check_not_empty(given, "components"))
+        for name in names:
+            _check(name)
+        object.__setattr__(self, "components", names)
+
+    @property
+    def symbol(self) -> str:
+        return "C"
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        return ("exact",)
+
+    @property
+    def intervals(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def interval_instead(self) -> str:
+        return "test='skce', or the test that is named after a component"
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundCombined:
+        return BoundCombined(predictions, self.components, n_jobs)
+
+
+def _check(name: object) -> None:
+    """Raise InvalidInput unless a component, a registered test or one under a lens is named."""
+    test = name[0] if isinstance(name, tuple) and len(name) == 2 else name
+    if isinstance(test, Measure) or (isinstance(test, str) and test in _known_names()):
+        return
+    rule = "components must be keys of components or of tests, measures, or pairs (test, lens)"
+    known = ", ".join(sorted(_known_names()))
+    raise invalid(rule, repr(name), f"use some of {known}")
+
+
+def _known_names() -> set[str]:
+    return KEYS | {key for measure in REGISTRY.values() for key in measure.declared_tests()}
+
+
+class BoundCombined(BoundMeasure):
+    """The portfolio, bound to predictions, with the scale of each component."""
+
+    combines = True
+
+    def __init__(
+        self, predictions: Predictions, names: Sequence[Name] | None, n_jobs: int | None
+    ) -> None:
+        super().__init__(predictions)
+        self.portfolio = portfolio(predictions, names, n_jobs)
+        self.context = self.portfolio[0].context
+        self.parameters = {
+            "components": len(self.portfolio),
+            "combined by": "log mean of 1 / p over the components",
+        }
+        reference = self._reference()
+        self.scales = [
+            TailScale(values, two_sided=component.two_sided)
+            for component, values in zip(self.portfolio, reference, strict=True)
+        ]
+        self.notes = _notes(self.portfolio)
+
+    @property
+    def order(self) -> Order | None:
+        return self.context.order
+
+    def _reference(self) -> Floats:
+        step = max(8, AT_A_TIME // self.predictions.n)
+        keys = resample_keys(REFERENCE_SEED, REFERENCES)
+        parts = [
+            self.statistics(self.context.reference_labels(keys[i : i + step]))
+            for i in range(0, REFERENCES, step)
+        ]
+        return np.concatenate(parts, axis=1)
+
+    def statistics(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        """Return the components (K, B) for each row of `labels` (B, n)."""
+        return np.stack([component.values(labels) for component in self.portfolio])
+
+    def scores(self, statistics: Floats) -> Floats:
+        """Return how far out each component is, -log p, (K, B)."""
+        pairs = zip(self.scales, statistics, strict=True)
+        return np.stack([scale.scores(values) for scale, values in pairs])
+
+    def combine(self, statistics: Floats) -> Floats:
+        return log_mean_exp(self.scores(statistics))
+
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        return self.combine(self.statistics(labels, n_jobs))
+
+    def combined_parts(self, statistics: Floats) -> tuple[Part, ...]:
+        """Return the components, the loudest first; column 0 is that of the observed labels."""
+        scores = self.scores(statistics)
+        adjusted = step_down(scores)
+        labels = self.observed.astype(np.int64)
+        pvalues = np.mean(scores >= scores[:, :1] - 1e-12, axis=1)
+        return tuple(
+            Part(
+                key=component.key,
+                title=component.title,
+                lens=component.lens,
+                finding=found.text,
+                estimate=found.estimate,
+                estimate_name=found.estimate_name,
+                values=statistics[k],
+                two_sided=component.two_sided,
+                pvalue=float(pvalues[k]),
+                adjusted=max(float(adjusted[k]), float(pvalues[k])),
+            )
+            for k in np.lexsort((-scores[:, 0], pvalues))
+            for component in [self.portfolio[k]]
+            for found in [component.finding(labels)]
+        )
+
+
+def portfolio(
+    predictions: Predictions, names: Sequence[Name] | None, n_jobs: int | None
+) -> list[Component]:
+    """Return the components: those of two classes or of several, or those that are named."""
+    context = Context(predictions)
+    kinds = BINARY if predictions.m == 2 else SEVERAL
+    if names is None:
+        return [kind(context) for kind in kinds]
+    own = {kind.key: kind for kind in kinds}
+    return [
+        own[name](context)
+        if isinstance(name, str) and name in own
+        else OfMeasure(context, *(name if isinstance(name, tuple) else (name, "strong")), n_jobs)
+        for name in names
+    ]
+
+
+def _notes(components: Sequence[Component]) -> tuple[str, ...]:
+    context = components[0].context
+    uses = "features" in vars(context)
+    if uses and not context.features.are_exact:
+        width = context.features.values.shape[1]
+        return (f"the SKCE is that of {width} features of the kernel, not of all pairs",)
+    return ()
+
+
+def combined(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    components: Sequence[Name] | None = None,
+    n_jobs: int | None = None,
+) -> float | Floats:
+    r"""Combine several statistics of calibration into one.
+
+    With :math:`p_k` the tail probability of component k under calibration, estimated from labels
+    redrawn from the predictions, it is
+
+    .. math:: C = \log \frac{1}{K} \sum_k \frac{1}{p_k},
+
+    minus the log of the harmonic mean of the tail probabilities: about as large as the loudest
+    component, less :math:`\log K`.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        The aspect of the predictions that is measured. A family of lenses gives an array. A lens
+        that leaves two classes has the components of two classes.
+    components : sequence, optional
+        Another portfolio: keys of components ("temperature"), of tests ("ece"), measures, or pairs
+        of a test and a lens, ("ks", "confidence").
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+
+    Returns
+    -------
+    float
+        At least 0. Sample weights count an observation w_i times.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If a component that is named has no meaning for the predictions.
+
+    References
+    ----------
+    Biggs, Schrab, Gretton (2023), MMD-FUSE: Learning and combining kernels for two-sample testing
+    without data splitting, NeurIPS 36 (log-mean-exp of standardised statistics); Wilson (2019),
+    The harmonic mean p-value for combining dependent tests, PNAS 116; Pesarin, Salmaso (2010),
+    Permutation tests for complex data, chapter 4 (combination of dependent tests).
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> predictions = ct.datasets.generative_model("M2", n=100, m=3, rng=1)
+    >>> ct.measures.combined(predictions) > 3
+    True
+    """
+    return Combined(components=components).evaluate(probs, labels, lens, n_jobs)

@@ -1,0 +1,159 @@
+"""Sums over labels for the components of the combined test: arrays in, arrays out."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.numerics.loops import njit
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.unsignedinteger]
+Cells = NDArray[np.uint8]
+
+
+@njit()
+def class_totals(labels: Labels, weight: Floats, m: int) -> Floats:
+    """Return the weight of each class, (B, m)."""
+    size, n = labels.shape
+    out = np.zeros((size, m))
+    for b in range(size):
+        for i in range(n):
+            out[b, labels[b, i]] += weight[i]
+    return out
+
+
+@njit()
+def rank_totals(labels: Labels, table: Cells, weight: Floats, ranks: int) -> Floats:
+    """Return the weight of each rank that `table` (n, m) gives the classes of a row, (B, ranks)."""
+    size, n = labels.shape
+    out = np.zeros((size, ranks))
+    for b in range(size):
+        for i in range(n):
+            out[b, table[i, labels[b, i]]] += weight[i]
+    return out
+
+
+@njit()
+def class_score_totals(
+    labels: Labels, weight: Floats, table: Floats, least: float, centre: Floats
+) -> Floats:
+    """Return sum over the rows of class k of w (max(table, least) - centre_k), (B, m)."""
+    size, n = labels.shape
+    out = np.zeros((size, centre.size))
+    for b in range(size):
+        for i in range(n):
+            k = labels[b, i]
+            out[b, k] += weight[i] * (max(table[i, k], least) - centre[k])
+    return out
+
+
+@njit(fastmath={"contract", "reassoc", "nsz"})
+def event_scores(labels: Labels, code: Labels, functions: Floats, shift: Floats) -> Floats:
+    """Return the squared length of sum_i f_i 1[y_i = code_i] - shift, (B,).
+
+    `functions` are (q, n), and `code` (n,) has the type of the labels.
+    """
+    size, n = labels.shape
+    out = np.zeros(size)
+    for b in range(size):
+        row = labels[b]
+        for j in range(shift.size):
+            total, function = -shift[j], functions[j]
+            for i in range(n):
+                total += function[i] * (row[i] == code[i])
+            out[b] += total * total
+    return out
+
+
+@njit()
+def cell_extremes(
+    labels: Labels, weight: Floats, cells: Cells, expected: Floats, scale: Floats, largest: Floats
+) -> None:
+    """Write for each class the largest partial sum of w (1[y = k] - p_k) over its cells, scaled.
+
+    `cells` (n, m) are numbered in ascending order of p_k; `expected` (m, cells) has their
+    sums of w p_k, and `largest` (B, m) receives the result.
+    """
+    size, n = labels.shape
+    m, bins = expected.shape
+    total = np.empty((m, bins))
+    for b in range(size):
+        for k in range(m):
+            for j in range(bins):
+                total[k, j] = -expected[k, j]
+        for i in range(n):
+            k = labels[b, i]
+            total[k, cells[i, k]] += weight[i]
+        for k in range(m):
+            carried = most = 0.0
+            for j in range(bins):
+                carried += total[k, j]
+                most = max(most, abs(carried))
+            largest[b, k] = most / scale[k]
+
+
+@njit()
+def confusion_sums(
+    labels: Labels, top: Labels, weight: Floats, expected: Floats, precision: Floats
+) -> Floats:
+    """Return sum over pairs of classes of (O - E)^2 x precision, (B,).
+
+    O is the weight of the rows that are predicted to be the first class and are the second. Only
+    cells that a row falls into are touched: O^2 grows by (2 O + w) w with each row.
+    """
+    size, n = labels.shape
+    m = expected.shape[0]
+    constant = 0.0
+    for a in range(m):
+        for k in range(m):
+            constant += expected[a, k] * expected[a, k] * precision[a, k]
+    out = np.full(size, constant)
+    seen = np.zeros((m, m))
+    for b in range(size):
+        total = 0.0
+        for i in range(n):
+            a, k, w = top[i], labels[b, i], weight[i]
+            total += precision[a, k] * w * (2.0 * (seen[a, k] - expected[a, k]) + w)
+            seen[a, k] += w
+        for i in range(n):
+            seen[top[i], labels[b, i]] = 0.0
+        out[b] += total
+    return out
+
+
+@njit(fastmath={"contract", "reassoc", "nsz"})
+def feature_norms(labels: Labels, features: Floats, expected: Floats) -> Floats:
+    """Return sum_k |sum_i features_i (1[y_i = k] - p_ik)|^2, (B,).
+
+    `features` are (n, J), and `expected` (m, J) is the sum of p_ik times them.
+    """
+    size, n = labels.shape
+    m, width = expected.shape
+    out = np.zeros(size)
+    total = np.empty((m, width))
+    for b in range(size):
+        for k in range(m):
+            for j in range(width):
+                total[k, j] = -expected[k, j]
+        for i in range(n):
+            row = total[labels[b, i]]
+            for j in range(width):
+                row[j] += features[i, j]
+        norm = 0.0
+        for k in range(m):
+            for j in range(width):
+                norm += total[k, j] * total[k, j]
+        out[b] = norm
+    return out
+
+
+@njit(fastmath={"contract", "reassoc", "nsz"})
+def total_variation(a: Floats, b: Floats) -> Floats:
+    """Return half the city-block distances between the rows of a and b."""
+    out = np.empty((len(a), len(b)))
+    for i in range(len(a)):
+        for j in range(len(b)):
+            total = 0.0
+            for k in range(a.shape[1]):
+                total += abs(a[i, k] - b[j, k])
+            out[i, j] = 0.5 * total
+    return out

@@ -1,0 +1,398 @@
+"""The components for more than two classes."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.measures.base import Labels
+from caltest.measures.combined.component import Codes, Component, Context
+from caltest.measures.combined.findings import NO_GAP, Finding, percent, points, ratio
+from caltest.measures.combined.line import belt_functions
+from caltest.measures.combined.loops import (
+    cell_extremes,
+    class_score_totals,
+    class_totals,
+    confusion_sums,
+    event_scores,
+    feature_norms,
+    rank_totals,
+)
+from caltest.numerics.class_sums import label_sums
+
+Floats = NDArray[np.float64]
+
+CELLS = 32  # steps of the partial sums of a class
+LEAST_LOG = -12.0  # of the scores of a class: a probability of 6e-6
+RANKS = 5  # the last of them takes all classes beyond
+ORDINALS = ("first", "second", "third", "fourth", "fifth")
+AT_A_TIME = 1 << 22  # numbers in a temporary array
+
+
+class Temperature(Component):
+    """Score of the temperature: all probabilities too extreme, or all too timid."""
+
+    key = "temperature"
+    title = "temperature"
+    two_sided: ClassVar[bool] = True
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        logs, weight = context.log_probs, context.weight
+        self.mean = np.einsum("ik,ik->i", context.probs, logs)
+        second = np.einsum("ik,ik,ik->i", context.probs, logs, logs)
+        variance = np.square(weight) @ np.maximum(second - np.square(self.mean), 0.0)
+        self.table = (logs - self.mean[:, None]) * weight[:, None]
+        self.sd = float(np.sqrt(variance))
+
+    def values(self, labels: Labels) -> Floats:
+        return ratio(label_sums(self.table, labels), self.sd)
+
+    def finding(self, labels: Codes) -> Finding:
+        temperature = mending_temperature(self.context.log_probs, labels, self.context.weight)
+        word = "too sure" if temperature > 1 else "not sure enough"
+        return Finding(
+            f"{word}: temperature {temperature:.3g} mends it", temperature, "temperature"
+        )
+
+
+def mending_temperature(logs: Floats, labels: Codes, weight: Floats) -> float:
+    """Return T that makes p^(1/T), normalised, most likely, within [0.05, 20]; by Newton steps."""
+    rows, beta = np.arange(labels.size), 1.0
+    own = float(weight @ logs[rows, labels])
+    step = max(1, AT_A_TIME // logs.shape[1])
+    for _ in range(25):
+        slope, curvature = own, 0.0
+        for start in range(0, rows.size, step):
+            some = slice(start, start + step)
+            z = beta * logs[some]
+            z -= z.max(axis=1, keepdims=True)
+            np.exp(z, out=z)
+            z /= z.sum(axis=1, keepdims=True)
+            mean = np.einsum("ik,ik->i", z, logs[some])
+            square = np.einsum("ik,ik,ik->i", z, logs[some], logs[some])
+            slope -= float(weight[some] @ mean)
+            curvature += float(weight[some] @ (square - np.square(mean)))
+        if curvature <= 0:
+            break
+        new = min(max(beta + slope / curvature, beta / 3.0, 0.05), beta * 3.0, 20.0)
+        if abs(new - beta) < 1e-6 * beta:
+            break
+        beta = new
+    return 1.0 / beta
+
+
+class ClassFrequencies(Component):
+    """Sum over classes of the squared standardised differences of frequencies."""
+
+    key = "class-frequencies"
+    title = "class frequencies"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.expected = context.weight @ context.probs
+        self.precision = 1.0 / (context.variances + context.steady)
+
+    def values(self, labels: Labels) -> Floats:
+        totals = class_totals(labels, self.context.weight, self.context.m)
+        return np.asarray(np.square(totals - self.expected) @ self.precision)
+
+    def finding(self, labels: Codes) -> Finding:
+        context = self.context
+        gap = self.expected - np.bincount(labels, context.weight, context.m)
+        k = int(np.argmax(np.square(gap) * self.precision))
+        total = float(context.weight.sum())
+        mean, share = self.expected[k] / total, (self.expected[k] - gap[k]) / total
+        word = "too often" if gap[k] > 0 else "too rarely"
+        text = (
+            f"{context.names[k]} predicted {word}: {percent(mean)} on average, "
+            f"{percent(share)} observed"
+        )
+        return Finding(text, float(mean - share), f"mean gap of {context.names[k]}")
+
+
+class ClassSlopes(Component):
+    """Sum over classes of the squared scores of a slope of the log probability."""
+
+    key = "class-slopes"
+    title = "class-wise slopes"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.centre, self.shift, self.sd = np.empty((3, context.m))
+        for k in range(context.m):
+            p, logs = context.probs[:, k], np.maximum(context.log_probs[:, k], LEAST_LOG)
+            v = np.square(context.weight) * p * (1 - p)
+            mass = max(float(v.sum()), 1e-12)
+            self.centre[k] = float(v @ logs) / mass
+            logs = logs - self.centre[k]
+            self.shift[k] = float(context.weight @ (p * logs))
+            spread = float(v @ np.square(logs))
+            self.sd[k] = np.sqrt(spread * (1.0 + context.steady / mass))
+
+    def _scores(self, labels: Labels) -> Floats:
+        context = self.context
+        totals = class_score_totals(
+            labels, context.weight, context.log_probs, LEAST_LOG, self.centre
+        )
+        return ratio(totals - self.shift, self.sd)
+
+    def values(self, labels: Labels) -> Floats:
+        return np.asarray(np.square(self._scores(labels)).sum(axis=1))
+
+    def finding(self, labels: Codes) -> Finding:
+        scores = self._scores(self.context.rows(labels))[0]
+        k = int(np.argmax(np.abs(scores)))
+        word = "too extreme" if scores[k] < 0 else "not extreme enough"
+        name = self.context.names[k]
+        text = f"probabilities of {name} are {word} (z = {scores[k]:.3g})"
+        return Finding(text, float(scores[k]), f"z of {name}")
+
+
+class ClassCurves(Component):
+    """Largest standardised partial sum of a class, over all classes: KS of the loudest class."""
+
+    key = "class-curves"
+    title = "class-wise KS, maximum"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        n, m, weight = context.n, context.m, context.weight
+        self.cells = np.empty((n, m), np.uint8)
+        self.expected = np.empty((m, CELLS))
+        for k in range(m):
+            p = context.probs[:, k]
+            self.cells[:, k] = equal_variance_cells(p, np.square(weight) * p * (1 - p))
+            self.expected[k] = np.bincount(self.cells[:, k], weight * p, CELLS)
+        self.scale = np.sqrt(context.variances + context.steady)
+
+    def _largest(self, labels: Labels) -> Floats:
+        out = np.empty((len(labels), self.context.m))
+        cell_extremes(labels, self.context.weight, self.cells, self.expected, self.scale, out)
+        return out
+
+    def values(self, labels: Labels) -> Floats:
+        return np.asarray(self._largest(labels).max(axis=1))
+
+    def finding(self, labels: Codes) -> Finding:
+        context = self.context
+        k = int(np.argmax(self._largest(self.context.rows(labels))[0]))
+        observed = np.bincount(self.cells[labels == k, k], context.weight[labels == k], CELLS)
+        gaps = np.append(0.0, np.cumsum(self.expected[k] - observed))
+        low, high = sorted((int(np.argmin(gaps)), int(np.argmax(gaps))))
+        inside = (self.cells[:, k] >= low) & (self.cells[:, k] < high)
+        if not inside.any():
+            return NO_GAP
+        mass = max(float(context.weight[inside].sum()), 1e-300)
+        gap, p = float(gaps[high] - gaps[low]) / mass, context.probs[inside, k]
+        word = "high" if gap > 0 else "low"
+        text = (
+            f"P({context.names[k]}) from {percent(p.min())} to {percent(p.max())} is {points(gap)} "
+            f"too {word}"
+        )
+        return Finding(text, gap, f"mean gap of {context.names[k]}")
+
+
+def equal_variance_cells(p: Floats, variance: Floats) -> NDArray[np.uint8]:
+    """Cut the values of p into at most CELLS cells of about equal variance; ties stay together."""
+    order = np.argsort(p)
+    carried = np.cumsum(variance[order])
+    limits = carried[-1] * np.arange(1, CELLS) / CELLS
+    edges = p[order][np.minimum(np.searchsorted(carried, limits), p.size - 1)]
+    return np.searchsorted(edges, p, side="left").astype(np.uint8)
+
+
+class Confusions(Component):
+    """Sum over pairs (predicted class, class) of the squared standardised differences."""
+
+    key = "confusions"
+    title = "confusions"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        m, weight, probs = context.m, context.weight, context.probs
+        self.top = context.top.astype(context.dtype)
+        self.expected, variance = np.zeros((m, m)), np.zeros((m, m))
+        for a in np.unique(context.top):
+            rows = context.top == a
+            p, w = probs[rows], weight[rows]
+            self.expected[a] = w @ p
+            variance[a] = np.square(w) @ (p * (1 - p))
+        self.precision = 1.0 / (variance + 2.0 * context.steady)
+
+    def values(self, labels: Labels) -> Floats:
+        context = self.context
+        return np.asarray(
+            confusion_sums(labels, self.top, context.weight, self.expected, self.precision)
+        )
+
+    def finding(self, labels: Codes) -> Finding:
+        context, m = self.context, self.context.m
+        observed = np.bincount(context.top * m + labels, context.weight, m * m).reshape(m, m)
+        gap = observed - self.expected
+        a, k = np.unravel_index(np.argmax(np.square(gap) * self.precision), gap.shape)
+        mass = max(float(self.expected[a].sum()), 1e-300)
+        share, mean = observed[a, k] / mass, self.expected[a, k] / mass
+        text = (
+            f"where {context.names[a]} is predicted, {context.names[k]} has {percent(mean)} on "
+            f"average and is observed in {percent(share)}"
+        )
+        return Finding(text, float(mean - share), "mean gap of the pair")
+
+
+class Confidence(Component):
+    """Scores of level, slope and curvature of the confidence, as in the calibration belt."""
+
+    key = "confidence"
+    title = "confidence, level and slope and curve"
+    lens = "confidence"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.functions, self.shift = belt_functions(context.top_prob, context.weight)
+        self.code = context.top.astype(context.dtype)
+
+    def values(self, labels: Labels) -> Floats:
+        return np.asarray(event_scores(labels, self.code, self.functions, self.shift))
+
+    def finding(self, labels: Codes) -> Finding:
+        context = self.context
+        total = float(context.weight.sum())
+        confidence = float(context.weight @ context.top_prob) / total
+        accuracy = float(context.weight @ (labels == context.top)) / total
+        gap = confidence - accuracy
+        word = "too high" if gap > 0 else "too low"
+        text = (
+            f"confidence {percent(confidence)}, accuracy {percent(accuracy)}: {points(gap)} {word}"
+        )
+        return Finding(text, gap, "mean confidence - accuracy")
+
+
+class OnConfidence(Component):
+    """A component of whether the predicted class is right, in ascending order of the confidence."""
+
+    lens = "confidence"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.line = context.confidence_line
+        self.top = context.top[self.line.order].astype(context.dtype)
+
+    def right(self, labels: Labels) -> Labels:
+        """Return whether the predicted class is right (B, n), in that order."""
+        return np.asarray(labels[:, self.line.order] == self.top, dtype=np.uint8)
+
+    def finding(self, labels: Codes) -> Finding:
+        return self.line.finding((labels == self.context.top).astype(float), "the confidence")
+
+
+class ConfidenceSums(OnConfidence):
+    """Kuiper's statistic of the confidence, in standard deviations of the whole sum."""
+
+    key = "confidence-kuiper"
+    title = "confidence, Kuiper"
+
+    def values(self, labels: Labels) -> Floats:
+        return self.line.kuiper(self.right(labels))
+
+
+class ConfidenceKernel(OnConfidence):
+    """Kernel statistic of the confidence over log odds, rows weighted by their variance."""
+
+    key = "confidence-kernel"
+    title = "confidence, kernel over log odds"
+    place: ClassVar[str] = "log odds"
+    bandwidths: ClassVar[float] = 1.0
+
+    def values(self, labels: Labels) -> Floats:
+        return self.line.pair_sums(self.right(labels), self.place, self.bandwidths, weighted=True)
+
+
+class NarrowConfidenceKernel(ConfidenceKernel):
+    """The same over ranks, with a quarter of the median bandwidth."""
+
+    key = "confidence-narrow"
+    title = "confidence, narrow kernel over ranks"
+    place: ClassVar[str] = "ranks"
+    bandwidths: ClassVar[float] = 0.25
+
+
+class Ranks(Component):
+    """Chi^2 of how often the label is the most probable class, the second, ..., with covariance."""
+
+    key = "ranks"
+    title = "ranks of the label"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        probs, weight = context.probs, context.weight
+        count = min(RANKS, context.m)
+        first = context.ranked[:, : count - 1]
+        self.table = np.full(probs.shape, count - 1, np.uint8)
+        np.put_along_axis(self.table, first, np.arange(count - 1, dtype=np.uint8)[None], axis=1)
+        chance = np.take_along_axis(probs, first, axis=1)
+        chance = np.column_stack([chance, np.maximum(1.0 - chance.sum(axis=1), 0.0)])
+        self.expected = weight @ chance
+        squares = np.square(weight)
+        covariance = np.diag(squares @ chance) - (chance * squares[:, None]).T @ chance
+        self.precision = np.linalg.pinv(covariance, rcond=1e-9, hermitian=True)
+        self.sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+
+    def _gaps(self, labels: Labels) -> Floats:
+        totals = rank_totals(labels, self.table, self.context.weight, self.expected.size)
+        return np.asarray(totals - self.expected)
+
+    def values(self, labels: Labels) -> Floats:
+        gaps = self._gaps(labels)
+        return np.asarray(np.einsum("bk,kl,bl->b", gaps, self.precision, gaps))
+
+    def finding(self, labels: Codes) -> Finding:
+        gaps, total = self._gaps(self.context.rows(labels))[0], float(self.context.weight.sum())
+        r = int(np.argmax(np.abs(ratio(gaps, self.sd))))
+        mean, share = self.expected[r] / total, (self.expected[r] + gaps[r]) / total
+        last = r == self.expected.size - 1
+        name = f"a class after the {ORDINALS[r - 1]}" if last else f"the {ORDINALS[r]}"
+        text = f"{name} most probable has {percent(mean)} on average, {percent(share)} observed"
+        return Finding(text, float(mean - share), f"mean gap at rank {r + 1}")
+
+
+class KernelError(Component):
+    """The SKCE with the median bandwidth, by features."""
+
+    key = "skce"
+    title = "SKCE"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        weight, probs = context.weight, context.probs
+        squares = np.einsum("ik,ik->i", probs, probs)
+        self.features = context.features.values * weight[:, None]
+        self.expected = np.ascontiguousarray(probs.T @ self.features)
+        own = np.einsum("ij,ij->i", self.features, self.features)
+        self.diagonal = own[:, None] * (1.0 + squares[:, None] - 2.0 * probs)
+        self.pairs = float(weight.sum() ** 2 - np.square(weight).sum())
+
+    def values(self, labels: Labels) -> Floats:
+        norms = feature_norms(labels, self.features, self.expected)
+        return ratio(norms - label_sums(self.diagonal, labels), self.pairs)
+
+    def finding(self, labels: Codes) -> Finding:
+        value = float(self.values(self.context.rows(labels))[0])
+        return Finding(f"{self.title} = {value:.4g}", value, self.title)
+
+
+SEVERAL: tuple[type[Component], ...] = (
+    Temperature,
+    ClassFrequencies,
+    ClassSlopes,
+    ClassCurves,
+    Confusions,
+    Confidence,
+    ConfidenceSums,
+    ConfidenceKernel,
+    NarrowConfidenceKernel,
+    Ranks,
+    KernelError,
+)

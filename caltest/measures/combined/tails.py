@@ -1,0 +1,81 @@
+"""How far out a statistic is, on one scale for all of a portfolio."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from caltest.numerics.joint import BY_RANK, tie_tolerance
+
+Floats = NDArray[np.float64]
+
+OUTSIDE = 10.0  # added to the score of a value that is none of the constant reference values
+
+
+class TailScale:
+    r"""-log p of any value of a statistic, estimated from reference values under calibration.
+
+    Up to the tenth largest reference value, p is the share of values at least as large, the value
+    itself among them. Beyond it, log p falls by as much as that of the upper tail of a shifted
+    gamma distribution with the mean, variance and skewness of the reference values, by the
+    approximation of Wilson and Hilferty (1931). What is an exact p-value of the whole portfolio
+    does not depend on how good this estimate is: it decides which component is heard.
+
+    Parameters
+    ----------
+    reference : (R,) array
+        The statistic for R redrawn labels.
+    two_sided : bool
+        Whether small values are far out too.
+    """
+
+    def __init__(self, reference: Floats, *, two_sided: bool) -> None:
+        self.two_sided = two_sided
+        self.upper = _Tail(reference)
+        self.lower = _Tail(-reference) if two_sided else None
+
+    def scores(self, values: Floats) -> Floats:
+        """Return -log p of each value, at least 0."""
+        upper = self.upper.log_share(values)
+        if self.lower is None:
+            return np.asarray(-upper)
+        both = np.log(2.0) + np.minimum(upper, self.lower.log_share(-values))
+        return np.asarray(-np.minimum(0.0, both))
+
+
+class _Tail:
+    def __init__(self, reference: Floats) -> None:
+        self.ordered = np.sort(reference)
+        self.mean, self.sd = float(reference.mean()), float(reference.std())
+        self.is_constant = self.sd <= 1e-12 * max(1.0, abs(self.mean))
+        if self.is_constant:
+            return
+        standard = (reference - self.mean) / self.sd
+        self.skewness = float(np.mean(standard**3))
+        self.tenth = float(self.ordered[-min(BY_RANK, reference.size)])
+
+    def log_share(self, values: Floats) -> Floats:
+        size = self.ordered.size
+        below = np.searchsorted(self.ordered, values - tie_tolerance(values, 1.0))
+        out = np.log((1.0 + size - below) / (1.0 + size))
+        if self.is_constant:
+            return np.asarray(np.where(below == size, out - OUTSIDE, out))
+        far = values > self.tenth
+        beyond = self._gamma_log_tail(values[far]) - self._gamma_log_tail(np.array([self.tenth]))
+        at_tenth = np.log((1.0 + min(BY_RANK, size)) / (1.0 + size))
+        out[far] = np.minimum(at_tenth + beyond, at_tenth)
+        return np.asarray(out)
+
+    def _gamma_log_tail(self, x: Floats) -> Floats:
+        t = (x - self.mean) / self.sd
+        if abs(self.skewness) > 1e-6:
+            c = self.skewness
+            t = 6.0 / c * (np.cbrt(1.0 + 0.5 * c * t) - 1.0) + c / 6.0
+        return np.asarray(scipy.special.log_ndtr(-t))
+
+
+def log_mean_exp(scores: Floats) -> Floats:
+    """Return the log of the mean over rows of exp(score), (K, B) -> (B,)."""
+    largest = scores.max(axis=0)
+    return np.asarray(largest + np.log(np.mean(np.exp(scores - largest), axis=0)))

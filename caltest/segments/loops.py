@@ -1,0 +1,213 @@
+"""Loops over the rows of segments: sums for many resamples side by side, and their scores."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.numerics.loops import njit
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Ints = NDArray[np.int32]
+Codes = NDArray[np.unsignedinteger]
+Events = NDArray[np.uint8]
+
+SERIES_BELOW = 1e-3  # where the deviance would be a difference of nearly equal numbers
+
+
+@njit()
+def join(codes: Codes, columns: Ints, sizes: Ints, first: int, out: Ints) -> None:
+    """Number the combination of the values that each row has in some columns.
+
+    `codes` is (D, n), the values of D columns; those of `columns` are the digits, with the bases
+    `sizes`, of the numbers of the rows from `first` on.
+    """
+    for k in range(out.size):
+        number = 0
+        for j in range(columns.size):
+            number = number * sizes[j] + np.int64(codes[columns[j], first + k])
+        out[k] = number
+
+
+@njit()
+def list_pairs(
+    codes: Codes,
+    tables: Ints,
+    sizes: Ints,
+    starts: NDArray[np.int64],
+    place: Ints,
+    first: int,
+    stop: int,
+    rows: Ints,
+    cells: Ints,
+) -> int:
+    """List the rows from `first` to `stop` beside the cells that hold them, table by table.
+
+    `tables` (T, d) has the columns of each table and `sizes` (T, d) their numbers of values; the
+    cell with number k of table t is `place[starts[t] + k]`, or negative where it is none. Rows are
+    counted from `first`. Returns how many pairs there are.
+    """
+    count = 0
+    for t in range(tables.shape[0]):
+        for i in range(first, stop):
+            number = 0
+            for j in range(tables.shape[1]):
+                number = number * sizes[t, j] + np.int64(codes[tables[t, j], i])
+            cell = place[starts[t] + number]
+            if cell >= 0:
+                rows[count] = i - first
+                cells[count] = cell
+                count += 1
+    return count
+
+
+@njit()
+def list_members(members: NDArray[np.bool_], first: int, stop: int, rows: Ints, cells: Ints) -> int:
+    """List the same of segments (S, n) that are given by their members, segment by segment."""
+    count = 0
+    for s in range(members.shape[0]):
+        for i in range(first, stop):
+            rows[count] = i - first
+            cells[count] = s
+            count += members[s, i]
+    return count
+
+
+@njit()
+def add_rows(rows: Ints, cells: Ints, values: Floats, sums: Floats) -> None:
+    """Add the rows of `values` (n, k) to those of their cells, (S, k)."""
+    for at in range(rows.size):
+        i, cell = rows[at], cells[at]
+        for j in range(values.shape[1]):
+            sums[cell, j] += values[i, j]
+
+
+@njit()
+def add_events(rows: Ints, cells: Ints, events: Events, counts: Ints) -> None:
+    """Count the events (n, L) of L resamples in each cell, (S, L)."""
+    for at in range(rows.size):
+        i, cell = rows[at], cells[at]
+        for lane in range(events.shape[1]):
+            counts[cell, lane] += events[i, lane]
+
+
+@njit()
+def add_weighted(rows: Ints, cells: Ints, events: Events, weight: Floats, sums: Floats) -> None:
+    """Add the weights (n,) of the events (n, L) in each cell, (S, L)."""
+    for at in range(rows.size):
+        i, cell = rows[at], cells[at]
+        for lane in range(events.shape[1]):
+            sums[cell, lane] += weight[i] * events[i, lane]
+
+
+@njit()
+def add_in_order(
+    rows: Ints,
+    cells: Ints,
+    events: Events,
+    weight: Singles,
+    expected: Singles,
+    step: Ints,
+    last: Ints,
+    rise: Singles,
+    fall: Singles,
+    up: Singles,
+    down: Singles,
+) -> None:
+    """Follow the sums of w y - w p over all intervals of rows, in their order, in each cell.
+
+    Rows with the same `step` are one step. `last` (S,) is the step at which each cell stands;
+    `rise` and `fall` (S, L) are the largest and the negative of the smallest sum over intervals
+    that end there, the empty one among them until the step ends, and `up` and `down` those over
+    all intervals so far.
+    """
+    for at in range(rows.size):
+        i, cell = rows[at], cells[at]
+        if step[i] != last[cell]:
+            last[cell] = step[i]
+            end_step(cell, rise, fall, up, down)
+        w, wp = weight[i], expected[i]
+        for lane in range(events.shape[1]):
+            gap = w * np.float32(events[i, lane]) - wp
+            rise[cell, lane] += gap
+            fall[cell, lane] -= gap
+
+
+@njit()
+def end_step(cell: int, rise: Singles, fall: Singles, up: Singles, down: Singles) -> None:
+    """Take the intervals that end here among the largest, and let new ones begin."""
+    for lane in range(rise.shape[1]):
+        up[cell, lane] = max(up[cell, lane], rise[cell, lane])
+        down[cell, lane] = max(down[cell, lane], fall[cell, lane])
+        rise[cell, lane] = max(rise[cell, lane], np.float32(0.0))
+        fall[cell, lane] = max(fall[cell, lane], np.float32(0.0))
+
+
+@njit()
+def residual(z: float, skewness: float) -> float:
+    r"""Return the signed root of the deviance of a standardised sum with this skewness.
+
+    The deviance is that of a shifted and scaled Poisson distribution with the same mean, variance
+    and skewness, :math:`2 [(1 + g z) \log(1 + g z) - g z] / g^2`: z itself where nothing is skewed,
+    and the deviance residual of a Poisson count where events are rare.
+    """
+    x = skewness * z
+    if abs(x) < SERIES_BELOW:
+        return z * (1.0 - x / 6.0)
+    if x <= -1.0:  # beyond the smallest value of that distribution
+        return z * math.sqrt(2.0)
+    deviance = 2.0 * ((1.0 + x) * math.log1p(x) - x)
+    return math.copysign(math.sqrt(deviance) / abs(skewness), z)
+
+
+@njit()
+def surprise(r: float) -> float:
+    """Return about -log P(|Z| > r) of a standard normal Z, increasing in r from 0 on."""
+    return 0.5 * r * r + math.log1p(r * math.sqrt(0.5 * math.pi))
+
+
+@njit()
+def score_sums(
+    sums: NDArray[Any],
+    expected: Floats,
+    deviation: Floats,
+    skewness: Floats,
+    share: Floats,
+    scores: Singles,
+) -> None:
+    """Write -log of the p-values of the sums (S, L) in `scores`, each less `share` (S,)."""
+    for s in range(sums.shape[0]):
+        for lane in range(sums.shape[1]):
+            difference = sums[s, lane] - expected[s]
+            if deviation[s] > 0.0:
+                r = residual(difference / deviation[s], skewness[s])
+                scores[s, lane] = surprise(abs(r)) - share[s]
+            else:  # all is certain: any other sum is impossible
+                scores[s, lane] = np.inf if abs(difference) > 1e-6 else -np.inf
+
+
+@njit()
+def raise_by_intervals(
+    up: Singles,
+    down: Singles,
+    deviation: Floats,
+    skewness: Floats,
+    share: Floats,
+    scores: Singles,
+) -> None:
+    """Raise `scores` to those of the largest sum over an interval, `up` or `down`.
+
+    It is the range of the partial sums, and that of Brownian motion on [0, 1] exceeds r with a
+    probability of about 4 P(|Z| > r).
+    """
+    for s in range(up.shape[0]):
+        if deviation[s] <= 0.0:
+            continue
+        for lane in range(up.shape[1]):
+            r = residual(up[s, lane] / deviation[s], skewness[s])
+            r = max(r, -residual(-down[s, lane] / deviation[s], skewness[s]))
+            scores[s, lane] = max(scores[s, lane], surprise(r) - math.log(4.0) - share[s])

@@ -1,0 +1,440 @@
+"""The exact null of all segments together: scores for observed and redrawn labels, step-down."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.numerics.joint import step_down
+from caltest.numerics.labels import resample_keys
+from caltest.numerics.loops import map_threads
+from caltest.predictions import Predictions
+from caltest.predictions.redrawing import Inversion, Redrawing
+from caltest.segments.cells import Chunk, Pairs
+from caltest.segments.loops import (
+    add_events,
+    add_in_order,
+    add_rows,
+    add_weighted,
+    raise_by_intervals,
+    score_sums,
+)
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Ints = NDArray[np.int32]
+Events = NDArray[np.uint8]
+EventsOf = Callable[[int, int], Events]
+
+LANES = 128  # resamples side by side
+FEW_LANES = 8  # where segments are many
+SUMS = 1 << 22  # of segments and resamples that a thread holds at a time
+SCORES = 1 << 25  # of segments and resamples that are kept for the step-down
+AFFORDABLE = 1 << 36  # rows times resamples, over all segments, of cumulative differences
+TIES = 1e-5  # scores have single precision
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows in the order of their predictions.
+
+    Attributes
+    ----------
+    order : (n,) array
+        Their places in the data.
+    event : (n,) array
+        The predicted probability of the event.
+    happens : (n,) array
+        Whether it happens.
+    weight : (n,) array or None
+        Weights.
+    redrawing : Redrawing
+        How the event is redrawn.
+    """
+
+    order: NDArray[np.int64]
+    event: Floats
+    happens: Events
+    weight: Floats | None
+    redrawing: Redrawing
+
+    @classmethod
+    def of(cls, seen: Predictions) -> Rows:
+        """Sort predictions of two classes by the probability of the second."""
+        order = np.argsort(seen.probs[:, 1], kind="stable")
+        redrawing = seen.redrawing.taken(order)
+        if isinstance(redrawing, Inversion):
+            redrawing = redrawing.events(np.ones(order.size, dtype=np.int64), 2)
+        weight = seen.sample_weight
+        return cls(
+            order,
+            seen.probs[order, 1],
+            seen.labels[order].astype(np.uint8),
+            None if weight is None else weight[order],
+            redrawing,
+        )
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.event)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """The weight of each row, 1 where there are none."""
+        return np.ones(self.n) if self.weight is None else self.weight
+
+    @cached_property
+    def steps(self) -> NDArray[np.int32]:
+        """The number of each row's prediction among the distinct ones."""
+        return np.cumsum(np.diff(self.event, prepend=np.nan) != 0).astype(np.int32)
+
+    @cached_property
+    def moments(self) -> Floats:
+        """What is summed over a segment, (n, 6): see `Moments`."""
+        w, p = self.weights, self.event
+        variance = w * w * p * (1.0 - p)
+        skewed = w * (1.0 - 2.0 * p) * variance
+        columns = (np.ones(self.n), w, w * p, variance, skewed, w * w)
+        return np.ascontiguousarray(np.column_stack(columns))
+
+    @cached_property
+    def singles(self) -> tuple[Singles, Singles]:
+        """The weights, and the weighted predictions, in single precision."""
+        weighted = self.weights * self.event
+        return self.weights.astype(np.float32), weighted.astype(np.float32)
+
+    def observed(self, first: int, stop: int) -> Events:
+        """The observed events of some rows, as of a single resample."""
+        return self.happens[first:stop, np.newaxis]
+
+    def redrawn(self, keys: NDArray[np.uint64]) -> EventsOf:
+        """Return a function that draws the events of some rows, (rows, resamples)."""
+
+        def draw(first: int, stop: int) -> Events:
+            part = self.redrawing.taken(np.arange(first, stop))
+            return np.ascontiguousarray(part.labels(keys).T.astype(np.uint8, copy=False))
+
+        return draw
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Of the weighted number of events in each segment of a chunk, under the null hypothesis.
+
+    Attributes
+    ----------
+    n, mass, squares : (S,) array
+        Number of rows, sum of weights and of their squares.
+    expected, deviation, skewness : (S,) array
+        Mean, standard deviation and skewness of the sum of w y.
+    """
+
+    n: Floats
+    mass: Floats
+    squares: Floats
+    expected: Floats
+    deviation: Floats
+    skewness: Floats
+
+    @classmethod
+    def of(cls, chunk: Chunk, rows: Rows) -> Moments:
+        """Sum over the rows of each segment."""
+        sums = np.zeros((chunk.cells, rows.moments.shape[1]))
+        for first, stop in chunk.blocks():
+            add_rows(*chunk.pairs(first, stop), rows.moments[first:stop], sums)
+        n, mass, expected, variance, third, squares = chunk.combine(sums).T
+        deviation = np.sqrt(variance)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            skewness = np.where(variance > 0, third / (variance * deviation), 0.0)
+        return cls(n, mass, squares, expected, deviation, skewness)
+
+
+@dataclass(frozen=True)
+class Family:
+    """The segments of a chunk as they are scored.
+
+    Attributes
+    ----------
+    chunk : Chunk
+        The segments.
+    moments : Moments
+        Of their sums.
+    share : (S,) array
+        What is taken off the scores: the log of the number of segments of that kind.
+    cumulative, mean : bool
+        Which differences are scored.
+    """
+
+    chunk: Chunk
+    moments: Moments
+    share: Floats
+    mean: bool
+    cumulative: bool
+
+
+class Sums:
+    """Sums over the segments of a chunk for L resamples, to which blocks of rows are added.
+
+    Parameters
+    ----------
+    size, lanes : int
+        Numbers of segments and of resamples.
+    weighted, cumulative : bool
+        Whether rows have weights, and whether partial sums are followed.
+
+    Attributes
+    ----------
+    total : (S, L) array
+        The sums of w y.
+    up, down : (S, L) array
+        The largest sum of w y - w p over an interval of predictions, and that of w p - w y; empty
+        where they are not followed.
+    """
+
+    def __init__(self, size: int, lanes: int, *, weighted: bool, cumulative: bool) -> None:
+        self.total: NDArray[Any] = np.zeros((size, lanes), np.float64 if weighted else np.int32)
+        self.cumulative = cumulative
+        shape = (size, lanes) if cumulative else (0, 0)
+        self._rise: Singles = np.zeros(shape, np.float32)
+        self._fall: Singles = np.zeros(shape, np.float32)
+        self.up: Singles = np.zeros(shape, np.float32)
+        self.down: Singles = np.zeros(shape, np.float32)
+        self._last: Ints = np.zeros(size, dtype=np.int32)
+
+    def add(self, rows: Rows, block: slice, pairs: Pairs, events: Events) -> None:
+        """Add the rows of a block, in the order of the predictions."""
+        if rows.weight is None:
+            add_events(*pairs, events, self.total)
+        else:
+            add_weighted(*pairs, events, rows.weight[block], self.total)
+        if self.cumulative:
+            weight, expected = rows.singles
+            add_in_order(
+                *pairs,
+                events,
+                weight[block],
+                expected[block],
+                rows.steps[block],
+                self._last,
+                self._rise,
+                self._fall,
+                self.up,
+                self.down,
+            )
+
+    def close(self) -> None:
+        """End the last step of each segment."""
+        np.maximum(self.up, self._rise, out=self.up)
+        np.maximum(self.down, self._fall, out=self.down)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Scores (S, L), and the sums that they are made of."""
+
+    scores: Singles
+    sums: Sums
+
+
+def score(
+    family: Family, rows: Rows, events_of: EventsOf, lanes: int, tick: Callable[[], None]
+) -> Scored:
+    """Score the segments for the labels of some resamples.
+
+    A score is -log p of a standardised difference, p being that of a normal distribution after a
+    correction for skewness, less the log of the number of segments of the same kind.
+    """
+    chunk, moments = family.chunk, family.moments
+    weighted = rows.weight is not None
+    sums = Sums(chunk.cells, lanes, weighted=weighted, cumulative=family.cumulative)
+    for first, stop in chunk.blocks():
+        pairs = chunk.pairs(first, stop)
+        sums.add(rows, slice(first, stop), pairs, events_of(first, stop))
+        tick()
+    sums.total = chunk.combine(sums.total)
+    scores = np.full((chunk.size, lanes), -np.inf, dtype=np.float32)
+    standard = (moments.deviation, moments.skewness, family.share)
+    if family.mean:
+        score_sums(sums.total, moments.expected, *standard, scores)
+    if family.cumulative:
+        sums.close()
+        raise_by_intervals(sums.up, sums.down, *standard, scores)
+    return Scored(scores, sums)
+
+
+@dataclass(frozen=True)
+class Joint:
+    """The answer for all segments together.
+
+    Attributes
+    ----------
+    families : tuple of Family
+        The segments.
+    observed : tuple of Scored
+        Of each family.
+    scores, adjusted : (S,) array
+        For the observed labels; those of segments that are left out are -inf and NaN.
+    largest : (B,) array
+        The largest score over all segments for each resample.
+    """
+
+    families: tuple[Family, ...]
+    observed: tuple[Scored, ...]
+    scores: Floats
+    adjusted: Floats
+    largest: Floats
+
+    @property
+    def pvalue(self) -> float:
+        """The p-value of all segments together."""
+        return float(np.nanmin(self.adjusted))
+
+
+def families_of(
+    chunks: Sequence[Chunk], rows: Rows, statistics: Sequence[str], n_resamples: int
+) -> tuple[Family, ...]:
+    """Return what is scored of each chunk: cumulative differences up to the depth that pays."""
+    found = [(chunk, Moments.of(chunk, rows)) for chunk in chunks]
+    many: dict[tuple[int, bool], int] = {}
+    costs: dict[int, float] = {}
+    for chunk, moments in found:
+        tested = int(np.count_nonzero(moments.deviation))
+        many[chunk.kind] = many.get(chunk.kind, 0) + tested
+        if chunk.in_order:
+            costs[chunk.depth] = costs.get(chunk.depth, 0.0) + float(moments.n.sum())
+    deepest = _deepest_affordable(costs, n_resamples)
+    only = "mean" not in statistics
+    families = []
+    for chunk, moments in found:
+        cumulative = "cumulative" in statistics and (only or chunk.depth <= deepest)
+        cumulative = cumulative and chunk.in_order
+        share = np.where(moments.deviation > 0, math.log(max(many[chunk.kind], 1)), np.inf)
+        families.append(Family(chunk, moments, share, not only, cumulative))
+    return tuple(families)
+
+
+def _deepest_affordable(costs: dict[int, float], n_resamples: int) -> int:
+    total, deepest = 0.0, 0
+    for depth in sorted(costs):
+        total += costs[depth] * n_resamples
+        if total > AFFORDABLE and depth > 0:
+            break
+        deepest = depth
+    return deepest
+
+
+def test_jointly(
+    families: tuple[Family, ...],
+    rows: Rows,
+    *,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+    progress: Callable[[int, int], None] | None,
+) -> Joint:
+    """Compare the segments with redrawn labels, each with the largest over those not louder."""
+    keys = resample_keys(seed, n_resamples)
+    tasks = [
+        (number, first, min(first + lanes, n_resamples))
+        for number, family in enumerate(families)
+        for lanes in [_lanes(family.chunk, n_resamples, n_jobs)]
+        for first in range(0, n_resamples, lanes)
+    ]
+    blocks = [len(family.chunk.blocks()) for family in families]
+    tick = Ticker(progress, sum(blocks) + sum(blocks[number] for number, _, _ in tasks))
+    observed = tuple(score(family, rows, rows.observed, 1, tick) for family in families)
+    scores = np.concatenate([one.scores[:, 0] for one in observed]).astype(np.float64)
+    kept = _loudest(scores, SCORES // (n_resamples + 1))
+    starts = np.cumsum([0, *(family.chunk.size for family in families)])
+    table = np.empty((kept.size, n_resamples), dtype=np.float32)
+    rest = np.full(n_resamples, -np.inf, dtype=np.float32)
+    place = np.full(scores.size, -1)
+    place[kept] = np.arange(kept.size)
+
+    def resampled(number: int, first: int, stop: int) -> tuple[slice, Singles, int]:
+        draw = rows.redrawn(keys[first:stop])
+        scored = score(families[number], rows, draw, stop - first, tick)
+        return slice(first, stop), scored.scores, number
+
+    for some, values, number in map_threads(resampled, tasks, n_jobs):
+        at = place[starts[number] : starts[number + 1]]
+        table[at[at >= 0], some] = values[at >= 0]
+        others = values[at < 0].max(axis=0, initial=-np.inf)
+        np.maximum(rest[some], others, out=rest[some])
+    adjusted = _adjusted(scores, kept, table, rest)
+    return Joint(families, observed, scores, adjusted, np.maximum(rest, table.max(axis=0)))
+
+
+def _lanes(chunk: Chunk, n_resamples: int, n_jobs: int | None) -> int:
+    """Return how many resamples a task has; the result does not depend on it."""
+    jobs = max(joblib.effective_n_jobs(n_jobs), 1)
+    fits = max(FEW_LANES, SUMS // max(chunk.size, chunk.cells))
+    return int(max(1, min(LANES, fits, math.ceil(n_resamples / jobs))))
+
+
+def _loudest(scores: Floats, count: int) -> NDArray[np.int64]:
+    """Return the segments with the largest scores, without those that are left out."""
+    order = np.argsort(-scores, kind="stable")
+    within = np.count_nonzero(scores > -np.inf)
+    return order[: min(max(count, 1), within)]
+
+
+def _adjusted(scores: Floats, kept: NDArray[np.int64], table: Singles, rest: Singles) -> Floats:
+    """Return the adjusted p-values: step-down among `kept`, then all others in one step.
+
+    The others are compared with the largest score over all of them, so their p-values are upper
+    bounds of those of the step-down.
+    """
+    others = np.ones(scores.size, dtype=bool)
+    others[kept] = False
+    others &= scores > -np.inf
+    floor = _lowered(scores)
+    last = floor[others].max(initial=-np.inf)
+    rows = np.vstack([table, rest])
+    joined = np.column_stack([np.append(floor[kept], last), rows])
+    stepped = step_down(joined)
+    adjusted = np.full(scores.size, np.nan)
+    adjusted[kept] = stepped[:-1]
+    if others.any():
+        ordered = np.sort(rest)
+        beyond = rest.size - np.searchsorted(ordered, floor[others], side="left")
+        adjusted[others] = np.maximum(stepped[-1], (1 + beyond) / (1 + rest.size))
+    return adjusted
+
+
+def _lowered(scores: Floats) -> Floats:
+    """Return the scores less what may be rounding, so that ties count as extreme."""
+    size = np.where(np.isfinite(scores), np.abs(scores), 0.0)
+    return np.asarray(scores - TIES * np.maximum(size, 1.0))
+
+
+class Ticker:
+    """Counts blocks that are done, in whatever thread, and tells the caller.
+
+    Parameters
+    ----------
+    progress : callable or None
+        Called with (blocks done, blocks in all).
+    total : int
+        Blocks in all.
+    """
+
+    def __init__(self, progress: Callable[[int, int], None] | None, total: int) -> None:
+        self._progress, self._total, self._done = progress, total, 0
+        self._lock = threading.Lock()
+
+    def __call__(self) -> None:
+        if self._progress is None:
+            return
+        with self._lock:
+            self._done += 1
+            self._progress(self._done, self._total)

@@ -1,0 +1,250 @@
+"""The result of `test_segments`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
+
+import numpy as np
+
+from caltest import render
+from caltest.drawing import draw
+from caltest.results.frames import data_frame
+from caltest.results.printable import Result, Summary, given, plain
+from caltest.validation import check_schema, read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from caltest.render import Sheet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """A segment, what the model predicts in it and what was observed.
+
+    Attributes
+    ----------
+    definition : str
+        Its rows in words, such as "age > 65 & site = east".
+    depth : int
+        The number of conditions.
+    n : int
+        Its rows.
+    predicted, observed : float
+        Mean prediction and share of events, weighted as the rows are.
+    gap, low, high : float
+        observed - predicted, and the ends of its interval, that of Wilson for the share of events.
+    z : float
+        The standardised mean difference.
+    cumulative : float or None
+        The standardised cumulative difference (ECCE / sigma), the range of the partial sums in the
+        order of the predictions; None where it was not computed.
+    adjusted : float
+        The p-value, adjusted for all segments.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> result = ct.test_segments(
+    ...     [0.3, 0.4, 0.5, 0.2],
+    ...     [0, 0, 1, 1],
+    ...     segments={"sex": ["f", "f", "m", "m"]},
+    ...     min_size=2,
+    ...     n_resamples=99,
+    ...     rng=1,
+    ... )
+    >>> [segment.definition for segment in result]
+    ['sex = m', 'sex = f', 'all rows']
+    """
+
+    definition: str
+    depth: int
+    n: int
+    predicted: float
+    observed: float
+    gap: float
+    low: float
+    high: float
+    z: float
+    cumulative: float | None
+    adjusted: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SegmentsTest(Result):
+    """The test of calibration in all segments; `test_segments` returns it.
+
+    Attributes
+    ----------
+    rows : tuple of Segment
+        The worst segments, the worst first.
+    pvalue : float
+        Of the hypothesis that the predictions are calibrated in every segment.
+    statistic : float
+        The largest score over all segments, about -log of the least p-value times their number.
+    n_segments : tuple of int
+        How many segments have 0, 1, 2, ... conditions.
+    n_rejected : int or None
+        How many have an adjusted p-value of at most the level, if one was given.
+    n, m : int
+        Numbers of rows and of classes.
+    lens, claim : str
+        The lens, and the null hypothesis in words.
+    data_name, source : str
+        What was tested, and what the segments are made of.
+    statistics : str
+        Which differences were computed, and up to which depth.
+    min_size : int
+        The least rows of a segment.
+    confidence : float
+        Level of the intervals, each by itself.
+    n_resamples, seed : int
+        How to repeat the resampling.
+    level : float or None
+        The significance level, if the caller gave one.
+    notes : tuple of str
+        What a reader of the p-values should see.
+    null_distribution : (n_resamples,) array or None
+        The largest score for each resample, read-only.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> import numpy as np
+    >>> data = ct.datasets.generative_model("M1", n=400, m=2, rng=1)
+    >>> ward = np.repeat(["a", "b", "c", "d"], 100)
+    >>> result = ct.test_segments(data, segments={"ward": ward}, n_resamples=99, rng=1)
+    >>> result.n_segments
+    (1, 4)
+    """
+
+    schema: ClassVar[str] = "caltest/segments/1"
+
+    rows: tuple[Segment, ...]
+    pvalue: float
+    statistic: float
+    n_segments: tuple[int, ...]
+    n_rejected: int | None
+    n: int
+    m: int
+    lens: str
+    claim: str
+    data_name: str
+    source: str
+    statistics: str
+    min_size: int
+    confidence: float
+    n_resamples: int
+    seed: int
+    level: float | None = None
+    notes: tuple[str, ...] = ()
+    null_distribution: NDArray[np.float64] | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        for name in ("rows", "n_segments", "notes"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        for name in ("pvalue", "statistic"):
+            object.__setattr__(self, name, float(getattr(self, name)))
+        if self.null_distribution is not None:
+            largest = np.array(self.null_distribution, dtype=np.float64)
+            object.__setattr__(self, "null_distribution", read_only(largest))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Segment: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Segment, ...]: ...
+    def __getitem__(self, index: int | slice) -> Segment | tuple[Segment, ...]:
+        return self.rows[index]
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the p-value is at most the level; asks for a level if none was given."""
+        return self.pvalue <= given(self.level)
+
+    def summary(self) -> Summary:
+        """Return the longer print: all the segments that are held, and both statistics."""
+        return Summary(render.sheet_of_segments(self, long=True))
+
+    def plot(self, *, rows: int = 20, ax: Axes | None = None) -> Axes:
+        """Draw the gaps of the worst segments; see `caltest.plots.segments`.
+
+        Parameters
+        ----------
+        rows : int, default 20
+            The most segments that are shown.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default on a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
+        return draw("segments.segments", self, rows=rows, ax=ax)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one dictionary of plain values per segment."""
+        return [plain(asdict(row)) for row in self.rows]
+
+    @overload
+    def to_frame(self, *, backend: Literal["polars"] = "polars") -> pl.DataFrame: ...
+    @overload
+    def to_frame(self, *, backend: Literal["pandas"]) -> pd.DataFrame: ...
+    def to_frame(self, *, backend: str = "polars") -> pl.DataFrame | pd.DataFrame:
+        """Return one row per segment as a data frame.
+
+        Parameters
+        ----------
+        backend : {"polars", "pandas"}
+            Which data frame to build. pandas has to be installed for the second.
+        """
+        frame: pl.DataFrame | pd.DataFrame = data_frame(self.records(), backend)
+        return frame
+
+    def to_csv(self) -> str:
+        """Return one line of values per segment under one line of names."""
+        return render.csv(self.records())
+
+    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
+        """Return plain Python values that JSON can hold.
+
+        Parameters
+        ----------
+        include_null : bool
+            Whether to include the largest scores of the resamples.
+        """
+        names = [f.name for f in fields(self) if f.name not in {"rows", "null_distribution"}]
+        values = {name: plain(getattr(self, name)) for name in names}
+        null = plain(self.null_distribution) if include_null else None
+        return {"rows": self.records(), **values, "null_distribution": null}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Rebuild the result from what `to_dict` or parsed JSON gave."""
+        values = check_schema(values, cls.schema)
+        rows = tuple(Segment(**_numbers(row)) for row in values["rows"])
+        null = values["null_distribution"]
+        null = None if null is None else [float(value) for value in null]
+        return cls(**{**values, "rows": rows, "null_distribution": null})
+
+    def _sheet(self) -> Sheet:
+        return render.sheet_of_segments(self)
+
+
+def _numbers(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Read "inf" as a number."""
+    names = ("predicted", "observed", "gap", "low", "high", "z", "adjusted")
+    cumulative = row["cumulative"]
+    largest = None if cumulative is None else float(cumulative)
+    return {**row, **{name: float(row[name]) for name in names}, "cumulative": largest}

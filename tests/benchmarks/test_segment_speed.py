@@ -1,0 +1,42 @@
+"""Time of the test of segments at the sizes of its goals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import caltest as ct
+
+
+def data_of(n):
+    """Return calibrated predictions with labels."""
+    rng = np.random.default_rng(1)
+    p = rng.beta(2, 5, n)
+    return p, (rng.random(n) < p).astype(int), rng
+
+
+@pytest.mark.benchmark(group="segments")
+@pytest.mark.parametrize("statistic", ["mean", ["mean", "cumulative"]], ids=["mean", "both"])
+def test_all_pairs_of_twenty_columns(benchmark, statistic):
+    """76,401 segments of 10^6 rows, B = 199; the goal is two minutes on two cores."""
+    p, y, rng = data_of(1_000_000)
+    columns = {f"c{j}": rng.integers(0, 20, p.size).astype(np.uint8).astype(str) for j in range(20)}
+    benchmark.pedantic(
+        lambda: ct.test_segments(
+            p, y, segments=columns, statistic=statistic, n_resamples=199, rng=1, n_jobs=2
+        ),
+        rounds=1,
+    )
+
+
+@pytest.mark.benchmark(group="segments")
+@pytest.mark.parametrize("share", [0.05, 0.5])
+def test_matrix_of_two_thousand_segments(benchmark, share):
+    """20,000 rows, B = 499; the goal is ten seconds."""
+    p, y, rng = data_of(20_000)
+    matrix = rng.random((20_000, 2000)) < share
+    benchmark.pedantic(
+        lambda: ct.test_segments(p, y, segments=matrix, n_resamples=499, rng=1, n_jobs=2),
+        rounds=1,
+        warmup_rounds=1,
+    )

@@ -1,0 +1,156 @@
+"""The combined test: its portfolio, its scale, and what it says."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import caltest as ct
+from caltest import InvalidInput, NotApplicable
+from caltest.measures import REGISTRY
+from caltest.measures.combined.component import Context
+from caltest.measures.combined.line import belt_functions
+from caltest.measures.combined.several import Confusions, KernelError, mending_temperature
+from caltest.measures.combined.tails import TailScale, log_mean_exp
+from caltest.numerics.labels import resample_keys
+
+SURE = ct.datasets.generative_model("M1", n=400, m=3, alpha=1.0, rng=1)
+
+
+def sharpened(predictions, temperature):
+    """The same labels with probabilities of another temperature."""
+    probs = predictions.probs ** (1 / temperature)
+    return ct.Predictions(probs / probs.sum(axis=1, keepdims=True), predictions.labels)
+
+
+def test_too_sure_predictions_are_called_so():
+    """The loudest component has the temperature that mends it."""
+    result = ct.test_calibration(None, sharpened(SURE, 0.5), test="combined", rng=1)
+    temperature = next(row for row in result.components if row.test == "temperature")
+    assert result.pvalue == 0.001
+    assert "too sure" in temperature.parameters["finding"]
+    assert temperature.estimate == pytest.approx(2, abs=0.3)
+
+
+def test_components_are_in_the_print_the_loudest_first():
+    """Every component has a line after the p-value, in the order of the p-values."""
+    result = ct.test_calibration(None, SURE, test="combined", n_resamples=99, rng=1)
+    text = str(result)
+    places = [text.index(f"\n{row.test}: ") for row in result.components]
+    assert places == sorted(places)
+    assert list(result.components.pvalues) == sorted(result.components.pvalues)
+
+
+def test_json_holds_the_components():
+    """What is read back is what was written."""
+    result = ct.test_calibration(None, SURE, test="combined", n_resamples=99, rng=1)
+    again = ct.HTest.from_dict(json.loads(result.to_json()))
+    assert again == result
+    assert again.components == result.components
+    assert_allclose(again.components.adjusted, result.components.adjusted)
+
+
+def test_components_are_shared_draws_with_the_single_test():
+    """A registered test as a component has the p-value that it has by itself, at every rank."""
+    names = ["ece", ("ks", "confidence")]
+    result = ct.test_calibration(None, SURE, test="combined", components=names, rng=3)
+    alone = {
+        "ece": ct.test_calibration(None, SURE, test="ece", rng=3),
+        "ks": ct.test_calibration(None, SURE, test="ks", lens="confidence", rng=3),
+    }
+    for row in result.components:
+        assert row.statistic == alone[row.test].statistic
+        assert_allclose(row.null_distribution, alone[row.test].null_distribution)
+
+
+@pytest.mark.parametrize("m", [2, 3, 12])
+def test_weights_of_one_change_nothing(m):
+    """Ones are no weights."""
+    data = ct.datasets.generative_model("M2", n=60, m=m, alpha=1.0, rng=2)
+    weighted = ct.Predictions(
+        data.probs, data.labels, classes=range(m), sample_weight=np.ones(data.n)
+    )
+    values = [ct.measures.combined(one) for one in (data, weighted)]
+    assert values[0] == pytest.approx(values[1])
+
+
+def test_reference_draws_are_not_those_of_a_user():
+    """A resample that the scales were estimated from would not be exchangeable with the data."""
+    bound = REGISTRY["combined"]().bind(SURE)
+    keys = np.concatenate([resample_keys(seed, 50) for seed in range(20)])
+    reference = resample_keys(0x5EED_0F7A_115C_A1E5_C0AB_1EED, 299)
+    assert not np.isin(keys, reference).any()
+    assert bound.redraw(keys[:3]).shape == (3, SURE.n)
+
+
+def test_scale_is_the_share_up_to_the_tenth_value_and_goes_on():
+    """-log p is the share of the reference values, and increases beyond the largest of them."""
+    reference = np.random.default_rng(1).normal(size=299)
+    scale = TailScale(reference, two_sided=False)
+    assert scale.scores(np.array([np.median(reference)]))[0] == pytest.approx(np.log(2), abs=0.01)
+    far = scale.scores(np.array([3.0, 5.0, 8.0]))
+    assert (np.diff(far) > 3).all()
+
+
+def test_scale_of_a_constant_statistic():
+    """What is none of the constant values is far out; the constant is not."""
+    scale = TailScale(np.zeros(299), two_sided=True)
+    inside, outside = scale.scores(np.array([0.0, 1.0]))
+    assert inside == 0
+    assert outside > 10
+
+
+def test_log_mean_exp_does_not_overflow():
+    """A score of 1000 is 1000 - log K."""
+    assert log_mean_exp(np.array([[1000.0], [0.0]]))[0] == pytest.approx(1000 - np.log(2))
+
+
+def test_confusions_count_pairs_of_classes():
+    """The running sum is the sum over the table."""
+    context = Context(SURE)
+    component = Confusions(context)
+    observed = np.zeros((3, 3))
+    np.add.at(observed, (SURE.predicted, SURE.labels), 1)
+    expected = np.sum(np.square(observed - component.expected) * component.precision)
+    value = component.values(context.rows(SURE.labels))[0]
+    assert value == pytest.approx(expected)
+
+
+def test_features_of_few_rows_are_the_kernel():
+    """With no more rows than landmarks the component is the SKCE."""
+    data = ct.datasets.generative_model("M2", n=50, m=4, alpha=1.0, rng=1)
+    context = Context(data)
+    component = KernelError(context)
+    kernel = ct.kernels.Exponential(bandwidth=context.features.bandwidth)
+    value = component.values(context.rows(data.labels))[0]
+    assert value == pytest.approx(ct.measures.skce(data, kernel=kernel), abs=1e-9)
+
+
+def test_belt_functions_are_orthonormal():
+    """Under the variance of the labels."""
+    p = np.random.default_rng(1).uniform(0.05, 0.9, 80)
+    functions, _ = belt_functions(p, np.ones(80))
+    assert_allclose(functions @ np.diag(p * (1 - p)) @ functions.T, np.eye(3), atol=1e-9)
+
+
+def test_mending_temperature_is_that_of_the_calibrator():
+    """The maximum of the likelihood over temperatures."""
+    data = sharpened(SURE, 0.7)
+    found = mending_temperature(np.log(data.probs), data.labels, np.ones(data.n))
+    fitted = ct.calibrators.TemperatureScaling().fit(data.probs, data.labels).temperature_
+    assert found == pytest.approx(fitted, rel=1e-3)
+
+
+def test_unknown_component_is_refused():
+    """The message has the names that there are."""
+    with pytest.raises(InvalidInput, match=r"'sharpness'.*temperature"):
+        ct.test_calibration(None, SURE, test="combined", components=["sharpness"])
+
+
+def test_component_without_meaning_is_refused():
+    """KS needs two classes."""
+    with pytest.raises(NotApplicable, match="one-dimensional"):
+        ct.test_calibration(None, SURE, test="combined", components=["ks"])

@@ -1,0 +1,165 @@
+"""What segments are made of, and calls that are refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import caltest as ct
+from caltest.errors import InvalidInput, NotApplicable
+
+N = 120
+RNG = np.random.default_rng(1)
+P = RNG.uniform(0.2, 0.8, N)
+Y = (RNG.random(N) < P).astype(int)
+SITE = np.repeat(["a", "b", "c"], N // 3)
+AGE = RNG.normal(50, 10, N)
+FRAME = pl.DataFrame({"y": Y, "p_1": P, "site": SITE, "age": AGE})
+P3 = RNG.dirichlet([1, 1, 1], N)
+Y3 = RNG.integers(0, 3, N)
+
+
+def run(model, data=None, **options):
+    """Test with few resamples."""
+    return ct.test_segments(model, data, n_resamples=19, rng=1, **options)
+
+
+def names(result):
+    """Return the definitions of one condition, without the numbers."""
+    return {row.definition.split(" ")[0] for row in result if row.depth == 1}
+
+
+def test_columns_of_a_data_frame_are_named():
+    """One or several, as segments."""
+    assert names(run(FRAME, label="y", segments="site")) == {"site"}
+    assert names(run(FRAME, label="y", segments=["site", "age"])) == {"site", "age"}
+
+
+def test_a_data_frame_is_scanned():
+    """All columns but the label and the probabilities."""
+    assert names(run(FRAME, label="y")) == {"site", "age"}
+    assert names(run(FRAME.to_pandas(), label="y", features=["age"])) == {"age"}
+
+
+@pytest.mark.parametrize("kind", [dict, pd.DataFrame, pl.DataFrame])
+def test_columns_are_given_by_value(kind):
+    """A mapping or a table, of segments or of features."""
+    columns = kind({"site": SITE, "age": AGE})
+    assert names(run(P, Y, segments=columns)) == {"site", "age"}
+    assert names(run(P, Y, features=columns)) == {"site", "age"}
+
+
+def test_features_of_a_model_are_scanned():
+    """The X of (X, y), by number where it has no names."""
+    X = np.column_stack([AGE, P])
+    model = LogisticRegression().fit(X, Y)
+    assert names(run(model, (X, Y))) == {"x0", "x1"}
+    frame = FRAME.select("age", "p_1").to_pandas()
+    assert names(run(LogisticRegression().fit(frame, Y), (frame, Y), segments="age")) == {"age"}
+
+
+def test_features_that_a_model_takes_may_be_named_beside_segments():
+    """Names go to the model; segments are other columns."""
+    frame = FRAME.to_pandas()
+    model = LogisticRegression().fit(frame[["age"]], Y)
+    result = run(model, frame, label="y", features=["age"], segments="site")
+    assert names(result) == {"site"}
+
+
+def test_boolean_columns_are_a_matrix():
+    """As an array or a table, taken as they are."""
+    matrix = np.column_stack([SITE == "a", AGE > 50])
+    result = run(P, Y, segments=matrix)
+    assert result.n_segments == (1, 2)
+    assert names(result) == {"segment"}
+    frame = pl.DataFrame({"first": matrix[:, 0], "old": matrix[:, 1]})
+    assert names(run(P, Y, segments=frame)) == {"first", "old"}
+
+
+def test_several_classes_have_the_confidence_lens():
+    """Another lens that leaves two classes may be named."""
+    assert run(P3, Y3, segments={"site": SITE}).lens == "confidence"
+    assert run(P3, Y3, segments={"site": SITE}, lens="classwise[1]").lens == "classwise[1]"
+
+
+def test_column_without_segments_is_noted():
+    """The others are tested."""
+    result = run(P, Y, segments={"site": SITE, "id": np.arange(N).astype(str)})
+    assert result.notes == ("no value of 'id' has at least 20 rows and leaves out some",)
+
+
+CALLS = {
+    "nothing": (
+        lambda: run(P, Y),
+        "segments or features must be given where data has no columns beside the predictions",
+    ),
+    "no frame": (lambda: run(P, Y, segments="site"), r"segments must be values where .*\['site'\]"),
+    "no column": (lambda: run(FRAME, label="y", segments="sit"), "did you mean 'site'"),
+    "twice": (
+        lambda: run(FRAME, label="y", segments=["site", "site"]),
+        "segments must name each column once",
+    ),
+    "label": (lambda: run(FRAME, label="y", segments="y"), "segments must not be the label column"),
+    "label as feature": (
+        lambda: run(FRAME, label="y", features=["y"]),
+        "features must not be the label column",
+    ),
+    "numbers": (
+        lambda: run(P, Y, segments=np.ones((N, 2))),
+        "segments must be column names, .* got dtype float64",
+    ),
+    "shape": (
+        lambda: run(P, Y, segments=np.ones((2, N), dtype=bool)),
+        "segments must have one row per row of probs; got 2 for 120 rows; transpose it",
+    ),
+    "length": (lambda: run(P, Y, segments={"s": SITE[:-1]}), "column 's' must have one entry"),
+    "empty": (lambda: run(P, Y, segments={}), "segments must have at least one column"),
+    "cube": (lambda: run(P, Y, features=np.ones((N, 2, 2))), "features must be a table"),
+    "both": (
+        lambda: run(P, Y, segments={"s": SITE}, features=AGE),
+        "features has no effect where segments are given",
+    ),
+    "depth": (
+        lambda: run(P, Y, segments=np.ones((N, 1), dtype=bool), depth=2),
+        "depth has no effect on a boolean matrix",
+    ),
+    "depth 0": (lambda: run(P, Y, segments={"s": SITE}, depth=0), "depth must be an integer"),
+    "bins": (lambda: run(P, Y, segments={"s": SITE}, bins=1), "bins must be an integer"),
+    "min_size": (
+        lambda: run(P, Y, segments={"s": SITE}, min_size=1),
+        "min_size must be an integer",
+    ),
+    "statistic": (
+        lambda: run(P, Y, segments={"s": SITE}, statistic="means"),
+        "statistic must be one of 'mean', 'cumulative'",
+    ),
+    "no statistic": (
+        lambda: run(P, Y, segments={"s": SITE}, statistic=[]),
+        "statistic must name at least one",
+    ),
+    "family": (
+        lambda: run(P3, Y3, segments={"s": SITE}, lens="classwise"),
+        "lens must not be a family",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_illegal_call_says_what_to_do(name):
+    """The rule, the value and the remedy."""
+    call, message = CALLS[name]
+    with pytest.raises(InvalidInput, match=message):
+        call()
+
+
+def test_what_has_no_meaning_is_not_applicable():
+    """No segment that is large enough; a lens that shows many classes, or fewer rows."""
+    with pytest.raises(NotApplicable, match="no segment has at least 90 rows"):
+        run(P, Y, segments={"s": SITE}, min_size=90)
+    with pytest.raises(NotApplicable, match="the lens 'strong' shows 3 classes"):
+        run(P3, Y3, segments={"s": SITE}, lens="strong")
+    with pytest.raises(NotApplicable, match="leaves out rows"):
+        run(P3, Y3, segments={"s": SITE}, lens="top-label[1]")

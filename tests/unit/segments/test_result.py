@@ -1,0 +1,87 @@
+"""The result of `test_segments`: prints, JSON, frames, plot."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import caltest as ct
+from caltest.errors import InvalidInput
+
+RNG = np.random.default_rng(5)
+N = 400
+P = RNG.uniform(0.05, 0.2, N)
+Y = (RNG.random(N) < P).astype(int)
+COLUMNS = {"site": np.arange(N) % 4, "a column with a long name": RNG.normal(size=N)}
+
+
+@pytest.fixture(scope="module")
+def result():
+    """Return a result with both statistics."""
+    return ct.test_segments(P, Y, segments=COLUMNS, n_resamples=39, rng=1, level=0.05)
+
+
+def test_json_round_trip_keeps_the_result(result):
+    """With the largest scores and without."""
+    for include in (False, True):
+        values = json.loads(result.to_json(include_null=include))
+        again = ct.SegmentsTest.from_dict(values)
+        assert again == result
+        assert (again.null_distribution is None) is not include
+
+
+def test_json_has_infinite_numbers_as_text():
+    """They are read back."""
+    p = np.where(COLUMNS["site"] == 0, 0.0, P)
+    with pytest.warns(ct.DegenerateDataWarning):
+        result = ct.test_segments(p, 0 * Y + 1, segments=COLUMNS, depth=1, n_resamples=19, rng=1)
+    assert '"inf"' in result.to_json()
+    assert ct.SegmentsTest.from_dict(json.loads(result.to_json())) == result
+
+
+def test_other_json_is_refused():
+    """The schema is checked."""
+    with pytest.raises(InvalidInput, match="must be of the schema caltest/segments/1"):
+        ct.SegmentsTest.from_dict({"schema": "caltest/htest/2"})
+
+
+def test_long_definitions_stand_under_the_grid(result):
+    """They are not cut."""
+    text = str(result)
+    assert all(f"[{k}]: {row.definition}"[:70] in text for k, row in enumerate(result[:10], 1))
+    assert "site = 3" in str(ct.test_segments(P, Y, segments=COLUMNS, n_resamples=19, depth=1))
+
+
+def test_summary_has_both_statistics(result):
+    """And all the segments that are held."""
+    text = str(result.summary())
+    assert "ECCE/sigma" in text
+    assert f"[{len(result)}]" in text
+
+
+@pytest.mark.parametrize("backend", ["polars", "pandas"])
+def test_frame_has_a_row_for_each_segment(result, backend):
+    """With the fields of a segment as columns."""
+    frame = result.to_frame(backend=backend)
+    assert frame.shape == (len(result), 11)
+    assert next(iter(frame["definition"])) == result[0].definition
+
+
+def test_csv_and_html_hold_the_segments(result):
+    """Definitions are escaped."""
+    assert result.to_csv().count("\n") == len(result) + 1
+    assert (
+        "age &lt;= "
+        in ct.test_segments(
+            P, Y, segments={"age": RNG.normal(size=N)}, n_resamples=19, rng=1
+        ).to_html()
+    )
+
+
+def test_rejected_needs_a_level(result):
+    """As everywhere."""
+    assert result.rejected in {True, False}
+    with pytest.raises(InvalidInput, match="level=None"):
+        _ = ct.test_segments(P, Y, segments=COLUMNS, n_resamples=19, rng=1).rejected

@@ -1,0 +1,110 @@
+"""`test_segments`: degenerate data, the seed, what it finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import caltest as ct
+from caltest.errors import DegenerateDataWarning
+from caltest.segments.run import wilson
+
+RNG = np.random.default_rng(5)
+N = 400
+P = RNG.uniform(0.05, 0.2, N)
+Y = (RNG.random(N) < P).astype(int)
+SITE = np.arange(N) % 4
+
+
+def run(probs=P, labels=Y, **options):
+    """Test by site."""
+    options = {"segments": {"site": SITE}, "n_resamples": 99, "rng": 1} | options
+    return ct.test_segments(probs, labels, **options)
+
+
+def test_planted_segment_is_the_worst():
+    """In either direction, and a segment beside it is not rejected."""
+    for shift, sign in ((np.where(SITE == 2, 1, 0), 1), (np.where(SITE == 2, -1, 0), -1)):
+        bad = np.where(shift > 0, 1, np.where(shift < 0, 0, Y))
+        result = run(np.clip(P + 0.3 * (shift < 0), 0, 1), bad)
+        worst = result[0]
+        assert worst.definition == "site = 2"
+        assert np.sign(worst.gap) == sign
+        assert worst.adjusted == result.pvalue == 0.01
+        assert result.rows[-1].adjusted > 0.05
+
+
+def test_error_of_both_signs_is_seen_by_partial_sums():
+    """The mean of the segment is right, the predictions in it are too extreme."""
+    rng = np.random.default_rng(2)
+    p = np.tile([0.05, 0.95], 1000)
+    place = np.repeat(np.arange(4), 500)
+    y = (rng.random(2000) < np.where(place == 1, 0.8 * (p - 0.5) + 0.5, p)).astype(int)
+    found = {
+        name: run(p, y, segments={"place": place}, statistic=name)
+        for name in ("mean", "cumulative")
+    }
+    assert found["mean"].pvalue > 0.05
+    assert found["cumulative"][0].definition == "place = 1"
+    assert found["cumulative"].pvalue == 0.01
+
+
+def test_certain_segments_are_left_out():
+    """Where all predictions are 0 or 1 there is nothing to test."""
+    p = np.where(SITE == 0, 0.0, P)
+    with pytest.warns(DegenerateDataWarning, match="in 1 segments all predictions are 0 or 1"):
+        result = run(p, np.where(SITE == 0, 0, Y))
+    assert result.n_segments == (1, 3)
+    assert "site = 0" not in {row.definition for row in result}
+
+
+def test_impossible_label_among_certain_ones_is_infinite():
+    """Its p-value is the least possible."""
+    p = np.where(SITE == 0, 0.0, P)
+    with pytest.warns(DegenerateDataWarning, match="unless a label is impossible"):
+        result = run(p, np.where(np.arange(N) == 0, 1, np.where(SITE == 0, 0, Y)))
+    assert result[0].definition == "site = 0"
+    assert result[0].z == np.inf
+    assert result.statistic == np.inf
+    assert result.pvalue == 0.01
+
+
+def test_order_of_rows_and_names_of_events_do_not_matter():
+    """The statistic is the same for rows in any order, and for the other class."""
+    order = np.random.default_rng(1).permutation(N)
+    first = run()
+    assert run(P[order], Y[order], segments={"site": SITE[order]}).statistic == pytest.approx(
+        first.statistic, rel=1e-5
+    )
+    assert run(1 - P, 1 - Y).statistic == pytest.approx(first.statistic, rel=1e-5)
+
+
+def test_same_seed_gives_the_same_answer():
+    """And the result holds it."""
+    first = run(rng=np.random.default_rng(3))
+    assert run(rng=first.seed) == first
+
+
+def test_progress_ends_at_its_total():
+    """It is called once at a time, with a total that does not change."""
+    calls = []
+    run(progress=lambda *call: calls.append(call), n_jobs=2)
+    assert [done for done, _ in calls] == list(range(1, len(calls) + 1))
+    assert {total for _, total in calls} == {len(calls)}
+
+
+def test_level_gives_verdict_and_intervals():
+    """Intervals have the level 1 - level."""
+    result = run(level=0.1)
+    assert result.confidence == 0.9
+    assert result.n_rejected == sum(row.adjusted <= 0.1 for row in result)
+    assert "at level 0.1: calibration in every segment is" in str(result)
+
+
+def test_wilson_interval_is_that_of_statsmodels():
+    """For whole numbers."""
+    from statsmodels.stats.proportion import proportion_confint
+
+    for events, n in ((0, 10), (3, 20), (20, 20)):
+        expected = proportion_confint(events, n, method="wilson")
+        assert wilson(events / n, n, 0.95) == pytest.approx(expected)
