@@ -465,6 +465,8 @@ def _components(whole: HTest, parts: Sequence[Part]) -> HTestTable:
             alternative="two-sided" if part.two_sided else "greater",
             lens=part.lens if whole.lens == "strong" else whole.lens,
             parameters={"finding": part.finding},
+            n_resamples=whole.n_resamples and part.values.size - 1,
+            stopping=None,
             null_distribution=part.values[1:],
             notes=(),
             evidence=None,

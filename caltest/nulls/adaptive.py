@@ -12,8 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Measure, Outcome
-from caltest.nulls.base import NOT_A_NUMBER, Null, check_applicable, redrawn_values
+from caltest.measures.base import BoundMeasure, Measure, Outcome, Part
+from caltest.nulls.base import (
+    NOT_A_NUMBER,
+    Null,
+    check_applicable,
+    redrawn_statistics,
+    redrawn_values,
+)
 from caltest.nulls.exact import enumerate_labels, enumerated
 from caltest.numerics.joint import tie_tolerance
 from caltest.predictions import Predictions
@@ -26,6 +32,7 @@ CLEAR = 100  # as extreme: the standard error of the p-value is a tenth of it
 FEW = 20  # the same far below the level, where it is a fifth
 FIRST = 256  # resamples that are drawn at once, and half as many again each time
 LISTED = 1 << 14  # label vectors that are enumerated
+OF_PARTS = 999  # resamples that judge the components of a combination
 KEPT = 100_000  # resampled values that the result holds
 
 
@@ -129,7 +136,7 @@ def adaptive_test(
     listed = enumerate_labels(bound, measure.alternative, LISTED, n_jobs)
     if listed is not None:
         outcome = enumerated(measure, bound, listed, n_resamples=1, seed=seed)
-        return replace(outcome, replicates=None)
+        return replace(outcome, replicates=None, parts=_parts(bound, seed, n_jobs))
     rule = StoppingRule(level, 2 if measure.alternative == "two-sided" else 1, n_resamples)
     observed = float(bound.values(bound.observed[np.newaxis], n_jobs)[0])
     batches = batches_of_statistics(bound, rule.most, seed=seed, n_jobs=n_jobs)
@@ -147,7 +154,17 @@ def adaptive_test(
         distribution=values,
         n_resamples=stop.drawn,
         stopping=stop.rule,
+        parts=_parts(bound, seed, n_jobs),
     )
+
+
+def _parts(bound: BoundMeasure, seed: int, n_jobs: int | None) -> tuple[Part, ...]:
+    """Return what the measure combines, judged by a number of resamples that is fixed."""
+    if not bound.combines:
+        return ()
+    seen = bound.statistics(bound.observed[np.newaxis], n_jobs)
+    redrawn = redrawn_statistics(bound, n_resamples=OF_PARTS, seed=seed, n_jobs=n_jobs)
+    return bound.combined_parts(np.concatenate([seen, redrawn], axis=-1))
 
 
 def batches_of_statistics(

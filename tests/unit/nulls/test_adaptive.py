@@ -138,6 +138,16 @@ def test_table_has_a_number_for_each_row():
     assert "  B " in str(table.summary())
 
 
+def test_components_are_judged_by_a_fixed_number():
+    """Those of the default number with the same seed, whatever the combination needs."""
+    result = adaptive(test="combined")
+    fixed = ct.test_calibration(M1, test="combined", rng=1)
+    assert result.stopping
+    assert result.pvalue == pytest.approx(fixed.pvalue, rel=0.35)
+    assert result.components.adjusted.tolist() == fixed.components.adjusted.tolist()
+    assert {row.n_resamples for row in result.components} == {999}
+
+
 def test_weights_are_taken():
     """As by a fixed number of resamples."""
     weighted = ct.Predictions(M1.probs, M1.labels, sample_weight=np.arange(1.0, 61.0))
