@@ -140,25 +140,24 @@ class BoundCombined(BoundMeasure):
     def combined_parts(self, statistics: Floats) -> tuple[Part, ...]:
         """Return the components, the loudest first; column 0 is that of the observed labels."""
         scores = self.scores(statistics)
-        adjusted = step_down(scores)
-        labels = self.observed.astype(np.int64)
         pvalues = np.mean(scores >= scores[:, :1] - 1e-12, axis=1)
+        adjusted = np.maximum(step_down(scores), pvalues)
+        labels = self.observed.astype(np.int64)
+        found = [component.finding(labels) for component in self.portfolio]
         return tuple(
             Part(
-                key=component.key,
-                title=component.title,
-                lens=component.lens,
-                finding=found.text,
-                estimate=found.estimate,
-                estimate_name=found.estimate_name,
+                key=self.portfolio[k].key,
+                title=self.portfolio[k].title,
+                lens=self.portfolio[k].lens,
+                finding=found[k].text,
+                estimate=found[k].estimate,
+                estimate_name=found[k].estimate_name,
                 values=statistics[k],
-                two_sided=component.two_sided,
+                two_sided=self.portfolio[k].two_sided,
                 pvalue=float(pvalues[k]),
-                adjusted=max(float(adjusted[k]), float(pvalues[k])),
+                adjusted=float(adjusted[k]),
             )
-            for k in np.lexsort((-scores[:, 0], pvalues))
-            for component in [self.portfolio[k]]
-            for found in [component.finding(labels)]
+            for k in np.lexsort((-scores[:, 0], adjusted))
         )
 
 
