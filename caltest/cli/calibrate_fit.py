@@ -45,7 +45,13 @@ Method = Annotated[
     ),
 ]
 Resamples = Annotated[
-    int, typer.Option("--n-resamples", metavar="B", help="Resamples of the test in the summary.")
+    int,
+    typer.Option(
+        "--n-resamples",
+        "--resamples",
+        metavar="B",
+        help="Resamples of the test in the summary.",
+    ),
 ]
 Seed = Annotated[
     int,

@@ -244,8 +244,11 @@ def test_single_test_that_does_not_apply_is_an_error():
         ({"lens": "strongg"}, "lens must be one of .* did you mean 'strong'"),
         ({"null": "exat"}, "null must be one of .* did you mean 'exact'"),
         ({"correction": "bonferoni"}, "correction must be one of .* did you mean 'bonferroni'"),
-        ({"n_resamples": 0}, "n_resamples must be an integer of at least 1; got 0"),
-        ({"n_resamples": 99.0}, "n_resamples must be an integer of at least 1; got 99.0"),
+        ({"n_resamples": 0}, "n_resamples must be an integer of at least 1, or 'adaptive'; got 0"),
+        (
+            {"n_resamples": 99.0},
+            "n_resamples must be an integer of at least 1, or 'adaptive'; got 99.0",
+        ),
         ({"rng": -1}, "rng must be None, a non-negative integer"),
         ({"rng": "7"}, "rng must be None, a non-negative integer"),
         ({"level": 5}, "level must lie strictly between 0 and 1; got 5"),

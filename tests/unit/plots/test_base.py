@@ -66,7 +66,7 @@ def test_pvalue_text_is_that_of_the_prints(value, text):
 @pytest.mark.parametrize("kind", ["reliability", "null"])
 def test_legends_of_narrow_axes_touch_no_other_text(kind):
     """Three plots side by side: the legend stands under the name of the axis."""
-    data = ct.datasets.generative_model("M2", n=500, m=2, rng=1)
+    data = ct.datasets.generative_model("M1", n=500, m=2, rng=1)
     fig = base.figure((9.0, 3.0))
     ax = fig.subplots(1, 3)[0]
     ct.test_calibration(data, test="ece", n_resamples=99, rng=1).plot(kind, ax=ax)
