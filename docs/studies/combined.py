@@ -4,10 +4,10 @@
     python -P docs/studies/combined.py write OUT
 
 `run` adds one JSON file for each base, n and set of alternatives to the folder OUT; `write` makes
-the page of those that are there. Labels are drawn from known true probabilities, also for the networks
-of --logits, the folder of logits (npz) of CIFAR networks: their temperature-scaled probabilities
-are the predictions. Predictions are drawn 4 times, labels 25 times from each; all tests see the
-same labels and the same B = 199 redrawn ones.
+the page of those that are there. Labels are drawn from known true probabilities, also for the
+networks of --logits, the folder of logits (npz) of CIFAR networks: their temperature-scaled
+probabilities are the predictions. Predictions are drawn 4 times, labels 25 times from each; all
+tests see the same labels and the same B = 199 redrawn ones.
 """
 
 # All changes have one signature, and their names say what they do.

@@ -168,6 +168,14 @@ def test_json_of_an_interval_follows_its_schema():
     assert not errors(json.loads(result.confidence_interval(n_resamples=99).to_json()))
 
 
+def test_json_of_segments_follows_its_schema():
+    """With the largest scores and without; Python alone has it."""
+    data = predictions_of(3)
+    made = ct.test_segments(data, segments={"ward": data.groups}, n_resamples=19, rng=1, level=0.1)
+    assert not errors(json.loads(made.to_json()))
+    assert not errors(json.loads(made.to_json(include_null=True)))
+
+
 # ---- what a schema refuses ----------------------------------------------------------------------
 
 

@@ -139,7 +139,7 @@ def test_null_without_meaning_is_refused_with_alternatives(key, null):
     """The message lists the nulls that have a meaning."""
     if null in REGISTRY[key].nulls:
         return
-    with pytest.raises(NotApplicable, match=f"use (one of )? .*'{REGISTRY[key].default_null}'"):
+    with pytest.raises(NotApplicable, match=f"use (one of )?.*'{REGISTRY[key].default_null}'"):
         run(key, null, predictions_of(2))
 
 

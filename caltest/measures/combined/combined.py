@@ -20,6 +20,7 @@ from caltest.measures.combined.several import SEVERAL
 from caltest.measures.combined.tails import TailScale, log_mean_exp
 from caltest.numerics.joint import step_down
 from caltest.numerics.labels import resample_keys
+from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
 
 __all__ = ["Combined", "combined"]
@@ -32,6 +33,7 @@ REFERENCES = 299  # redrawn labels that the scales of the components are estimat
 # with the labels that were observed.
 REFERENCE_SEED = 0x5EED_0F7A_115C_A1E5_C0AB_1EED
 AT_A_TIME = 1 << 20  # labels
+BATCH = 64  # resamples
 KEYS = {component.key for component in (*BINARY, *SEVERAL)}
 
 
@@ -102,7 +104,7 @@ class BoundCombined(BoundMeasure):
             "components": len(self.portfolio),
             "combined by": "log mean of 1 / p over the components",
         }
-        reference = self._reference()
+        reference = self._reference(n_jobs)
         self.scales = [
             TailScale(values, two_sided=component.two_sided)
             for component, values in zip(self.portfolio, reference, strict=True)
@@ -113,14 +115,16 @@ class BoundCombined(BoundMeasure):
     def order(self) -> Order | None:
         return self.context.order
 
-    def _reference(self) -> Floats:
-        step = max(8, AT_A_TIME // self.predictions.n)
+    def _reference(self, n_jobs: int | None) -> Floats:
+        step = min(BATCH, max(8, AT_A_TIME // self.predictions.n))
         keys = resample_keys(REFERENCE_SEED, REFERENCES)
-        parts = [
-            self.statistics(self.context.reference_labels(keys[i : i + step]))
-            for i in range(0, REFERENCES, step)
-        ]
-        return np.concatenate(parts, axis=1)
+
+        def batch(first: int) -> Floats:
+            return self.statistics(self.context.reference_labels(keys[first : first + step]))
+
+        self.context.reference_labels(keys[:1])  # what is made once, before the threads
+        tasks = [(first,) for first in range(0, REFERENCES, step)]
+        return np.concatenate(list(map_threads(batch, tasks, n_jobs)), axis=1)
 
     def statistics(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         """Return the components (K, B) for each row of `labels` (B, n)."""
@@ -140,25 +144,24 @@ class BoundCombined(BoundMeasure):
     def combined_parts(self, statistics: Floats) -> tuple[Part, ...]:
         """Return the components, the loudest first; column 0 is that of the observed labels."""
         scores = self.scores(statistics)
-        adjusted = step_down(scores)
-        labels = self.observed.astype(np.int64)
         pvalues = np.mean(scores >= scores[:, :1] - 1e-12, axis=1)
+        adjusted = np.maximum(step_down(scores), pvalues)
+        labels = self.observed.astype(np.int64)
+        found = [component.finding(labels) for component in self.portfolio]
         return tuple(
             Part(
-                key=component.key,
-                title=component.title,
-                lens=component.lens,
-                finding=found.text,
-                estimate=found.estimate,
-                estimate_name=found.estimate_name,
+                key=self.portfolio[k].key,
+                title=self.portfolio[k].title,
+                lens=self.portfolio[k].lens,
+                finding=found[k].text,
+                estimate=found[k].estimate,
+                estimate_name=found[k].estimate_name,
                 values=statistics[k],
-                two_sided=component.two_sided,
+                two_sided=self.portfolio[k].two_sided,
                 pvalue=float(pvalues[k]),
-                adjusted=max(float(adjusted[k]), float(pvalues[k])),
+                adjusted=float(adjusted[k]),
             )
-            for k in np.lexsort((-scores[:, 0], pvalues))
-            for component in [self.portfolio[k]]
-            for found in [component.finding(labels)]
+            for k in np.lexsort((-scores[:, 0], adjusted))
         )
 
 

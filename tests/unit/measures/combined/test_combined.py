@@ -41,7 +41,7 @@ def test_components_are_in_the_print_the_loudest_first():
     text = str(result)
     places = [text.index(f"\n{row.test}: ") for row in result.components]
     assert places == sorted(places)
-    assert list(result.components.pvalues) == sorted(result.components.pvalues)
+    assert list(result.components.adjusted) == sorted(result.components.adjusted)
 
 
 def test_json_holds_the_components():
