@@ -8,6 +8,7 @@ line here. Lists, tables and pages follow the order of the lines.
 # ruff: noqa: F403, I001, PLE0604
 
 from caltest.measures.base import *
+from caltest.measures.combined.combined import *
 from caltest.measures.kernel.skce import *
 from caltest.measures.kernel.kce import *
 from caltest.measures.kernel.mmce import *
@@ -48,7 +49,6 @@ from caltest.measures.isotonic.corp import *
 from caltest.measures.isotonic.corp_curve import *
 from caltest.measures.isotonic.confidence_band import *
 from caltest.measures.isotonic.confidence_band_curve import *
-from caltest.measures.combined.combined import *
 
 from caltest.measures.base import REGISTRY, Measure
 

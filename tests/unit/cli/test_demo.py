@@ -32,7 +32,7 @@ def test_demo_has_one_line_for_each_model(printed, name):
 
 def test_demo_says_what_classwise_is(printed):
     """The one number for ten classes is labelled."""
-    assert "each class by itself; least of 10 Holm-adjusted p-values" in printed
+    assert "each class by itself; least of 10 adjusted p-values" in printed
 
 
 def test_demo_shows_a_whole_test(printed):
