@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 
 
 def adjusted_rows(rows: Sequence[HTest], correction: str | None) -> tuple[Floats, str]:
-    """Return the adjusted p-values of tests of the same data, and the name of the method.
+    """Return the adjusted p-values of tests of the same predictions, and the name of the method.
 
     Parameters
     ----------

@@ -93,7 +93,10 @@ def methods_of(
 ADJUSTED = "The p-values of tests, of groups and of calibrators are adjusted as three families."
 ADJUSTMENTS = {
     "joint": (
-        "step-down method of Westfall and Young for tests of the same redrawn labels",
+        (
+            "step-down method of Westfall and Young for tests of the same redrawn labels, Holm's for "
+            "other nulls and for calibrators"
+        ),
         "Westfall, Young (1993), Resampling-based multiple testing.",
     ),
     "holm": (

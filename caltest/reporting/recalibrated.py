@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from caltest import measures
 from caltest.calibrators import REGISTRY, BinaryCalibrator, Calibrator, OneVsRest
 from caltest.errors import InvalidInput, NotApplicable
+from caltest.htests.combine import adjusted_pvalues
 from caltest.predictions import Predictions
 from caltest.reporting.content import Recalibrated, RecalibrationContent
 from caltest.reporting.reading import reading, sentence
-from caltest.reporting.tested import Settings, run, table_of
-from caltest.results import HTest
+from caltest.reporting.tested import Settings, run
+from caltest.results import HTest, HTestTable
 
 Rows = NDArray[np.int64]
 
@@ -49,7 +50,10 @@ def compare(
             outcomes.append(_outcome(calibrator, fit, held_out, lens, settings))
         except (NotApplicable, InvalidInput) as error:
             left_out.append(f"{calibrator.key}: {sentence(error)}")
-    table = table_of([outcome.test for outcome in outcomes], settings)
+    tests = [outcome.test for outcome in outcomes]
+    # Of different predictions: their labels are not redrawn together.
+    adjusted, name = adjusted_pvalues([test.pvalue for test in tests], settings.correction)
+    table = HTestTable(tuple(tests), name, adjusted, level=settings.level)
     pairs = zip(table.rows, table.adjusted.tolist(), strict=True)
     comparison = RecalibrationContent(
         rows=tuple(outcome.row for outcome in outcomes),

@@ -60,10 +60,10 @@ def run(
     return table_of([result], settings) if isinstance(result, HTest) else result
 
 
-def table_of(rows: list[HTest], settings: Settings, notes: tuple[str, ...] = ()) -> HTestTable:
+def table_of(rows: list[HTest], settings: Settings) -> HTestTable:
     """Adjust the p-values of all rows together."""
     adjusted, name = adjusted_rows(rows, settings.correction)
-    return HTestTable(tuple(rows), name, adjusted, level=settings.level, notes=notes)
+    return HTestTable(tuple(rows), name, adjusted, level=settings.level)
 
 
 def answer(predictions: Predictions, plan: TestPlan, settings: Settings) -> Answer:
