@@ -187,8 +187,10 @@ def test_calibration(
     correction : str or None, default "joint"
         Multiple testing over the rows of a table. "joint" is the step-down method of Westfall and
         Young: all rows are evaluated for the same redrawn labels, so that their dependence is
-        known, and adjusted p-values reach down to 1 / (B + 1) for any number of rows. Where a row
-        has another null than the exact one, Holm's method takes its place. Otherwise a method of
+        known, and adjusted p-values reach down to 1 / (B + 1) for any number of rows. The
+        family-wise error rate is that of hypotheses that hold together; where some hold each by
+        itself only, Holm's method allows for any dependence. It takes the place of "joint" where a
+        row has another null than the exact one. Otherwise a method of
         statsmodels' `multipletests`, such as "holm", "fdr_bh" or "none".
     n_resamples : int or "adaptive", default 999
         B; the smallest attainable p-value of a resampling null is 1 / (B + 1). With "adaptive" the

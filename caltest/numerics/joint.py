@@ -105,8 +105,8 @@ def step_down(scores: Floats) -> Floats:
     (K,) array
         From 1 / (B + 1) to 1, whatever K. The probability that one of the true hypotheses has a
         p-value of at most :math:`\alpha` is at most :math:`\alpha` where the columns are
-        exchangeable, since each true hypothesis is compared with the largest score over a set that
-        holds all true ones.
+        exchangeable in the rows of all true hypotheses together, since each of them is compared
+        with the largest score over a set that holds all of them.
 
     References
     ----------

@@ -94,8 +94,8 @@ ADJUSTED = "The p-values of tests, of groups and of calibrators are adjusted as 
 ADJUSTMENTS = {
     "joint": (
         (
-            "step-down method of Westfall and Young for tests of the same redrawn labels, Holm's for "
-            "other nulls and for calibrators"
+            "step-down method of Westfall and Young for tests of the same redrawn labels, Holm's "
+            "for other nulls and for calibrators"
         ),
         "Westfall, Young (1993), Resampling-based multiple testing.",
     ),
