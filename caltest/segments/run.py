@@ -57,7 +57,7 @@ def test_segments(
     ----------
     model, data : object
         As in `test_calibration`.
-    segments : str, list of str, dict, data frame or boolean (n, S) array, optional
+    segments : str, list of str, dict, data frame or bool (n, S) array, optional
         Columns of the data frame `data` by name, or columns with their values: categories as they
         are, numbers with more than `bins` values cut at quantiles, missing values as a value. Or
         one boolean column per segment. They must not depend on the labels.
