@@ -59,7 +59,7 @@ class HTestTable(Result):
     >>> [row.lens for row in table]
     ['strong', 'confidence']
     >>> table.adjusted.tolist()
-    [0.02, 0.02]
+    [0.01, 0.01]
     """
 
     schema: ClassVar[str] = "caltest/htest-table/2"

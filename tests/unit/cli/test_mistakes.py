@@ -86,7 +86,7 @@ def test_mistake_in_a_file_is_one_line(caltest, tmp_path, content, message):
     ("words", "message"),
     [
         ("--test hosmer", "did you mean 'hosmer-lemeshow'?"),
-        ("--test xyz", "--test must be one of 'skce'"),
+        ("--test xyz", "--test must be one of 'combined'"),
         ("--lens classwise[z]", "--lens must name one of the classes; got 'z'"),
         ("--lens top", "did you mean 'top-R'?"),
         ("--test ece --set bin=10", "--set for --test ece must be one of"),
