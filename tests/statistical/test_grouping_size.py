@@ -115,7 +115,7 @@ def notes(data):
 
 
 def test_limit_is_conservative_where_predictions_vary_within_groups(sets):
-    """Groups are along one of four probabilities, size 3 %; the mean that the note gives is right."""
+    """Groups along one of four probabilities: size 3 %, and the mean of the note is right."""
     probs = np.random.default_rng(0).dirichlet(np.full(4, 3.0), 2000)
     data = Predictions(probs, np.arange(2000) % 4)
     assert external("hosmer-lemeshow", data, 4 * sets, 30) < band(4 * sets)[0]
