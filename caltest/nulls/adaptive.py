@@ -159,7 +159,7 @@ def adaptive_test(
 
 
 def _parts(bound: BoundMeasure, seed: int, n_jobs: int | None) -> tuple[Part, ...]:
-    """Return what the measure combines, judged by a number of resamples that is fixed."""
+    """Return what the measure combines, with a number of resamples that is fixed."""
     if not bound.combines:
         return ()
     seen = bound.statistics(bound.observed[np.newaxis], n_jobs)
