@@ -164,6 +164,7 @@ def test_interval_holds_most_of_the_distribution(classifier, m):
     assert ((wide >= 0) & (wide <= 1)).all()
 
 
+@pytest.mark.full
 @every_number_of_classes
 @pytest.mark.parametrize("classifier", [c for c in EVERY if issubclass(c, GPClassifier)])
 def test_threads_change_rounding_only(classifier, m):

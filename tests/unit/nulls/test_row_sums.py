@@ -79,6 +79,7 @@ def test_convolution_takes_integer_weights(weights):
     assert pvalue(weighted, "binomial", "convolution") == pytest.approx(listed, rel=1e-9)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("key", SUMS)
 def test_saddlepoint_is_near_many_resamples(key):
     """Within four standard errors of 100,000 and a hundredth, two or four classes."""

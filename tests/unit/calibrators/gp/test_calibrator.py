@@ -61,6 +61,7 @@ def test_option_breaks_its_rule(option, value, message):
         GPCalibrator(**{option: value}).fit(probs, codes)
 
 
+@pytest.mark.full
 @wavy
 def test_temperature_is_found_in_logits():
     """The latent function of logits that are twice too large has the slope 1/2."""

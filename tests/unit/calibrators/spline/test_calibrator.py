@@ -160,6 +160,7 @@ def test_constrained_difference_is_feasible_and_beats_brute_force(constrained, m
     assert np.min(A @ free.values_[0] - b) < -1e-3
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mode", ["top-1", "top-2", "top-3", "within-top-2", "within-top-3"])
 def test_lens_of_the_mode_sees_the_recalibrated_score(mode):
     """What the row was put back for is what the lens of that name reads off."""
