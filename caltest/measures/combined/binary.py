@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from caltest.measures.base import Labels
 from caltest.measures.combined.component import Codes, Component, Context
-from caltest.measures.combined.findings import Finding, percent, points, ratio
+from caltest.measures.combined.findings import Finding, mending_temperature, percent, points, ratio
 from caltest.measures.combined.line import belt_functions, log_odds
 from caltest.measures.combined.loops import event_scores
 from caltest.numerics.label_scores import binary_event_sums
@@ -70,26 +70,11 @@ class Slope(BinaryComponent):
         return ratio(sums - self.shift, self.sd)
 
     def finding(self, labels: Codes) -> Finding:
-        temperature = mending_temperature(self.x, labels, self.context.weight)
+        logs = np.column_stack([np.zeros_like(self.x), self.x])  # of p, but for a constant a row
+        temperature = mending_temperature(logs, labels, self.context.weight)
         word = "too extreme" if temperature > 1 else "not extreme enough"
         text = f"log odds {word}: temperature {temperature:.3g} mends it"
         return Finding(text, temperature, "temperature")
-
-
-def mending_temperature(x: Floats, labels: Codes, weight: Floats) -> float:
-    """Return T that makes the log odds x / T most likely, within [0.05, 20]; by Newton steps."""
-    beta = 1.0
-    for _ in range(25):
-        q = 1.0 / (1.0 + np.exp(-np.clip(beta * x, -700, 700)))
-        slope = float((weight * x) @ (labels - q))
-        curvature = float((weight * np.square(x)) @ (q * (1 - q)))
-        if curvature <= 0:
-            break
-        new = min(max(beta + slope / curvature, beta / 3.0, 0.05), beta * 3.0, 20.0)
-        if abs(new - beta) < 1e-6 * beta:
-            break
-        beta = new
-    return 1.0 / beta
 
 
 class Belt(BinaryComponent):

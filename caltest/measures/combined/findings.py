@@ -8,6 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+AT_A_TIME = 1 << 22  # numbers in a temporary array
 
 
 @dataclass(frozen=True)
@@ -45,3 +48,29 @@ def percent(share: float) -> str:
 def ratio(numerator: Floats, denominator: Floats | float) -> Floats:
     """Divide; where the denominator is 0 the numerator stays."""
     return np.asarray(numerator / np.where(np.asarray(denominator) > 0, denominator, 1.0))
+
+
+def mending_temperature(logs: Floats, labels: Codes, weight: Floats) -> float:
+    """Return T that makes p^(1/T), normalised, most likely, within [0.05, 20]; by Newton steps."""
+    rows, beta = np.arange(labels.size), 1.0
+    own = float(weight @ logs[rows, labels])
+    step = max(1, AT_A_TIME // logs.shape[1])
+    for _ in range(25):
+        slope, curvature = own, 0.0
+        for start in range(0, rows.size, step):
+            some = slice(start, start + step)
+            z = beta * logs[some]
+            z -= z.max(axis=1, keepdims=True)
+            np.exp(z, out=z)
+            z /= z.sum(axis=1, keepdims=True)
+            mean = np.einsum("ik,ik->i", z, logs[some])
+            square = np.einsum("ik,ik,ik->i", z, logs[some], logs[some])
+            slope -= float(weight[some] @ mean)
+            curvature += float(weight[some] @ (square - np.square(mean)))
+        if curvature <= 0:
+            break
+        new = min(max(beta + slope / curvature, beta / 3.0, 0.05), beta * 3.0, 20.0)
+        if abs(new - beta) < 1e-6 * beta:
+            break
+        beta = new
+    return 1.0 / beta

@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 from caltest.measures.base import Labels
 from caltest.measures.combined.component import Codes, Component, Context
-from caltest.measures.combined.findings import NO_GAP, Finding, percent, points, ratio
+from caltest.measures.combined.findings import (
+    NO_GAP,
+    Finding,
+    mending_temperature,
+    percent,
+    points,
+    ratio,
+)
 from caltest.measures.combined.line import belt_functions
 from caltest.measures.combined.loops import (
     cell_extremes,
@@ -28,7 +35,6 @@ CELLS = 32  # steps of the partial sums of a class
 LEAST_LOG = -12.0  # of the scores of a class: a probability of 6e-6
 RANKS = 5  # the last of them takes all classes beyond
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
-AT_A_TIME = 1 << 22  # numbers in a temporary array
 
 
 class Temperature(Component):
@@ -56,32 +62,6 @@ class Temperature(Component):
         return Finding(
             f"{word}: temperature {temperature:.3g} mends it", temperature, "temperature"
         )
-
-
-def mending_temperature(logs: Floats, labels: Codes, weight: Floats) -> float:
-    """Return T that makes p^(1/T), normalised, most likely, within [0.05, 20]; by Newton steps."""
-    rows, beta = np.arange(labels.size), 1.0
-    own = float(weight @ logs[rows, labels])
-    step = max(1, AT_A_TIME // logs.shape[1])
-    for _ in range(25):
-        slope, curvature = own, 0.0
-        for start in range(0, rows.size, step):
-            some = slice(start, start + step)
-            z = beta * logs[some]
-            z -= z.max(axis=1, keepdims=True)
-            np.exp(z, out=z)
-            z /= z.sum(axis=1, keepdims=True)
-            mean = np.einsum("ik,ik->i", z, logs[some])
-            square = np.einsum("ik,ik,ik->i", z, logs[some], logs[some])
-            slope -= float(weight[some] @ mean)
-            curvature += float(weight[some] @ (square - np.square(mean)))
-        if curvature <= 0:
-            break
-        new = min(max(beta + slope / curvature, beta / 3.0, 0.05), beta * 3.0, 20.0)
-        if abs(new - beta) < 1e-6 * beta:
-            break
-        beta = new
-    return 1.0 / beta
 
 
 class ClassFrequencies(Component):

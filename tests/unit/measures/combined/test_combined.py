@@ -12,8 +12,9 @@ import caltest as ct
 from caltest import InvalidInput, NotApplicable
 from caltest.measures import REGISTRY
 from caltest.measures.combined.component import Context
+from caltest.measures.combined.findings import mending_temperature
 from caltest.measures.combined.line import belt_functions
-from caltest.measures.combined.several import Confusions, KernelError, mending_temperature
+from caltest.measures.combined.several import Confusions, KernelError
 from caltest.measures.combined.tails import TailScale, log_mean_exp
 from caltest.numerics.labels import resample_keys
 
