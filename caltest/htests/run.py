@@ -21,8 +21,10 @@ from caltest.measures.base import Outcome, Part
 from caltest.measures.tolerance import ROWS_FOR_LIMIT, Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.adaptive import LEVEL, MOST, adaptive_null
+from caltest.nulls.cluster import treated_as_independent
 from caltest.nulls.tolerance import at_least_exact, tolerance_null
 from caltest.predictions import ModelData, Predictions
+from caltest.predictions.dependence import Dependence
 from caltest.results import Evidence, HTest, HTestTable
 
 SEEDS = ("seed", "random_state")  # what other libraries call it
@@ -115,7 +117,7 @@ class Plan:
     @property
     def may_be_left_out(self) -> bool:
         """Whether it may be too small for a test that has a meaning for others."""
-        has_meaning = self.tolerance is not None or self.null in self.measure.nulls
+        has_meaning = self.tolerance is not None or self.null in (*self.measure.nulls, "cluster")
         return self.is_one_of_many and has_meaning
 
     @property
@@ -134,6 +136,9 @@ def test_calibration(
     tolerance: float | None = None,
     equivalence: bool = False,
     by: object = None,
+    cluster: object = None,
+    time: object = None,
+    lag: int | None = None,
     correction: str | None = "joint",
     n_resamples: int | str = 999,
     rng: object = None,
@@ -184,6 +189,18 @@ def test_calibration(
         all groups together, Fisher's combination of their p-values: compared with that of their
         resamples where all groups are resampled, so that it is as exact as they are, elsewhere by
         its chi^2 distribution.
+    cluster : (n,) array or column name, optional
+        The cluster of each row, such as its patient: rows of a cluster may depend on each other,
+        those of different clusters are independent. The null is then "cluster", which flips the
+        signs of the residuals cluster by cluster; another null that is asked for takes the rows as
+        independent, with a note. By default the clusters that the Predictions have.
+    time : (n,) array or column name, optional
+        The time of each row, for forecasts that overlap: rows depend if they are up to `lag` steps
+        apart, a step for each distinct time. Their clusters are blocks of time, some times as long,
+        with `cluster` those of each cluster.
+    lag : int, optional
+        With `time`: h - 1 for forecasts of what happens within the next h steps; 0 where rows of
+        the same time alone depend.
     correction : str or None, default "joint"
         Multiple testing over the rows of a table. "joint" is the step-down method of Westfall and
         Young: all rows are evaluated for the same redrawn labels, so that their dependence is
@@ -246,7 +263,16 @@ def test_calibration(
     bound = validation.check_tolerance(tolerance, equivalence=equivalence, null=null)
     seed = validation.check_seed(rng)
     predictions = ModelData(
-        model, data, label, features, probs, classes, from_logits, renormalize, by
+        model,
+        data,
+        label,
+        features,
+        probs,
+        classes,
+        from_logits,
+        renormalize,
+        by,
+        Dependence(cluster, time, lag),
     ).predictions()
     measures = resolve_tests(test, options)
     lenses = [resolve_lens(one) for one in _as_list(lens, "lens")]
@@ -312,7 +338,7 @@ def _plans(
                     yield Plan(
                         test=key,
                         measure=measure,
-                        null=null or measure.nulls[0],
+                        null=null or _default_null(measure, part),
                         lens=member,
                         predictions=part,
                         seed=own,
@@ -320,6 +346,10 @@ def _plans(
                         group=group,
                         is_one_of_many=grouped or lens.is_family,
                     )
+
+
+def _default_null(measure: Measure, predictions: Predictions) -> str:
+    return measure.nulls[0] if predictions.clusters is None else "cluster"
 
 
 def _seeds_of_groups(seed: int, count: int) -> list[int]:
@@ -375,7 +405,16 @@ def run_plan(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predi
     if plan.tolerance is None:
         null = NULLS[plan.null]
         null = null if plan.clear_at is None else adaptive_null(null, plan.clear_at)
-        return seen, null.test(plan.measure, seen, **settings)
+        outcome = null.test(plan.measure, seen, **settings)
+        if seen.clusters is not None and plan.null != "cluster":
+            outcome = treated_as_independent(outcome, seen)
+        return seen, outcome
+    if seen.clusters is not None:
+        raise NotApplicable(
+            "a test with a tolerance takes rows as independent",
+            "use confidence_interval() of the result without tolerance: the error is within the "
+            "tolerance where the upper end is",
+        )
     outcome = tolerance_null(plan.tolerance).test(plan.measure, seen, **settings)
     if not plan.tolerance.equivalence and seen.n < ROWS_FOR_LIMIT:
         exact = NULLS["exact"].test(plan.measure, seen, **settings).pvalue

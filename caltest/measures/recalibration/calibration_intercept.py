@@ -21,6 +21,8 @@ from caltest.measures.recalibration.sandwich import (
     SANDWICH,
     sandwich_bounds,
 )
+from caltest.measures.recalibration.scores import score_statistics
+from caltest.measures.residual_sums import ResidualStatistic
 from caltest.predictions import Predictions
 
 __all__ = ["CalibrationIntercept", "calibration_intercept"]
@@ -64,6 +66,13 @@ class CalibrationIntercept(Measure):
             return super().row_terms(predictions)
         check_one_dimension(predictions, f"the {self.title}")
         return event_terms(predictions)
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the score of the intercept."""
+        check_one_dimension(predictions, f"the {self.title}")
+        return score_statistics(predictions, "intercept", adjusted=self.slope == "estimated")
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundCoefficient:
         column = INTERCEPT if self.slope == "estimated" else INTERCEPT_ALONE

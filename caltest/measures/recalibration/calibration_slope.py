@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 
 from caltest.lenses import Lens
 from caltest.measures.base import Ends, Measure
+from caltest.measures.one_dimension import check_one_dimension
 from caltest.measures.recalibration.fits import BoundCoefficient
 from caltest.measures.recalibration.sandwich import SANDWICH, SLOPE, sandwich_bounds
+from caltest.measures.recalibration.scores import score_statistics
+from caltest.measures.residual_sums import ResidualStatistic
 from caltest.predictions import Predictions
 
 __all__ = ["CalibrationSlope", "calibration_slope"]
@@ -36,6 +39,13 @@ class CalibrationSlope(Measure):
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundCoefficient:
         return BoundCoefficient(predictions, f"the {self.title}", SLOPE)
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the score of the slope, with the intercept estimated."""
+        check_one_dimension(predictions, f"the {self.title}")
+        return score_statistics(predictions, "slope", adjusted=True)
 
     @property
     def intervals(self) -> tuple[str, ...]:
