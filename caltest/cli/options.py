@@ -141,6 +141,32 @@ By = Annotated[
         autocompletion=completion.of_columns,
     ),
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="COLUMN",
+        help="Rows with the same value here, such as a patient, may depend on each other.",
+        autocompletion=completion.of_columns,
+    ),
+]
+Time = Annotated[
+    str | None,
+    typer.Option(
+        "--time",
+        metavar="COLUMN",
+        help="Rows depend on each other where their times are up to --lag steps apart.",
+        autocompletion=completion.of_columns,
+    ),
+]
+Lag = Annotated[
+    int | None,
+    typer.Option(
+        "--lag",
+        metavar="STEPS",
+        help="With --time: h - 1 for forecasts of what happens within h steps.",
+    ),
+]
 Correction = Annotated[
     str,
     typer.Option(

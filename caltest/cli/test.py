@@ -22,6 +22,9 @@ def test(
     tolerance: options.Tolerance = None,
     equivalence: options.Equivalence = False,
     by: options.By = None,
+    cluster: options.Cluster = None,
+    time: options.Time = None,
+    lag: options.Lag = None,
     level: options.Level = None,
     fail: options.Fail = False,
     n_resamples: options.AnyResamples = "999",
@@ -36,10 +39,11 @@ def test(
         raise invalid("--fail needs a significance level", "none", "add --level 0.05")
     with progress_bar("testing", quiet=out.quiet) as progress:
         from caltest import test_calibration
+        from caltest.predictions.dependence import Dependence
 
         asked = tests.asked()
         result = test_calibration(
-            file.predictions(by=by),
+            file.predictions(by=by, dependence=Dependence(cluster, time, lag)),
             lens=options.one_or_many(options.split_keys(lens, "strong")),
             tolerance=tolerance,
             equivalence=equivalence,

@@ -28,6 +28,10 @@ from caltest.predictions.dependence import Dependence
 from caltest.results import Evidence, HTest, HTestTable
 
 SEEDS = ("seed", "random_state")  # what other libraries call it
+SPREAD = (
+    "clusters have rows in several groups, which depend on each other: the groups are not tested "
+    "together"
+)
 OF_THE_USER = 4  # the stack level, in functions that run one plan, of the caller of the test
 
 
@@ -290,8 +294,13 @@ def test_calibration(
     rows = tuple(row for _, row in run_plans)
     if single:
         return rows[0]
+    if by is not None and _clusters_in_two_groups(run_plans):
+        left_out = [*left_out, SPREAD]
+        correction = "holm" if correction == "joint" else correction
+        together: tuple[HTest, ...] = ()
+    else:
+        together = tuple(_omnibus_tests(run_plans, n_resamples=B, seed=seed))
     adjusted, name = adjusted_rows(rows, correction)
-    together = tuple(_omnibus_tests(run_plans, n_resamples=B, seed=seed))
     return HTestTable(rows, name, adjusted, level=level, notes=tuple(left_out), omnibus=together)
 
 
@@ -433,6 +442,13 @@ def _nearest_plans(plan: Plan, reason: str) -> Iterator[Plan]:
     if variant != plan.measure:
         note = f"tested by the {variant.description}: {reason}"
         yield replace(plan, measure=variant, null="exact", note=note)
+
+
+def _clusters_in_two_groups(rows: list[tuple[Plan, HTest]]) -> bool:
+    """Tell whether a cluster has rows in two groups, which then depend on each other."""
+    parts = {plan.group: plan.predictions.clusters for plan, _ in rows}
+    found = [np.unique(codes) for codes in parts.values() if codes is not None]
+    return bool(found) and np.unique(np.concatenate(found)).size < sum(a.size for a in found)
 
 
 def _omnibus_tests(

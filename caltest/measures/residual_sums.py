@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import RowTerms, UStatistic
+from caltest.numerics.recursion import exponential_pair_sums
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
 
@@ -75,6 +76,74 @@ class ResidualStatistic(ABC):
         n_jobs : int, optional
             Threads.
         """
+
+
+class Reordered(ResidualStatistic):
+    """A statistic of rows in another order.
+
+    Parameters
+    ----------
+    statistic : ResidualStatistic
+        Of the rows in the order `order`, (n,).
+    """
+
+    def __init__(self, statistic: ResidualStatistic, order: Ints) -> None:
+        self.statistic, self.order, self.scale = statistic, order, statistic.scale
+
+    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+        return self.statistic.flipped(clusters[self.order], count, n_jobs)
+
+
+@dataclass(eq=False)
+class Products(ResidualStatistic):
+    """The squared length of the sum over rows of the products of two vectors.
+
+    Attributes
+    ----------
+    features : (n, J) array
+        Of the predictions.
+    gaps : (n, m) array
+        The residuals.
+    """
+
+    features: Floats
+    gaps: Floats
+
+    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+        width = self.features.shape[1] * self.gaps.shape[1]
+        check_size(count * width)
+        order = np.argsort(clusters, kind="stable")
+        rows = np.split(order, np.cumsum(np.bincount(clusters, minlength=count))[:-1])
+        sums = np.stack([(self.features[c].T @ self.gaps[c]).ravel() for c in rows])
+        if count <= width:
+            gram = sums @ sums.T
+            return lambda signs: np.einsum("bc,bc->b", signs, signs @ gram)
+        return lambda signs: np.square(signs @ sums).sum(axis=1)
+
+
+@dataclass(eq=False)
+class LinePairs(ResidualStatistic):
+    """The sum over pairs of rows on a line of an exponential kernel times their residuals.
+
+    Attributes
+    ----------
+    decay : (n,) array
+        What the kernel loses from the row before, in ascending order.
+    gaps : (n,) array
+        The residuals in that order.
+    """
+
+    decay: Floats
+    gaps: Floats
+
+    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+        def sums(signs: Floats) -> Floats:
+            out = np.empty(len(signs))
+            rows = np.ascontiguousarray(signs[:, clusters])
+            exponential_pair_sums(self.decay, self.gaps, np.zeros(1), rows, out)
+            return out
+
+        return in_parts(sums, clusters.size)
 
 
 def in_parts(statistic: Flipped, n: int) -> Flipped:

@@ -24,6 +24,7 @@ Ints = NDArray[np.int64]
 FEW_CLUSTERS = 20
 HALF = 1 << 61  # of the uniform numbers, which have 62 bits
 LEVEL = 0.05
+MATTERS = 1.25  # times the p-value: what is raised by more gets a note
 INDEPENDENT = (
     "rows of the same {unit} are treated as independent: where they are alike, p is too small; "
     "null='cluster' is for them"
@@ -99,10 +100,8 @@ class Clusters:
             return ()
         least = 2.0 ** (1 - self.count)
         floor = f"; p cannot be below {least:.2g}" if least > LEVEL / 10 else ""
-        return (
-            f"{self.words()} are few: flipped signs are exact only where the sum of a cluster is "
-            f"as often too high as too low by the same{floor}",
-        )
+        text = "are few: flipped signs are exact where sums of clusters are symmetric about 0"
+        return (f"{self.words()} {text}{floor}",)
 
 
 def plural(unit: str) -> str:
@@ -192,7 +191,10 @@ def cluster_test(
         replicates=Replicates(every, scale, alternative),
         parts=parts(measure, predictions, statistics, values) if combined else (),
     )
-    return at_least_independent(outcome, measure, predictions, n_resamples, seed, n_jobs)
+    if "exact" not in measure.nulls:
+        return outcome
+    exact = exact_test(measure, predictions, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
+    return at_least_independent(outcome, exact.pvalue)
 
 
 def flipped_values(
@@ -247,25 +249,13 @@ def parts(
     )
 
 
-def at_least_independent(
-    outcome: Outcome,
-    measure: Measure,
-    predictions: Predictions,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
-) -> Outcome:
+def at_least_independent(outcome: Outcome, exact: float) -> Outcome:
     """Return the outcome with a p-value that is no less than that of independent rows."""
-    if "exact" not in measure.nulls:
+    if exact <= outcome.pvalue:
         return outcome
-    exact = exact_test(measure, predictions, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
-    if exact.pvalue <= outcome.pvalue:
-        return outcome
-    note = (
-        f"p = {outcome.pvalue:.2g} of flipped signs is raised to the exact p-value of independent "
-        "rows"
-    )
-    return replace(outcome, pvalue=exact.pvalue, notes=(*outcome.notes, note))
+    text = f"p = {outcome.pvalue:.2g} of flipped signs is raised to that of independent rows"
+    note = (text,) if exact > MATTERS * outcome.pvalue else ()
+    return replace(outcome, pvalue=exact, notes=(*outcome.notes, *note))
 
 
 def treated_as_independent(outcome: Outcome, predictions: Predictions) -> Outcome:

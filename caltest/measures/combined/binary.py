@@ -12,6 +12,7 @@ from caltest.measures.combined.component import Codes, Component, Context
 from caltest.measures.combined.findings import Finding, mending_temperature, percent, points, ratio
 from caltest.measures.combined.line import belt_functions, log_odds
 from caltest.measures.combined.loops import event_scores
+from caltest.measures.residual_sums import ResidualStatistic, RobustQuadratic, RobustZ
 from caltest.numerics.label_scores import binary_event_sums
 
 Floats = NDArray[np.float64]
@@ -25,6 +26,11 @@ class BinaryComponent(Component):
         self.line = context.line
         self.event = context.names[1]
 
+    @property
+    def gaps(self) -> Floats:
+        """The residuals of the event times the weights."""
+        return np.ascontiguousarray(self.context.residuals[:, 1])
+
 
 class Level(BinaryComponent):
     """Score of the intercept: calibration in the large."""
@@ -37,6 +43,9 @@ class Level(BinaryComponent):
         context = self.context
         sums = binary_event_sums(labels, context.probs[:, 1], context.weight)
         return ratio(sums - context.weight @ context.probs[:, 1], np.sqrt(self.line.total))
+
+    def residual_statistic(self) -> ResidualStatistic:
+        return RobustZ(self.gaps)
 
     def finding(self, labels: Codes) -> Finding:
         weight = self.context.weight
@@ -69,6 +78,9 @@ class Slope(BinaryComponent):
         sums = binary_event_sums(labels, self.context.probs[:, 1], self.weighted)
         return ratio(sums - self.shift, self.sd)
 
+    def residual_statistic(self) -> ResidualStatistic:
+        return RobustZ(self.x * self.gaps)
+
     def finding(self, labels: Codes) -> Finding:
         logs = np.column_stack([np.zeros_like(self.x), self.x])  # of p, but for a constant a row
         temperature = mending_temperature(logs, labels, self.context.weight)
@@ -91,6 +103,11 @@ class Belt(BinaryComponent):
     def values(self, labels: Labels) -> Floats:
         return np.asarray(event_scores(labels, self.code, self.functions, self.shift))
 
+    def residual_statistic(self) -> ResidualStatistic:
+        return RobustQuadratic(
+            self.functions.T * (self.context.labels - self.context.probs[:, 1])[:, None]
+        )
+
     def finding(self, labels: Codes) -> Finding:
         scores = self.functions @ labels - self.shift
         names = ("the level", "the slope", "the curvature")
@@ -108,6 +125,9 @@ class PartialSums(BinaryComponent):
     def values(self, labels: Labels) -> Floats:
         return self.line.kuiper(labels)
 
+    def residual_statistic(self) -> ResidualStatistic:
+        return self.line.kuiper_statistic(self.gaps)
+
     def finding(self, labels: Codes) -> Finding:
         return self.line.finding(labels.astype(float), f"P({self.event})")
 
@@ -121,6 +141,11 @@ class LineKernel(BinaryComponent):
 
     def values(self, labels: Labels) -> Floats:
         return self.line.pair_sums(labels, self.place, self.bandwidths, weighted=self.weighted)
+
+    def residual_statistic(self) -> ResidualStatistic:
+        return self.line.pair_statistic(
+            self.gaps, self.place, self.bandwidths, weighted=self.weighted
+        )
 
     def finding(self, labels: Codes) -> Finding:
         return self.line.finding(labels.astype(float), f"P({self.event})")
