@@ -331,7 +331,7 @@ class UStatistic(BoundMeasure):
         """Return sum_{j != i} h_ij for every i."""
 
     @abstractmethod
-    def weighted_sums(self, counts: Labels, n_jobs: int | None = None) -> Floats:
+    def weighted_sums(self, counts: Labels | Floats, n_jobs: int | None = None) -> Floats:
         """Return sum_{j<i} c_i c_j h_ij for each row c of `counts` (B, n)."""
 
     @abstractmethod

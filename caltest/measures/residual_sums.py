@@ -255,7 +255,7 @@ class CellSums(ResidualStatistic):
         The statistics (B,) of the sums (B, cell_count).
     """
 
-    cells: Ints
+    cells: NDArray[np.integer]
     gaps: Floats
     cell_count: int
     function: Callable[[Floats], Floats]

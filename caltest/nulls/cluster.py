@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FEW_CLUSTERS = 20
+UNKNOWN = "pass cluster=, or time= and lag="
 HALF = 1 << 61  # of the uniform numbers, which have 62 bits
 LEVEL = 0.05
 MATTERS = 1.25  # times the p-value: what is raised by more gets a note
@@ -50,13 +51,10 @@ class Clusters:
     unit: str
 
     @classmethod
-    def of(cls, predictions: Predictions) -> Clusters:
+    def of(cls, predictions: Predictions, remedy: str = UNKNOWN) -> Clusters:
         """Return those of some predictions; there must be two."""
         if predictions.clusters is None:
-            raise NotApplicable(
-                "null 'cluster' needs to know which rows depend on each other",
-                "pass cluster=, or time= and lag=",
-            )
+            raise NotApplicable("it is not known which rows depend on each other", remedy)
         numbers, codes = np.unique(predictions.clusters, return_inverse=True)
         found = cls(codes.astype(np.int64), numbers, predictions.unit)
         if found.count < 2:
@@ -84,7 +82,7 @@ class Clusters:
         keys = resample_keys(seed, n_resamples)
         limits = np.zeros(self.count, np.int64), np.full(self.count, HALF)
         flipped = draw_events(*limits, row_hashes(self.numbers), keys)
-        return 1.0 - 2.0 * flipped
+        return np.where(flipped, -1.0, 1.0)
 
     def is_listed(self, n_resamples: int) -> bool:
         """Whether all vectors of signs take the place of random ones."""
@@ -161,7 +159,8 @@ def cluster_test(
     with clustered errors, Rev. Econ. Stat. 90; Leucht, Neumann (2013), Dependent wild bootstrap
     for degenerate U- and V-statistics, J. Multivariate Analysis 117.
     """
-    clusters = Clusters.of(predictions)
+    others = ", ".join(map(repr, measure.nulls))
+    clusters = Clusters.of(predictions, f"{UNKNOWN}; for rows that do not, use {others}")
     statistics = measure.residual_statistics(predictions, n_jobs)
     values = flipped_values(statistics, clusters, n_resamples, seed, n_jobs)
     if not np.isfinite(values).all():

@@ -87,7 +87,7 @@ class Context:
     @cached_property
     def right(self) -> Floats:
         """Whether the predicted class is right, less its probability, times the weights."""
-        return self.weight * ((self.labels == self.top) - self.top_prob)
+        return np.asarray(self.weight * ((self.labels == self.top) - self.top_prob))
 
     @cached_property
     def top(self) -> Codes:

@@ -125,7 +125,7 @@ class LinePairs(AllPairs):
     def row_sums(self, n_jobs: int | None = None) -> Floats:
         return np.asarray(sum(line.row_sums(self._residuals) for line in self.lines))
 
-    def weighted_sums(self, counts: Labels, n_jobs: int | None = None) -> Floats:
+    def weighted_sums(self, counts: Labels | Floats, n_jobs: int | None = None) -> Floats:
         zero = np.zeros(1)
         return np.asarray(sum(line.pair_sums(self._residuals, zero, counts) for line in self.lines))
 
@@ -204,7 +204,7 @@ class TiledPairs(AllPairs):
 
         return np.asarray(sum(map_threads(group_sums, self._groups, n_jobs)))
 
-    def weighted_sums(self, counts: Labels, n_jobs: int | None = None) -> Floats:
+    def weighted_sums(self, counts: Labels | Floats, n_jobs: int | None = None) -> Floats:
         weights = counts.T.astype(float)
 
         def group_sums(tiles: list[Tile]) -> Floats:
