@@ -200,3 +200,18 @@ def test_resamples_may_be_adaptive(caltest, predictions_csv, option):
     assert (
         "--n-resamples must be an integer of at least 1, or 'adaptive'; got 'many'" in refused.err
     )
+
+
+def test_rows_may_depend(caltest, tmp_path):
+    """--cluster, --time and --lag are those of Python; a mistake names the columns."""
+    rows = [f"{0.1 + i % 8 / 10:.1f},{i % 3 % 2},p{i // 5},{i}" for i in range(60)]
+    file = tmp_path / "visits.csv"
+    file.write_text("\n".join(["prob,y,patient,day", *rows]))
+    given = ("--probs", "prob", "--test", "brier", "--format", "json")
+    by_patient = json.loads(caltest("test", file, *QUICK, *given, "--cluster", "patient").out)
+    by_time = json.loads(caltest("test", file, *QUICK, *given, "--time", "day", "--lag", "1").out)
+    assert (by_patient["null"], by_patient["parameters"]["clusters"]) == ("cluster", 12)
+    assert by_time["parameters"]["blocks of about 5 time steps"] == 12
+    assert (
+        "did you mean 'patient'" in caltest("test", file, *QUICK, *given, "--cluster", "patent").err
+    )
