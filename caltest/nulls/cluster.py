@@ -108,6 +108,14 @@ def plural(unit: str) -> str:
     return f"{first}s of {rest}" if rest else f"{first}s"
 
 
+def rows_text(sizes: Ints) -> str:
+    """Return how many rows clusters have."""
+    least, most = int(sizes.min()), int(sizes.max())
+    if least < most:
+        return f"{least} to {most} rows"
+    return f"{most} row" if most == 1 else f"{most} rows"
+
+
 def dependence_parameters(predictions: Predictions) -> dict[str, object]:
     r"""Return the number of clusters, their sizes, and what dependence does to variances.
 
@@ -120,9 +128,8 @@ def dependence_parameters(predictions: Predictions) -> dict[str, object]:
     sums = np.column_stack([np.bincount(clusters.codes, c, clusters.count) for c in r.T])
     total, squares = float(np.square(sums).sum()), float(np.square(r).sum())
     sizes = clusters.sizes
-    found: dict[str, object] = {plural(clusters.unit): clusters.count}
-    if sizes.min() < sizes.max():
-        found["their rows"] = f"{sizes.min()} to {sizes.max()}"
+    kind, _, rest = clusters.unit.partition(" of ")
+    found: dict[str, object] = {f"{kind}s": f"{clusters.count} of {rest or rows_text(sizes)}"}
     if squares > 0 and sizes.max() > 1:
         pairs = float(np.sum(sizes * (sizes - 1.0))) / clusters.codes.size
         found["correlation within"] = float((total / squares - 1.0) / pairs)

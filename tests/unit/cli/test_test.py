@@ -210,8 +210,8 @@ def test_rows_may_depend(caltest, tmp_path):
     given = ("--probs", "prob", "--test", "brier", "--format", "json")
     by_patient = json.loads(caltest("test", file, *QUICK, *given, "--cluster", "patient").out)
     by_time = json.loads(caltest("test", file, *QUICK, *given, "--time", "day", "--lag", "1").out)
-    assert (by_patient["null"], by_patient["parameters"]["clusters"]) == ("cluster", 12)
-    assert by_time["parameters"]["blocks of about 5 time steps"] == 12
+    assert (by_patient["null"], by_patient["parameters"]["clusters"]) == ("cluster", "12 of 5 rows")
+    assert by_time["parameters"]["blocks"] == "12 of about 5 time steps"
     assert (
         "did you mean 'patient'" in caltest("test", file, *QUICK, *given, "--cluster", "patent").err
     )
