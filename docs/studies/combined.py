@@ -1,6 +1,6 @@
 """Power of the combined test against single tests: simulates and writes docs/studies/combined.md.
 
-    python -P docs/studies/combined.py run OUT [--logits DIR] [--n 100 500 2000] [--sets 1 2 3]
+    python -P docs/studies/combined.py run OUT [--logits DIR] [--n 100 500 2000] [--sets 1 2 3 4]
     python -P docs/studies/combined.py write OUT
 
 `run` adds one JSON file for each base, n and set of alternatives to the folder OUT; `write` makes
@@ -289,6 +289,72 @@ def closer_top_two(p: Probs, rng: Rng, s: float) -> Probs:
     return q
 
 
+def row_temperatures(p: Probs, rng: Rng, s: float) -> Probs:
+    return softmax(np.log(p) * np.exp(0.5 * s**0.5 * rng.normal(size=(len(p), 1))))
+
+
+def noisy_logits(p: Probs, rng: Rng, s: float) -> Probs:
+    return softmax(np.log(p) + 0.6 * s**0.5 * rng.normal(size=p.shape))
+
+
+def thicker_tail(p: Probs, rng: Rng, s: float) -> Probs:
+    first = np.argsort(-p, axis=1)[:, : min(2, p.shape[1] - 1)]
+    w = np.full(p.shape, 1 + 0.4 * s)
+    np.put_along_axis(w, first, 1.0, axis=1)
+    return reweighed(p, w)
+
+
+def runner_up(p: Probs, rng: Rng, s: float) -> Probs:
+    rank, rows, q = np.argsort(-p, axis=1), np.arange(len(p)), p.copy()
+    moved = 0.05 * s * doubt(p) ** 0.5 * p[rows, rank[:, 0]]
+    q[rows, rank[:, 0]] -= moved
+    q[rows, rank[:, 1]] += moved
+    return q
+
+
+def merged_pair(p: Probs, rng: Rng, s: float) -> Probs:
+    q, e = p.copy(), min(0.2 * s, 1.0)
+    a, b = np.argsort(-p.mean(axis=0))[:2]
+    mean = 0.5 * (p[:, a] + p[:, b])
+    q[:, a], q[:, b] = (1 - e) * p[:, a] + e * mean, (1 - e) * p[:, b] + e * mean
+    return q
+
+
+def rarest_quarter(p: Probs, rng: Rng, s: float) -> Probs:
+    w = np.ones(p.shape[1])
+    w[np.argsort(p.mean(axis=0))[: (p.shape[1] + 3) // 4]] = np.exp(0.4 * s)
+    return reweighed(p, w)
+
+
+def one_vague_class(p: Probs, rng: Rng, s: float) -> Probs:
+    top = p.argmax(axis=1)
+    rows = top == np.argsort(-np.bincount(top, minlength=p.shape[1]))[1]
+    share = min(0.25 * s, 1.0) * doubt(p) ** 0.5
+    return np.where(rows[:, None], (1 - share) * p + share / p.shape[1], p)
+
+
+def steps(p: Probs, rng: Rng, s: float) -> Probs:
+    c = p.max(axis=1)
+    height = 0.07 * s * np.where(np.floor(10 * c) % 2 == 0, 1, -1) * np.minimum(1, (1 - c) / 0.05)
+    return with_top(p, np.clip(c + height, 1e-3, 1 - 1e-9))
+
+
+def next_class(p: Probs, rng: Rng, s: float) -> Probs:
+    share = 0.05 * s * doubt(p)
+    return (1 - share) * p + share * np.roll(p, 1, axis=1)
+
+
+def sure_and_unsure(p: Probs, rng: Rng, s: float) -> Probs:
+    sure = p.max(axis=1) > np.median(p.max(axis=1))
+    return tempered(tempered(p, sure, 1 + 0.3 * s), ~sure, 1 / (1 + 0.3 * s))
+
+
+def one_bent_class(p: Probs, rng: Rng, s: float) -> Probs:
+    q, k = p.copy(), np.argmax(p.mean(axis=0))
+    q[:, k] = p[:, k] ** (1 + 0.4 * s)
+    return q / q.sum(axis=1, keepdims=True)
+
+
 SETS: dict[int, dict[str, Change]] = {
     1: {
         "temperature .8": temperature(0.8),
@@ -329,6 +395,19 @@ SETS: dict[int, dict[str, Change]] = {
         "most certain rows": most_certain,
         "of another row": of_another_row,
         "closer top two": closer_top_two,
+    },
+    4: {
+        "row temperatures": row_temperatures,
+        "noisy logits": noisy_logits,
+        "thicker tail": thicker_tail,
+        "runner-up": runner_up,
+        "merged pair": merged_pair,
+        "rarest quarter": rarest_quarter,
+        "one vague class": one_vague_class,
+        "steps": steps,
+        "next class": next_class,
+        "sure and unsure": sure_and_unsure,
+        "one bent class": one_bent_class,
     },
 }
 
@@ -473,7 +552,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--logits", type=Path)
     parser.add_argument("--n", type=int, nargs="+", default=[500, 100, 2000])
-    parser.add_argument("--sets", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--sets", type=int, nargs="+", default=[1, 2, 3, 4])
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     if args.command == "write":
