@@ -12,6 +12,7 @@ from caltest.measures.combined.component import Codes, Component, Context
 from caltest.measures.combined.findings import Finding, mending_temperature, percent, points, ratio
 from caltest.measures.combined.line import belt_functions, log_odds
 from caltest.measures.combined.loops import event_scores
+from caltest.measures.combined.surprise import EventSurprise
 from caltest.numerics.label_scores import binary_event_sums
 
 Floats = NDArray[np.float64]
@@ -156,6 +157,7 @@ BINARY: tuple[type[Component], ...] = (
     Slope,
     Belt,
     PartialSums,
+    EventSurprise,
     OddsKernel,
     WeightedOddsKernel,
     RankKernel,
