@@ -46,18 +46,13 @@ def root_sums(labels: Labels, weight: Floats, probs: Floats, least: float) -> Fl
 
 
 @njit()
-def root_moments(probs: Floats, least: float) -> Floats:
-    """Return the mean and variance of 1 / sqrt(max(p, least)) in each row, (n, 2)."""
-    n, m = probs.shape
-    out = np.zeros((n, 2))
-    for i in range(n):
-        mean = square = 0.0
-        for k in range(m):
-            p = max(probs[i, k], least)
-            mean += probs[i, k] / np.sqrt(p)
-            square += probs[i, k] / p
-        out[i, 0], out[i, 1] = mean, max(0.0, square - mean * mean)
-    return out
+def expected_root_sum(probs: Floats, weight: Floats, least: float) -> float:
+    """Return the mean of `root_sums` of labels with those probabilities."""
+    total = 0.0
+    for i in range(probs.shape[0]):
+        for k in range(probs.shape[1]):
+            total += weight[i] * probs[i, k] / np.sqrt(max(probs[i, k], least))
+    return total
 
 
 @njit()

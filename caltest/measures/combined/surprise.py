@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from caltest.measures.base import Labels
 from caltest.measures.combined.component import Codes, Component, Context
 from caltest.measures.combined.findings import Finding, percent, ratio
-from caltest.measures.combined.loops import chances_below, root_moments, root_sums
-from caltest.numerics.label_scores import binary_event_sums
+from caltest.measures.combined.loops import chances_below, expected_root_sum, root_sums
+from caltest.numerics.label_scores import binary_residual_sums
 
 Floats = NDArray[np.float64]
 
@@ -18,10 +18,11 @@ LIMITS = np.array([0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6])  # of what is called impr
 
 
 class Surprise(Component):
-    r"""Sum of :math:`p_y^{-1/2}`, standardised: outcomes that were as good as excluded.
+    r"""Log of the mean of :math:`p_y^{-1/2}`: outcomes that were as good as excluded.
 
-    With probabilities p its mean is :math:`\sum_k \sqrt{p_k}` and its variance at most m, however
-    small some of them are; with true probabilities q a class adds :math:`q_k / \sqrt{p_k}`.
+    :math:`p_y^{-1/2}` has the mean :math:`\sum_k \sqrt{p_k}` and a variance below m, however small
+    some of the p are; with true probabilities q a class adds :math:`q_k / \sqrt{p_k}` to its mean.
+    The log changes no p-value of its own: with it, the tail is that of a shifted gamma.
     """
 
     key = "surprise"
@@ -29,16 +30,11 @@ class Surprise(Component):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        mean, variance = root_moments(context.probs, LEAST).T
-        self.mean = float(context.weight @ mean)
-        self.sd = float(np.sqrt(np.square(context.weight) @ variance))
-
-    def _sums(self, labels: Labels) -> Floats:
-        """Return the sum of w / sqrt(p_y) for each row of labels."""
-        return np.asarray(root_sums(labels, self.context.weight, self.context.probs, LEAST))
+        self.mean = expected_root_sum(context.probs, context.weight, LEAST)
 
     def values(self, labels: Labels) -> Floats:
-        return ratio(self._sums(labels) - self.mean, self.sd)
+        context = self.context
+        return np.log(ratio(root_sums(labels, context.weight, context.probs, LEAST), self.mean))
 
     def finding(self, labels: Codes) -> Finding:
         context, weight = self.context, self.context.weight
@@ -61,8 +57,8 @@ class EventSurprise(Surprise):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         roots = context.weight[:, None] / np.sqrt(np.maximum(context.probs, LEAST))
-        self.least = float(roots[:, 0].sum())
-        self.step = roots[:, 1] - roots[:, 0]
+        self.steps = roots[:, 1] - roots[:, 0]
 
-    def _sums(self, labels: Labels) -> Floats:
-        return self.least + binary_event_sums(labels, self.context.probs[:, 1], self.step)
+    def values(self, labels: Labels) -> Floats:
+        excess = binary_residual_sums(labels, self.context.probs[:, 1], self.steps)
+        return np.log1p(ratio(excess, self.mean))
