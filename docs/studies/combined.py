@@ -2,12 +2,13 @@
 
     python -P docs/studies/combined.py run OUT [--logits DIR] [--n 100 500 2000] [--sets 1 2 3 4]
     python -P docs/studies/combined.py write OUT
+    python -P docs/studies/combined.py size OUT
 
 `run` adds one JSON file for each base, n and set of alternatives to the folder OUT; `write` makes
-the page of those that are there. Labels are drawn from known true probabilities, also for the
-networks of --logits, the folder of logits (npz) of CIFAR networks: their temperature-scaled
-probabilities are the predictions. Predictions are drawn 4 times, labels 25 times from each; all
-tests see the same labels and the same B = 199 redrawn ones.
+the page of those that are there, and `size` prints the table of sizes. Labels are drawn from known
+true probabilities, also for the networks of --logits, the folder of logits (npz) of CIFAR
+networks: their temperature-scaled probabilities are the predictions. Predictions are drawn 4 times,
+labels 25 times from each; all tests see the same labels and the same B = 199 redrawn ones.
 """
 
 # All changes have one signature, and their names say what they do.
@@ -491,16 +492,45 @@ def run(out: Path, folder: Path | None, sizes: list[int], sets: list[int]) -> No
                 print(base, n, number, seconds, flush=True)  # noqa: T201
 
 
+def size(m: int, n: int, sets: int, *, weighted: bool = False) -> float:
+    """Return the share of rejections of calibrated data sets, each with predictions of its own."""
+    rejected = 0
+    for number in range(sets):
+        rng = np.random.default_rng([number, n, m])
+        probs = rng.dirichlet(np.full(m, 0.3), n)
+        weight = rng.exponential(size=n) if weighted else None
+        data = ct.Predictions(probs, np.zeros(n, int), classes=range(m), sample_weight=weight)
+        bound = REGISTRY["combined"].with_options({}).bind(data, 1)
+        labels = draw(probs, B + 1, rng)
+        rows = labels if bound.order is None else labels[:, bound.order]
+        values = bound.values(np.ascontiguousarray(rows), 1)
+        rejected += int(rejections(values[1:][None], values[:1], two_sided=False)[0])
+    return rejected / sets
+
+
+def print_sizes() -> None:
+    for m in (2, 3, 100):
+        rates = [100 * size(m, n, 2000 if n < 500 else 1000) for n in (8, 50, 500)]
+        print(f"| {m} |", " | ".join(f"{rate:.1f}" for rate in rates), "|", flush=True)  # noqa: T201
+    for m in (2, 3):
+        print(m, "weighted", 100 * size(m, 50, 2000, weighted=True), flush=True)  # noqa: T201
+
+
 # ---- the page ----------------------------------------------------------------------------------
 
 
-def summary(one: dict) -> dict[str, float | str]:
+def summary(one: dict) -> dict:
     """Reduce the rates of a base to means over the alternatives."""
     rates = {k: {a: r for a, r in v.items() if a != "calibrated"} for k, v in one["rates"].items()}
     single = {k: v for k, v in rates.items() if k != "combined"}
     means = {k: np.mean(list(v.values())) for k, v in single.items()}
     best = {a: max(v[a] for v in single.values()) for a in rates["combined"]}
     hard = {a: rates["combined"][a] / b for a, b in best.items() if b >= 0.5}
+    low = [
+        (a, f"{100 * rates['combined'][a]:.0f}", f"{100 * best[a]:.0f}")
+        for a, share in hard.items()
+        if share < 0.5
+    ]
     loudest = max(means, key=means.get)
     worst = min(hard, key=hard.get) if hard else ""
     return {
@@ -511,13 +541,15 @@ def summary(one: dict) -> dict[str, float | str]:
         "best power": float(means[loudest]),
         "oracle": float(np.mean(list(best.values()))),
         "worst": f"{worst} ({hard[worst]:.2f})" if hard else "-",
+        "hard": len(hard),
+        "low": low,
     }
 
 
 def write(out: Path) -> None:
     rows = [json.loads(path.read_text()) for path in sorted(out.glob("*.json"))]
     rows.sort(key=lambda row: (row["set"], row["n"], row["base"]))
-    lines, groups = [], {}
+    lines, groups, low, hard = [], {}, [], 0
     for row in rows:
         s = summary(row)
         groups.setdefault((row["set"], row["n"]), []).append(s)
@@ -528,6 +560,8 @@ def write(out: Path) -> None:
             *(f"{s['combined'] / s['oracle']:.2f}", s["worst"]),
         ]
         lines.append(f"| {' | '.join(cells)} |")
+        low += [f"| {' | '.join([*cells[:3], *some])} |" for some in s["low"]]
+        hard += s["hard"]
     means = []
     for (number, n), some in groups.items():
         total = {k: np.mean([s[k] for s in some]) for k in ("size", "combined", "skce", "oracle")}
@@ -538,7 +572,8 @@ def write(out: Path) -> None:
             f"{100 * total['oracle']:.1f} | {total['combined'] / total['oracle']:.2f} |"
         )
     text = PAGE.read_text() if PAGE.exists() else "<!-- means -->\n<!-- rows -->\n"
-    for name, table in (("means", means), ("rows", lines)):
+    print(len(low), "of", hard, "below half of the best test")  # noqa: T201
+    for name, table in (("means", means), ("low", low), ("rows", lines)):
         before, _, rest = text.partition(f"<!-- {name} -->\n")
         head = rest.split("\n\n")[0].splitlines()[:2]
         after = rest.partition("\n\n")[2]
@@ -548,14 +583,16 @@ def write(out: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("command", choices=["run", "write"])
+    parser.add_argument("command", choices=["run", "write", "size"])
     parser.add_argument("out", type=Path)
     parser.add_argument("--logits", type=Path)
     parser.add_argument("--n", type=int, nargs="+", default=[500, 100, 2000])
     parser.add_argument("--sets", type=int, nargs="+", default=[1, 2, 3, 4])
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    if args.command == "write":
+    if args.command == "size":
+        print_sizes()
+    elif args.command == "write":
         write(args.out)
     else:
         run(args.out, args.logits, args.n, args.sets)
