@@ -27,7 +27,7 @@ LONGEST = 1 << 24  # points of the lattice of a sum
 UNHEARD_OF = 1e-100  # standard deviation beside the terms, of a sum that never varies
 NEAR = 1e-3  # standard deviations from the mean where a limit takes the place of the formula
 FINE = 1 << 19  # points of a fine lattice, of all rows together
-FINEST = 1 << 14  # of a row
+FINEST = 1 << 16  # of a row
 COARSE = 0.02  # standard deviations by which a sum may be rounded
 DIRECT = 8  # widths of factors up to which they are multiplied without Fourier transforms
 
@@ -359,7 +359,7 @@ def fine_span(terms: Terms, x: float) -> float:
 def _rounding(terms: Terms, x: float, span: float) -> float:
     """Return by how much the sum is rounded at most: half a span for each row that changes."""
     changes = terms.changes(x)
-    return 0.5 * span * (2.0 + changes + 6.0 * math.sqrt(changes))
+    return 0.5 * span * min(len(terms.values), 2.0 + changes + 6.0 * math.sqrt(changes))
 
 
 def fine_tail(terms: Terms, x: float, span: float) -> float:
