@@ -42,7 +42,7 @@ def points(difference: float) -> str:
 
 def percent(share: float) -> str:
     """Write a probability in percent."""
-    return f"{100 * share:.3g} %"
+    return f"{round(100 * share, 4):.3g} %"
 
 
 def ratio(numerator: Floats, denominator: Floats | float) -> Floats:
