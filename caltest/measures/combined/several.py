@@ -11,11 +11,13 @@ from caltest.measures.base import Labels
 from caltest.measures.combined.component import Codes, Component, Context
 from caltest.measures.combined.findings import (
     NO_GAP,
+    NO_TEMPERATURE,
     Finding,
     mending_temperature,
     percent,
     points,
     ratio,
+    span,
 )
 from caltest.measures.combined.line import belt_functions
 from caltest.measures.combined.loops import (
@@ -57,6 +59,8 @@ class Temperature(Component):
         return ratio(label_sums(self.table, labels), self.sd)
 
     def finding(self, labels: Codes) -> Finding:
+        if self.sd == 0:
+            return NO_TEMPERATURE
         temperature = mending_temperature(self.context.log_probs, labels, self.context.weight)
         word = "too sure" if temperature > 1 else "not sure enough"
         return Finding(
@@ -168,10 +172,7 @@ class ClassCurves(Component):
         mass = max(float(context.weight[inside].sum()), 1e-300)
         gap, p = float(gaps[high] - gaps[low]) / mass, context.probs[inside, k]
         word = "high" if gap > 0 else "low"
-        text = (
-            f"P({context.names[k]}) from {percent(p.min())} to {percent(p.max())} is {points(gap)} "
-            f"too {word}"
-        )
+        text = f"P({context.names[k]}) {span(p.min(), p.max())} is {points(gap)} too {word}"
         return Finding(text, gap, f"mean gap of {context.names[k]}")
 
 
