@@ -33,6 +33,7 @@ from caltest.numerics.class_sums import label_sums
 
 Floats = NDArray[np.float64]
 
+ROUNDING = 1e-24  # of the variance of a log probability
 CELLS = 32  # steps of the partial sums of a class
 LEAST_LOG = -12.0  # of the scores of a class: a probability of 6e-6
 RANKS = 5  # the last of them takes all classes beyond
@@ -49,11 +50,10 @@ class Temperature(Component):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         logs, weight = context.log_probs, context.weight
-        self.mean = np.einsum("ik,ik->i", context.probs, logs)
-        second = np.einsum("ik,ik,ik->i", context.probs, logs, logs)
-        variance = np.square(weight) @ np.maximum(second - np.square(self.mean), 0.0)
-        self.table = (logs - self.mean[:, None]) * weight[:, None]
-        self.sd = float(np.sqrt(variance))
+        mean = np.einsum("ik,ik->i", context.probs, logs)
+        self.table = (logs - mean[:, None]) * weight[:, None]
+        variance = float(np.einsum("ik,ik,ik->", context.probs, self.table, self.table))
+        self.sd = np.sqrt(variance) if variance > ROUNDING * float(weight @ weight) else 0.0
 
     def values(self, labels: Labels) -> Floats:
         return ratio(label_sums(self.table, labels), self.sd)
