@@ -19,6 +19,7 @@ from caltest.measures.combined.findings import (
 )
 from caltest.measures.combined.line import belt_functions, log_odds
 from caltest.measures.combined.loops import event_scores
+from caltest.measures.combined.surprise import EventSurprise
 from caltest.numerics.label_scores import binary_event_sums
 
 Floats = NDArray[np.float64]
@@ -165,6 +166,7 @@ BINARY: tuple[type[Component], ...] = (
     Slope,
     Belt,
     PartialSums,
+    EventSurprise,
     OddsKernel,
     WeightedOddsKernel,
     RankKernel,

@@ -29,6 +29,7 @@ from caltest.measures.combined.loops import (
     feature_norms,
     rank_totals,
 )
+from caltest.measures.combined.surprise import Surprise
 from caltest.numerics.class_sums import label_sums
 
 Floats = NDArray[np.float64]
@@ -375,5 +376,6 @@ SEVERAL: tuple[type[Component], ...] = (
     ConfidenceKernel,
     NarrowConfidenceKernel,
     Ranks,
+    Surprise,
     KernelError,
 )
