@@ -84,9 +84,9 @@ def check_options(tests: Mapping[str, NamedTest], options: Mapping[str, object])
     known = sorted({name for test in tests.values() for name in test.options})
     for name in options:
         if name not in known:
-            takes = next((key for key in REGISTRY if name in REGISTRY[key].options), None)
+            takes = next((key for key in REGISTRY if name in REGISTRY[key].options), "")
             remedy = f"use {', '.join(known)}" if known else "give them to the measure itself"
-            remedy = remedy if takes is None else f"name a test that takes it, such as {takes!r}"
+            remedy += f", or name a test that takes it, such as {takes!r}" if takes else ""
             remedy = "the seed is rng=" if name in SEEDS else remedy
             rule = f"options must be taken by a test named by its key ({', '.join(tests)})"
             raise invalid(rule, repr(name), remedy)
@@ -297,7 +297,7 @@ def resolve_tests(
 ) -> tuple[list[tuple[str, Measure]], str]:
     """Return key and measure of every test that was asked for, and a note on the default."""
     asked = _beyond_default(options, null, tolerance) if test is None else ""
-    note = f"tested by {INSTEAD!r}: the default test, {DEFAULT!r}, has no {asked}" if asked else ""
+    note = f"tested by {INSTEAD!r}: the default test, {DEFAULT!r}, {asked}" if asked else ""
     tests = [INSTEAD if asked else DEFAULT] if test is None else _as_list(test, "test")
     named = {
         t: REGISTRY[validation.check_choice(t, REGISTRY, "test")]
@@ -311,14 +311,14 @@ def resolve_tests(
 
 
 def _beyond_default(options: Mapping[str, Any], null: str | None, tolerance: float | None) -> str:
-    """Name what was given that the default test has not; empty where it has all."""
+    """Say what was given that the default test has not; empty where it has all."""
     default, instead = REGISTRY[DEFAULT], REGISTRY[INSTEAD]
     if tolerance is not None:
-        return "tolerance"
+        return "takes no tolerance"
     if null in NULLS and null not in default.nulls:
-        return f"{null} null"
-    own = (f"{name}=" for name in options if name not in default.options)
-    return next((text for text in own if text[:-1] in instead.options), "")
+        return f"has no {null} null"
+    others = (name for name in options if name not in default.options)
+    return next((f"takes no {name}=" for name in others if name in instead.options), "")
 
 
 def _plans(
