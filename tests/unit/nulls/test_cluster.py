@@ -8,6 +8,7 @@ import pytest
 import caltest as ct
 from caltest.errors import NotApplicable
 from caltest.htests import REGISTRY
+from caltest.measures.combined.combined import portfolio
 from caltest.nulls.cluster import Clusters, dependence_parameters, flipped_values
 
 SAME_VALUE = ["skce", "kce", "mmce", "ece", "mce", "classwise-ece", "ks", "kuiper"]
@@ -124,9 +125,7 @@ def test_score_of_both_coefficients_is_that_of_a_loop():
 def test_components_have_the_value_of_the_labels(m):
     """Those that are not over a robust error are in proportion to the statistics of labels."""
     p = ct.datasets.generative_model("M2", n=60, m=m, rng=0).with_clusters(np.arange(60) // 4)
-    from caltest.measures.combined.combined import portfolio
-
-    robust = {"temperature", "confidence", "level", "belt"}
+    robust = {"temperature", "confidence", "level", "belt", "surprise"}
     ratios = {}
     for seed in (0, 1):
         labels = np.random.default_rng(seed).integers(0, m, 60)
