@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from caltest.errors import NotApplicable
 from caltest.htests import test_calibration
@@ -57,7 +57,9 @@ def run(
         level=settings.level,
         **options,
     )
-    return table_of([result], settings) if isinstance(result, HTest) else result
+    if isinstance(result, HTestTable):
+        return result
+    return table_of([cast("HTest", result)], settings)
 
 
 def table_of(rows: list[HTest], settings: Settings) -> HTestTable:
