@@ -96,10 +96,10 @@ def test_segments(
         are, numbers with more than `bins` values cut at quantiles, missing values as a value. Or
         one boolean column per segment. They must not depend on the labels.
     features : list of str, data frame or (n, d) array, optional
-        Where `segments` is left out or True: the columns to scan; by default the X of data = (X, y), or
-        all columns of the data frame but the label and the probabilities. Beside the values and
-        parts of columns, a scan takes both sides of each cut of a number, "age <= 30" and "age >
-        30". A list of names says also which features `model` takes.
+        Where `segments` is left out or True: the columns to scan, by default the X of data = (X,
+        y), or all columns of the data frame but the label and the probabilities. Beside the values
+        and parts of columns, a scan takes both sides of each cut of a number, "age <= 30" and "age
+        > 30". A list of names says also which features `model` takes.
     depth : int, optional
         The most conditions that define a segment, by default 2: one- and two-way tables of the
         columns. The segments of a matrix are taken as they are.
