@@ -21,6 +21,7 @@ from caltest.segments.result import Segment, SegmentsTest
 
 STATISTICS = ("mean", "cumulative")
 CONFIDENCE = 0.95
+FINER = 2  # cuts whose sides are taken, for each of those between parts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,9 +212,8 @@ def test_source(source: Given, predictions: Predictions, settings: Settings) -> 
     depth = _check_depth(settings.depth, source)
     rows = Rows.of(_seen(predictions, lens))
     chunks, without = _chunks(source, rows, depth, settings)
-    families = families_of(chunks, rows, settings.statistics, settings.n_resamples)
     joint = test_jointly(
-        families,
+        families_of(chunks, rows, settings.statistics, settings.n_resamples),
         rows,
         n_resamples=settings.n_resamples,
         seed=settings.seed,
@@ -234,13 +234,13 @@ def test_source(source: Given, predictions: Predictions, settings: Settings) -> 
         claim=f"in every segment, {lens.claim}",
         data_name=predictions.source,
         source=source.text,
-        statistics=_statistics_text(families),
+        statistics=_statistics_text(joint.families),
         min_size=settings.min_size,
         confidence=confidence,
         n_resamples=settings.n_resamples,
         seed=settings.seed,
         level=level,
-        notes=tuple(_notes(families, without, settings.min_size)),
+        notes=tuple(_notes(joint.families, without, settings.min_size)),
         null_distribution=joint.largest,
     )
 
@@ -285,7 +285,7 @@ def _check_depth(depth: int | None, source: Given) -> int:
 
 @dataclass(frozen=True)
 class _Columns:
-    """The columns of values that are segments, those that have cuts whole, and what is left out."""
+    """The columns of values that are segments, those whose sides are, and what is left out."""
 
     kept: tuple[Column, ...]
     whole: tuple[Column, ...]
@@ -297,12 +297,24 @@ def _columns(source: Given, n: int, *, bins: int, min_size: int) -> _Columns:
 
     A number is cut into fewer parts where they would have fewer rows than a segment.
     """
-    parts = max(2, min(bins, n // min_size))
+    parts, finer = (max(2, min(count, n // min_size)) for count in (bins, FINER * bins))
     cut = [column_of(values, n, name, parts) for name, values in source.columns.items()]
     kept = {one.name: common for one in cut if (common := without_rare(one, min_size))}
-    whole = tuple(one if one.cuts else kept[one.name] for one in cut if one.name in kept)
+    whole = tuple(
+        _sides(source, one, parts, finer) if source.scan and one.cuts else kept[one.name]
+        for one in cut
+        if one.name in kept
+    )
     without = tuple(one.name for one in cut if one.name not in kept)
     return _Columns(tuple(kept.values()), whole, without)
+
+
+def _sides(source: Given, cut: Column, bins: int, parts: int) -> Column:
+    """Cut a number more finely, for the sides of the cuts."""
+    values = source.columns[cut.name]
+    finer = column_of(values, cut.codes.size, cut.name, bins, parts=parts)
+    counts = np.bincount(cut.codes)
+    return replace(finer, ends=(int(counts[0]), int(counts[len(cut.cuts)])))
 
 
 def _chunks(
