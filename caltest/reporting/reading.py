@@ -10,6 +10,7 @@ import math
 
 from caltest import render
 from caltest.results import HTest, HTestTable
+from caltest.segments import SegmentsTest
 
 MEANING = (
     "Probabilities are right in the sense of this report where, among all cases that are given "
@@ -90,6 +91,24 @@ def _verdicts(table: HTestTable) -> tuple[str, ...]:
 
 def _bare(text: str) -> str:
     return text.removeprefix("about ")
+
+
+def segments_reading(test: SegmentsTest) -> str:
+    """Return in words what the test of segments found."""
+    worst = test.rows[0]
+    often = frequency(test.pvalue)
+    least = 1 / (test.n_resamples + 1)
+    if test.pvalue <= least * (1 + 1e-9):
+        often = f"at most {often}"
+    told = (
+        f"Were the probabilities right in all {sum(test.n_segments):,} segments, the worst of them "
+        f"would be as far off as the worst one here in {often} data sets like this one. Here that "
+        f"is the segment \u201c{worst.definition}\u201d, where {100 * worst.predicted:.1f} % was "
+        f"predicted and {100 * worst.observed:.1f} % of {worst.n:,} rows observed."
+    )
+    if test.level is None:
+        return told
+    return f"{told} At level {test.level:g}: {test.n_rejected:,} segments are rejected."
 
 
 def _hypothesis(test: HTest) -> str:
