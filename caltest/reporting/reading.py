@@ -108,7 +108,14 @@ def segments_reading(test: SegmentsTest) -> str:
     )
     if test.level is None:
         return told
-    return f"{told} At level {test.level:g}: {test.n_rejected:,} segments are rejected."
+    return f"{told} At level {test.level:g}: {_rejected(test)}."
+
+
+def _rejected(test: SegmentsTest) -> str:
+    if test.n_rejected == 0:
+        return "no segment is rejected"
+    one = test.n_rejected == 1
+    return "one segment is rejected" if one else f"{test.n_rejected:,} segments are rejected"
 
 
 def _hypothesis(test: HTest) -> str:
