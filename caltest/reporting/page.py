@@ -22,7 +22,7 @@ from caltest.reporting.document import Section, sections
 from caltest.reporting.figures import Figure, draw_figures
 from caltest.reporting.html import html_page
 from caltest.reporting.markdown import markdown_page
-from caltest.reporting.methods import methods_of
+from caltest.reporting.methods import methods_of, segments_method
 from caltest.reporting.plan import plan_of
 from caltest.reporting.reproduction import reproduction
 from caltest.reporting.scores import collect_scores
@@ -251,7 +251,10 @@ def report(
     predictions = given.predictions()
     columns = None if segments is None else read_segments(segments, None, given, predictions.n)
     content, outcomes = _content(predictions, tests, lenses, maps, settings)
-    content["segments"] = None if columns is None else find_segments(predictions, columns, settings)
+    content["segments"] = None
+    if columns is not None:
+        content["segments"] = find_segments(predictions, columns, settings)
+        content["methods"] += (segments_method(),)
     name = f"Are the probabilities of {predictions.source} calibrated?" if title is None else title
     told = reproduction(
         predictions, seed=settings.seed, n_resamples=n_resamples, command=command, time=time
