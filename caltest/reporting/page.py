@@ -173,8 +173,8 @@ def report(
     data : (X, y), y, data frame or Predictions
         As for `test_calibration`.
     test : str, Measure or list, optional
-        By default the SKCE, and the ECE (for two classes also Spiegelhalter's z and Cox's test),
-        as far as the size of the data allows; the page says what it does not.
+        By default "combined", the SKCE and the ECE (for two classes also Spiegelhalter's z and
+        Cox's test), as far as the size of the data allows; the page says what it does not.
     lens : str, Lens or list, optional
         By default "strong", for more than two classes also "confidence" and "classwise" for the
         classes that are expected most often, at most 20. A test and a lens that do not go together
