@@ -167,6 +167,16 @@ Lag = Annotated[
         help="With --time: h - 1 for forecasts of what happens within h steps.",
     ),
 ]
+Segments = Annotated[
+    str | None,
+    typer.Option(
+        "--segments",
+        metavar="COLUMNS",
+        help="Test all values of these columns and their intersections, which overlap; joined by "
+        "commas.",
+        autocompletion=completion.of_columns,
+    ),
+]
 Correction = Annotated[
     str,
     typer.Option(
