@@ -30,6 +30,14 @@ def rounding_scale(n: int) -> float:
     return max(1.0, 0.1 * math.sqrt(n))
 
 
+def sum_unit(sd: float, weight: Floats) -> float:
+    """Return what a term of the size of its weight rounds to, in standard deviations of the sum.
+
+    The sum of a few rare events is in units that are small beside each of them.
+    """
+    return 10.0 * max(1.0, float(weight.max()) / sd) if sd > 0 else 1.0
+
+
 def binary_terms(
     predictions: Predictions, without: Floats, with_event: Floats, **options: bool
 ) -> RowTerms:
