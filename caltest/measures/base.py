@@ -483,6 +483,15 @@ class Measure(ABC):
         """
         return ("plug-in", "bca") if self.alternative == "greater" else ("bca",)
 
+    def calibrated_value(self, predictions: Predictions) -> float | None:
+        """Return what the estimate of calibrated predictions is about; None where unknown."""
+        return 0.0 if self.alternative == "greater" else None
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the statistic is its own estimate, of an error that is 0 under calibration."""
+        return self.alternative == "greater" and not self.offers("calibrated_value")
+
     @property
     def interval_instead(self) -> str | None:
         """What has an interval in place of a statistic that grows with n; None elsewhere."""

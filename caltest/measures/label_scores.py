@@ -75,6 +75,12 @@ class MeanScore(Measure):
     def row_terms(self, predictions: Predictions) -> RowTerms:
         """Return the scores of each label, times the weights."""
 
+    def calibrated_value(self, predictions: Predictions) -> float | None:
+        """Return the mean score of labels drawn from the predictions."""
+        weight, probs = row_weights(predictions), predictions.probs
+        own = np.where(probs > 0, self.row_terms(predictions).table, 0.0) * probs
+        return float(own.sum() / weight.sum())
+
 
 class TabledScore(BoundMeasure):
     """The weighted mean of a table (n, m) of scores, one for each possible label."""

@@ -75,6 +75,10 @@ class CalibrationIntercept(Measure):
     def intervals(self) -> tuple[str, ...]:
         return (*SANDWICH, *super().intervals)
 
+    def calibrated_value(self, predictions: Predictions) -> float:
+        """Return 0.0, as the log odds are then those predicted."""
+        return 0.0
+
     def own_interval(
         self, predictions: Predictions, *, level: float, n_jobs: int | None = None
     ) -> Ends:

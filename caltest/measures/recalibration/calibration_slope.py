@@ -41,6 +41,10 @@ class CalibrationSlope(Measure):
     def intervals(self) -> tuple[str, ...]:
         return (*SANDWICH, *super().intervals)
 
+    def calibrated_value(self, predictions: Predictions) -> float:
+        """Return 1.0, as the log odds are then those predicted."""
+        return 1.0
+
     def own_interval(
         self, predictions: Predictions, *, level: float, n_jobs: int | None = None
     ) -> Ends:

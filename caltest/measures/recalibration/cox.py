@@ -105,6 +105,10 @@ class Cox(Measure):
         both = self.tested == "both"
         return "test='calibration-slope' and 'calibration-in-the-large'" if both else None
 
+    def calibrated_value(self, predictions: Predictions) -> float:
+        """Return 1 for the slope, and 0 for the intercept."""
+        return 1.0 if self.tested == "slope" else 0.0
+
     def own_interval(
         self, predictions: Predictions, *, level: float, n_jobs: int | None = None
     ) -> Ends:

@@ -54,6 +54,10 @@ class MeanCalibration(MeanScore):
         check_one_dimension(predictions, self.title)
         return event_terms(predictions)
 
+    def calibrated_value(self, predictions: Predictions) -> float:
+        """Return 0.0, the mean residual of calibrated predictions."""
+        return 0.0
+
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         r"""Return the normal limit, two-sided, with the variance :math:`\sum_i p_i (1 - p_i)`."""
         value = self.bind(predictions, n_jobs).value(n_jobs)
