@@ -519,6 +519,12 @@ class Measure(ABC):
         """Return the scores of which this measure is the mean; None for other measures."""
         return None
 
+    def score_table(self, predictions: Predictions) -> Floats:
+        """Return the score (n, m) of each label, times the weights, for "unseen-events"."""
+        raise NotApplicable(
+            f"{self.description} is no mean over rows", f"use method={self.intervals[0]!r}"
+        )
+
     @property
     def is_squared(self) -> bool:
         """Whether the error is the square of a deviation, whose root is steadier ("jackknife")."""

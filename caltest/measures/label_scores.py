@@ -65,7 +65,7 @@ class MeanScore(Measure):
 
     @property
     def intervals(self) -> tuple[str, ...]:
-        return ("studentized", "bca")
+        return ("unseen-events", "studentized", "bca")
 
     @abstractmethod
     def row_scores(self, predictions: Predictions) -> RowScores:
@@ -75,10 +75,14 @@ class MeanScore(Measure):
     def row_terms(self, predictions: Predictions) -> RowTerms:
         """Return the scores of each label, times the weights."""
 
-    def calibrated_value(self, predictions: Predictions) -> float | None:
+    def score_table(self, predictions: Predictions) -> Floats:
+        """Return the score (n, m) of each label, times the weights."""
+        return self.row_terms(predictions).table
+
+    def calibrated_value(self, predictions: Predictions) -> float:
         """Return the mean score of labels drawn from the predictions."""
         weight, probs = row_weights(predictions), predictions.probs
-        own = np.where(probs > 0, self.row_terms(predictions).table, 0.0) * probs
+        own = np.where(probs > 0, self.score_table(predictions), 0.0) * probs
         return float(own.sum() / weight.sum())
 
 

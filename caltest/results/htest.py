@@ -272,7 +272,7 @@ class HTest(Result):
             The confidence level.
         method : str, optional
             A key of `caltest.intervals.REGISTRY`: "u-statistic", "block", "convex", "jackknife",
-            "sandwich", "event-count", "grade-rate", "studentized", "plug-in" or "bca"; by default
+            "profile", "event-count", "grade-rate", "studentized", "plug-in" or "bca"; by default
             the first that applies to the measure.
         n_resamples : int, default 1999
             Of the bootstrap, at least 99.

@@ -17,8 +17,8 @@ from caltest.measures.label_scores import (
     TabledScore,
     binary_terms,
     rounding_scale,
-    sum_unit,
     row_weights,
+    sum_unit,
 )
 from caltest.numerics.label_scores import (
     binary_deviation_sums,
