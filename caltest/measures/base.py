@@ -527,8 +527,16 @@ class Measure(ABC):
 
     @property
     def is_squared(self) -> bool:
-        """Whether the error is the square of a deviation, whose root is steadier ("jackknife")."""
+        """Whether the error is the square of a deviation, whose root is steadier."""
         return False
+
+    def unseen_reach(self, predictions: Predictions, a: float) -> float:
+        """Return how much larger the error, or the root of a squared one, may be unseen.
+
+        What the upper end adds for events that few rows may lack: each one-sided limit is missed
+        with probability a.
+        """
+        return 0.0
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         """Return what a reader of an interval by that method from n rows should know."""
