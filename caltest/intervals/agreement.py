@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +86,7 @@ def agreeing(
     if measure.is_error:
         settings = {"n_resamples": n_resamples, "seed": seed, "n_jobs": n_jobs}
         ends = _above_noise(ends, measure, predictions, exact, level=level, settings=settings)
-    above, below = ends.low > value, ends.high < value and measure.alternative == "two-sided"
+    above, below = ends.low > value, ends.high < value and not measure.is_one_sided
     rejected = exact.pvalue <= 1.0 - level
     if rejected == (above or below):
         return ends
@@ -101,14 +102,14 @@ def _above_noise(
     exact: Exact,
     *,
     level: float,
-    settings: dict[str, int | None],
+    settings: dict[str, Any],
 ) -> Ends:
     """Lower the lower end of an error to what is left of it beyond the noise of calibration."""
     if ends.low <= 0.0 or exact.pvalue > 1.0 - level:
         return ends
     noise = exact.distribution
     if noise is None:  # all label vectors were listed
-        noise = calibrated_values(measure, predictions, **settings)  # type: ignore[arg-type]
+        noise = calibrated_values(measure, predictions, **settings)
     noise = noise[np.isfinite(noise)]
     beyond = exact.statistic - float(np.quantile(noise, 0.5 + level / 2.0))
     return replace(ends, low=max(0.0, min(ends.low, beyond)))

@@ -488,6 +488,11 @@ class Measure(ABC):
         return 0.0 if self.alternative == "greater" else None
 
     @property
+    def is_one_sided(self) -> bool:
+        """Whether no value of the estimate below that of calibration speaks against it."""
+        return self.alternative == "greater"
+
+    @property
     def is_error(self) -> bool:
         """Whether the statistic is its own estimate, of an error that is 0 under calibration."""
         return self.alternative == "greater" and not self.offers("calibrated_value")

@@ -136,7 +136,11 @@ def _agreeing(
     from caltest.intervals.agreement import Exact, agreeing, exact_test
 
     measure, seen = evidence.measure, evidence.seen
-    settings = {"n_resamples": n_resamples, "seed": evidence.seed, "n_jobs": n_jobs}
+    settings: dict[str, Any] = {
+        "n_resamples": n_resamples,
+        "seed": evidence.seed,
+        "n_jobs": n_jobs,
+    }
     fine = test.least_pvalue is None or test.least_pvalue <= 1.0 - level
     if test.null == measure.nulls[0] and fine:
         exact: Exact | None = Exact(test.pvalue, test.statistic, test.null_distribution)

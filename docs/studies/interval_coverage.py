@@ -3,10 +3,10 @@
     python -P docs/studies/interval_coverage.py [--repetitions 400] [--seconds 20] [--jobs 2]
         [--keep FILE]
 
-The share of simulated data sets whose 95 % interval holds the true value, for `M1` (calibrated) and
-`M2` of Widmann et al. (2019), for labels drawn from the predictions at temperature 1.2, and for
-rating grades. With --keep, what FILE holds is not run again; --seconds bounds the CPU time of each
-entry, after 50 data sets.
+The share of simulated data sets whose 95 % interval holds the true value, first for rare events,
+then for `M1` (calibrated) and `M2` of Widmann et al. (2019), for labels drawn from the predictions
+at temperature 1.2, and for rating grades. With --keep, what FILE holds is not run again; --seconds
+bounds the CPU time of each entry, after 50 data sets.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import itertools
 import json
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -73,6 +73,37 @@ CONFIDENCE = ("ece", "mce", "debiased-ece", "ks", "smooth-ece", "mmce", "ici", "
 SLOW = ("smooth-ece", "ici", "e50", "e90", "emax", "unreliability", "overconfidence")
 RECALIBRATIONS = ("calibration-in-the-large", "calibration-slope")
 GRADES = ("binomial", "jeffreys", "normal")
+RARE_SIZES = (30, 100, 500)
+RARE = (
+    "skce",
+    "kce",
+    "mmce",
+    "skce-block",
+    "ece",
+    "mce",
+    "ks",
+    "debiased-ece",
+    "corp",
+    "unreliability",
+    "ici",
+    "brier",
+    "log-loss",
+    "spherical",
+    "mean-calibration",
+    "expected-observed-ratio",
+    "calibration-slope",
+    "calibration-in-the-large",
+)
+GROUP, IN_GROUP, OF_GROUP = 0.05, 0.1, 0.5  # share, prediction and true rate of a wrong group
+WRONG = "wrong group"
+RARE_MODELS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "beta(1, 60)": lambda rng, n: rng.beta(1, 60, n),
+    "PD .1 to .5 %": lambda rng, n: np.exp(rng.uniform(np.log(0.001), np.log(0.005), n)),
+    "beta(.1, .1)": lambda rng, n: rng.beta(0.1, 0.1, n),
+    "network": lambda rng, n: rng.beta(60, 1, n),
+    WRONG: lambda rng, n: np.where(rng.random(n) < GROUP, IN_GROUP, rng.beta(1, 60, n)),
+}
+RARE_KERNEL = 0.05  # bandwidth
 
 
 @dataclass(frozen=True)
@@ -102,7 +133,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Entry:
-    """Coverage for one n: shares below and above the true value, length, and numbers of sets."""
+    """Coverage for one n: shares below and above the true value, median length, numbers of sets."""
 
     cell: str
     n: int
@@ -123,6 +154,8 @@ def simulate(cell: Cell, n: int, seed: int) -> ct.Predictions:
     """Draw a data set; "T1.2" draws labels from the predictions at temperature 1.2."""
     if cell.model in {"grade", "factor"}:
         return _grade(cell.model, n, seed)
+    if cell.model in RARE_MODELS:
+        return _rare(cell.model, n, seed)
     name = "M2" if cell.model == "M2" else "M1"
     pi = cell.pi if cell.model == "M2" else None
     shown = ct.datasets.generative_model(name, n=n, m=cell.m, alpha=cell.alpha, pi=pi, rng=seed)
@@ -132,6 +165,33 @@ def simulate(cell: Cell, n: int, seed: int) -> ct.Predictions:
     tempered /= tempered.sum(axis=1, keepdims=True)
     labels = ct.Predictions(tempered, shown.labels).simulate(seed + 1_000_000).labels
     return ct.Predictions(shown.probs, labels)
+
+
+def _rare(model: str, n: int, seed: int) -> ct.Predictions:
+    """Draw rare events; only a wrong group has another rate than predicted."""
+    rng = np.random.default_rng(seed)
+    event = RARE_MODELS[model](rng, n)
+    return ct.Predictions(event, (rng.random(n) < _rate(model, event)).astype(int), classes=[0, 1])
+
+
+def _rate(model: str, event: np.ndarray) -> np.ndarray:
+    """Return the true rates: those of the group, which alone has exactly that prediction."""
+    return np.where(event == IN_GROUP, OF_GROUP, event) if model == WRONG else event
+
+
+def _rare_truth(cell: Cell) -> float | None:
+    """Return the true value of rare events where it is known; None where a sample tells it."""
+    measure = cell.measure
+    if cell.model != WRONG and measure.offers("calibrated_value"):
+        constant = cell.test not in {"brier", "log-loss", "spherical"}
+        return float(measure.calibrated_value(simulate(cell, 100, 0))) if constant else None
+    if cell.model != WRONG:
+        return 0.0
+    if cell.test not in (*KERNELS, "mmce"):
+        return None
+    # Only pairs within the group have a mean product of residuals: it has one prediction.
+    square = GROUP**2 * (OF_GROUP - IN_GROUP) ** 2 * (1.0 if cell.test == "mmce" else 2.0)
+    return float(np.sqrt(square)) if cell.test in {"kce", "mmce"} else square
 
 
 def _grade(model: str, n: int, seed: int) -> ct.Predictions:
@@ -148,6 +208,8 @@ def truth(cell: Cell) -> float:
     """Return the true value: in closed form for kernels, else that of a large sample."""
     if cell.model in {"grade", "factor"}:
         return RATE if cell.model == "grade" else PD
+    if cell.model in RARE_MODELS and (known := _rare_truth(cell)) is not None:
+        return known
     is_error = cell.measure.alternative == "greater" and cell.test not in RECALIBRATIONS
     if cell.model == "M1" and is_error:
         return 0.0
@@ -175,17 +237,25 @@ def covered(cell: Cell, n: int, value: float, repetitions: int, seconds: float) 
             if seed >= FEWEST and time.process_time() - start > seconds:
                 break
             data = simulate(cell, n, seed)
-            result = ct.test_calibration(
-                data, test=cell.measure, lens=cell.lens, n_resamples=1, rng=seed
-            )
             try:
+                result = ct.test_calibration(
+                    data,
+                    test=cell.measure,
+                    lens=cell.lens,
+                    n_resamples=N_RESAMPLES,
+                    rng=seed,
+                    n_jobs=1,
+                )
                 interval = result.confidence_interval(LEVEL, n_resamples=N_RESAMPLES, n_jobs=1)
             except ct.NotApplicable:
                 without += 1
                 continue
             length = interval.high - interval.low
             found.append((interval.high < value, interval.low > value, length))
-    means = np.mean(found, axis=0).tolist() if found else [0.0, 0.0, 0.0]
+    means = [0.0, 0.0, 0.0]
+    if found:
+        below, above, lengths = np.array(found).T
+        means = [float(below.mean()), float(above.mean()), float(np.median(lengths))]
     return Entry(name_of(cell), n, value, *means, len(found), without)
 
 
@@ -217,6 +287,13 @@ def cells() -> list[Cell]:
     return [*sharp, *wide, *grades, Cell("vasicek", "factor", 2, options=options)]
 
 
+def rare_cells() -> list[Cell]:
+    """List the rows of the first table."""
+    kernel = {"kernel": ct.kernels.Exponential(RARE_KERNEL)}
+    own = dict.fromkeys(KERNELS, kernel) | {"skce-block": kernel | {"block_size": 10}}
+    return [Cell(test, name, 2, options=own.get(test, {})) for test in RARE for name in RARE_MODELS]
+
+
 def _at(m: int) -> dict[str, object]:
     """Fix the test locations and the bandwidth of the UCME."""
     points = ct.datasets.generative_model("M1", n=5, m=m, alpha=1.0, rng=0)
@@ -231,8 +308,9 @@ def entries(repetitions: int, seconds: float, jobs: int, keep: Path | None) -> l
     known = {(entry.cell, entry.n) for entry in found}
     missing = [
         (cell, sizes)
-        for cell in sorted(cells(), key=lambda cell: cell.test in SLOW)
-        if (sizes := tuple(n for n in SIZES if (name_of(cell), n) not in known))
+        for some, every in ((rare_cells(), RARE_SIZES), (cells(), SIZES))
+        for cell in sorted(some, key=lambda cell: cell.test in SLOW)
+        if (sizes := tuple(n for n in every if (name_of(cell), n) not in known))
     ]
     tasks = (joblib.delayed(study)(*one, repetitions, seconds) for one in missing)
     for some in joblib.Parallel(jobs, return_as="generator_unordered")(tasks):

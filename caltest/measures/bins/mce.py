@@ -41,14 +41,13 @@ class MCE(BinErrors):
         return math.inf
 
     def unseen_reach(self, predictions: Predictions, a: float) -> float:
-        if self.distance != "euclidean":
+        if self.distance != "tv":
             return 0.0
         bound = self.bind(predictions)
         if not isinstance(bound, BinnedError):
             return 0.0
         farthest = max(farthest_gap(*some, a) for some in bound.counts())
-        unit = 1.0 if predictions.m == 2 else math.sqrt(2.0)
-        return max(unit * farthest - bound.value(), 0.0)
+        return max(farthest - bound.value(), 0.0)
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         return (*super().interval_notes(method, n), *(WORST,) * (method == "convex"))

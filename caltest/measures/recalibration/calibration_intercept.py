@@ -14,13 +14,9 @@ from caltest.lenses import Lens
 from caltest.measures.base import Ends, Measure, RowTerms
 from caltest.measures.label_scores import event_terms
 from caltest.measures.one_dimension import check_one_dimension
-from caltest.measures.recalibration.coefficient_interval import (
-    INTERCEPT,
-    INTERCEPT_ALONE,
-    PROFILE,
-    coefficient_bounds,
-)
+from caltest.measures.recalibration.coefficient_interval import PROFILE, coefficient_bounds
 from caltest.measures.recalibration.fits import BoundCoefficient
+from caltest.measures.recalibration.profile import INTERCEPT, INTERCEPT_ALONE
 from caltest.predictions import Predictions
 
 __all__ = ["CalibrationIntercept", "calibration_intercept"]

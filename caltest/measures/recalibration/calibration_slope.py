@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from caltest.lenses import Lens
 from caltest.measures.base import Ends, Measure
-from caltest.measures.recalibration.coefficient_interval import PROFILE, SLOPE, coefficient_bounds
+from caltest.measures.recalibration.coefficient_interval import PROFILE, coefficient_bounds
 from caltest.measures.recalibration.fits import BoundCoefficient
+from caltest.measures.recalibration.profile import SLOPE
 from caltest.predictions import Predictions
 
 __all__ = ["CalibrationSlope", "calibration_slope"]

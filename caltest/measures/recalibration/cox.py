@@ -15,13 +15,9 @@ from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Ends, Measure, Outcome, RowTerms
 from caltest.measures.label_scores import event_terms
-from caltest.measures.recalibration.coefficient_interval import (
-    INTERCEPT_ALONE,
-    PROFILE,
-    SLOPE,
-    coefficient_bounds,
-)
+from caltest.measures.recalibration.coefficient_interval import PROFILE, coefficient_bounds
 from caltest.measures.recalibration.fits import HYPOTHESES, SLOPES, Ratio, bind_ratio, chi2_limit
+from caltest.measures.recalibration.profile import INTERCEPT_ALONE, SLOPE
 from caltest.predictions import Predictions
 
 __all__ = ["Cox", "cox"]
@@ -108,6 +104,11 @@ class Cox(Measure):
     def calibrated_value(self, predictions: Predictions) -> float:
         """Return 1 for the slope, and 0 for the intercept."""
         return 1.0 if self.tested == "slope" else 0.0
+
+    @property
+    def is_one_sided(self) -> bool:
+        # The likelihood ratio grows on both sides of the coefficient.
+        return False
 
     def own_interval(
         self, predictions: Predictions, *, level: float, n_jobs: int | None = None
