@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.measures.base import Labels
-from caltest.measures.combined.findings import NO_GAP, Finding, percent, points, ratio
+from caltest.measures.combined.findings import NO_GAP, Finding, points, ratio, span
 from caltest.numerics.recursion import exponential_pair_sums
 from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends
 
@@ -103,10 +103,7 @@ class Line:
         mass = max(float(self.weight[first : last + 1].sum()), 1e-300)
         gap = float(sums[high] - sums[low]) / mass
         word = "high" if gap > 0 else "low"
-        text = (
-            f"{what} from {percent(self.p[first])} to {percent(self.p[last])} is {points(gap)} "
-            f"too {word}"
-        )
+        text = f"{what} {span(self.p[first], self.p[last])} is {points(gap)} too {word}"
         return Finding(text, gap, "mean gap there")
 
 
