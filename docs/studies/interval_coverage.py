@@ -143,6 +143,7 @@ class Entry:
     length: float
     sets: int
     without: int
+    earlier: bool = False  # of the intervals as they were before they agreed with the test
 
     @property
     def coverage(self) -> float:
@@ -364,9 +365,8 @@ the others, whose true value is that of {truth:,} rows. The ucme has fixed test 
 PD {pd:g}, and independent defaults at a rate of {rate:g}; "factor": the one-factor model with that
 PD and correlation {correlation:g}.
 
-The entries of the kernel errors, ucme, ece, ks, kuiper, smooth-ece, ici to emax, classwise-ece,
-over- and underconfidence and grades are from before the lower end agreed with the test, which has
-only lowered it; their lengths are means.
+‡ marks an entry of the intervals as they were before they agreed with the exact test and knew the
+events that few rows lack, which has only made them longer; its length is a mean.
 
 Names that are not keys of tests (`caltest list tests`) are measures, which
 `test_calibration(..., test=measure)` takes.
@@ -404,10 +404,13 @@ What the table shows:
   64 % with 1.7 events, 77 % with 4.2, 88 % with 8.3 and 92 % with 16.5 (1000 data sets, standard
   errors of 0.8 to 1.7 points). The wider of both covers 95 to 96 % there. In the wrong group, with
   four events and no line in the log odds, neither does; the interval carries a note below ten
-  events of either kind.
+  events of either kind. Labels without an event determine no slope, and are left out; so the data
+  sets of n = 30 that are left are those with events, and more of them than expected.
 - The upper ends of the debiased ECE, CORP and unreliability add what a cell of rows may hide by its
   exact binomial limits: without that they cover the wrong group in 52 to 74 % at n = 30. They are
   conservative for it, as those of the kernel errors are by rows with the largest error.
+- The upper end of KS in the wrong group, n = 500: the bootstrap of the largest partial sum is skewed
+  by the few events of the group, and covers about 90 %.
 - At the value of calibration the intervals cover nearly always: the lower end is 0 unless the exact
   test rejects, and then at most the error less the noise of redrawn labels.
 
@@ -432,8 +435,8 @@ HEAD = (
 
 def page(found: list[Entry]) -> str:
     """Write the page."""
-    numbers = [entry.sets + entry.without for entry in found]
-    most, least = max(numbers), min(numbers)
+    numbers = [entry.sets + entry.without for entry in found if not entry.earlier]
+    most, least = max(numbers), max(min(numbers), FEWEST)
     header = HEADER.format(
         b=N_RESAMPLES,
         most=most,
@@ -473,6 +476,7 @@ def shown(entry: Entry | None) -> str:
         return "-"
     limit = LEVEL - 3 * np.sqrt(LEVEL * (1 - LEVEL) / entry.sets)
     mark = " †" if entry.coverage < limit else ""
+    mark += " ‡" if entry.earlier else ""
     return f"{100 * entry.coverage:.0f}{mark} ({entry.length:.2g})"
 
 
