@@ -409,8 +409,8 @@ What the table shows:
 - The upper ends of the debiased ECE, CORP and unreliability add what a cell of rows may hide by its
   exact binomial limits: without that they cover the wrong group in 52 to 74 % at n = 30. They are
   conservative for it, as those of the kernel errors are by rows with the largest error.
-- The upper end of KS in the wrong group, n = 500: the bootstrap of the largest partial sum is skewed
-  by the few events of the group, and covers about 90 %.
+- The upper end of KS in the wrong group, n = 500: the largest partial sum is skewed by the few
+  events of the group, and the interval covers about 90 %.
 - At the value of calibration the intervals cover nearly always: the lower end is 0 unless the exact
   test rejects, and then at most the error less the noise of redrawn labels.
 
