@@ -440,7 +440,7 @@ def _plans(
 
 
 def _default_null(measure: Measure, predictions: Predictions) -> str:
-    return measure.nulls[0] if predictions.clusters is None else "cluster"
+    return "cluster" if predictions.has_dependence else measure.nulls[0]
 
 
 def _seeds_of_groups(seed: int, count: int) -> list[int]:
@@ -497,10 +497,10 @@ def run_plan(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predi
         null = NULLS[plan.null]
         null = null if plan.clear_at is None else adaptive_null(null, plan.clear_at)
         outcome = null.test(plan.measure, seen, **settings)
-        if seen.clusters is not None and plan.null != "cluster":
+        if seen.has_dependence and plan.null != "cluster":
             outcome = treated_as_independent(outcome, seen)
         return seen, outcome
-    if seen.clusters is not None:
+    if seen.has_dependence:
         raise NotApplicable(
             "a test with a tolerance takes rows as independent",
             "use confidence_interval() of the result without tolerance: the error is within the "

@@ -368,6 +368,11 @@ class Predictions:
         return len(self.classes)
 
     @cached_property
+    def has_dependence(self) -> bool:
+        """Whether two rows are of the same cluster."""
+        return self.clusters is not None and np.unique(self.clusters).size < self.n
+
+    @cached_property
     def predicted(self) -> Codes:
         """Code of the most probable class of each row, the first of equals."""
         codes = np.empty(self.n, dtype=np.int64)

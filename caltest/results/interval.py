@@ -13,6 +13,7 @@ from caltest.results.printable import Result, plain
 from caltest.validation import check_integer, check_jobs, check_level, check_schema, check_seed
 
 if TYPE_CHECKING:
+    from caltest.measures.base import Ends
     from caltest.predictions import Predictions
     from caltest.render import Sheet
     from caltest.results.evidence import GradeCounts
@@ -95,7 +96,7 @@ def interval_of(
         return _of_grade(test, test.counts, level, method)
     evidence: Evidence = required(test.evidence, "a confidence interval")
     seen = evidence.seen
-    clustered = seen.clusters is not None
+    clustered = seen.has_dependence
     chosen = choose(evidence.measure, "cluster" if clustered and method is None else method)
     seed = evidence.seed if rng is None else check_seed(rng)
     ends = chosen.compute(
@@ -106,6 +107,8 @@ def interval_of(
         seed=seed,
         n_jobs=n_jobs,
     )
+    if chosen.key != "cluster":  # it agrees with its own null
+        ends = _agreeing(ends, test, evidence, level=level, n_resamples=n_resamples, n_jobs=n_jobs)
     return Interval(
         low=ends.low,
         high=ends.high,
@@ -123,7 +126,7 @@ def interval_of(
 
 def independence_notes(method: str, seen: Predictions) -> tuple[str, ...]:
     """Return the warning that a method takes the rows of a cluster as independent."""
-    if seen.clusters is None or method == "cluster":
+    if not seen.has_dependence or method == "cluster":
         return ()
     return (
         (
@@ -131,6 +134,35 @@ def independence_notes(method: str, seen: Predictions) -> tuple[str, ...]:
             "interval is too short; method='cluster' is for them"
         ),
     )
+
+
+def _agreeing(
+    ends: Ends,
+    test: HTest,
+    evidence: Evidence,
+    *,
+    level: float,
+    n_resamples: int,
+    n_jobs: int | None,
+) -> Ends:
+    """Compare the interval with the p-value that was printed, or where that is another, with its.
+
+    Another null, and too few resamples for the level, leave the exact p-value to be computed.
+    """
+    from caltest.intervals.agreement import Exact, agreeing, exact_test
+
+    measure, seen = evidence.measure, evidence.seen
+    settings: dict[str, Any] = {
+        "n_resamples": n_resamples,
+        "seed": evidence.seed,
+        "n_jobs": n_jobs,
+    }
+    fine = test.least_pvalue is None or test.least_pvalue <= 1.0 - level
+    if test.null == measure.nulls[0] and fine:
+        exact: Exact | None = Exact(test.pvalue, test.statistic, test.null_distribution)
+    else:
+        exact = exact_test(measure, seen, **settings)
+    return ends if exact is None else agreeing(ends, measure, seen, exact, level=level, **settings)
 
 
 def _of_grade(test: HTest, grade: GradeCounts, level: float, method: str | None) -> Interval:

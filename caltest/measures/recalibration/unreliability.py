@@ -14,11 +14,13 @@ from caltest.measures.one_dimension import check_one_dimension
 from caltest.measures.recalibration.fits import bind_ratio, chi2_limit
 from caltest.measures.recalibration.scores import score_statistics
 from caltest.measures.residual_sums import ResidualStatistic
+from caltest.numerics.unseen import end_cells, hidden_information
 from caltest.predictions import Predictions
 
 __all__ = ["Unreliability", "unreliability"]
 
 Floats = NDArray[np.float64]
+PARTS = 4  # of the rows, at either end: a line in the log odds shows in no smaller ones
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +46,12 @@ class Unreliability(Measure):
     @property
     def is_squared(self) -> bool:
         return True
+
+    def unseen_reach(self, predictions: Predictions, a: float) -> float:
+        if predictions.m > 2:
+            return 0.0
+        cells = end_cells(predictions.probs[:, 1], predictions.labels, PARTS)
+        return hidden_information(*cells, predictions.n, a)
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundUnreliability:
         return BoundUnreliability(predictions)

@@ -163,14 +163,16 @@ def test_pvalue_is_at_least_that_of_independent_rows():
 
 
 @pytest.mark.parametrize("key", ALL)
-def test_every_row_its_own_cluster_is_a_test(key):
-    """Clusters of one row: no dependence is assumed, and no design effect is printed."""
+def test_clusters_of_one_row_are_no_dependence(key):
+    """The exact null is their default; that of clusters can be asked for."""
     p = dependent()
     rows = p.with_clusters(np.random.default_rng(0).permutation(p.n))
+    alone = ct.test_calibration(p.probs, p.labels, test=key, n_resamples=99, rng=0)
     result = ct.test_calibration(None, rows, test=key, n_resamples=99, rng=0)
-    assert 0 < result.pvalue <= 1
-    assert (result.null, result.parameters["clusters"]) == ("cluster", f"{p.n} of 1 row")
-    assert "design effect" not in result.parameters
+    assert (result.null, result.pvalue) == ("exact", alone.pvalue)
+    flipped = ct.test_calibration(None, rows, test=key, null="cluster", n_resamples=99, rng=0)
+    assert (flipped.null, flipped.parameters["clusters"]) == ("cluster", f"{p.n} of 1 row")
+    assert "design effect" not in flipped.parameters
 
 
 @pytest.mark.parametrize("key", ["skce", "ece", "ks", "brier", "calibration-slope"])
