@@ -327,9 +327,10 @@ def split_keys(values: list[str] | None, default: str = "") -> list[str]:
     return [key for value in values or [default] for key in split(value) or []]
 
 
-def one_or_many(keys: list[str]) -> str | list[str]:
-    """One key by itself, so that one test gives a test and not a table of one row."""
-    return keys[0] if len(keys) == 1 else keys
+def one_or_many(values: list[str] | None) -> str | list[str] | None:
+    """The keys; one by itself, so that one test gives a test and not a table of one row."""
+    keys = split_keys(values)
+    return None if values is None else keys[0] if len(keys) == 1 else keys
 
 
 def parse_probs(value: str | None) -> str | list[str] | None:

@@ -48,7 +48,7 @@ def test(
         asked = tests.asked() if segments is None else tests.asked_of_segments()
         result = test_calibration(
             file.predictions(by=by, dependence=Dependence(cluster, time, lag)),
-            lens=options.one_or_many(options.split_keys(lens)) or None,
+            lens=options.one_or_many(lens),
             tolerance=tolerance,
             equivalence=equivalence,
             by=True if by else None,
