@@ -429,6 +429,15 @@ class Measure(ABC):
             f"use test={' or '.join(keys.rsplit(', ', 1))}",
         )
 
+    def boundary_tail(
+        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
+    ) -> float:
+        """Return how likely labels like these are, at most, where the error is the tolerance.
+
+        By an exact distribution, for the errors whose number of events has one.
+        """
+        return 0.0
+
     def tolerance_bootstrap(
         self, predictions: Predictions, tolerance: Tolerance
     ) -> ToleranceBootstrap | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,7 +15,15 @@ from caltest.errors import NotApplicable
 from caltest.measures.base import BoundMeasure, Measure, Order, Outcome
 from caltest.measures.binning import BinnedMeasure
 from caltest.measures.bins.ece import DEBIASED, ECE, BinnedError, bind_bins
-from caltest.measures.tolerance import Deviation, Tolerance, deviation_limit, unseen_chance
+from caltest.measures.tolerance import (
+    Deviation,
+    Tolerance,
+    designated_labels,
+    deviation_limit,
+    unseen_chance,
+)
+from caltest.numerics.bins import sort_by_cell
+from caltest.numerics.event_tails import FewEvents, both_sides, largest_tail
 from caltest.numerics.loops import njit
 
 if TYPE_CHECKING:
@@ -69,6 +80,27 @@ def unseen_in_a_bin(rows: NDArray[np.int64], squared: float, m: int) -> float:
     shares = np.sqrt(squared * rows.sum() / (largest * rows))
     some = zip(shares, rows, strict=True)
     return max((unseen_chance(float(s), int(n)) for s, n in some if s <= 1), default=0.0)
+
+
+def _cases_in_bins(
+    predictions: Predictions, order: Order, start: Ints, squared: float
+) -> Iterator[FewEvents]:
+    """Yield too few and too many labels of one kind in all bins, and in each that can have it all.
+
+    A gap g between the mean label and the mean prediction of a share w of the rows is a squared
+    error of :math:`w g^2`.
+    """
+    excess = math.sqrt(squared) * predictions.n
+    for own, hits in designated_labels(predictions, excess):
+        yield from both_sides(own, hits, excess)
+    probs, labels = predictions.probs[order], predictions.labels[order]
+    classes = (1,) if predictions.m == 2 else range(predictions.m)
+    for first, last in itertools.pairwise(start.tolist()):
+        rows = last - first
+        gap = math.sqrt(squared * predictions.n / rows)
+        for k in classes if gap <= 1 else ():
+            own = probs[first:last, k]
+            yield from both_sides(own, labels[first:last] == k, rows * gap)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,10 +162,19 @@ class DebiasedECE(BinnedMeasure):
             return super().tolerance_limit(predictions, tolerance, n_jobs)
         deviation = binned_deviation(binned, equivalence=tolerance.equivalence)
         squared = tolerance.value**2 if self.root else tolerance.value
-        unseen = unseen_in_a_bin(np.diff(binned.start), squared, predictions.m)
-        return deviation_limit(
-            bound, deviation, tolerance, squared=squared, estimate=estimate, unseen=unseen
-        )
+        return deviation_limit(bound, deviation, tolerance, squared=squared, estimate=estimate)
+
+    def boundary_tail(
+        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
+    ) -> float:
+        """Return the largest tail of numbers of labels with the error in one bin, or in all."""
+        cell, count = self.cells(predictions)
+        squared = tolerance.value**2 if self.root else tolerance.value
+        order, start = sort_by_cell(cell, count)
+        largest = 1.0 if predictions.m == 2 else 2.0
+        cases = _cases_in_bins(predictions, order, start, squared / largest)
+        unseen = unseen_in_a_bin(np.diff(start), squared, predictions.m)
+        return max(unseen, largest_tail(cases))
 
 
 class RootError(BoundMeasure):
