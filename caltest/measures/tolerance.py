@@ -106,7 +106,9 @@ def designated_labels(
     are far from those that an excess would give.
     """
     probs, labels = predictions.probs, predictions.labels
-    yield probs.max(axis=1), labels == probs.argmax(axis=1)
+    predicted = probs.argmax(axis=1)
+    if predictions.m > 2 or np.ptp(predicted) > 0:
+        yield probs.max(axis=1), labels == predicted
     for k in _likeliest_classes(predictions, excess):
         yield probs[:, k], labels == k
 
@@ -159,15 +161,20 @@ class Deviation:
         smallest at :math:`\tau = -\hat\theta - 2 d / c`, and errors of that size are in the
         hypothesis of every smaller tolerance: smaller ones have the same distance.
         """
+        far = _in_errors(self.value - tolerance, self.variance)
         if self.value >= tolerance:
-            return (self.value - tolerance) / math.sqrt(self.variance)
+            return far
         ratio = min(self.largest, self.variance / self.value) if self.value > 0 else self.largest
         nearest = tolerance
         if self.value < 0 < ratio:
             nearest = max(tolerance, -self.value - 2.0 * self.degenerate / ratio)
         boundary = nearest * ratio + self.degenerate
-        far = (self.value - tolerance) / math.sqrt(self.variance)
-        return max(far, (self.value - nearest) / math.sqrt(boundary)) if boundary > 0 else far
+        return max(far, _in_errors(self.value - nearest, boundary))
+
+
+def _in_errors(distance: float, variance: float) -> float:
+    """Return a distance in standard errors, infinite ones where they underflow."""
+    return distance / math.sqrt(variance) if variance > 0 else math.copysign(math.inf, distance)
 
 
 def deviation_limit(

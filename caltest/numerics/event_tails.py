@@ -106,7 +106,7 @@ def refined_normal(
     For numbers of events with central moments like that, :math:`\Phi(x) + \gamma (1 - x^2) \phi(x)
     / 6` at :math:`x = (s + 1/2 - \mu) / \sigma`.
     """
-    sd = np.sqrt(np.maximum(variance, 1e-300))
+    sd = np.sqrt(np.maximum(variance, 1e-60))
     x = np.clip((np.asarray(seen) + 0.5 - mean) / sd, -1e3, 1e3)
     density = np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
     value = scipy.special.ndtr(x) + third / sd**3 * (1.0 - x * x) * density / 6.0

@@ -68,6 +68,7 @@ class Case:
     test: str
     error: Callable[[np.ndarray, np.ndarray], float]
     options: dict = field(default_factory=dict)
+    is_ordered: bool = False  # whether the order of the rows matters
 
 
 def skce_of(p: np.ndarray, q: np.ndarray) -> float:
@@ -99,8 +100,14 @@ def binned_of(edges_of: Callable[[np.ndarray], np.ndarray]) -> Callable:
 
 CASES = (
     Case("skce", "skce", skce_of, {"kernel": KERNEL}),
-    Case("skce-linear", "skce-linear", skce_of, {"kernel": KERNEL}),
-    Case("skce-block, 10", "skce-block", skce_of, {"kernel": KERNEL, "block_size": 10}),
+    Case("skce-linear", "skce-linear", skce_of, {"kernel": KERNEL}, is_ordered=True),
+    Case(
+        "skce-block, 10",
+        "skce-block",
+        skce_of,
+        {"kernel": KERNEL, "block_size": 10},
+        is_ordered=True,
+    ),
     Case("debiased-ece, uniform", "debiased-ece", binned_of(lambda _: np.arange(1, 15) / 15)),
     Case(
         "debiased-ece, quantile",
@@ -109,6 +116,89 @@ CASES = (
         {"binning": "quantile"},
     ),
     Case("ks", "ks", ks_of),
+)
+
+
+@dataclass(frozen=True)
+class Rare:
+    """Rare events, of which the model misses some: in all rows, or in a few rows of their own.
+
+    Attributes
+    ----------
+    rate : float
+        P(Y = 1) of most rows; above a half it is the other class that is rare.
+    n : int
+    expected : float
+        How many more of the rare events are expected than predicted.
+    share : float
+        The share of the rows that the errors are in, whose predicted risk is ten times as large.
+    """
+
+    rate: float
+    n: int
+    expected: float
+    share: float = 1.0
+
+    @property
+    def risks(self) -> tuple[np.ndarray, np.ndarray]:
+        """The predicted and the true risk of the rare event in each row."""
+        rare = min(self.rate, 1.0 - self.rate)
+        wrong = round(self.share * self.n)
+        risk = np.full(self.n, rare)
+        if self.share < 1:
+            risk[:wrong] = min(10.0 * rare, 0.5)
+        true = risk.copy()
+        true[:wrong] += self.expected / wrong
+        return risk, true
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the rows with errors can have as many."""
+        return round(self.share * self.n) > 0 and bool(self.risks[1].max() <= 0.99)
+
+    def probabilities(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return predicted and true P(Y = 1)."""
+        risk, true = self.risks
+        return (1.0 - risk, 1.0 - true) if self.rate > RARE_FROM else (risk, true)
+
+    def sizes(self, case: Case, repetitions: int) -> float:
+        """Return how often the error is certified to be below what it is.
+
+        The order of the rows is random. Tests that do not depend on it are run once for each pair
+        of numbers of events, in the rows with errors and in the others.
+        """
+        p, q = self.probabilities()
+        error, wrong = case.error(p, q), round(self.share * self.n)
+        known: dict[tuple[int, ...], bool] = {}
+        found = 0
+        for seed in range(repetitions):
+            rng = np.random.default_rng([seed, self.n])
+            y = (rng.random(self.n) < q).astype(int)
+            key = (int(y[:wrong].sum()), int(y[wrong:].sum()), seed if case.is_ordered else 0)
+            if key not in known:
+                order = rng.permutation(self.n)
+                data = ct.Predictions(p[order], y[order], classes=[0, 1])
+                known[key] = certifies(case, data, error, seed)
+            found += known[key]
+        return found / repetitions
+
+
+def certifies(case: Case, data: ct.Predictions, tolerance: float, seed: int) -> bool:
+    """Tell whether an error of at least the tolerance is rejected; never where none is testable."""
+    try:
+        return rejects(case, data, tolerance, seed, equivalence=True)
+    except ct.NotApplicable:
+        return False
+
+
+RARE_FROM = 0.5
+EXPECTED = (3, 10, 30)
+RARE = tuple(
+    (rate, n, share)
+    for rate in (1e-4, 1e-3, 0.01, 0.05, 0.95, 0.99, 0.999, 0.9999)
+    for n in (100, 1000, 10_000)
+    for share in (1.0, 0.05, 0.01)
+    if Rare(rate, n, EXPECTED[0], share).is_possible
 )
 
 

@@ -63,11 +63,11 @@ class NearMaximum(ToleranceBootstrap):
         self.value = float(size.max())
         self.notes = (FEW_ROWS_NOTE,) if n < ROWS_FOR_LIMIT else ()
         slack = 0.5 * math.sqrt(math.log(n) * float(variance[ends].max()) / n)
-        near = ends & (size >= self.value - slack)
+        least = self.value - slack
+        self.up, self.down = ends & (sums >= least), ends & (-sums >= least)
         if tolerance.equivalence:
-            place = int(np.argmax(np.where(near, variance, -1.0)))
-            near = np.arange(n) == place
-        self.up, self.down = near & (sums >= 0), near & (sums < 0)
+            one = np.arange(n) == np.argmax(np.where(self.up | self.down, variance, -1.0))
+            self.up, self.down = one & (sums >= 0), one & (sums < 0)
 
     @property
     def null_text(self) -> str:
