@@ -31,6 +31,7 @@ Labels = NDArray[np.unsignedinteger]
 Rows = NDArray[np.int32]
 Order = NDArray[np.intp]
 
+ROWS_FOR_LIMIT = 100  # with fewer, limits with a tolerance are rough
 REGISTRY: dict[str, type[Measure]] = {}  # filled by the package, in the order of its lines
 
 
@@ -428,6 +429,10 @@ class Measure(ABC):
             f"{self.description} has no test with a tolerance",
             f"use test={' or '.join(keys.rsplit(', ', 1))}",
         )
+
+    def is_raised_to_exact(self, n: int) -> bool:
+        """Tell whether "at most a tolerance" is rejected only where calibration is, with n rows."""
+        return n < ROWS_FOR_LIMIT
 
     def boundary_tail(
         self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None

@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Outcome
+from caltest.measures.base import ROWS_FOR_LIMIT, BoundMeasure, Outcome
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
 
-ROWS_FOR_LIMIT = 100
 CLASSES = 4  # of many, whose numbers of labels are looked at, on each side
 BOUNDARY = "below the tolerance with the standard error at the tolerance"
 FEW_ROWS_NOTE = (

@@ -60,12 +60,12 @@ def binned_deviation(bound: BinnedError, *, equivalence: bool) -> Deviation:
     if predictions.m == 2:
         delta = delta[:, 1:]
     delta, single = np.ascontiguousarray(delta[bound.order]), float(equivalence)
-    value, without, degenerate, largest = unbiased_bin_errors(delta, bound.start, single)
+    value, without, largest = unbiased_bin_errors(delta, bound.start, single)
     n = predictions.n
     return Deviation(
         value=value,
         variance=(n - 1) ** 2 / n * float(without.var(ddof=1)),
-        degenerate=degenerate,
+        degenerate=spread_at_zero(delta, bound.start),
         largest=4.0 * largest / n,
     )
 
@@ -275,47 +275,34 @@ def debiased_ece(
 
 
 @njit()
-def unbiased_bin_errors(
-    delta: Floats, start: Ints, single: float
-) -> tuple[float, Floats, float, float]:
-    r"""Return the estimate, the n estimates without one row, and two moments.
+def unbiased_bin_errors(delta: Floats, start: Ints, single: float) -> tuple[float, Floats, float]:
+    r"""Return the estimate, the n estimates without one row, and the largest mean square of a cell.
 
     With S the sum and Q the sum of squares of the n_b rows of `delta` (n, m) in cell b, a cell adds
 
     .. math:: c_b = (|S|^2 - Q) / (n_b - 1), \quad
         (|S|^2 - 2 S \delta_i + 2 |\delta_i|^2 - Q) / (n_b - 2) \text{ without row i},
 
-    and the estimate is their sum over n. A cell of one row adds `single` times its square. The
-    moments are the variance of the estimate where all cells have mean 0,
-
-    .. math:: \frac{2}{n^2} \sum_b \frac{n_b}{n_b - 1}
-        \overline{(\delta_i \cdot \delta_{i+1})^2},
-
-    from neighbours in the cell, and the largest mean square of a cell.
+    and the estimate is their sum over n. A cell of one row adds `single` times its square.
     """
     n, m = delta.shape
     without, sums = np.empty(n), np.empty(m)
-    total = spread = largest = 0.0
+    total = largest = 0.0
     for b in range(start.size - 1):
         first, last = start[b], start[b + 1]
         count = last - first
-        square = products = 0.0
+        square = 0.0
         sums[:] = 0.0
         for i in range(first, last):
-            product = 0.0
             for k in range(m):
                 sums[k] += delta[i, k]
                 square += delta[i, k] * delta[i, k]
-                if i > first:
-                    product += delta[i, k] * delta[i - 1, k]
-            products += product * product
         if count == 1:
             total += single * square
             without[first] = -single * square
             continue
         cell = (_norm(sums) - square) / (count - 1)
         total += cell
-        spread += products * count / (count - 1.0) ** 2
         largest = max(largest, square / count)
         for i in range(first, last):
             cross = own = 0.0
@@ -329,7 +316,25 @@ def unbiased_bin_errors(
             without[i] = rest - cell
     for i in range(n):
         without[i] = (total + without[i]) / (n - 1)
-    return total / n, without, 2.0 * spread / n**2, largest
+    return total / n, without, largest
+
+
+def spread_at_zero(delta: Floats, start: Ints) -> float:
+    r"""Return the variance of the estimate where all cells have mean 0.
+
+    .. math:: \frac{2}{n^2} \sum_b \frac{1}{(n_b - 1)^2} \sum_{i \ne j \in b}
+        (\delta_i \cdot \delta_j)^2,
+
+    over all pairs of a cell, by the products of its rows or of its columns, whichever are fewer.
+    """
+    total = 0.0
+    for first, last in itertools.pairwise(start.tolist()):
+        cell, count = delta[first:last], last - first
+        if count > 1:
+            gram = cell.T @ cell if count > cell.shape[1] else cell @ cell.T
+            own = np.square(np.einsum("ik,ik->i", cell, cell)).sum()
+            total += max(float(np.vdot(gram, gram) - own), 0.0) / (count - 1) ** 2
+    return 2.0 * total / len(delta) ** 2
 
 
 @njit(inline="always")

@@ -59,6 +59,10 @@ class KSError(PartialSumMeasure):
         tail = largest_prefix_tail(event, labels == 1, step_ends(event), excess)
         return max(tail, unseen_chance(tolerance.value, predictions.n))
 
+    def is_raised_to_exact(self, n: int) -> bool:
+        """Tell so at every n: many sums may be as large as the maximum, too many for a limit."""
+        return True
+
     @property
     def tolerance_method(self) -> str:
         return "bootstrap"
