@@ -270,7 +270,7 @@ def study(repetitions: int, jobs: int) -> list[Rates]:
 
 
 def rare_sizes(case: Case, rate: float, n: int, share: float, repetitions: int) -> list[float]:
-    """Simulate the sizes for each number of expected errors; NaN where there is no room for them."""
+    """Simulate the sizes for each number of expected errors; NaN where there is no room."""
     settings = [Rare(rate, n, expected, share) for expected in EXPECTED]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ct.DegenerateDataWarning)
@@ -317,31 +317,31 @@ def table(found: list[Rates]) -> list[str]:
 
 HEADER = """# Tolerance tests: size at the boundary, and power
 
-The entries are rejections in % of {repetitions} simulated data sets at level 5 %, with standard errors
-of {error:.1f} at 5 %. A {{term}}`tolerance` is the true error of the model: there both hypotheses, "the
-error is at most the tolerance" and "at least the tolerance", hold on their boundary, so that 5 is right
-and less is conservative. A dagger (†) marks a size more than three standard errors above 5 %. The kernel
-is exponential with bandwidth 0.3; KS takes B = {b} resamples.
+The entries are rejections in % of {repetitions} simulated data sets at level 5 %, with standard
+errors of {error:.1f} at 5 %. A {{term}}`tolerance` is the true error of the model: there both
+hypotheses, "the error is at most the tolerance" and "at least the tolerance", hold on their
+boundary, so that 5 is right and less is conservative. A dagger (†) marks a size more than three
+standard errors above 5 %. The kernel is exponential with bandwidth 0.3; KS takes B = {b} resamples.
 
 `python -P docs/studies/tolerance.py --repetitions {repetitions}` reproduces the tables in
 {minutes:.0f} minutes.
 
 ## Rare events: false certificates
 
-The model predicts that events (or non-events, where the rate is above a half) are rare, and misses 3, 10
-or 30 of those that are expected, in all rows or in a few: the three sizes of a cell are those of "at
-least", which certify that the error is smaller than it is. A hyphen marks more events than the rows
-have room for. Fewer than 5 % is what whole numbers of events allow: with three expected, only none at
-all speaks for fewer.
+The model predicts that events (or non-events, where the rate is above a half) are rare, and misses
+3, 10 or 30 of those that are expected, in all rows or in a few: the three sizes of a cell are those
+of "at least", which certify that the error is smaller than it is. A hyphen marks more events than
+the rows have room for. Sizes below 5 % are what whole numbers of events allow: with three expected,
+only none at all speaks for fewer.
 
 """
 
 ORDINARY = """
 ## Known errors: both hypotheses, and power
 
-The models are off by a known function of the prediction, and predictions are uniform on an interval. The
-last two columns are power: against a tolerance of half the error, and of "at least" for a calibrated
-model.
+The models are off by a known function of the prediction, and predictions are uniform on an
+interval. The last two columns are power: against a tolerance of half the error, and of "at least"
+for a calibrated model.
 
 """
 
