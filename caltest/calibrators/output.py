@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -19,13 +19,14 @@ from caltest.htests import test_calibration
 from caltest.measures import ece, log_loss
 from caltest.predictions import Predictions
 from caltest.render import Sheet, number, pvalue, pvalue_of
-from caltest.results import HTest, Summary
+from caltest.results import Summary
 from caltest.validation import check_seed, listing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
+    from caltest.results import HTest
 
 
 _SPECIAL = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
@@ -315,25 +316,17 @@ def _before_and_after(
     ]
     losses = [number(float(log_loss(p, eps=SMALLEST_PROBABILITY))) for p in pair]
     errors = [number(float(ece(p, lens="confidence"))) for p in pair]
-    lines = {"log loss": losses, "ECE (confidence)": errors}
-    if data.inputs.n > 1:
-        lines |= _tests(pair, n_resamples, seed, n_jobs)
-    rows = [(name, f"{before} before, {after} after") for name, (before, after) in lines.items()]
-    return rows if data.inputs.n > 1 else [*rows, ("default test", "needs two observations")]
-
-
-def _tests(
-    pair: Sequence[Predictions], n_resamples: int, seed: int, n_jobs: int | None
-) -> dict[str, list[str]]:
-    """Estimate and p-value of the default test, before and after."""
     tests = [
-        test_calibration(None, p, n_resamples=n_resamples, rng=seed, n_jobs=n_jobs) for p in pair
+        cast("HTest", test_calibration(None, p, n_resamples=n_resamples, rng=seed, n_jobs=n_jobs))
+        for p in pair
     ]
-    first = next(test for test in tests if isinstance(test, HTest))
-    estimates = [number(test.estimate) for test in tests if isinstance(test, HTest)]
-    pvalues = [pvalue_of(test) for test in tests if isinstance(test, HTest)]
-    null = f"{first.null}, B = {n_resamples}, seed = {seed}"
-    return {first.estimate_name: estimates, f"p-value ({null})": pvalues}
+    null = f"{tests[0].test}, {tests[0].null}, B = {n_resamples}, seed = {seed}"
+    lines = {
+        "log loss": losses,
+        "ECE (confidence)": errors,
+        f"p-value ({null})": [pvalue_of(test) for test in tests],
+    }
+    return [(name, f"{before} before, {after} after") for name, (before, after) in lines.items()]
 
 
 def _header(coefficients: Sequence[Coefficient]) -> tuple[str, ...]:

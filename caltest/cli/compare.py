@@ -98,7 +98,7 @@ def compare(
         if models:
             unused = {"probs": file.probs, "calibrators": calibrators, "cv": cv}
             _check_left_out("with --models", **unused, inner_cv=inner_cv)
-            result = _of_models(file, options.split_keys(models, ""), reference, **common)
+            result = _of_models(file, options.split_keys(models), reference, **common)
         else:
             _check_left_out("without --models", reference=reference)
             common |= {"cv": 5 if cv is None else cv, "inner_cv": inner_cv}
@@ -123,7 +123,7 @@ def _of_calibrators(
         values if file.logits else predictions,
         predictions if file.logits else None,
         from_logits=file.logits,
-        calibrators=options.split_keys(calibrators, "") if calibrators else None,
+        calibrators=options.split_keys(calibrators) if calibrators else None,
         **common,
     )
 

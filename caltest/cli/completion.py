@@ -81,7 +81,7 @@ def of_settings(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def _tests(values: Sequence[str] | None) -> list[str]:
-    return [key for value in values or ("skce",) for key in value.split(",")]
+    return [key for value in values or ("combined", "skce") for key in value.split(",")]
 
 
 def _options(kind: str, chosen: Sequence[str]) -> list[str]:

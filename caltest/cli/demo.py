@@ -100,8 +100,9 @@ def _sheet(rows: list[Row]) -> render.Sheet:
             ("strong", "all probabilities of a prediction at once"),
             ("confidence", "the probability of the predicted class"),
             ("classwise", f"each class by itself; least of {n_classwise} adjusted p-values"),
+            ("temperature", "what fits the labels best; above 1 the model is too sure"),
         ),
-        header=("model", "accuracy", "SKCE", "strong", "confidence", "classwise"),
+        header=("model", "accuracy", "strong", "confidence", "classwise", "temperature"),
         rows=tuple(_cells(row) for row in rows),
         legend=render.LEGEND,
         listing=True,
@@ -112,4 +113,10 @@ def _cells(row: Row) -> tuple[str, ...]:
     pvalues = (row.strong.pvalue, row.confidence.pvalue, float(row.classwise.adjusted.min()))
     # The codes take three places, so that the p-values of a column stay aligned.
     cells = [f"{render.pvalue(p)} {render.stars(p):3}" for p in pvalues]
-    return (row.name, f"{row.accuracy:.3f}", render.number(row.strong.estimate), *cells)
+    return (row.name, f"{row.accuracy:.3f}", *cells, f"{_temperature(row.strong):.2f}")
+
+
+def _temperature(test: HTest) -> float:
+    """The temperature that the test of all probabilities found."""
+    components = cast("HTestTable", test.components)
+    return next(row.estimate for row in components if row.test == "temperature")

@@ -93,7 +93,7 @@ Tests = Annotated[
     typer.Option(
         "--test",
         metavar="KEY",
-        help="Test: skce (the default), ... Repeatable, as --lens.",
+        help="Test: combined (the default), skce, ... Repeatable, as --lens.",
         autocompletion=completion.of_registry("tests"),
     ),
 ]
@@ -286,7 +286,7 @@ def split(value: str | None) -> list[str] | None:
     return [name.strip() for name in _COMMA.split(value) if name.strip()]
 
 
-def split_keys(values: list[str] | None, default: str) -> list[str]:
+def split_keys(values: list[str] | None, default: str = "") -> list[str]:
     """The keys of a repeatable option; each value may join several by commas."""
     return [key for value in values or [default] for key in split(value) or []]
 

@@ -102,7 +102,8 @@ Tests = Annotated[
     typer.Option(
         "--test",
         metavar="KEY",
-        help="Test: skce (the default), ... Repeat it or join keys by commas to compare tests.",
+        help="Test: combined (the default), skce, ... Repeat it or join keys by commas to compare "
+        "tests.",
         autocompletion=completion.of_registry("tests"),
     ),
 ]
@@ -111,7 +112,7 @@ OneTest = Annotated[
     typer.Option(
         "--test",
         metavar="KEY",
-        help="The test: skce (the default), ...",
+        help="The test: combined (the default), skce, ...",
         autocompletion=completion.of_registry("tests"),
     ),
 ]

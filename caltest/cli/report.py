@@ -100,7 +100,7 @@ def report(
 
 
 def _keys(values: list[str] | None) -> list[str] | None:
-    return options.split_keys(values, "") if values else None
+    return options.split_keys(values) if values else None
 
 
 def _command(arguments: Sequence[str] | None, seed: int) -> str:

@@ -41,9 +41,9 @@ class ChosenTests:
 
     def asked(self) -> dict[str, Any]:
         """Return the arguments of `test_calibration` that they stand for."""
-        keys = options.split_keys(self.test, "skce")
+        keys = options.split_keys(self.test)
         chosen = test_options(parse(self.set_), keys)
-        return {"test": options.one_or_many(keys), "null": self.null, **chosen}
+        return {"test": options.one_or_many(keys) or None, "null": self.null, **chosen}
 
 
 def parse(values: Sequence[str] | None) -> Settings:
@@ -106,11 +106,11 @@ def parse_value(text: str) -> object:
 
 def test_options(settings: Settings, tests: Collection[str]) -> dict[str, Any]:
     """Return the options of `test_calibration` that the settings stand for."""
-    from caltest.htests import REGISTRY
+    from caltest.htests import DEFAULT, INSTEAD, REGISTRY
 
-    keys = [check_choice(key, REGISTRY, "--test") for key in tests]
+    keys = [check_choice(key, REGISTRY, "--test") for key in tests or (DEFAULT, INSTEAD)]
     known = sorted({name for key in keys for name in REGISTRY[key].options})
-    chosen = " and ".join(f"--test {key}" for key in keys)
+    chosen = " and ".join(f"--test {key}" for key in tests) or "the default test"
     check_known_settings(settings, known, chosen)
     return {name: _value(name, parts) for name, parts in settings.items()}
 

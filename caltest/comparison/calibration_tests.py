@@ -23,7 +23,7 @@ from caltest.results import HTest, HTestTable
 class CalibrationTests:
     """The tests that every row of a comparison gets, with their options."""
 
-    tests: tuple[str | Measure, ...]
+    tests: tuple[str | Measure, ...] | None  # None: the default
     lenses: tuple[Lens, ...]
     n_resamples: int
     n_jobs: int | None
@@ -69,7 +69,7 @@ def make_calibration_tests(
         validation.check_not_family(one.is_family, one)
     validation.check_choice(correction or "none", METHODS, "correction")
     return CalibrationTests(
-        tests=tuple(_as_list(test, "test")),
+        tests=None if test is None else tuple(_as_list(test, "test")),
         lenses=tuple(lenses),
         n_resamples=validation.check_fixed_resamples(n_resamples, "comparisons"),
         n_jobs=validation.check_jobs(n_jobs),

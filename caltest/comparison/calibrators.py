@@ -48,7 +48,7 @@ def compare_calibrators(
     score: str = "log-loss",
     cv: object = 5,
     inner_cv: object = None,
-    test: str | Measure | Sequence[str | Measure] = "skce",
+    test: str | Measure | Sequence[str | Measure] | None = None,
     lens: str | Lens | Sequence[str | Lens] = "strong",
     null: str | None = None,
     measures: Mapping[str, Callable[[Predictions], float]] | None = None,

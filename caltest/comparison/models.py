@@ -45,7 +45,7 @@ def compare_models(
     *,
     score: str = "log-loss",
     reference: str | None = None,
-    test: str | Measure | Sequence[str | Measure] = "skce",
+    test: str | Measure | Sequence[str | Measure] | None = None,
     lens: str | Lens | Sequence[str | Lens] = "strong",
     null: str | None = None,
     measures: Mapping[str, Callable[[Predictions], float]] | None = None,

@@ -26,6 +26,8 @@ from caltest.predictions import ModelData, Predictions
 from caltest.results import Evidence, HTest, HTestTable
 
 SEEDS = ("seed", "random_state")  # what other libraries call it
+DEFAULT = "combined"  # where the caller names no test
+INSTEAD = "skce"  # where the caller asks for what the default has not, and this test has
 OF_THE_USER = 4  # the stack level, in functions that run one plan, of the caller of the test
 
 
@@ -82,7 +84,9 @@ def check_options(tests: Mapping[str, NamedTest], options: Mapping[str, object])
     known = sorted({name for test in tests.values() for name in test.options})
     for name in options:
         if name not in known:
+            takes = next((key for key in REGISTRY if name in REGISTRY[key].options), "")
             remedy = f"use {', '.join(known)}" if known else "give them to the measure itself"
+            remedy += f", or name a test that takes it, such as {takes!r}" if takes else ""
             remedy = "the seed is rng=" if name in SEEDS else remedy
             rule = f"options must be taken by a test named by its key ({', '.join(tests)})"
             raise invalid(rule, repr(name), remedy)
@@ -118,6 +122,10 @@ class Plan:
         has_meaning = self.tolerance is not None or self.null in self.measure.nulls
         return self.is_one_of_many and has_meaning
 
+    def instead(self, note: str, **changes: Any) -> Plan:
+        """Return what takes its place, with a note on it after its own."""
+        return replace(self, note="; ".join(filter(None, (self.note, note))), **changes)
+
     @property
     def together(self) -> tuple[int, str]:
         """What the rows of all groups that make up one omnibus test share."""
@@ -128,7 +136,7 @@ def test_calibration(
     model: object,
     data: object = None,
     *,
-    test: str | Measure | Sequence[str | Measure] = "skce",
+    test: str | Measure | Sequence[str | Measure] | None = None,
     lens: str | Lens | Sequence[str | Lens] = "strong",
     null: str | None = None,
     tolerance: float | None = None,
@@ -160,8 +168,11 @@ def test_calibration(
         a data frame that holds the probabilities.
     data : (X, y), y, data frame or Predictions
         y where `model` is an array; a data frame with `label=`.
-    test : str, Measure or list, default "skce"
-        Keys are in `caltest.htests.REGISTRY`.
+    test : str, Measure or list, default "combined"
+        Keys are in `caltest.htests.REGISTRY`. The default combines several statistics of the same
+        redrawn labels, so that it finds most errors without a choice of the test. Where a null, a
+        tolerance or an option is given that it has not, as `kernel=`, "skce" takes its place, and
+        a note says so.
     lens : str, Lens or list, default "strong"
         Keys are in `caltest.lenses.REGISTRY`; a family ("classwise") gives one row each.
     null : str, optional
@@ -248,9 +259,12 @@ def test_calibration(
     predictions = ModelData(
         model, data, label, features, probs, classes, from_logits, renormalize, by
     ).predictions()
-    measures = resolve_tests(test, options)
+    measures, note = resolve_tests(test, options, null=null, tolerance=bound)
     lenses = [resolve_lens(one) for one in _as_list(lens, "lens")]
-    plans = list(_plans(measures, lenses, null, predictions, seed=seed, grouped=by is not None))
+    plans = [
+        replace(plan, note=note)
+        for plan in _plans(measures, lenses, null, predictions, seed=seed, grouped=by is not None)
+    ]
     if bound is not None:
         validation.check_fixed_resamples(n_resamples, "a tolerance")
         within = Tolerance(bound, equivalence)
@@ -278,9 +292,13 @@ def _as_list(value: Any, name: str) -> list[Any]:
     return validation.check_not_empty(values, name)
 
 
-def resolve_tests(test: Any, options: dict[str, Any]) -> list[tuple[str, Measure]]:
-    """Return key and measure of every test that was asked for."""
-    tests = _as_list(test, "test")
+def resolve_tests(
+    test: Any, options: Mapping[str, Any], *, null: str | None, tolerance: float | None
+) -> tuple[list[tuple[str, Measure]], str]:
+    """Return key and measure of every test that was asked for, and a note on the default."""
+    asked = _beyond_default(options, null, tolerance) if test is None else ""
+    note = f"tested by {INSTEAD!r}: the default test, {DEFAULT!r}, {asked}" if asked else ""
+    tests = [INSTEAD if asked else DEFAULT] if test is None else _as_list(test, "test")
     named = {
         t: REGISTRY[validation.check_choice(t, REGISTRY, "test")]
         for t in tests
@@ -289,7 +307,18 @@ def resolve_tests(test: Any, options: dict[str, Any]) -> list[tuple[str, Measure
     check_options(named, options)
     return [
         (t.key, t) if isinstance(t, Measure) else (t, named[t].with_options(options)) for t in tests
-    ]
+    ], note
+
+
+def _beyond_default(options: Mapping[str, Any], null: str | None, tolerance: float | None) -> str:
+    """Say what was given that the default test has not; empty where it has all."""
+    default, instead = REGISTRY[DEFAULT], REGISTRY[INSTEAD]
+    if tolerance is not None:
+        return "takes no tolerance"
+    if null in NULLS and null not in default.nulls:
+        return f"has no {null} null"
+    others = (name for name in options if name not in default.options)
+    return next((f"takes no {name}=" for name in others if name in instead.options), "")
 
 
 def _plans(
@@ -389,11 +418,11 @@ def _nearest_plans(plan: Plan, reason: str) -> Iterator[Plan]:
     if plan.group is None or plan.null not in plan.measure.nulls:
         return
     if "exact" in plan.measure.nulls and plan.null != "exact" and not weighted:
-        yield replace(plan, null="exact", note=f"tested by the exact null: {reason}")
+        yield plan.instead(f"tested by the exact null: {reason}", null="exact")
     variant = plan.measure.few_rows(weighted=weighted)
     if variant != plan.measure:
         note = f"tested by the {variant.description}: {reason}"
-        yield replace(plan, measure=variant, null="exact", note=note)
+        yield plan.instead(note, measure=variant, null="exact")
 
 
 def _omnibus_tests(
@@ -406,7 +435,7 @@ def _omnibus_tests(
             together.setdefault(plan.together, []).append((plan, row))
     for members in together.values():
         if len(members) > 1:
-            members.sort(key=lambda item: bool(item[0].note))  # what was asked for gives the title
+            members.sort(key=lambda item: item[0].note)  # what was asked for gives the title
             title = members[0][0].measure.title
             some = [row for _, row in members]
             yield omnibus(some, title=title, n_resamples=n_resamples, seed=seed)

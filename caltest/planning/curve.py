@@ -68,7 +68,7 @@ def power(
     ratio: float | None = None,
     noise: float | None = None,
     truth: object = None,
-    test: str | Measure | Sequence[str | Measure] = "skce",
+    test: str | Measure | Sequence[str | Measure] | None = None,
     lens: str | Lens = "strong",
     null: str | None = None,
     tolerance: float | None = None,
@@ -120,8 +120,9 @@ def power(
     truth : callable or calibrator, optional
         A function p (n, m) -> true probabilities (n, m), or a fitted calibrator whose output is
         taken for true. With `n_jobs` it is called from several threads.
-    test : str, Measure or list, default "skce"
-        Keys are in `caltest.htests.REGISTRY`. Several are compared on the same data sets.
+    test : str, Measure or list, default "combined"
+        Keys are in `caltest.htests.REGISTRY`; the default as in `test_calibration`. Several are
+        compared on the same data sets.
     lens : str or Lens, default "strong"
         A single lens.
     null : str, optional
@@ -205,9 +206,9 @@ def plan_study(
     given: ModelData, stated: StatedTruth, tested: Procedure, simulated: Simulation
 ) -> tuple[Study, Setting]:
     """Check the arguments of `power` and return what is simulated and how it prints."""
-    study = _study(given, stated, tested, simulated)
+    study, note = _study(given, stated, tested, simulated)
     resampled = [test.measure for test in study.tests if _resamples(test, study.tolerance)]
-    notes = tuple(_notes(study, resampled))
+    notes = tuple(filter(None, (note, *_notes(study, resampled))))
     effect = effect_of(study.distribution, study.truth, study.rng(EFFECT))
     calibrated = effect.error < NO_ERROR
     setting = Setting(
@@ -229,7 +230,7 @@ def plan_study(
 
 def _study(
     given: ModelData, stated: StatedTruth, tested: Procedure, simulated: Simulation
-) -> Study:
+) -> tuple[Study, str]:
     null, equivalence = tested.null, tested.equivalence
     level = validation.check_level(tested.level)
     n_resamples = validation.check_fixed_resamples(simulated.n_resamples, "simulations")
@@ -240,9 +241,10 @@ def _study(
     lens = resolve_lens(tested.lens)
     validation.check_not_family(lens.is_family, lens)
     seed = validation.check_seed(simulated.rng)
-    tests = _with_nulls(resolve_tests(tested.test, tested.options), null, tolerance)
+    measures, note = resolve_tests(tested.test, tested.options, null=null, tolerance=bound)
+    tests = _with_nulls(measures, null, tolerance)
     distribution = as_distribution(given)
-    return Study(
+    study = Study(
         distribution=distribution,
         truth=stated.for_classes(distribution.m),
         tests=tests,
@@ -253,6 +255,7 @@ def _study(
         seed=seed,
         n_jobs=n_jobs,
     )
+    return study, note
 
 
 def _with_nulls(

@@ -28,7 +28,7 @@ def sample_size(
     ratio: float | None = None,
     noise: float | None = None,
     truth: object = None,
-    test: str | Measure = "skce",
+    test: str | Measure | None = None,
     lens: str | Lens = "strong",
     null: str | None = None,
     tolerance: float | None = None,
@@ -64,8 +64,8 @@ def sample_size(
         The power, above `level` and below 1.
     temperature, slope, intercept, ratio, noise, truth : optional
         What is true; see `power`. One of them is needed, unless equivalence=True.
-    test : str or Measure, default "skce"
-        A single test.
+    test : str or Measure, default "combined"
+        A single test; the default as in `test_calibration`.
     lens, null, tolerance, equivalence, level : optional
         As for `power`.
     n_min, n_max : int, default 20 and 10,000

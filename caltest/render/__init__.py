@@ -1,7 +1,7 @@
 """The only formatter: a result becomes a `Sheet`, and a sheet text, Markdown, HTML or LaTeX."""
 
 from caltest.render.answers import sheet_of_interval, sheet_of_witness
-from caltest.render.cells import LEGEND, Sheet, number, pvalue, stars
+from caltest.render.cells import LEGEND, Sheet, equals, number, pvalue, stars
 from caltest.render.comparisons import sheet_of_calibrators, sheet_of_models
 from caltest.render.formats import csv, html, latex, markdown, text
 from caltest.render.planning import sheet_of_power, sheet_of_precision, sheet_of_sample_size
@@ -17,6 +17,7 @@ __all__ = [
     "LEGEND",
     "Sheet",
     "csv",
+    "equals",
     "html",
     "latex",
     "markdown",

@@ -45,7 +45,7 @@ def sheet_of_witness(witness: Witness, regions: Sequence[Region], n_regions: int
     )
     left = n_regions - len(regions)
     return Sheet(
-        title=f"Where the error lies: {witness.measure}",
+        title="Where the error lies: squared kernel calibration error",
         facts=(("data", witness.data), ("kernel", witness.kernel)),
         numbers=(("SKCE", number(witness.skce)), ("KCE (biased)", number(witness.kce))),
         header=COLUMNS,

@@ -94,6 +94,11 @@ def pvalue(value: float, smallest: str = SMALLEST) -> str:
     return f"< {smallest}" if value < float(smallest) else number(float(value))
 
 
+def equals(value: str) -> str:
+    """What stands behind the name of a number: "= 0.3", or a bound as it is."""
+    return value if value.startswith("<") else f"= {value}"
+
+
 def stars(value: float) -> str:
     """R's significance code of a p-value.
 

@@ -14,7 +14,7 @@ import textwrap
 import unicodedata
 from collections.abc import Mapping, Sequence
 
-from caltest.render.cells import Pairs, Sheet
+from caltest.render.cells import Pairs, Sheet, equals
 
 WIDTH = 80
 
@@ -38,7 +38,7 @@ def text(sheet: Sheet) -> str:
     """The sheet as R prints it: a blank line, the title behind a tab, the facts, the numbers."""
     head = _text_facts(sheet)
     if sheet.numbers:
-        numbers = (f"{name} {_equals(value)}" for name, value in sheet.numbers)
+        numbers = (f"{name} {equals(value)}" for name, value in sheet.numbers)
         head += _wrapped(", ".join(numbers))
     closing = [line for name, value in sheet.closing for line in _wrapped(f"{name}: {value}")]
     blocks = [head, _text_grid(sheet), closing] if sheet.rows else [head + closing]
@@ -118,10 +118,6 @@ def printable(value: str) -> str:
 
 def _pairs(sheet: Sheet) -> Pairs:
     return (*sheet.facts, *sheet.numbers, *sheet.closing)
-
-
-def _equals(value: str) -> str:
-    return value if value.startswith("<") else f"= {value}"
 
 
 def _wrapped(line: str, indent: int = 4) -> list[str]:

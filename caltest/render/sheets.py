@@ -11,6 +11,7 @@ from caltest.render.cells import (
     SMALLEST_TAIL,
     Pairs,
     Sheet,
+    equals,
     number,
     pvalue,
     stars,
@@ -60,13 +61,9 @@ def _components(test: HTest) -> Pairs:
         return ()
     rows = zip(test.components, test.components.adjusted.tolist(), strict=True)
     return tuple(
-        (row.test, f"p {_equals(pvalue(adjusted))}, {row.parameters['finding']}")
+        (row.test, f"p {equals(pvalue(adjusted))}, {row.parameters['finding']}")
         for row, adjusted in rows
     )
-
-
-def _equals(value: str) -> str:
-    return value if value.startswith("<") else f"= {value}"
 
 
 def sheet_of_summary(test: HTest, quantiles: Mapping[str, float]) -> Sheet:
@@ -288,7 +285,7 @@ def _together(table: HTestTable) -> Pairs:
     for test in tests:
         lens = "" if _shared(test.lens for test in tests) else f", {test.lens}"
         value = pvalue_of(test)
-        numbers = f"{test.statistic_name} = {number(test.statistic)}, p-value {_equals(value)}"
+        numbers = f"{test.statistic_name} = {number(test.statistic)}, p-value {equals(value)}"
         if test.level is not None:
             numbers += f", {verdict(test.rejected)} at level {number(test.level)}"
         name = f"{test.test}{lens}" if several else "all groups"

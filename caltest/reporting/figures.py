@@ -150,8 +150,8 @@ def _of_predictions(predictions: Predictions, table: HTestTable) -> Iterator[Ske
 
 
 def _row(table: HTestTable, lens: str) -> HTest | None:
-    rows = [row for row in table.rows if row.lens == lens and row.evidence is not None]
-    return next((row for row in rows if row.test == "skce"), rows[0] if rows else None)
+    rows = (row for row in table.rows if row.lens == lens and row.evidence is not None)
+    return next(rows, None)
 
 
 def _of_where(where: Where) -> Iterator[Sketch]:

@@ -39,8 +39,8 @@ ASSUMPTIONS = {
     "saddlepoint": (
         "The predictions are held fixed, and the distribution of a sum over rows under labels that "
         "follow them is approximated at a saddlepoint (Lugannani and Rice 1980). It assumes that "
-        "rows are independent given their predictions; the relative error of a p-value is small "
-        "where no few rows make up the sum."
+        "rows are independent given their predictions; the relative error of a p-value is small. "
+        "Where few rows make up the sum, its terms are convolved instead."
     ),
     "closed-form": "A formula that holds at every n, under the assumptions of the test.",
     "distribution-free": (

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
+from caltest.htests import DEFAULT
 from caltest.lenses import Classwise, Lens
 from caltest.measures import Measure
 from caltest.predictions import Predictions
 
 # Limits chosen so that each part takes about 10 s of one core with 999 resamples.
 ALL_PAIRS = 2e9  # n^2 m: pairs of rows, times classes
-BLOCK_PAIRS = 5e8  # n b m, for blocks of b rows
-BLOCKS = 200  # the fewest blocks for the normal limit
 LINE_ROWS = 2e6  # n times the number of classes that are tested one by one
 MOST_CLASSES = 20
 
@@ -26,8 +24,6 @@ class Entry:
 
     test: str | Measure
     lens: str | Lens
-    null: str | None = None
-    options: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -41,24 +37,20 @@ class TestPlan:
 def default_plan(predictions: Predictions) -> TestPlan:
     """Choose tests by what they cost, never by the labels, so that their p-values stay valid."""
     if predictions.m == 2:
-        tests = ("skce", "ece", "spiegelhalter", "cox")
+        tests = (DEFAULT, "skce", "ece", "spiegelhalter", "cox")
         return TestPlan(tuple(Entry(test, "strong") for test in tests))
     strong, notes = _strong(predictions)
     confidence = [Entry(test, "confidence") for test in ("skce", "ece")]
     classes, more = _classes(predictions)
-    return TestPlan((strong, *confidence, *classes), (*notes, *more))
+    return TestPlan((*strong, *confidence, *classes), (*notes, *more))
 
 
-def _strong(predictions: Predictions) -> tuple[Entry, list[str]]:
-    n, m = predictions.n, predictions.m
-    if n * n * m <= ALL_PAIRS:
-        return Entry("skce", "strong"), []
-    size = int(np.clip(BLOCK_PAIRS / (n * m), 2, max(2, n // BLOCKS)))
-    note = (
-        f"The strong lens is tested by the SKCE over blocks of {size} rows and its normal limit: "
-        f"all pairs of {n:,} rows, or labels redrawn for all classes, would take too long."
-    )
-    return Entry("skce-block", "strong", "asymptotic", {"block_size": size}), [note]
+def _strong(predictions: Predictions) -> tuple[list[Entry], list[str]]:
+    n = predictions.n
+    if n * n * predictions.m <= ALL_PAIRS:
+        return [Entry(test, "strong") for test in (DEFAULT, "skce")], []
+    note = f"The SKCE of all pairs of {n:,} rows would take too long under the strong lens."
+    return [Entry(DEFAULT, "strong")], [note]
 
 
 def _classes(predictions: Predictions) -> tuple[list[Entry], list[str]]:
@@ -66,7 +58,7 @@ def _classes(predictions: Predictions) -> tuple[list[Entry], list[str]]:
     m = predictions.m
     count = int(min(m, MOST_CLASSES, max(1, LINE_ROWS // predictions.n)))
     chosen = frequent_classes(predictions, count)
-    entries = [Entry("skce", Classwise(predictions.classes.tolist()[k])) for k in chosen]
+    entries = [Entry(DEFAULT, Classwise(predictions.classes.tolist()[k])) for k in chosen]
     if count == m:
         return entries, []
     note = (
@@ -89,7 +81,7 @@ def plan_of(
     """Return what was asked for, every test under every lens, or the default plan."""
     if tests is None and lenses is None:
         return default_plan(predictions)
-    asked = list(_product(tests or ["skce"], lenses or _default_lenses(predictions)))
+    asked = list(_product(tests or [DEFAULT, "skce"], lenses or _default_lenses(predictions)))
     return TestPlan(tuple(asked))
 
 

@@ -41,6 +41,8 @@ def frequency(pvalue: float) -> str:
 def reading(test: HTest, adjusted: float | None = None) -> str:
     """Return in words what one test found."""
     parts = [f"Were {_hypothesis(test)}, {_event(test)} in {_how_often(test)}."]
+    if test.components is not None:
+        parts.append(_loudest(test.components))
     if test.level is not None:
         parts.append(_verdict(test, test.pvalue if adjusted is None else adjusted))
     return " ".join(parts)
@@ -86,6 +88,13 @@ def _verdicts(table: HTestTable) -> tuple[str, ...]:
     if rejected:
         what = f"calibration is rejected by {rejected} of {len(table)} tests"
     return (f"At level {table.level:g}, with adjusted p-values, {what}.",)
+
+
+def _loudest(components: HTestTable) -> str:
+    """What the component says that is farthest out, with its p-value among all of them."""
+    row, adjusted = components.rows[0], render.pvalue(float(components.adjusted[0]))
+    finding = row.parameters["finding"]
+    return f"Farthest out is {row.test} (p {render.equals(adjusted)}): {finding}."
 
 
 def _bare(text: str) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from caltest import measures
 from caltest.calibrators import REGISTRY, BinaryCalibrator, Calibrator, OneVsRest
 from caltest.errors import InvalidInput, NotApplicable
+from caltest.htests import DEFAULT
 from caltest.htests.combine import adjusted_pvalues
 from caltest.predictions import Predictions
 from caltest.reporting.content import Recalibrated, RecalibrationContent
@@ -93,7 +94,7 @@ def _outcome(
         renormalize=True,
     )
     after = Predictions.trusted(after.probs, held_out.labels, held_out.classes, like=after)
-    test = run(after, "skce", lens, settings).rows[0]
+    test = run(after, DEFAULT, "strong", settings).rows[0]
     row = Recalibrated(
         key=calibrator.key,
         title=calibrator.title,

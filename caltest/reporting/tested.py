@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from caltest.errors import NotApplicable
 from caltest.htests import test_calibration
@@ -13,7 +12,7 @@ from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.predictions import Predictions
 from caltest.reporting.content import Answer
-from caltest.reporting.plan import Entry, TestPlan
+from caltest.reporting.plan import TestPlan
 from caltest.reporting.reading import headline, reading, sentence
 from caltest.results import HTest, HTestTable
 
@@ -37,9 +36,7 @@ def run(
     lens: str | Lens,
     settings: Settings,
     *,
-    null: str | None = None,
     by: bool = False,
-    **options: Any,
 ) -> HTestTable:
     """Run one test under one lens; a single result becomes a table of one row."""
     settings.progress(f"{test}, lens {lens}")
@@ -48,14 +45,12 @@ def run(
         predictions,
         test=test,
         lens=lens,
-        null=null,
         by=True if by else None,
         correction=settings.correction,
         n_resamples=settings.n_resamples,
         rng=settings.seed,
         n_jobs=settings.n_jobs,
         level=settings.level,
-        **options,
     )
     return table_of([result], settings) if isinstance(result, HTest) else result
 
@@ -72,7 +67,7 @@ def answer(predictions: Predictions, plan: TestPlan, settings: Settings) -> Answ
     left_out = list(plan.notes)
     for entry in plan.entries:
         try:
-            part = _run(predictions, entry, settings)
+            part = run(predictions, entry.test, entry.lens, settings)
         except NotApplicable as error:
             if entry is plan.entries[-1] and not rows:
                 raise
@@ -88,7 +83,3 @@ def answer(predictions: Predictions, plan: TestPlan, settings: Settings) -> Answ
         readings=tuple(reading(row, value) for row, value in pairs),
         left_out=tuple(left_out),
     )
-
-
-def _run(predictions: Predictions, entry: Entry, settings: Settings) -> HTestTable:
-    return run(predictions, entry.test, entry.lens, settings, null=entry.null, **entry.options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from caltest.errors import NotApplicable
+from caltest.htests import DEFAULT
 from caltest.predictions import Predictions
 from caltest.reporting.content import Where
 from caltest.reporting.plan import ALL_PAIRS
@@ -55,12 +56,11 @@ def _is_quick(predictions: Predictions) -> bool:
 
 
 def _groups(predictions: Predictions, settings: Settings) -> tuple[HTestTable | None, list[str]]:
-    """Test each group under the lens that costs least and is read most easily."""
+    """Test each group."""
     if predictions.groups is None or not settings.by:
         return None, []
-    lens = "strong" if predictions.m == 2 else "confidence"
     try:
-        result = run(predictions, "skce", lens, settings, by=True)
+        result = run(predictions, DEFAULT, "strong", settings, by=True)
     except NotApplicable as error:
         return None, [f"Groups are not tested: {error}"]
     return result, list(result.notes)

@@ -298,7 +298,8 @@ class HTest(Result):
         Examples
         --------
         >>> import caltest as ct
-        >>> result = ct.test_calibration(ct.datasets.generative_model("M2", rng=1), rng=1)
+        >>> data = ct.datasets.generative_model("M2", rng=1)
+        >>> result = ct.test_calibration(data, test="skce", rng=1)
         >>> interval = result.confidence_interval(0.9)
         >>> interval.low < result.estimate < interval.high
         True
@@ -322,13 +323,13 @@ class HTest(Result):
         Witness
             Callable at predictions; its print names the classes and the regions of predicted
             probability that contribute most. For "skce-linear" and "skce-block" too it is that of
-            all pairs.
+            all pairs; for "combined" that of the SKCE with its default kernel.
 
         Raises
         ------
         NotApplicable
-            If the test is not one of "skce", "skce-linear", "skce-block", "kce" and "mmce", or the
-            result has no predictions any more.
+            If the test is not one of "combined", "skce", "skce-linear", "skce-block", "kce" and
+            "mmce", or the result has no predictions any more.
 
         Examples
         --------

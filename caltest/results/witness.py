@@ -111,7 +111,7 @@ class Witness(Printable):
     ----------
     embedding : Embedding
         The sum above without the KCE.
-    measure, data, kernel : str
+    data, kernel : str
         What was tested, as it prints.
 
     Attributes
@@ -122,9 +122,9 @@ class Witness(Printable):
         The classes under the lens, in the order of the columns of f.
     """
 
-    def __init__(self, embedding: Embedding, *, measure: str, data: str, kernel: str) -> None:
+    def __init__(self, embedding: Embedding, *, data: str, kernel: str) -> None:
         self._embedding = embedding
-        self.measure, self.data, self.kernel = measure, data, kernel
+        self.data, self.kernel = data, kernel
         self.kce = embedding.length
         if embedding.predictions.n < 2 or self.kce == 0:
             raise NotApplicable(
@@ -272,7 +272,7 @@ def witness_of(test: HTest, n_jobs: int | None) -> Witness:
     embedding = Embedding(evidence.seen, measure.witness_kernel, n_jobs)
     parameters = embedding.kernel.parameters
     kernel = f"{parameters['kernel']}, bandwidth = {render.number(parameters['bandwidth'])}"
-    return Witness(embedding, measure=measure.title, data=data_line(test), kernel=kernel)
+    return Witness(embedding, data=data_line(test), kernel=kernel)
 
 
 def _regions(embedding: Embedding, bins: int) -> Iterator[Region]:

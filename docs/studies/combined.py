@@ -1,13 +1,14 @@
 """Power of the combined test against single tests: simulates and writes docs/studies/combined.md.
 
-    python -P docs/studies/combined.py run OUT [--logits DIR] [--n 100 500 2000] [--sets 1 2 3]
+    python -P docs/studies/combined.py run OUT [--logits DIR] [--n 100 500 2000] [--sets 1 2 3 4]
     python -P docs/studies/combined.py write OUT
+    python -P docs/studies/combined.py size OUT
 
 `run` adds one JSON file for each base, n and set of alternatives to the folder OUT; `write` makes
-the page of those that are there. Labels are drawn from known true probabilities, also for the
-networks of --logits, the folder of logits (npz) of CIFAR networks: their temperature-scaled
-probabilities are the predictions. Predictions are drawn 4 times, labels 25 times from each; all
-tests see the same labels and the same B = 199 redrawn ones.
+the page of those that are there, and `size` prints the table of sizes. Labels are drawn from known
+true probabilities, also for the networks of --logits, the folder of logits (npz) of CIFAR
+networks: their temperature-scaled probabilities are the predictions. Predictions are drawn 4 times,
+labels 25 times from each; all tests see the same labels and the same B = 199 redrawn ones.
 """
 
 # All changes have one signature, and their names say what they do.
@@ -289,6 +290,72 @@ def closer_top_two(p: Probs, rng: Rng, s: float) -> Probs:
     return q
 
 
+def row_temperatures(p: Probs, rng: Rng, s: float) -> Probs:
+    return softmax(np.log(p) * np.exp(0.5 * s**0.5 * rng.normal(size=(len(p), 1))))
+
+
+def noisy_logits(p: Probs, rng: Rng, s: float) -> Probs:
+    return softmax(np.log(p) + 0.6 * s**0.5 * rng.normal(size=p.shape))
+
+
+def thicker_tail(p: Probs, rng: Rng, s: float) -> Probs:
+    first = np.argsort(-p, axis=1)[:, : min(2, p.shape[1] - 1)]
+    w = np.full(p.shape, 1 + 0.4 * s)
+    np.put_along_axis(w, first, 1.0, axis=1)
+    return reweighed(p, w)
+
+
+def runner_up(p: Probs, rng: Rng, s: float) -> Probs:
+    rank, rows, q = np.argsort(-p, axis=1), np.arange(len(p)), p.copy()
+    moved = 0.05 * s * doubt(p) ** 0.5 * p[rows, rank[:, 0]]
+    q[rows, rank[:, 0]] -= moved
+    q[rows, rank[:, 1]] += moved
+    return q
+
+
+def merged_pair(p: Probs, rng: Rng, s: float) -> Probs:
+    q, e = p.copy(), min(0.2 * s, 1.0)
+    a, b = np.argsort(-p.mean(axis=0))[:2]
+    mean = 0.5 * (p[:, a] + p[:, b])
+    q[:, a], q[:, b] = (1 - e) * p[:, a] + e * mean, (1 - e) * p[:, b] + e * mean
+    return q
+
+
+def rarest_quarter(p: Probs, rng: Rng, s: float) -> Probs:
+    w = np.ones(p.shape[1])
+    w[np.argsort(p.mean(axis=0))[: (p.shape[1] + 3) // 4]] = np.exp(0.4 * s)
+    return reweighed(p, w)
+
+
+def one_vague_class(p: Probs, rng: Rng, s: float) -> Probs:
+    top = p.argmax(axis=1)
+    rows = top == np.argsort(-np.bincount(top, minlength=p.shape[1]))[1]
+    share = min(0.25 * s, 1.0) * doubt(p) ** 0.5
+    return np.where(rows[:, None], (1 - share) * p + share / p.shape[1], p)
+
+
+def steps(p: Probs, rng: Rng, s: float) -> Probs:
+    c = p.max(axis=1)
+    height = 0.07 * s * np.where(np.floor(10 * c) % 2 == 0, 1, -1) * np.minimum(1, (1 - c) / 0.05)
+    return with_top(p, np.clip(c + height, 1e-3, 1 - 1e-9))
+
+
+def next_class(p: Probs, rng: Rng, s: float) -> Probs:
+    share = 0.05 * s * doubt(p)
+    return (1 - share) * p + share * np.roll(p, 1, axis=1)
+
+
+def sure_and_unsure(p: Probs, rng: Rng, s: float) -> Probs:
+    sure = p.max(axis=1) > np.median(p.max(axis=1))
+    return tempered(tempered(p, sure, 1 + 0.3 * s), ~sure, 1 / (1 + 0.3 * s))
+
+
+def one_bent_class(p: Probs, rng: Rng, s: float) -> Probs:
+    q, k = p.copy(), np.argmax(p.mean(axis=0))
+    q[:, k] = p[:, k] ** (1 + 0.4 * s)
+    return q / q.sum(axis=1, keepdims=True)
+
+
 SETS: dict[int, dict[str, Change]] = {
     1: {
         "temperature .8": temperature(0.8),
@@ -329,6 +396,19 @@ SETS: dict[int, dict[str, Change]] = {
         "most certain rows": most_certain,
         "of another row": of_another_row,
         "closer top two": closer_top_two,
+    },
+    4: {
+        "row temperatures": row_temperatures,
+        "noisy logits": noisy_logits,
+        "thicker tail": thicker_tail,
+        "runner-up": runner_up,
+        "merged pair": merged_pair,
+        "rarest quarter": rarest_quarter,
+        "one vague class": one_vague_class,
+        "steps": steps,
+        "next class": next_class,
+        "sure and unsure": sure_and_unsure,
+        "one bent class": one_bent_class,
     },
 }
 
@@ -412,16 +492,45 @@ def run(out: Path, folder: Path | None, sizes: list[int], sets: list[int]) -> No
                 print(base, n, number, seconds, flush=True)  # noqa: T201
 
 
+def size(m: int, n: int, sets: int, *, weighted: bool = False) -> float:
+    """Return the share of rejections of calibrated data sets, each with predictions of its own."""
+    rejected = 0
+    for number in range(sets):
+        rng = np.random.default_rng([number, n, m])
+        probs = rng.dirichlet(np.full(m, 0.3), n)
+        weight = rng.exponential(size=n) if weighted else None
+        data = ct.Predictions(probs, np.zeros(n, int), classes=range(m), sample_weight=weight)
+        bound = REGISTRY["combined"].with_options({}).bind(data, 1)
+        labels = draw(probs, B + 1, rng)
+        rows = labels if bound.order is None else labels[:, bound.order]
+        values = bound.values(np.ascontiguousarray(rows), 1)
+        rejected += int(rejections(values[1:][None], values[:1], two_sided=False)[0])
+    return rejected / sets
+
+
+def print_sizes() -> None:
+    for m in (2, 3, 100):
+        rates = [100 * size(m, n, 2000 if n < 500 else 1000) for n in (8, 50, 500)]
+        print(f"| {m} |", " | ".join(f"{rate:.1f}" for rate in rates), "|", flush=True)  # noqa: T201
+    for m in (2, 3):
+        print(m, "weighted", 100 * size(m, 50, 2000, weighted=True), flush=True)  # noqa: T201
+
+
 # ---- the page ----------------------------------------------------------------------------------
 
 
-def summary(one: dict) -> dict[str, float | str]:
+def summary(one: dict) -> dict:
     """Reduce the rates of a base to means over the alternatives."""
     rates = {k: {a: r for a, r in v.items() if a != "calibrated"} for k, v in one["rates"].items()}
     single = {k: v for k, v in rates.items() if k != "combined"}
     means = {k: np.mean(list(v.values())) for k, v in single.items()}
     best = {a: max(v[a] for v in single.values()) for a in rates["combined"]}
     hard = {a: rates["combined"][a] / b for a, b in best.items() if b >= 0.5}
+    low = [
+        (a, f"{100 * rates['combined'][a]:.0f}", f"{100 * best[a]:.0f}")
+        for a, share in hard.items()
+        if share < 0.5
+    ]
     loudest = max(means, key=means.get)
     worst = min(hard, key=hard.get) if hard else ""
     return {
@@ -432,13 +541,15 @@ def summary(one: dict) -> dict[str, float | str]:
         "best power": float(means[loudest]),
         "oracle": float(np.mean(list(best.values()))),
         "worst": f"{worst} ({hard[worst]:.2f})" if hard else "-",
+        "hard": len(hard),
+        "low": low,
     }
 
 
 def write(out: Path) -> None:
     rows = [json.loads(path.read_text()) for path in sorted(out.glob("*.json"))]
     rows.sort(key=lambda row: (row["set"], row["n"], row["base"]))
-    lines, groups = [], {}
+    lines, groups, low, hard = [], {}, [], 0
     for row in rows:
         s = summary(row)
         groups.setdefault((row["set"], row["n"]), []).append(s)
@@ -449,6 +560,8 @@ def write(out: Path) -> None:
             *(f"{s['combined'] / s['oracle']:.2f}", s["worst"]),
         ]
         lines.append(f"| {' | '.join(cells)} |")
+        low += [f"| {' | '.join([*cells[:3], *some])} |" for some in s["low"]]
+        hard += s["hard"]
     means = []
     for (number, n), some in groups.items():
         total = {k: np.mean([s[k] for s in some]) for k in ("size", "combined", "skce", "oracle")}
@@ -459,7 +572,8 @@ def write(out: Path) -> None:
             f"{100 * total['oracle']:.1f} | {total['combined'] / total['oracle']:.2f} |"
         )
     text = PAGE.read_text() if PAGE.exists() else "<!-- means -->\n<!-- rows -->\n"
-    for name, table in (("means", means), ("rows", lines)):
+    print(len(low), "of", hard, "below half of the best test")  # noqa: T201
+    for name, table in (("means", means), ("low", low), ("rows", lines)):
         before, _, rest = text.partition(f"<!-- {name} -->\n")
         head = rest.split("\n\n")[0].splitlines()[:2]
         after = rest.partition("\n\n")[2]
@@ -469,14 +583,16 @@ def write(out: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("command", choices=["run", "write"])
+    parser.add_argument("command", choices=["run", "write", "size"])
     parser.add_argument("out", type=Path)
     parser.add_argument("--logits", type=Path)
     parser.add_argument("--n", type=int, nargs="+", default=[500, 100, 2000])
-    parser.add_argument("--sets", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--sets", type=int, nargs="+", default=[1, 2, 3, 4])
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    if args.command == "write":
+    if args.command == "size":
+        print_sizes()
+    elif args.command == "write":
         write(args.out)
     else:
         run(args.out, args.logits, args.n, args.sets)

@@ -27,7 +27,8 @@ SENTENCE = re.compile(
     r"(?:(?P<value>\S+) or (?P<side>more|less)"
     r"|as far from its expected value as (?P<centred>\S+), in either direction,)"
     r" in (?P<bound>at most about|about|fewer than) (?P<k>[\d.,]+) in (?P<base>[\d,]+)"
-    r" data sets like this one(?: \(in (?P<count>none|[\d,]+) of .+\))?\."
+    r" data sets like this one(?: \(in (?P<count>none|[\d,]+) of .+?\))?\."
+    r"(?: Farthest out is .+\.)?"
 )
 RESAMPLES = 199
 FOUR = ("binomial", "jeffreys", "normal", "vasicek")

@@ -117,7 +117,7 @@ INTERVAL = Interval(
     notes=["the interval is for the error in these bins, held fixed"],
 )
 WITNESS = calibration_test(
-    generative_model("M2", n=250, m=3, rng=1), n_resamples=1, rng=1
+    generative_model("M2", n=250, m=3, rng=1), test="skce", n_resamples=1, rng=1
 ).witness()
 
 PRINTS = {

@@ -9,9 +9,17 @@ from numpy.typing import NDArray
 
 from caltest.measures.base import Labels
 from caltest.measures.combined.component import Codes, Component, Context
-from caltest.measures.combined.findings import Finding, mending_temperature, percent, points, ratio
+from caltest.measures.combined.findings import (
+    NO_TEMPERATURE,
+    Finding,
+    mending_temperature,
+    percent,
+    points,
+    ratio,
+)
 from caltest.measures.combined.line import belt_functions, log_odds
 from caltest.measures.combined.loops import event_scores
+from caltest.measures.combined.surprise import EventSurprise
 from caltest.numerics.label_scores import binary_event_sums
 
 Floats = NDArray[np.float64]
@@ -70,6 +78,8 @@ class Slope(BinaryComponent):
         return ratio(sums - self.shift, self.sd)
 
     def finding(self, labels: Codes) -> Finding:
+        if self.sd == 0:
+            return NO_TEMPERATURE
         logs = np.column_stack([np.zeros_like(self.x), self.x])  # of p, but for a constant a row
         temperature = mending_temperature(logs, labels, self.context.weight)
         word = "too extreme" if temperature > 1 else "not extreme enough"
@@ -156,6 +166,7 @@ BINARY: tuple[type[Component], ...] = (
     Slope,
     Belt,
     PartialSums,
+    EventSurprise,
     OddsKernel,
     WeightedOddsKernel,
     RankKernel,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import invalid
+from caltest.kernels import MatrixKernel
 from caltest.lenses import Lens
 from caltest.measures.base import REGISTRY, BoundMeasure, Labels, Measure, Order, Part
 from caltest.measures.combined.binary import BINARY
@@ -18,6 +19,7 @@ from caltest.measures.combined.component import Component, Context
 from caltest.measures.combined.registered import OfMeasure
 from caltest.measures.combined.several import SEVERAL
 from caltest.measures.combined.tails import TailScale, log_mean_exp
+from caltest.measures.kernel.skce import SKCE
 from caltest.numerics.joint import step_down
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
@@ -70,6 +72,14 @@ class Combined(Measure):
     @property
     def interval_instead(self) -> str:
         return "test='skce', or the test that is named after a component"
+
+    @property
+    def witness_kernel(self) -> MatrixKernel:
+        """That of the SKCE with its default kernel, whatever the components are."""
+        return SKCE().witness_kernel
+
+    def plot_kind(self, m: int) -> str:
+        return "reliability" if m == 2 else "witness"
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundCombined:
         return BoundCombined(predictions, self.components, n_jobs)

@@ -33,6 +33,7 @@ class Finding:
 
 
 NO_GAP = Finding("no gap", 0.0, "mean gap there")
+NO_TEMPERATURE = Finding("no temperature changes the probabilities", 1.0, "temperature")
 
 
 def points(difference: float) -> str:
@@ -42,7 +43,13 @@ def points(difference: float) -> str:
 
 def percent(share: float) -> str:
     """Write a probability in percent."""
-    return f"{100 * share:.3g} %"
+    return f"{round(100 * share, 4):.3g} %"
+
+
+def span(low: float, high: float) -> str:
+    """Write where probabilities lie: a range, or the one value that all have."""
+    first, last = percent(low), percent(high)
+    return f"of {first}" if first == last else f"from {first} to {last}"
 
 
 def ratio(numerator: Floats, denominator: Floats | float) -> Floats:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.measures.base import Labels
-from caltest.measures.combined.findings import NO_GAP, Finding, percent, points, ratio
+from caltest.measures.combined.findings import NO_GAP, Finding, points, ratio, span
 from caltest.numerics.recursion import exponential_pair_sums
 from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends
 
@@ -15,6 +15,7 @@ Floats = NDArray[np.float64]
 LEAST_PROB = 1e-15  # of log odds
 LEAST_VARIANCE = 1e-4  # a row's: bounds what one row contributes to a weighted kernel
 SPREAD = 600  # rows between which the median distance is taken
+RESOLUTION = 1e-13  # of a distance, relative
 NO_DECAY_BEYOND = 800.0
 
 
@@ -103,10 +104,7 @@ class Line:
         mass = max(float(self.weight[first : last + 1].sum()), 1e-300)
         gap = float(sums[high] - sums[low]) / mass
         word = "high" if gap > 0 else "low"
-        text = (
-            f"{what} from {percent(self.p[first])} to {percent(self.p[last])} is {points(gap)} "
-            f"too {word}"
-        )
+        text = f"{what} {span(self.p[first], self.p[last])} is {points(gap)} too {word}"
         return Finding(text, gap, "mean gap there")
 
 
@@ -115,6 +113,26 @@ def median_distance(ordered: Floats) -> float:
     some = ordered[
         np.unique(np.linspace(0, ordered.size - 1, min(SPREAD, ordered.size), dtype=int))
     ]
-    if some.size < 2:
+    pairs = some.size * (some.size - 1) // 2
+    if pairs == 0:
         return 0.0
-    return float(np.median(np.abs(some[:, None] - some)[np.triu_indices(some.size, 1)]))
+    middle = [_distance_of_rank(some, rank) for rank in {(pairs - 1) // 2, pairs // 2}]
+    return float(np.mean(middle))
+
+
+def _distance_of_rank(x: Floats, rank: int) -> float:
+    """Return the distance of two sorted points that `rank` others are below, by bisection."""
+
+    def within(distance: float) -> NDArray[np.intp]:  # of each point, to its right, and itself
+        return np.searchsorted(x, x + distance, side="right") - np.arange(x.size)
+
+    low, high = 0.0, float(x[-1] - x[0])
+    if within(low).sum() - x.size > rank:
+        return low
+    while high - low > RESOLUTION * high:
+        centre = 0.5 * (low + high)
+        if within(centre).sum() - x.size > rank:
+            high = centre
+        else:
+            low = centre
+    return high

@@ -33,6 +33,43 @@ def rank_totals(labels: Labels, table: Cells, weight: Floats, ranks: int) -> Flo
 
 
 @njit()
+def root_sums(labels: Labels, weight: Floats, probs: Floats, least: float) -> Floats:
+    """Return sum_i w_i / sqrt(max(p_i, least)) with p_i the probability of the label, (B,)."""
+    size, n = labels.shape
+    out = np.zeros(size)
+    for b in range(size):
+        total = 0.0
+        for i in range(n):
+            total += weight[i] / np.sqrt(max(probs[i, labels[b, i]], least))
+        out[b] = total
+    return out
+
+
+@njit()
+def expected_root_sum(probs: Floats, weight: Floats, least: float) -> float:
+    """Return the mean of `root_sums` of labels with those probabilities."""
+    total = 0.0
+    for i in range(probs.shape[0]):
+        for k in range(probs.shape[1]):
+            total += weight[i] * probs[i, k] / np.sqrt(max(probs[i, k], least))
+    return total
+
+
+@njit()
+def chances_below(probs: Floats, limits: Floats) -> Floats:
+    """Return the sums of the probabilities of a row that are below each limit, (n, limits)."""
+    n, m = probs.shape
+    out = np.zeros((n, limits.size))
+    for i in range(n):
+        for k in range(m):
+            for j in range(limits.size):
+                if probs[i, k] >= limits[j]:
+                    break
+                out[i, j] += probs[i, k]
+    return out
+
+
+@njit()
 def class_score_totals(
     labels: Labels, weight: Floats, table: Floats, least: float, centre: Floats
 ) -> Floats:

@@ -11,11 +11,13 @@ from caltest.measures.base import Labels
 from caltest.measures.combined.component import Codes, Component, Context
 from caltest.measures.combined.findings import (
     NO_GAP,
+    NO_TEMPERATURE,
     Finding,
     mending_temperature,
     percent,
     points,
     ratio,
+    span,
 )
 from caltest.measures.combined.line import belt_functions
 from caltest.measures.combined.loops import (
@@ -27,10 +29,12 @@ from caltest.measures.combined.loops import (
     feature_norms,
     rank_totals,
 )
+from caltest.measures.combined.surprise import Surprise
 from caltest.numerics.class_sums import label_sums
 
 Floats = NDArray[np.float64]
 
+ROUNDING = 1e-24  # of the variance of a log probability
 CELLS = 32  # steps of the partial sums of a class
 LEAST_LOG = -12.0  # of the scores of a class: a probability of 6e-6
 RANKS = 5  # the last of them takes all classes beyond
@@ -47,16 +51,17 @@ class Temperature(Component):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         logs, weight = context.log_probs, context.weight
-        self.mean = np.einsum("ik,ik->i", context.probs, logs)
-        second = np.einsum("ik,ik,ik->i", context.probs, logs, logs)
-        variance = np.square(weight) @ np.maximum(second - np.square(self.mean), 0.0)
-        self.table = (logs - self.mean[:, None]) * weight[:, None]
-        self.sd = float(np.sqrt(variance))
+        mean = np.einsum("ik,ik->i", context.probs, logs)
+        self.table = (logs - mean[:, None]) * weight[:, None]
+        variance = float(np.einsum("ik,ik,ik->", context.probs, self.table, self.table))
+        self.sd = np.sqrt(variance) if variance > ROUNDING * float(weight @ weight) else 0.0
 
     def values(self, labels: Labels) -> Floats:
         return ratio(label_sums(self.table, labels), self.sd)
 
     def finding(self, labels: Codes) -> Finding:
+        if self.sd == 0:
+            return NO_TEMPERATURE
         temperature = mending_temperature(self.context.log_probs, labels, self.context.weight)
         word = "too sure" if temperature > 1 else "not sure enough"
         return Finding(
@@ -168,10 +173,7 @@ class ClassCurves(Component):
         mass = max(float(context.weight[inside].sum()), 1e-300)
         gap, p = float(gaps[high] - gaps[low]) / mass, context.probs[inside, k]
         word = "high" if gap > 0 else "low"
-        text = (
-            f"P({context.names[k]}) from {percent(p.min())} to {percent(p.max())} is {points(gap)} "
-            f"too {word}"
-        )
+        text = f"P({context.names[k]}) {span(p.min(), p.max())} is {points(gap)} too {word}"
         return Finding(text, gap, f"mean gap of {context.names[k]}")
 
 
@@ -374,5 +376,6 @@ SEVERAL: tuple[type[Component], ...] = (
     ConfidenceKernel,
     NarrowConfidenceKernel,
     Ranks,
+    Surprise,
     KernelError,
 )

@@ -30,7 +30,7 @@ PICTURES = {
         calibration_test(OVER, test="ece", n_resamples=99, rng=1), bins=10
     ),
     "reliability_confidence": lambda: reliability_diagram(
-        calibration_test(M3, n_resamples=99, rng=1)
+        calibration_test(M3, test="skce", n_resamples=99, rng=1)
     ),
     "reliability_band": diagram(band="consistency", binning="quantile", bins=8, histogram=False),
     "reliability_corp": lambda: reliability_diagram(

@@ -25,7 +25,7 @@ def predictions(m):
 
 def test_curve_looks_as_it_did(assert_same_picture):
     """Under- and over-prediction, and the predictions below."""
-    result = test_calibration(predictions(2), n_resamples=19, rng=1)
+    result = test_calibration(predictions(2), test="skce", n_resamples=19, rng=1)
     assert_same_picture(plots.witness(result).figure, "witness_curve")
 
 
@@ -33,5 +33,5 @@ def test_map_looks_as_it_did(assert_same_picture):
     """Names that are equal when cut, and text that is no mathematics."""
     data = predictions(4)
     named = Predictions(data.probs, np.array(NAMES)[data.labels], classes=NAMES)
-    result = test_calibration(named, n_resamples=19, rng=1)
+    result = test_calibration(named, test="skce", n_resamples=19, rng=1)
     assert_same_picture(plots.witness(result).figure, "witness_map")

@@ -74,7 +74,6 @@ def run_on(caltest, tmp_path, content, *words):
             "y,p_1,p_2,p_3\n1,0.5,0.3,0.2\n7,0.6,0.2,0.2\n",
             "or pass --classes NAMES with one name per column",
         ),
-        ("y,p_a,p_b\na,0.5,0.5\n", "and there is one; use --test kce"),
     ],
 )
 def test_mistake_in_a_file_is_one_line(caltest, tmp_path, content, message):

@@ -133,7 +133,7 @@ def test_output_goes_to_a_file_in_the_format_of_its_suffix(caltest, tmp_path, su
         ("power --beta 2,5 --n 30 --ratio -1", "--ratio must be a positive number"),
         ("power --beta 2,5 --n 30 --ratio 2 --slope 1", "got --slope and --intercept and --ratio"),
         ("power --beta 2,5 --n 30 --lens classwise", "--lens must not be a family"),
-        ("power --beta 2,5 --n 30 --set bins=3", "--set for --test skce must be one of"),
+        ("power --beta 2,5 --n 30 --set bins=3", "--set for the default test must be one of"),
         ("power nothing.csv --n 30", "nothing.csv"),
         ("power --dirichlet 1,1,1 --n 30 --ratio 2", "--ratio is about the event of two classes"),
         ("sample-size --beta 2,5", "caltest sample-size must have a truth that differs"),

@@ -50,7 +50,7 @@ def test_by_tests_each_group(caltest, predictions_csv):
     ("name", "start"),
     [
         ("text", "\n\tExact test of calibration"),
-        ("json", '{\n  "schema": "caltest/htest/2",\n  "test": "skce"'),
+        ("json", '{\n  "schema": "caltest/htest/2",\n  "test": "combined"'),
         ("markdown", "**Exact test of calibration"),
         ("csv", "data_name,group,test"),
         ("html", '<div class="caltest">'),

@@ -220,8 +220,8 @@ def test_test_without_meaning_leaves_the_scores():
 
 def test_uncalibrated_model_is_tested_where_parts_are_too_small():
     """All rows at once are enough for a test of which one row is not."""
-    result = compare(sharp(12), cv=12, inner_cv=2)
-    expected = ct.test_calibration(sharp(12), n_resamples=19, rng=1)
+    result = compare(sharp(12), cv=12, inner_cv=2, test="skce")
+    expected = ct.test_calibration(sharp(12), test="skce", n_resamples=19, rng=1)
     assert result["identity"].tests[0].estimate == pytest.approx(expected.estimate)
     assert result["temperature"].tests == ()
     assert any("identity: not tested in the held-out parts" in note for note in result.notes)
@@ -379,7 +379,7 @@ def test_result_is_data():
     assert str(again) == str(result)
     frame = result.to_frame()
     assert frame["name"].to_list() == ["identity", "isotonic", "picky", "selected"]
-    assert result.to_frame(backend="pandas")["skce[strong] pvalue"].isna().sum() == 1
+    assert result.to_frame(backend="pandas")["combined[strong] pvalue"].isna().sum() == 1
     assert result.to_csv().startswith("name,calibrator,log loss,Brier score,difference,stderr,ECE")
 
 
@@ -396,7 +396,7 @@ def test_print_has_no_adjustment_where_there_is_none():
     """And the lens of tests of one key."""
     text = str(compare(correction=None, lens=["confidence", "top-2"], cv=2))
     assert "adjusted" not in text
-    assert "p (skce, confidence)  p (skce, top-2)" in text
+    assert "p (combined, confidence)  p (combined, top-2)" in text
 
 
 def test_progress_counts_to_the_end():

@@ -16,7 +16,7 @@ from caltest import (
 from caltest import test_calibration as calibration_test
 from caltest.datasets import generative_model
 from caltest.htests import REGISTRY
-from caltest.kernels import Exponential
+from caltest.kernels import Exponential, Gaussian
 from caltest.lenses import Confidence
 from caltest.measures import SKCE, skce
 
@@ -196,13 +196,49 @@ def test_progress_counts_the_rows(predictions):
     assert calls == [(1, 3), (2, 3), (3, 3)]
 
 
+# ---- the default test ---------------------------------------------------------------------------
+
+
+def test_default_is_the_combined_test(predictions):
+    """Asked for by its name, it has no note on the default either."""
+    result = run(predictions)
+    assert result == run(predictions, test="combined")
+    assert not any("default test" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"null": "bootstrap"}, "has no bootstrap null"),
+        ({"kernel": Gaussian(0.5)}, "takes no kernel="),
+        ({"estimator": "biased"}, "takes no estimator="),
+        ({"tolerance": 0.1}, "takes no tolerance"),
+    ],
+)
+def test_what_the_default_has_not_is_given_to_the_skce(predictions, options, named):
+    """A note says so, and the numbers are those of the test that takes it."""
+    result, asked = run(predictions, **options), run(predictions, test="skce", **options)
+    assert (result.test, result.pvalue, result.estimate) == ("skce", asked.pvalue, asked.estimate)
+    assert any("'combined'" in note and named in note for note in result.notes)
+    assert not any("'combined'" in note for note in asked.notes)
+
+
+@pytest.mark.parametrize("options", [{"null": "exact"}, {"components": ["ece", "ks"]}])
+def test_what_the_default_has_stays_with_it(options):
+    """Its own null and its own options."""
+    data = generative_model("M1", n=30, m=2, rng=1)
+    assert run(data, **options).test == "combined"
+
+
 # ---- warnings and errors ------------------------------------------------------------------------
 
 
 def test_degenerate_data_warn_where_the_caller_stands():
     """The warning names the line of the call, and the result keeps it as a note."""
     with pytest.warns(DegenerateDataWarning, match="all predictions are equal") as caught:
-        result = calibration_test([[0.5, 0.5]] * 4, [0, 0, 1, 1], n_resamples=19, rng=0)
+        result = calibration_test(
+            [[0.5, 0.5]] * 4, [0, 0, 1, 1], test="skce", n_resamples=19, rng=0
+        )
     assert caught[0].filename == __file__
     assert "all predictions are equal" in result.notes[-1]
 
@@ -218,7 +254,7 @@ def test_row_that_does_not_apply_is_left_out_of_a_table():
     """A class that is predicted once has no pair; the other rows stand, and a warning says so."""
     probs = np.array([[0.8, 0.2]] * 3 + [[0.6, 0.4]] * 3 + [[0.3, 0.7]])
     with pytest.warns(DegenerateDataWarning, match="top-label.1. is left out .* two observations"):
-        table = calibration_test(probs, [0, 1, 0, 1, 0, 1, 1], lens="top-label", rng=0)
+        table = calibration_test(probs, [0, 1, 0, 1, 0, 1, 1], test="skce", lens="top-label", rng=0)
     assert [row.lens for row in table] == ["top-label[0]"]
     assert "top-label[1] is left out of the table" in table.notes[0]
 
@@ -233,7 +269,7 @@ def test_test_asked_for_by_name_that_does_not_apply_is_an_error():
 def test_single_test_that_does_not_apply_is_an_error():
     """There is nothing else to show."""
     with pytest.raises(NotApplicable, match="at least two observations"):
-        calibration_test([[0.8, 0.2]], [0])
+        calibration_test([[0.8, 0.2]], [0], test="skce")
 
 
 @pytest.mark.parametrize(
@@ -252,7 +288,7 @@ def test_single_test_that_does_not_apply_is_an_error():
         ({"rng": -1}, "rng must be None, a non-negative integer"),
         ({"rng": "7"}, "rng must be None, a non-negative integer"),
         ({"level": 5}, "level must lie strictly between 0 and 1; got 5"),
-        ({"bandwidth": 1.0}, "got 'bandwidth'; use block_size, estimator, kernel"),
+        ({"bandwidth": 1.0}, "got 'bandwidth'; use components, or name a test that takes it"),
         ({"seed": 1}, "got 'seed'; the seed is rng="),
         ({"test": "skce-linear", "estimator": "biased"}, "got 'estimator'; use kernel"),
     ],

@@ -36,6 +36,7 @@ def test_small_multi_class_test_loads_no_numba():
     """The SKCE of three classes is a matter of matrix products."""
     code = (
         "import sys, caltest as ct; data = ct.datasets.generative_model('M1', n=50, m=3, rng=1);"
-        "ct.test_calibration(None, data, n_resamples=19, rng=1); assert 'numba' not in sys.modules"
+        "ct.test_calibration(data, test='skce', n_resamples=19, rng=1);"
+        "assert 'numba' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -47,7 +47,7 @@ def test_decision_of_a_pooled_measure_stops_early(monkeypatch):
     """It evaluates a batch, and the others together where that does not decide."""
     data = ct.datasets.generative_model("M1", n=60, m=3, alpha=1, rng=1)
     plan = plan_of("skce", data, 1)
-    pvalue = ct.test_calibration(data, n_resamples=199, rng=1).pvalue
+    pvalue = ct.test_calibration(data, test="skce", n_resamples=199, rng=1).pvalue
     bound = type(plan.measure.bind(data))
     evaluated = []
     values = bound.values
@@ -63,7 +63,7 @@ def test_decision_of_a_pooled_measure_stops_early(monkeypatch):
 def test_decision_of_few_label_vectors_is_that_of_the_test():
     """Where all label vectors are listed there is nothing to stop."""
     data = ct.Predictions([0.2, 0.9, 0.1, 0.3], [1, 0, 1, 1])
-    whole = ct.test_calibration(data, n_resamples=199, rng=1)
+    whole = ct.test_calibration(data, test="skce", n_resamples=199, rng=1)
     decision = decide(plan_of("skce", data, 1), level=0.05, n_resamples=199)
     assert decision == (whole.pvalue <= 0.05, whole.estimate)
 

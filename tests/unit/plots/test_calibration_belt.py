@@ -70,7 +70,9 @@ def test_result_of_the_test_gives_the_same_belt_and_its_own_pvalue():
 def test_other_results_are_refused():
     """A belt belongs to its test, and anything else is no belt."""
     data = ct.datasets.generative_model("M2", n=50, m=2, alpha=1.0, rng=2)
-    with pytest.raises(NotApplicable, match="belongs to the test 'calibration-belt', not 'skce'"):
+    with pytest.raises(
+        NotApplicable, match="belongs to the test 'calibration-belt', not 'combined'"
+    ):
         calibration_belt(ct.test_calibration(data, n_resamples=19, rng=1))
     with pytest.raises(InvalidInput, match="belt must be a CalibrationBeltCurve; got a float"):
         calibration_belt(0.5)

@@ -13,7 +13,7 @@ from caltest.plots import witness
 def result_of(model="M2", lens="strong", **options):
     """Test data of a model of Widmann et al."""
     data = ct.datasets.generative_model(model, rng=3, **options)
-    return ct.test_calibration(data, lens=lens, n_resamples=19, rng=1)
+    return ct.test_calibration(data, test="skce", lens=lens, n_resamples=19, rng=1)
 
 
 @pytest.mark.parametrize(("lens", "name"), [("confidence", "right"), ("classwise[1]", "1")])
@@ -37,7 +37,7 @@ def test_shades_stop_where_no_predictions_are():
     """Beyond them the curve is dashed."""
     rng = np.random.default_rng(1)
     p = rng.uniform(0.41, 0.59, 100)
-    ax = witness(ct.test_calibration(p, np.ones(100, int), n_resamples=19, rng=1))
+    ax = witness(ct.test_calibration(p, np.ones(100, int), test="skce", n_resamples=19, rng=1))
     shaded = np.concatenate([path.vertices[:, 0] for path in ax.collections[0].get_paths()])
     assert 0.39 < shaded.min() < shaded.max() < 0.61
     assert [line.get_linestyle() for line in ax.lines[1:]] == ["--", "-"]
@@ -68,7 +68,7 @@ def test_map_of_many_classes_shows_the_worst_and_says_so():
 def test_constant_predictions_are_drawn():
     """One prediction, one class observed."""
     with pytest.warns(DegenerateDataWarning, match="all predictions are equal"):
-        result = ct.test_calibration([0.3] * 20, [0] * 20, n_resamples=19, rng=1)
+        result = ct.test_calibration([0.3] * 20, [0] * 20, test="skce", n_resamples=19, rng=1)
     ax = witness(result)
     assert len(ax.lines) == 3
 

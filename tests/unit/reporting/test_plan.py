@@ -17,14 +17,14 @@ def keys(plan):
 def test_two_classes_are_tested_as_they_are():
     """The lenses say the same of two classes; tests differ."""
     data = ct.datasets.generative_model("M1", n=20, m=2, rng=1)
-    expected = [(test, "strong") for test in ("skce", "ece", "spiegelhalter", "cox")]
+    expected = [(test, "strong") for test in ("combined", "skce", "ece", "spiegelhalter", "cox")]
     assert keys(planned.default_plan(data)) == expected
 
 
 def test_small_data_have_all_lenses_and_no_remark():
     """Three classes: strong, confidence and each class."""
     plan = planned.default_plan(ct.datasets.generative_model("M1", n=20, m=3, rng=1))
-    assert len(plan.entries) == 6
+    assert len(plan.entries) == 7
     assert plan.notes == ()
 
 
@@ -45,15 +45,13 @@ def test_most_frequent_classes_are_tested_and_the_others_said():
     assert plan.notes[0].startswith("10 of 30 classes are not tested one by one")
 
 
-def test_many_rows_are_tested_in_blocks(monkeypatch):
-    """Where all pairs would take too long, blocks are taken, and the report says so."""
+def test_all_pairs_of_many_rows_are_left_out(monkeypatch):
+    """Where they would take too long, the report says so."""
     monkeypatch.setattr(planned, "ALL_PAIRS", 1000)
-    monkeypatch.setattr(planned, "BLOCK_PAIRS", 1500)
-    monkeypatch.setattr(planned, "BLOCKS", 5)
     plan = planned.default_plan(ct.datasets.generative_model("M1", n=50, m=3, rng=1))
-    assert plan.entries[0].test == "skce-block"
-    assert plan.entries[0].options == {"block_size": 10}
-    assert "blocks of 10 rows" in plan.notes[0]
+    assert ("skce", "strong") not in keys(plan)
+    assert ("combined", "strong") in keys(plan)
+    assert "all pairs of 50 rows" in plan.notes[0]
 
 
 @pytest.mark.parametrize("m", [2, 3])

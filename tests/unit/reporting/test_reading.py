@@ -88,5 +88,5 @@ def test_headline_names_the_smallest(tested):
     table = ct.HTestTable((tested, replace(tested, pvalue=0.5)), "holm", [0.002, 0.5])
     first = headline(table, "the model")[0]
     assert first.startswith("2 tests of the model were run.")
-    assert "is 0.002: skce, lens strong" in first
+    assert "is 0.002: combined, lens strong" in first
     assert "in at most 2 in 1,000 data sets" in first

@@ -14,7 +14,7 @@ TESTS = ("skce", "skce-linear", "skce-block", "kce", "mmce")
 
 def judged(data, **options):
     """Test with few resamples: the witness needs none."""
-    return ct.test_calibration(data, n_resamples=9, rng=0, **options)
+    return ct.test_calibration(data, **({"test": "skce", "n_resamples": 9, "rng": 0} | options))
 
 
 def planted(n=4000):
@@ -116,7 +116,7 @@ def test_points_off_the_lens_are_an_error():
 def test_other_tests_have_no_witness():
     """The message names those that have one."""
     data = ct.datasets.generative_model("M2", n=50, m=2, rng=1)
-    with pytest.raises(NotApplicable, match="no witness; use one of the tests 'skce'"):
+    with pytest.raises(NotApplicable, match="no witness; use one of the tests 'combined', 'skce'"):
         judged(data, test="ece").witness()
 
 

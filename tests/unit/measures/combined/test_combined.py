@@ -15,6 +15,7 @@ from caltest.measures.combined.component import Context
 from caltest.measures.combined.findings import mending_temperature
 from caltest.measures.combined.line import belt_functions
 from caltest.measures.combined.several import Confusions, KernelError
+from caltest.measures.combined.surprise import EventSurprise, Surprise
 from caltest.measures.combined.tails import TailScale, log_mean_exp
 from caltest.numerics.labels import resample_keys
 
@@ -155,3 +156,28 @@ def test_component_without_meaning_is_refused():
     """KS needs two classes."""
     with pytest.raises(NotApplicable, match="one-dimensional"):
         ct.test_calibration(None, SURE, test="combined", components=["ks"])
+
+
+@pytest.mark.parametrize("m", [2, 5])
+def test_surprise_is_the_log_of_a_mean_of_roots(m):
+    """The log of the sum of p^(-1/2) of what happened, over what is expected of it."""
+    data = ct.datasets.generative_model("M2", n=60, m=m, alpha=0.3, rng=2)
+    context = Context(data)
+    component = (EventSurprise if m == 2 else Surprise)(context)
+    labels = data.labels if context.order is None else data.labels[context.order]
+    seen = 1 / np.sqrt(np.maximum(data.probs[np.arange(data.n), data.labels], 1e-12))
+    mean = (data.probs / np.sqrt(np.maximum(data.probs, 1e-12))).sum()
+    value = component.values(context.rows(labels))[0]
+    assert value == pytest.approx(np.log(seen.sum() / mean))
+
+
+def test_outcomes_that_were_as_good_as_excluded_are_named():
+    """Five labels of a probability of 1e-5 in 200 rows, which no other component hears as loud."""
+    probs = np.tile([0.6, 0.39998, 1e-5, 1e-5], (200, 1))
+    labels = np.arange(200) % 5 // 3
+    labels[:5] = 2
+    result = ct.test_calibration(ct.Predictions(probs, labels), rng=1, test="combined")
+    surprise = next(row for row in result.components if row.test == "surprise")
+    assert result.pvalue == 0.001
+    assert "have 0.002 % on average together, 2.5 %" in surprise.parameters["finding"]
+    assert surprise.estimate == pytest.approx(2e-5 - 0.025)
