@@ -203,10 +203,10 @@ def certifies(case: Case, data: ct.Predictions, tolerance: float, seed: int) -> 
 EXPECTED = (3, 10, 30)
 RARE = tuple(
     (rate, n, share)
-    for rate in (1e-4, 1e-3, 0.01, 0.05, 0.99, 0.9999)
+    for rate in (1e-4, 0.01, 0.05, 0.9999)
     for n in (100, 1000, 10_000)
     for share in (1.0, 0.05, 0.01)
-    if Rare(rate, n, EXPECTED[0], share).is_possible
+    if Rare(rate, n, EXPECTED[0], share).is_possible and (share == 1 or rate <= 0.01)
 )
 
 
