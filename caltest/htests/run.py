@@ -18,7 +18,7 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.measures import REGISTRY as MEASURES
 from caltest.measures import Measure
 from caltest.measures.base import Outcome, Part
-from caltest.measures.tolerance import ROWS_FOR_LIMIT, Tolerance
+from caltest.measures.tolerance import Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.adaptive import LEVEL, MOST, adaptive_null
 from caltest.nulls.cluster import treated_as_independent
@@ -507,7 +507,7 @@ def run_plan(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predi
             "tolerance where the upper end is",
         )
     outcome = tolerance_null(plan.tolerance).test(plan.measure, seen, **settings)
-    if not plan.tolerance.equivalence and seen.n < ROWS_FOR_LIMIT:
+    if not plan.tolerance.equivalence and plan.measure.is_raised_to_exact(seen.n):
         exact = NULLS["exact"].test(plan.measure, seen, **settings).pvalue
         outcome = at_least_exact(outcome, exact)
     return seen, outcome
