@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from caltest import validation
 from caltest.cli import options
 from caltest.errors import invalid
 from caltest.predictions import files
@@ -17,6 +18,7 @@ from caltest.validation import check_choice, check_not_empty
 
 if TYPE_CHECKING:
     from caltest.predictions import Predictions
+    from caltest.predictions.dependence import Dependence
     from caltest.predictions.sources import Table
 
 STREAM = Path("-")
@@ -39,9 +41,14 @@ class PredictionFile:
     def _opened(self) -> tuple[Table, str]:
         return table(self.file, self.input_format)
 
-    def predictions(self, *, by: str | None = None) -> Predictions:
-        """Return the predictions, with the groups that `--by` gives."""
-        return self.read(self.probs, by=by)[0]
+    def predictions(
+        self, *, by: str | None = None, dependence: Dependence | None = None
+    ) -> Predictions:
+        """Return the predictions, with the groups that `--by` gives, and their clusters."""
+        found = self.read(self.probs, by=by)[0]
+        if dependence is None:
+            return found
+        return dependence.of_table(self._opened[0], self.label).given_to(found)
 
     def read(self, probs: str | None, *, by: str | None = None) -> tuple[Predictions, object]:
         """Return the predictions of some columns, and what these hold, such as logits.
@@ -73,6 +80,17 @@ class PredictionFile:
         )
         reading = {"from_logits": self.logits, "renormalize": self.renormalize}
         return Predictions(**raw, **reading, source=name), raw["probs"]
+
+    def segments(self, names: str | None) -> dict[str, object] | None:
+        """Return the columns that `--segments` gave, by name."""
+        if names is None:
+            return None
+        opened = self._opened[0]
+        chosen = [names] if names in opened.names else options.split(names) or []
+        for name in validation.check_not_empty(chosen, "--segments"):
+            check_choice(name, opened.names, "--segments")
+            validation.check_not_label(name, self.label, "--segments")
+        return {name: opened.column(name) for name in chosen}
 
     @property
     def columns(self) -> list[str]:

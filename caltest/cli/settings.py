@@ -41,9 +41,17 @@ class ChosenTests:
 
     def asked(self) -> dict[str, Any]:
         """Return the arguments of `test_calibration` that they stand for."""
-        keys = options.split_keys(self.test)
-        chosen = test_options(parse(self.set_), keys)
-        return {"test": options.one_or_many(keys) or None, "null": self.null, **chosen}
+        chosen = test_options(parse(self.set_), options.split_keys(self.test))
+        return {"test": options.one_or_many(self.test), "null": self.null, **chosen}
+
+    def asked_of_segments(self) -> dict[str, Any]:
+        """Return the same for segments, whose options `--set` gives."""
+        from caltest.htests.run import SEGMENT_OPTIONS
+
+        settings = parse(self.set_)
+        check_known_settings(settings, SEGMENT_OPTIONS, "--segments")
+        chosen = {name: _value(name, parts) for name, parts in settings.items()}
+        return chosen | {"test": options.one_or_many(self.test), "null": self.null}
 
 
 def parse(values: Sequence[str] | None) -> Settings:

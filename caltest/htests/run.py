@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from caltest import validation
-from caltest.errors import DegenerateDataWarning, NotApplicable, invalid
+from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.htests.combine import METHODS, adjusted_rows, omnibus
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import REGISTRY as MEASURES
@@ -21,13 +21,21 @@ from caltest.measures.base import Outcome, Part
 from caltest.measures.tolerance import Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.adaptive import LEVEL, MOST, adaptive_null
+from caltest.nulls.cluster import treated_as_independent
 from caltest.nulls.tolerance import at_least_exact, tolerance_null
 from caltest.predictions import ModelData, Predictions
+from caltest.predictions.dependence import Dependence
 from caltest.results import Evidence, HTest, HTestTable
+from caltest.segments import SegmentsTest, test_segments
 
 SEEDS = ("seed", "random_state")  # what other libraries call it
+SPREAD = (
+    "clusters have rows in several groups, which depend on each other: the groups are not tested "
+    "together"
+)
 DEFAULT = "combined"  # where the caller names no test
 INSTEAD = "skce"  # where the caller asks for what the default has not, and this test has
+SEGMENT_OPTIONS = ("depth", "bins", "min_size", "statistic", "keep")
 OF_THE_USER = 4  # the stack level, in functions that run one plan, of the caller of the test
 
 
@@ -119,7 +127,7 @@ class Plan:
     @property
     def may_be_left_out(self) -> bool:
         """Whether it may be too small for a test that has a meaning for others."""
-        has_meaning = self.tolerance is not None or self.null in self.measure.nulls
+        has_meaning = self.tolerance is not None or self.null in (*self.measure.nulls, "cluster")
         return self.is_one_of_many and has_meaning
 
     def instead(self, note: str, **changes: Any) -> Plan:
@@ -137,11 +145,15 @@ def test_calibration(
     data: object = None,
     *,
     test: str | Measure | Sequence[str | Measure] | None = None,
-    lens: str | Lens | Sequence[str | Lens] = "strong",
+    lens: str | Lens | Sequence[str | Lens] | None = None,
     null: str | None = None,
     tolerance: float | None = None,
     equivalence: bool = False,
     by: object = None,
+    cluster: object = None,
+    time: object = None,
+    lag: int | None = None,
+    segments: object = None,
     correction: str | None = "joint",
     n_resamples: int | str = 999,
     rng: object = None,
@@ -155,7 +167,7 @@ def test_calibration(
     renormalize: bool = False,
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
-) -> HTest | HTestTable:
+) -> HTest | HTestTable | SegmentsTest:
     r"""Test the hypothesis that a model's probabilities are calibrated.
 
     H0: :math:`P(Y = k \mid p) = p_k` for the predictions p as the lens shows them.
@@ -174,7 +186,8 @@ def test_calibration(
         tolerance or an option is given that it has not, as `kernel=`, "skce" takes its place, and
         a note says so.
     lens : str, Lens or list, default "strong"
-        Keys are in `caltest.lenses.REGISTRY`; a family ("classwise") gives one row each.
+        Keys are in `caltest.lenses.REGISTRY`; a family ("classwise") gives one row each. Segments
+        take one lens that leaves two classes, by default "confidence" for more than two.
     null : str, optional
         "exact" unless the test is named after a formula, as "jeffreys" is, or has no other null, as
         those of a development sample (`internal=True`); see `caltest.nulls.REGISTRY`.
@@ -195,6 +208,23 @@ def test_calibration(
         all groups together, Fisher's combination of their p-values: compared with that of their
         resamples where all groups are resampled, so that it is as exact as they are, elsewhere by
         its chi^2 distribution.
+    cluster : (n,) array or column name, optional
+        The cluster of each row, such as its patient: rows of a cluster may depend on each other,
+        those of different clusters are independent. The null is then "cluster", which flips the
+        signs of the residuals cluster by cluster; another null that is asked for takes the rows as
+        independent, with a note. By default the clusters that the Predictions have.
+    time : (n,) array or column name, optional
+        The time of each row, for forecasts that overlap: rows depend if they are up to `lag` steps
+        apart, a step for each distinct time. Their clusters are blocks of time, some times as long,
+        with `cluster` those of each cluster.
+    lag : int, optional
+        With `time`: h - 1 for forecasts of what happens within the next h steps; 0 where rows of
+        the same time alone depend.
+    segments : str, list of str, dict, data frame, bool (n, S) array or True, optional
+        Test all segments of the rows, which may overlap, in place of groups: the values of these
+        columns and their intersections, or a boolean column for each; True takes all columns of the
+        features. See `test_segments`, which this calls: it has statistics, a null and an adjustment
+        of its own, and `options` are its `depth=`, `bins=`, `min_size=`, `statistic=`, `keep=`.
     correction : str or None, default "joint"
         Multiple testing over the rows of a table. "joint" is the step-down method of Westfall and
         Young: all rows are evaluated for the same redrawn labels, so that their dependence is
@@ -224,12 +254,12 @@ def test_calibration(
     progress : callable, optional
         Called with (rows done, rows in all).
     **options
-        Options of the measure, such as `kernel=` and `estimator=`.
+        Options of the measure, such as `kernel=` and `estimator=`; with `segments`, of these.
 
     Returns
     -------
-    HTest or HTestTable
-        A table where tests, lenses or groups are several.
+    HTest, HTestTable or SegmentsTest
+        A table where tests, lenses or groups are several, a SegmentsTest with `segments`.
 
     Raises
     ------
@@ -250,6 +280,38 @@ def test_calibration(
     >>> 0 < result.pvalue <= 1
     True
     """
+    if segments is not None:
+        _check_for_segments(
+            lens,
+            options,
+            test=test,
+            null=None if null == "exact" else null,
+            tolerance=tolerance,
+            equivalence=equivalence or None,
+            by=by,
+            cluster=cluster,
+            time=time,
+            lag=lag,
+            correction=None if correction == "joint" else correction or "none",
+        )
+        return test_segments(
+            model,
+            data,
+            segments=segments,
+            lens=lens,  # type: ignore[arg-type]  # one, as was checked
+            n_resamples=n_resamples,  # type: ignore[arg-type]  # refused there where no number
+            rng=rng,
+            n_jobs=n_jobs,
+            level=level,
+            label=label,
+            features=features,
+            probs=probs,
+            classes=classes,
+            from_logits=from_logits,
+            renormalize=renormalize,
+            progress=progress,
+            **options,
+        )
     fixed = validation.check_resamples(n_resamples)
     level = None if level is None else validation.check_level(level)
     validation.check_choice(correction or "none", METHODS, "correction")
@@ -257,10 +319,19 @@ def test_calibration(
     bound = validation.check_tolerance(tolerance, equivalence=equivalence, null=null)
     seed = validation.check_seed(rng)
     predictions = ModelData(
-        model, data, label, features, probs, classes, from_logits, renormalize, by
+        model,
+        data,
+        label,
+        features,
+        probs,
+        classes,
+        from_logits,
+        renormalize,
+        by,
+        Dependence(cluster, time, lag),
     ).predictions()
     measures, note = resolve_tests(test, options, null=null, tolerance=bound)
-    lenses = [resolve_lens(one) for one in _as_list(lens, "lens")]
+    lenses = [resolve_lens(one) for one in _as_list("strong" if lens is None else lens, "lens")]
     plans = [
         replace(plan, note=note)
         for plan in _plans(measures, lenses, null, predictions, seed=seed, grouped=by is not None)
@@ -278,13 +349,30 @@ def test_calibration(
     rows = tuple(row for _, row in run_plans)
     if single:
         return rows[0]
+    if by is not None and _clusters_in_two_groups(run_plans):
+        left_out = [*left_out, SPREAD]
+        correction = "holm" if correction == "joint" else correction
+        together: tuple[HTest, ...] = ()
+    else:
+        together = tuple(_omnibus_tests(run_plans, n_resamples=B, seed=seed))
     adjusted, name = adjusted_rows(rows, correction)
-    together = tuple(_omnibus_tests(run_plans, n_resamples=B, seed=seed))
     return HTestTable(rows, name, adjusted, level=level, notes=tuple(left_out), omnibus=together)
 
 
 # Or pytest would collect it in a user's test module.
 test_calibration.__test__ = False  # type: ignore[attr-defined]
+
+
+def _check_for_segments(lens: object, options: Mapping[str, object], **others: object) -> None:
+    """Check that nothing is asked of segments that their test has not; the others must be None."""
+    own = "on segments, which have statistics, an exact null and a joint adjustment of their own"
+    validation.check_unused(own, **others)
+    if isinstance(lens, list | tuple):
+        raise invalid(
+            "lens must be a single one for segments", shown(lens), "ask for each by itself"
+        )
+    for name in options:
+        validation.check_choice(name, SEGMENT_OPTIONS, "options of segments")
 
 
 def _as_list(value: Any, name: str) -> list[Any]:
@@ -315,7 +403,7 @@ def _beyond_default(options: Mapping[str, Any], null: str | None, tolerance: flo
     default, instead = REGISTRY[DEFAULT], REGISTRY[INSTEAD]
     if tolerance is not None:
         return "takes no tolerance"
-    if null in NULLS and null not in default.nulls:
+    if null in NULLS and null not in (*default.nulls, "cluster"):
         return f"has no {null} null"
     others = (name for name in options if name not in default.options)
     return next((f"takes no {name}=" for name in others if name in instead.options), "")
@@ -341,7 +429,7 @@ def _plans(
                     yield Plan(
                         test=key,
                         measure=measure,
-                        null=null or measure.nulls[0],
+                        null=null or _default_null(measure, part),
                         lens=member,
                         predictions=part,
                         seed=own,
@@ -349,6 +437,10 @@ def _plans(
                         group=group,
                         is_one_of_many=grouped or lens.is_family,
                     )
+
+
+def _default_null(measure: Measure, predictions: Predictions) -> str:
+    return "cluster" if predictions.has_dependence else measure.nulls[0]
 
 
 def _seeds_of_groups(seed: int, count: int) -> list[int]:
@@ -404,7 +496,16 @@ def run_plan(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predi
     if plan.tolerance is None:
         null = NULLS[plan.null]
         null = null if plan.clear_at is None else adaptive_null(null, plan.clear_at)
-        return seen, null.test(plan.measure, seen, **settings)
+        outcome = null.test(plan.measure, seen, **settings)
+        if seen.has_dependence and plan.null != "cluster":
+            outcome = treated_as_independent(outcome, seen)
+        return seen, outcome
+    if seen.has_dependence:
+        raise NotApplicable(
+            "a test with a tolerance takes rows as independent",
+            "use confidence_interval() of the result without tolerance: the error is within the "
+            "tolerance where the upper end is",
+        )
     outcome = tolerance_null(plan.tolerance).test(plan.measure, seen, **settings)
     if not plan.tolerance.equivalence and plan.measure.is_raised_to_exact(seen.n):
         exact = NULLS["exact"].test(plan.measure, seen, **settings).pvalue
@@ -423,6 +524,13 @@ def _nearest_plans(plan: Plan, reason: str) -> Iterator[Plan]:
     if variant != plan.measure:
         note = f"tested by the {variant.description}: {reason}"
         yield plan.instead(note, measure=variant, null="exact")
+
+
+def _clusters_in_two_groups(rows: list[tuple[Plan, HTest]]) -> bool:
+    """Tell whether a cluster has rows in two groups, which then depend on each other."""
+    parts = {plan.group: plan.predictions.clusters for plan, _ in rows}
+    found = [np.unique(codes) for codes in parts.values() if codes is not None]
+    return bool(found) and np.unique(np.concatenate(found)).size < sum(a.size for a in found)
 
 
 def _omnibus_tests(

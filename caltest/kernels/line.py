@@ -14,7 +14,7 @@ from caltest.numerics.recursion import (
 )
 
 Floats = NDArray[np.float64]
-Counts = NDArray[np.unsignedinteger]
+Counts = NDArray[np.unsignedinteger] | NDArray[np.float64]  # or signs
 
 NO_DECAY_BEYOND = 800.0  # exp(-800) = 0: larger scaled gaps are all the same
 

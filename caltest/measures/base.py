@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,6 +21,7 @@ from caltest.predictions.redrawing import Redrawing
 
 if TYPE_CHECKING:
     from caltest.kernels import MatrixKernel
+    from caltest.measures.residual_sums import Flipped, ResidualStatistic
     from caltest.measures.tolerance import Tolerance, ToleranceBootstrap
     from caltest.nulls.base import Replicates
 
@@ -331,12 +332,18 @@ class UStatistic(BoundMeasure):
         """Return sum_{j != i} h_ij for every i."""
 
     @abstractmethod
-    def weighted_sums(self, counts: Labels, n_jobs: int | None = None) -> Floats:
+    def weighted_sums(self, counts: Labels | Floats, n_jobs: int | None = None) -> Floats:
         """Return sum_{j<i} c_i c_j h_ij for each row c of `counts` (B, n)."""
 
     @abstractmethod
     def diagonal(self) -> Floats:
         """Return h_ii for every i."""
+
+    @abstractmethod
+    def signed_sums(
+        self, clusters: NDArray[np.int64], count: int, n_jobs: int | None = None
+    ) -> Flipped:
+        """Return sum_{j<i} s_i s_j h_ij as a function of the signs s of `count` clusters."""
 
 
 class Measure(ABC):
@@ -414,6 +421,20 @@ class Measure(ABC):
     def row_terms(self, predictions: Predictions) -> RowTerms:
         """Return the terms of rows, for a statistic that is a function of their sum."""
         raise NotApplicable(f"{self.description} is no sum over rows", "use null='exact'")
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> Sequence[ResidualStatistic]:
+        """Return the statistics of the residuals that test this measure where rows depend."""
+        keys = ", ".join(map(repr, keys_offering("residual_statistics")))
+        raise NotApplicable(
+            f"{self.description} has no test for rows that depend on each other",
+            f"use one of the tests {keys}",
+        )
+
+    def findings(self, predictions: Predictions) -> tuple[Part, ...]:
+        """Return what the labels show of each statistic that the measure combines, in order."""
+        return ()
 
     @property
     def tolerance_method(self) -> str | None:
@@ -497,6 +518,20 @@ class Measure(ABC):
         """
         return ("plug-in", "bca") if self.alternative == "greater" else ("bca",)
 
+    def calibrated_value(self, predictions: Predictions) -> float | None:
+        """Return what the estimate of calibrated predictions is about; None where unknown."""
+        return 0.0 if self.alternative == "greater" else None
+
+    @property
+    def is_one_sided(self) -> bool:
+        """Whether no value of the estimate below that of calibration speaks against it."""
+        return self.alternative == "greater"
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the statistic is its own estimate, of an error that is 0 under calibration."""
+        return self.alternative == "greater" and not self.offers("calibrated_value")
+
     @property
     def interval_instead(self) -> str | None:
         """What has an interval in place of a statistic that grows with n; None elsewhere."""
@@ -524,10 +559,24 @@ class Measure(ABC):
         """Return the scores of which this measure is the mean; None for other measures."""
         return None
 
+    def score_table(self, predictions: Predictions) -> Floats:
+        """Return the score (n, m) of each label, times the weights, for "unseen-events"."""
+        raise NotApplicable(
+            f"{self.description} is no mean over rows", f"use method={self.intervals[0]!r}"
+        )
+
     @property
     def is_squared(self) -> bool:
-        """Whether the error is the square of a deviation, whose root is steadier ("jackknife")."""
+        """Whether the error is the square of a deviation, whose root is steadier."""
         return False
+
+    def unseen_reach(self, predictions: Predictions, a: float) -> float:
+        """Return how much larger the error, or the root of a squared one, may be unseen.
+
+        What the upper end adds for events that few rows may lack: each one-sided limit is missed
+        with probability a.
+        """
+        return 0.0
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         """Return what a reader of an interval by that method from n rows should know."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.measures.base import BoundMeasure, Labels, Measure, RowScores, RowTerms
+from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
 from caltest.numerics.class_sums import label_sums
 from caltest.predictions import Predictions
 
@@ -28,6 +29,14 @@ def row_weights(predictions: Predictions) -> Floats:
 def rounding_scale(n: int) -> float:
     """Return the size of the rounding errors of a sum, which grow as a random walk."""
     return max(1.0, 0.1 * math.sqrt(n))
+
+
+def sum_unit(sd: float, weight: Floats) -> float:
+    """Return what a term of the size of its weight rounds to, in standard deviations of the sum.
+
+    The sum of a few rare events is in units that are small beside each of them.
+    """
+    return 10.0 * max(1.0, float(weight.max()) / sd) if sd > 0 else 1.0
 
 
 def binary_terms(
@@ -57,7 +66,7 @@ class MeanScore(Measure):
 
     @property
     def intervals(self) -> tuple[str, ...]:
-        return ("studentized", "bca")
+        return ("unseen-events", "studentized", "bca")
 
     @abstractmethod
     def row_scores(self, predictions: Predictions) -> RowScores:
@@ -66,6 +75,22 @@ class MeanScore(Measure):
     @abstractmethod
     def row_terms(self, predictions: Predictions) -> RowTerms:
         """Return the scores of each label, times the weights."""
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the sum of the terms of the rows, each less its mean."""
+        return of_row_terms(self.row_terms(predictions), predictions)
+
+    def score_table(self, predictions: Predictions) -> Floats:
+        """Return the score (n, m) of each label, times the weights."""
+        return self.row_terms(predictions).table
+
+    def calibrated_value(self, predictions: Predictions) -> float:
+        """Return the mean score of labels drawn from the predictions."""
+        weight, probs = row_weights(predictions), predictions.probs
+        own = np.where(probs > 0, self.score_table(predictions), 0.0) * probs
+        return float(own.sum() / weight.sum())
 
 
 class TabledScore(BoundMeasure):

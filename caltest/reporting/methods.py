@@ -11,6 +11,7 @@ from caltest.lenses import resolve_lens
 from caltest.reporting.content import MethodText
 from caltest.reporting.notation import plain_paragraph
 from caltest.results import HTest
+from caltest.segments import test_segments
 
 Blocks = tuple[tuple[str, str], ...]
 
@@ -47,6 +48,13 @@ ASSUMPTIONS = {
         "A concentration inequality. It assumes independent rows, holds at every number of rows, "
         "and is "
         "very conservative."
+    ),
+    "cluster": (
+        "The signs of the residuals e_y - p are flipped at random, one sign for each cluster, and "
+        "the p-value is (1 + k) / (1 + B), but no less than that of independent rows. Rows of a "
+        "cluster may depend on each other; clusters are independent. It is valid for many "
+        "clusters, and for few where their sums are symmetric about 0 (Canay, Romano and Shaikh "
+        "2017)."
     ),
 }
 REDRAWING = (
@@ -90,6 +98,26 @@ def methods_of(
         )
 
 
+def segments_method() -> MethodText:
+    """Describe the test of segments."""
+    _, references = read_docstring(inspect.getdoc(test_segments) or "")
+    return MethodText(
+        kind="test",
+        key="segments",
+        title="standardised differences in overlapping segments, exact together",
+        text=_text(SEGMENTS),
+        references=references,
+    )
+
+
+SEGMENTS = (
+    "Observed less predicted events of each segment are divided by their standard deviation under "
+    "calibration and corrected for skewness; where it was computed, so is the range of the partial "
+    "sums in the order of the predictions. The labels that are redrawn are those of the other "
+    "tests. The adjusted p-value compares a segment with the largest over it and all less loud "
+    "segments in each vector of redrawn labels, so that the probability to reject any calibrated "
+    "segment is at most the level, at every number of rows."
+)
 ADJUSTED = "The p-values of tests, of groups and of calibrators are adjusted as three families."
 ADJUSTMENTS = {
     "joint": (

@@ -13,6 +13,8 @@ from caltest.results.printable import Result, plain
 from caltest.validation import check_integer, check_jobs, check_level, check_schema, check_seed
 
 if TYPE_CHECKING:
+    from caltest.measures.base import Ends
+    from caltest.predictions import Predictions
     from caltest.render import Sheet
     from caltest.results.evidence import GradeCounts
     from caltest.results.htest import HTest
@@ -93,16 +95,20 @@ def interval_of(
     if test.counts is not None:
         return _of_grade(test, test.counts, level, method)
     evidence: Evidence = required(test.evidence, "a confidence interval")
-    chosen = choose(evidence.measure, method)
+    seen = evidence.seen
+    clustered = seen.has_dependence
+    chosen = choose(evidence.measure, "cluster" if clustered and method is None else method)
     seed = evidence.seed if rng is None else check_seed(rng)
     ends = chosen.compute(
         evidence.measure,
-        evidence.seen,
+        seen,
         level=level,
         n_resamples=n_resamples,
         seed=seed,
         n_jobs=n_jobs,
     )
+    if chosen.key != "cluster":  # it agrees with its own null
+        ends = _agreeing(ends, test, evidence, level=level, n_resamples=n_resamples, n_jobs=n_jobs)
     return Interval(
         low=ends.low,
         high=ends.high,
@@ -114,8 +120,49 @@ def interval_of(
         data=data_line(test),
         n_resamples=n_resamples if chosen.resamples else None,
         seed=seed if chosen.resamples else None,
-        notes=ends.notes,
+        notes=(*independence_notes(chosen.key, seen), *ends.notes),
     )
+
+
+def independence_notes(method: str, seen: Predictions) -> tuple[str, ...]:
+    """Return the warning that a method takes the rows of a cluster as independent."""
+    if not seen.has_dependence or method == "cluster":
+        return ()
+    return (
+        (
+            f"rows of the same {seen.unit} are treated as independent: where they are alike, the "
+            "interval is too short; method='cluster' is for them"
+        ),
+    )
+
+
+def _agreeing(
+    ends: Ends,
+    test: HTest,
+    evidence: Evidence,
+    *,
+    level: float,
+    n_resamples: int,
+    n_jobs: int | None,
+) -> Ends:
+    """Compare the interval with the p-value that was printed, or where that is another, with its.
+
+    Another null, and too few resamples for the level, leave the exact p-value to be computed.
+    """
+    from caltest.intervals.agreement import Exact, agreeing, exact_test
+
+    measure, seen = evidence.measure, evidence.seen
+    settings: dict[str, Any] = {
+        "n_resamples": n_resamples,
+        "seed": evidence.seed,
+        "n_jobs": n_jobs,
+    }
+    fine = test.least_pvalue is None or test.least_pvalue <= 1.0 - level
+    if test.null == measure.nulls[0] and fine:
+        exact: Exact | None = Exact(test.pvalue, test.statistic, test.null_distribution)
+    else:
+        exact = exact_test(measure, seen, **settings)
+    return ends if exact is None else agreeing(ends, measure, seen, exact, level=level, **settings)
 
 
 def _of_grade(test: HTest, grade: GradeCounts, level: float, method: str | None) -> Interval:

@@ -15,6 +15,7 @@ from caltest.errors import NotApplicable
 from caltest.measures.base import BoundMeasure, Measure, Order, Outcome
 from caltest.measures.binning import BinnedMeasure
 from caltest.measures.bins.ece import DEBIASED, ECE, BinnedError, bind_bins
+from caltest.measures.residual_sums import ResidualStatistic
 from caltest.measures.tolerance import (
     Deviation,
     Tolerance,
@@ -25,6 +26,7 @@ from caltest.measures.tolerance import (
 from caltest.numerics.bins import sort_by_cell
 from caltest.numerics.event_tails import FewEvents, both_sides, largest_tail
 from caltest.numerics.loops import njit
+from caltest.numerics.unseen import hidden_deviation
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens
@@ -138,6 +140,15 @@ class DebiasedECE(BinnedMeasure):
         """Return the plug-in error in the same bins, which needs no second observation."""
         return ECE(**{f.name: getattr(self, f.name) for f in fields(BinnedMeasure)})
 
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the squared error over the bins, whose bias flipped signs leave as it is."""
+        self.bind(predictions, n_jobs)
+        statistic = bind_bins(self, predictions, DEBIASED, 1.0).residual_statistic()
+        statistic.symbol = "ECE_2^2"
+        return [statistic]
+
     @property
     def intervals(self) -> tuple[str, ...]:
         # A resample with its repeated rows is not unbiased.
@@ -146,6 +157,15 @@ class DebiasedECE(BinnedMeasure):
     @property
     def is_squared(self) -> bool:
         return not self.root
+
+    def unseen_reach(self, predictions: Predictions, a: float) -> float:
+        bound = self.bind(predictions)
+        binned = bound.squared if isinstance(bound, RootError) else bound
+        if not isinstance(binned, BinnedError):
+            return 0.0
+        cells = binned.counts()
+        reaches = [hidden_deviation(*some, predictions.n, a) for some in cells]
+        return max(reaches)
 
     @property
     def tolerance_method(self) -> str:

@@ -24,6 +24,7 @@ from caltest.measures.kernel.locations import (
     hotelling,
 )
 from caltest.measures.kernel.skce import SKCE
+from caltest.measures.residual_sums import ResidualStatistic, RobustQuadratic
 from caltest.predictions import Predictions
 
 __all__ = ["CME", "cme"]
@@ -33,6 +34,7 @@ Floats = NDArray[np.float64]
 ROWS_PER_LOCATION = (
     1000  # observations for each test location from which on the chi^2 limit is near
 )
+SINGULAR = 5e10  # a covariance matrix of a condition up to 1e11 leaves three digits of the share
 
 
 class StudentizedEmbedding(AtLocations):
@@ -43,7 +45,13 @@ class StudentizedEmbedding(AtLocations):
     ) -> None:
         super().__init__(predictions, kernel, locations)
         _check(predictions, self.size)
-        self.scale = float(predictions.n)
+        self.scale = SINGULAR
+
+    def comparable(self, values: Floats) -> Floats:
+        # T^2 / (T^2 + n - 1) is the share q that `hotelling` computes: its relative error is that
+        # of the inverse, and an infinite T^2 is a share of 1, up to rounding.
+        share = values / (values + self.predictions.n - 1.0)
+        return np.log(np.maximum(share, np.finfo(float).tiny))
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return hotelling(*self._moments(labels), self.predictions.n)[0]
@@ -110,6 +118,12 @@ class CME(Measure):
         kernel = FittedKernel.of(as_matrix_kernel(self.kernel), predictions, n_jobs)
         locations = find_locations(self.locations, predictions)
         return StudentizedEmbedding(predictions, kernel, locations)
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the squared length of the deviations in units of their robust covariance."""
+        return [RobustQuadratic(self.bind(predictions, n_jobs).deviations())]
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
         """Return the biased SKCE, which tests the same embedding without its covariance matrix."""

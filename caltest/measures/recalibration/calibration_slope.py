@@ -11,8 +11,12 @@ from numpy.typing import NDArray
 
 from caltest.lenses import Lens
 from caltest.measures.base import Ends, Measure
+from caltest.measures.one_dimension import check_one_dimension
+from caltest.measures.recalibration.coefficient_interval import PROFILE, coefficient_bounds
 from caltest.measures.recalibration.fits import BoundCoefficient
-from caltest.measures.recalibration.sandwich import SANDWICH, SLOPE, sandwich_bounds
+from caltest.measures.recalibration.profile import SLOPE
+from caltest.measures.recalibration.scores import score_statistics
+from caltest.measures.residual_sums import ResidualStatistic
 from caltest.predictions import Predictions
 
 __all__ = ["CalibrationSlope", "calibration_slope"]
@@ -28,7 +32,7 @@ class CalibrationSlope(Measure):
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "calibration slope"
     alternative: ClassVar[str] = "two-sided"
-    own_intervals: ClassVar[Mapping[str, str]] = SANDWICH
+    own_intervals: ClassVar[Mapping[str, str]] = PROFILE
 
     @property
     def symbol(self) -> str:
@@ -37,15 +41,26 @@ class CalibrationSlope(Measure):
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundCoefficient:
         return BoundCoefficient(predictions, f"the {self.title}", SLOPE)
 
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the score of the slope, with the intercept estimated."""
+        check_one_dimension(predictions, f"the {self.title}")
+        return score_statistics(predictions, "slope", adjusted=True)
+
     @property
     def intervals(self) -> tuple[str, ...]:
-        return (*SANDWICH, *super().intervals)
+        return (*PROFILE, *super().intervals)
+
+    def calibrated_value(self, predictions: Predictions) -> float:
+        """Return 1.0, as the log odds are then those predicted."""
+        return 1.0
 
     def own_interval(
         self, predictions: Predictions, *, level: float, n_jobs: int | None = None
     ) -> Ends:
-        """Bound the slope by Student's interval; see `sandwich_bounds`."""
-        return sandwich_bounds(predictions, SLOPE, self.estimate_symbol, level=level)
+        """Bound the slope by likelihood and sandwich error; see `coefficient_bounds`."""
+        return coefficient_bounds(predictions, SLOPE, self.estimate_symbol, level=level)
 
 
 def calibration_slope(

@@ -15,13 +15,12 @@ from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Ends, Measure, Outcome, RowTerms
 from caltest.measures.label_scores import event_terms
+from caltest.measures.one_dimension import check_one_dimension
+from caltest.measures.recalibration.coefficient_interval import PROFILE, coefficient_bounds
 from caltest.measures.recalibration.fits import HYPOTHESES, SLOPES, Ratio, bind_ratio, chi2_limit
-from caltest.measures.recalibration.sandwich import (
-    INTERCEPT_ALONE,
-    SANDWICH,
-    SLOPE,
-    sandwich_bounds,
-)
+from caltest.measures.recalibration.profile import INTERCEPT_ALONE, SLOPE
+from caltest.measures.recalibration.scores import score_statistics
+from caltest.measures.residual_sums import ResidualStatistic
 from caltest.predictions import Predictions
 
 __all__ = ["Cox", "cox"]
@@ -44,7 +43,7 @@ class Cox(Measure):
         "calibration-slope": {"tested": "slope", **BINARY},
     }
     title: ClassVar[str] = "logistic recalibration (Cox)"
-    own_intervals: ClassVar[Mapping[str, str]] = SANDWICH
+    own_intervals: ClassVar[Mapping[str, str]] = PROFILE
 
     def __post_init__(self) -> None:
         validation.check_choice(self.tested, HYPOTHESES, "tested")
@@ -89,6 +88,13 @@ class Cox(Measure):
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> Ratio:
         return bind_ratio(predictions, self.tested, self.slopes, self.reference)
 
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the scores of what is tested, at the intercept 0 and the slope 1."""
+        check_one_dimension(predictions, f"the {self.title} of rows that depend")
+        return score_statistics(predictions, self.tested, adjusted=self.tested == "slope")
+
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the chi^2 limit of the likelihood ratio."""
         bound = self.bind(predictions, n_jobs)
@@ -98,19 +104,28 @@ class Cox(Measure):
     @property
     def intervals(self) -> tuple[str, ...]:
         # The estimate is a coefficient, and no error that grows from 0.
-        return (*SANDWICH, "bca")
+        return (*PROFILE, "bca")
 
     @property
     def interval_instead(self) -> str | None:
         both = self.tested == "both"
         return "test='calibration-slope' and 'calibration-in-the-large'" if both else None
 
+    def calibrated_value(self, predictions: Predictions) -> float:
+        """Return 1 for the slope, and 0 for the intercept."""
+        return 1.0 if self.tested == "slope" else 0.0
+
+    @property
+    def is_one_sided(self) -> bool:
+        # The likelihood ratio grows on both sides of the coefficient.
+        return False
+
     def own_interval(
         self, predictions: Predictions, *, level: float, n_jobs: int | None = None
     ) -> Ends:
-        """Bound the coefficient that is tested by Student's interval; see `sandwich_bounds`."""
+        """Bound the coefficient that is tested; see `coefficient_bounds`."""
         column = SLOPE if self.tested == "slope" else INTERCEPT_ALONE
-        return sandwich_bounds(predictions, column, self.estimate_symbol, level=level)
+        return coefficient_bounds(predictions, column, self.estimate_symbol, level=level)
 
 
 def cox(

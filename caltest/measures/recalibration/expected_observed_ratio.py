@@ -17,6 +17,7 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.measures.base import BoundMeasure, Ends, Labels, Measure, RowTerms
 from caltest.measures.label_scores import BinaryScore, event_terms
 from caltest.measures.one_dimension import check_one_dimension
+from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
 from caltest.numerics.label_scores import binary_event_sums
 from caltest.predictions import Predictions, as_measured
 
@@ -57,12 +58,22 @@ class ExpectedObservedRatio(Measure):
         check_one_dimension(predictions, f"the {self.title}")
         return event_terms(predictions)
 
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the sum of the terms of the rows, each less its mean."""
+        return of_row_terms(self.row_terms(predictions), predictions)
+
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         return BoundRatio(predictions, self.title)
 
     @property
     def intervals(self) -> tuple[str, ...]:
         return (*OWN, *super().intervals)
+
+    def calibrated_value(self, predictions: Predictions) -> float:
+        """Return 1.0, as many events as expected."""
+        return 1.0
 
     def own_interval(
         self, predictions: Predictions, *, level: float, n_jobs: int | None = None

@@ -18,7 +18,9 @@ from caltest.measures.label_scores import (
     binary_terms,
     rounding_scale,
     row_weights,
+    sum_unit,
 )
+from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
 from caltest.numerics.label_scores import (
     binary_deviation_sums,
     binary_deviation_variance,
@@ -66,6 +68,12 @@ class SpiegelhalterZ(Measure):
         p = predictions.probs[:, 1]
         return binary_terms(predictions, -p * (1.0 - 2.0 * p), (1.0 - p) * (1.0 - 2.0 * p))
 
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the sum of the terms of the rows, each less its mean."""
+        return of_row_terms(self.row_terms(predictions), predictions)
+
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the normal limit of z, two-sided."""
         bound = self.bind(predictions, n_jobs)
@@ -104,8 +112,8 @@ class BoundZ(BoundMeasure):
         else:
             self._deviation, rows = _tabled(predictions)
             variance = float(np.square(weight) @ rows)
-        self.scale = rounding_scale(predictions.n)
         self.sd = math.sqrt(variance) / float(weight.sum())
+        self.scale = rounding_scale(predictions.n) * sum_unit(math.sqrt(variance), weight)
         if self.sd == 0:
             self.degenerate = (f"{CONSTANT}; z is 0 where it has its mean, else infinite",)
 
