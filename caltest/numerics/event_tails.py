@@ -35,7 +35,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-COMPUTED = 4  # exact tails of the numbers that seem likeliest
+COMPUTED = 4  # exact tails of the numbers that seem likeliest, at least
+ROWS_COMPUTED = 1 << 14  # and more where they are of few rows: all of them
 MARGIN = 0.5  # one that seems less likely than this share of the largest is passed over
 
 
@@ -114,17 +115,20 @@ def refined_normal(
 
 
 def largest_tail(cases: Iterable[FewEvents]) -> float:
-    """Return the largest exact probability, of those that seem the largest."""
+    """Return the largest exact probability, of many those that seem the largest."""
     every = list(cases)
-    return _largest([case.approximate() for case in every], lambda k: every[k].exact())
+    rows = max((case.probs.size for case in every), default=1)
+    return _largest([case.approximate() for case in every], lambda k: every[k].exact(), rows)
 
 
-def _largest(approximate: Sequence[float] | Floats, exact: Callable[[int], float]) -> float:
-    """Return the largest of `exact(k)` among the k with the largest approximations."""
-    found = 0.0
+def _largest(
+    approximate: Sequence[float] | Floats, exact: Callable[[int], float], rows: int
+) -> float:
+    """Return the largest of `exact(k)`, of many among the k with the largest approximations."""
+    found, most = 0.0, max(COMPUTED, ROWS_COMPUTED // rows)
     approximate = np.asarray(approximate)
-    for k in np.argsort(-approximate, kind="stable")[:COMPUTED]:
-        if approximate[k] <= MARGIN * found:
+    for k in np.argsort(-approximate, kind="stable")[:most]:
+        if approximate.size > most and approximate[k] <= MARGIN * found:
             break
         found = max(found, exact(int(k)))
     return found
@@ -162,7 +166,7 @@ def largest_prefix_tail(probs: Floats, events: Bools, ends: Bools, excess: float
         sides = both_sides(probs[:rows], events[:rows], excess)
         return sides[k // last.size].exact()
 
-    return _largest(np.concatenate([fewer, more]), exact)
+    return _largest(np.concatenate([fewer, more]), exact, probs.size)
 
 
 @dataclass(frozen=True, eq=False)

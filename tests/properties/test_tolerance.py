@@ -17,6 +17,11 @@ NEGATIVE = Predictions(
     np.array([0.0, 0.0, 0.75, 0.75, 0.75, 0.0, 0.5, 0.5, 0.25, 0.25]),
     np.array([0, 0, 0, 1, 1, 1, 0, 1, 0, 0]),
 )
+# Exact tails of regions near 1, whose approximations are in another order.
+FEW = Predictions(
+    np.eye(16)[14],
+    np.array([0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1, 0, 1]),
+)
 
 
 @st.composite
@@ -53,6 +58,7 @@ def test_pvalues_of_both_hypotheses_sum_to_one(key, data, tolerance):
 @pytest.mark.parametrize("key", [*NORMAL, "debiased-ece", "ks"])
 @given(predictions(), TOLERANCES, TOLERANCES)
 @example(NEGATIVE, 0.00390625, 0.03125)
+@example(FEW, 0.015625, 0.03125)
 def test_pvalue_is_monotone_in_the_tolerance(key, equivalence, data, first, second):
     """A larger tolerance is harder to exceed, and easier to stay within."""
     low, high = (
