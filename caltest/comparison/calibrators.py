@@ -266,7 +266,8 @@ def _setup(
         score=score,
         tests_of=tests_of,
         measures=functions,
-        seeds=_fold_seeds(test_seed, len(pairs)),
+        seed=seed,
+        fold_seeds=_fold_seeds(test_seed, len(pairs)),
     )
 
 
@@ -330,8 +331,8 @@ def _method(outcomes: Mapping[str, CrossValidated]) -> str:
     tests = (
         test
         for outcome in outcomes.values()
-        for part in (*outcome.tests, outcome.whole)
-        for test in part
+        for part in outcome.tests
+        for test in part.tests
     )
     return "; ".join(dict.fromkeys(test.method for test in tests))
 
@@ -339,7 +340,7 @@ def _method(outcomes: Mapping[str, CrossValidated]) -> str:
 def _note_of_folds(cv: object) -> list[str]:
     """Say where the labels decide which rows are held out, which the null does not know."""
     if isinstance(cv, StratifiedKFold | StratifiedGroupKFold | StratifiedShuffleSplit):
-        return ["folds by label make the p-values of held-out parts too large; take KFold"]
+        return ["folds by label make the p-values of fitted maps too large; take KFold"]
     return []
 
 
