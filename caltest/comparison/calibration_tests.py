@@ -1,4 +1,4 @@
-"""Tests of calibration in a comparison, and what combines those of held-out parts."""
+"""Tests of calibration in a comparison, and what combines those of several parts."""
 
 from __future__ import annotations
 
