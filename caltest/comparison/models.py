@@ -139,8 +139,9 @@ def compare_models(
 
     Notes
     -----
-    Intervals are those of Student's t with n - 1 degrees of freedom, each by itself, with 0 where
-    the unadjusted p-value is above 1 - confidence. They do not allow for the choice of the best by
+    Intervals are those of Student's t with n - 1 degrees of freedom, each by itself; one without 0
+    is stretched to both sides until it reaches 0 where the unadjusted p-value is above
+    1 - confidence. They do not allow for the choice of the best by
     the same data: name a reference where they matter. Rows are taken as independent.
 
     References

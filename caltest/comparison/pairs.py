@@ -58,7 +58,8 @@ def compared_pairs(
                 n_jobs=tests_of.n_jobs,
             )
             pvalue = max(pvalue, sharp)
-            low, high = _as_tested(low, high, pvalue, 1.0 - confidence)
+            if pvalue > 1.0 - confidence:
+                low, high = _with_0(low, high)
         compared.append(
             ScoreDifference(
                 name=name,
@@ -118,13 +119,11 @@ def _interval(
     return mean - half, mean + half
 
 
-def _as_tested(
-    low: float | None, high: float | None, pvalue: float, level: float
-) -> tuple[float | None, float | None]:
-    """Return an interval that holds 0 where the test does not reject it."""
-    if low is None or high is None or pvalue <= level:
+def _with_0(low: float | None, high: float | None) -> tuple[float | None, float | None]:
+    """Return an interval about the same middle that reaches 0: the test does not reject it."""
+    if low is None or high is None or low <= 0.0 <= high:
         return low, high
-    return min(low, 0.0), max(high, 0.0)
+    return (0.0, low + high) if low > 0.0 else (low + high, 0.0)
 
 
 def _adjusted(
