@@ -26,7 +26,7 @@ def draw() -> Figure:
     X_cal, X_new, y_cal, y_new = train_test_split(X_test, y_test, test_size=0.5, random_state=0)
     forest = RandomForestClassifier(max_depth=6, random_state=0).fit(X_train, y_train)
     scaling = TemperatureScaling().fit(forest.predict_proba(X_cal), y_cal)
-    options = {"test": "ece", "lens": "confidence", "bins": 10, "rng": 20}
+    options = {"lens": "confidence", "rng": 20}
     before = ct.test_calibration(forest, (X_new, y_new), **options)
     after = ct.test_calibration(scaling, (forest.predict_proba(X_new), y_new), **options)
 
@@ -37,7 +37,8 @@ def draw() -> Figure:
         (middle, after, "after temperature scaling"),
     ):
         result.plot("reliability", ax=axes, histogram=False).set_title(title, loc="left")
-    before.plot("null", ax=right).set_title("ECE of the forest, and by chance", loc="left")
+    ece = ct.test_calibration(forest, (X_new, y_new), test="ece", bins=10, **options)
+    ece.plot("null", ax=right).set_title("ECE of the forest, and by chance", loc="left")
     figure.get_layout_engine().set(w_pad=0.15, h_pad=0.12)
     return figure
 

@@ -73,7 +73,7 @@ def _row(
 ) -> Row:
     from caltest import test_calibration
 
-    def tested(lens: str) -> HTest | HTestTable:
+    def tested(lens: str) -> object:
         return test_calibration(
             None, predictions, lens=lens, n_resamples=n_resamples, rng=seed, n_jobs=jobs
         )

@@ -9,6 +9,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "caltest test predictions.csv --label y --lens confidence,classwise",
         "caltest test predictions.csv --label y --test ece --set bins=10 -o ece.json",
         "caltest test predictions.csv --label y --by ward --level 0.05 --fail",
+        "caltest test predictions.csv --label y --segments ward --level 0.05",
         "cat predictions.csv | caltest test - --label y --format markdown",
     ),
     "report": (

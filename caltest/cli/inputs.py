@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from caltest import validation
 from caltest.cli import options
 from caltest.errors import invalid
 from caltest.predictions import files
@@ -73,6 +74,17 @@ class PredictionFile:
         )
         reading = {"from_logits": self.logits, "renormalize": self.renormalize}
         return Predictions(**raw, **reading, source=name), raw["probs"]
+
+    def segments(self, names: str | None) -> dict[str, object] | None:
+        """Return the columns that `--segments` gave, by name."""
+        if names is None:
+            return None
+        opened = self._opened[0]
+        chosen = [names] if names in opened.names else options.split(names) or []
+        for name in validation.check_not_empty(chosen, "--segments"):
+            check_choice(name, opened.names, "--segments")
+            validation.check_not_label(name, self.label, "--segments")
+        return {name: opened.column(name) for name in chosen}
 
     @property
     def columns(self) -> list[str]:

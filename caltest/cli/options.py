@@ -141,6 +141,16 @@ By = Annotated[
         autocompletion=completion.of_columns,
     ),
 ]
+Segments = Annotated[
+    str | None,
+    typer.Option(
+        "--segments",
+        metavar="COLUMNS",
+        help="Test all values of these columns and their intersections, which overlap; joined by "
+        "commas.",
+        autocompletion=completion.of_columns,
+    ),
+]
 Correction = Annotated[
     str,
     typer.Option(

@@ -16,8 +16,9 @@ from caltest.validation import check_choice
 if TYPE_CHECKING:
     from caltest.planning import Power, PrecisionSize, SampleSize
     from caltest.results import Comparison, HTest, HTestTable
+    from caltest.segments import SegmentsTest
 
-    Written = HTest | HTestTable | Comparison | Power | PrecisionSize | SampleSize
+    Written = HTest | HTestTable | SegmentsTest | Comparison | Power | PrecisionSize | SampleSize
 
 FORMATS: dict[str, Callable[[Written], str]] = {
     "text": str,

@@ -45,6 +45,16 @@ class ChosenTests:
         chosen = test_options(parse(self.set_), keys)
         return {"test": options.one_or_many(keys) or None, "null": self.null, **chosen}
 
+    def asked_of_segments(self) -> dict[str, Any]:
+        """Return the same for segments, whose options `--set` gives."""
+        from caltest.htests.run import SEGMENT_OPTIONS
+
+        settings = parse(self.set_)
+        check_known_settings(settings, SEGMENT_OPTIONS, "--segments")
+        chosen = {name: _value(name, parts) for name, parts in settings.items()}
+        test = options.one_or_many(options.split_keys(self.test)) or None
+        return chosen | {"test": test, "null": self.null}
+
 
 def parse(values: Sequence[str] | None) -> Settings:
     """Read `--set` values; options of an object stand beside it under their own names.

@@ -22,6 +22,7 @@ def test(
     tolerance: options.Tolerance = None,
     equivalence: options.Equivalence = False,
     by: options.By = None,
+    segments: options.Segments = None,
     level: options.Level = None,
     fail: options.Fail = False,
     n_resamples: options.AnyResamples = "999",
@@ -37,13 +38,14 @@ def test(
     with progress_bar("testing", quiet=out.quiet) as progress:
         from caltest import test_calibration
 
-        asked = tests.asked()
+        asked = tests.asked() if segments is None else tests.asked_of_segments()
         result = test_calibration(
             file.predictions(by=by),
-            lens=options.one_or_many(options.split_keys(lens, "strong")),
+            lens=options.one_or_many(options.split_keys(lens)) or None,
             tolerance=tolerance,
             equivalence=equivalence,
             by=True if by else None,
+            segments=file.segments(segments),
             correction=correction,
             n_resamples=options.parse_resamples(n_resamples),
             rng=seed,

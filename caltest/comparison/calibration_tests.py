@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.special import gammaincc
@@ -50,7 +50,7 @@ class CalibrationTests:
                 level=self.level,
                 **self.options,
             )
-        return result.rows if isinstance(result, HTestTable) else (result,)
+        return result.rows if isinstance(result, HTestTable) else (cast("HTest", result),)
 
 
 def make_calibration_tests(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from caltest import validation
-from caltest.errors import DegenerateDataWarning, NotApplicable, invalid
+from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.htests.combine import METHODS, adjusted_rows, omnibus
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import REGISTRY as MEASURES
@@ -24,10 +24,12 @@ from caltest.nulls.adaptive import LEVEL, MOST, adaptive_null
 from caltest.nulls.tolerance import at_least_exact, tolerance_null
 from caltest.predictions import ModelData, Predictions
 from caltest.results import Evidence, HTest, HTestTable
+from caltest.segments import SegmentsTest, test_segments
 
 SEEDS = ("seed", "random_state")  # what other libraries call it
 DEFAULT = "combined"  # where the caller names no test
 INSTEAD = "skce"  # where the caller asks for what the default has not, and this test has
+SEGMENT_OPTIONS = ("depth", "bins", "min_size", "statistic", "keep")
 OF_THE_USER = 4  # the stack level, in functions that run one plan, of the caller of the test
 
 
@@ -137,11 +139,12 @@ def test_calibration(
     data: object = None,
     *,
     test: str | Measure | Sequence[str | Measure] | None = None,
-    lens: str | Lens | Sequence[str | Lens] = "strong",
+    lens: str | Lens | Sequence[str | Lens] | None = None,
     null: str | None = None,
     tolerance: float | None = None,
     equivalence: bool = False,
     by: object = None,
+    segments: object = None,
     correction: str | None = "joint",
     n_resamples: int | str = 999,
     rng: object = None,
@@ -155,7 +158,7 @@ def test_calibration(
     renormalize: bool = False,
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
-) -> HTest | HTestTable:
+) -> HTest | HTestTable | SegmentsTest:
     r"""Test the hypothesis that a model's probabilities are calibrated.
 
     H0: :math:`P(Y = k \mid p) = p_k` for the predictions p as the lens shows them.
@@ -174,7 +177,8 @@ def test_calibration(
         tolerance or an option is given that it has not, as `kernel=`, "skce" takes its place, and
         a note says so.
     lens : str, Lens or list, default "strong"
-        Keys are in `caltest.lenses.REGISTRY`; a family ("classwise") gives one row each.
+        Keys are in `caltest.lenses.REGISTRY`; a family ("classwise") gives one row each. Segments
+        take one lens that leaves two classes, by default "confidence" for more than two.
     null : str, optional
         "exact" unless the test is named after a formula, as "jeffreys" is, or has no other null, as
         those of a development sample (`internal=True`); see `caltest.nulls.REGISTRY`.
@@ -195,6 +199,11 @@ def test_calibration(
         all groups together, Fisher's combination of their p-values: compared with that of their
         resamples where all groups are resampled, so that it is as exact as they are, elsewhere by
         its chi^2 distribution.
+    segments : str, list of str, dict, data frame, bool (n, S) array or True, optional
+        Test all segments of the rows, which may overlap, in place of groups: the values of these
+        columns and their intersections, or a boolean column for each; True takes all columns of the
+        features. See `test_segments`, which this calls: it has statistics, a null and an adjustment
+        of its own, and `options` are its `depth=`, `bins=`, `min_size=`, `statistic=`, `keep=`.
     correction : str or None, default "joint"
         Multiple testing over the rows of a table. "joint" is the step-down method of Westfall and
         Young: all rows are evaluated for the same redrawn labels, so that their dependence is
@@ -224,12 +233,12 @@ def test_calibration(
     progress : callable, optional
         Called with (rows done, rows in all).
     **options
-        Options of the measure, such as `kernel=` and `estimator=`.
+        Options of the measure, such as `kernel=` and `estimator=`; with `segments`, of these.
 
     Returns
     -------
-    HTest or HTestTable
-        A table where tests, lenses or groups are several.
+    HTest, HTestTable or SegmentsTest
+        A table where tests, lenses or groups are several, a SegmentsTest with `segments`.
 
     Raises
     ------
@@ -250,6 +259,35 @@ def test_calibration(
     >>> 0 < result.pvalue <= 1
     True
     """
+    if segments is not None:
+        _check_for_segments(
+            lens,
+            options,
+            test=test,
+            null=None if null == "exact" else null,
+            tolerance=tolerance,
+            equivalence=equivalence or None,
+            by=by,
+            correction=None if correction == "joint" else correction or "none",
+        )
+        return test_segments(
+            model,
+            data,
+            segments=segments,
+            lens=lens,  # type: ignore[arg-type]  # one, as was checked
+            n_resamples=n_resamples,  # type: ignore[arg-type]  # refused there where no number
+            rng=rng,
+            n_jobs=n_jobs,
+            level=level,
+            label=label,
+            features=features,
+            probs=probs,
+            classes=classes,
+            from_logits=from_logits,
+            renormalize=renormalize,
+            progress=progress,
+            **options,
+        )
     fixed = validation.check_resamples(n_resamples)
     level = None if level is None else validation.check_level(level)
     validation.check_choice(correction or "none", METHODS, "correction")
@@ -260,7 +298,7 @@ def test_calibration(
         model, data, label, features, probs, classes, from_logits, renormalize, by
     ).predictions()
     measures, note = resolve_tests(test, options, null=null, tolerance=bound)
-    lenses = [resolve_lens(one) for one in _as_list(lens, "lens")]
+    lenses = [resolve_lens(one) for one in _as_list("strong" if lens is None else lens, "lens")]
     plans = [
         replace(plan, note=note)
         for plan in _plans(measures, lenses, null, predictions, seed=seed, grouped=by is not None)
@@ -285,6 +323,18 @@ def test_calibration(
 
 # Or pytest would collect it in a user's test module.
 test_calibration.__test__ = False  # type: ignore[attr-defined]
+
+
+def _check_for_segments(lens: object, options: Mapping[str, object], **others: object) -> None:
+    """Check that nothing is asked of segments that their test has not; the others must be None."""
+    own = "on segments, which have statistics, an exact null and a joint adjustment of their own"
+    validation.check_unused(own, **others)
+    if isinstance(lens, list | tuple):
+        raise invalid(
+            "lens must be a single one for segments", shown(lens), "ask for each by itself"
+        )
+    for name in options:
+        validation.check_choice(name, SEGMENT_OPTIONS, "options of segments")
 
 
 def _as_list(value: Any, name: str) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from caltest import validation
 from caltest.errors import NotApplicable
-from caltest.intervals import bca, convex, jackknife, plug_in, studentized
+from caltest.intervals import bca, convex, jackknife, plug_in, studentized, unseen_events
 from caltest.intervals.base import Method
 from caltest.intervals.own import own_methods
 from caltest.measures import Measure
@@ -12,7 +12,10 @@ REGISTRY: dict[str, Method] = {
     method.key: method
     for method in (
         *own_methods(),
-        *(module.METHOD for module in (convex, jackknife, studentized, plug_in, bca)),
+        *(
+            module.METHOD
+            for module in (convex, jackknife, unseen_events, studentized, plug_in, bca)
+        ),
     )
 }
 

@@ -12,6 +12,7 @@ from caltest.intervals.resampling import (
     check_rows,
     resample,
     widest_tail,
+    with_unseen,
 )
 from caltest.measures import Measure
 from caltest.measures.base import Ends, Gaps
@@ -84,6 +85,7 @@ def compute(
     low = max(estimate - float(max(noises)), 0.0)
     high = estimate + widest_tail(values, a)
     low, high, estimate = (end**gaps.power for end in (low, high, estimate))
+    high = with_unseen(measure, predictions, estimate, high, a)
     notes = measure.interval_notes(METHOD.key, predictions.n)
     return Ends(low, high, estimate, "bootstrap of a norm of gaps", notes)
 

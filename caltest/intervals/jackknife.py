@@ -8,7 +8,7 @@ import numpy as np
 
 from caltest.errors import NotApplicable
 from caltest.intervals.base import Method
-from caltest.intervals.resampling import check_rows
+from caltest.intervals.resampling import check_rows, with_unseen
 from caltest.intervals.row_functions import row_function
 from caltest.measures import Measure
 from caltest.measures.base import Ends
@@ -34,6 +34,8 @@ def compute(
 
     .. math:: \max(T, 0) + t \, se + \frac{(t \, se)^2}{4 \max(T, t \, se / 2)}.
 
+    What the rows may lack, such as events among rare ones, is added to it; see `with_unseen`.
+
     References
     ----------
     Efron, Tibshirani (1993), An introduction to the bootstrap, sections 11.5 and 11.7.
@@ -53,6 +55,7 @@ def compute(
     high = max(estimate, 0.0) + reach
     if measure.is_squared:
         high += reach * reach / (4.0 * max(estimate, reach / 2.0))
+    high = with_unseen(measure, predictions, estimate, high, (1.0 - level) / 2.0)
     return Ends(max(estimate - reach, 0.0), high, estimate, method_text)
 
 

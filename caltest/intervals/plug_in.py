@@ -12,6 +12,7 @@ from caltest.intervals.resampling import (
     check_rows,
     resample,
     widest_tail,
+    with_unseen,
 )
 from caltest.intervals.row_functions import AnyMeasure
 from caltest.measures import Measure
@@ -61,7 +62,8 @@ def compute(
     low = estimate - max(float(np.quantile(noise, 1.0 - a)), spread + bias)
     method_text = "bootstrap of a biased error"
     notes = measure.interval_notes(METHOD.key, predictions.n)
-    return Ends(max(low, 0.0), estimate + spread, estimate, method_text, notes)
+    high = with_unseen(measure, predictions, estimate, estimate + spread, a)
+    return Ends(max(low, 0.0), high, estimate, method_text, notes)
 
 
 METHOD = Method("plug-in", "bootstrap of a biased error", compute, resamples=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -69,3 +70,22 @@ def widest_tail(values: Floats, a: float) -> float:
     """
     low, high = np.quantile(values, [a, 1.0 - a]) - values.mean()
     return float(max(-low, high))
+
+
+def with_unseen(
+    measure: Measure, predictions: Predictions, estimate: float, high: float, a: float
+) -> float:
+    """Return the upper end with what the rows may lack, as an independent reach of its own.
+
+    On the scale of the root where the error is a square; see `Measure.unseen_reach`.
+    """
+    weight = predictions.sample_weight
+    if weight is not None and not weight.all():
+        predictions = predictions.subset(weight > 0)
+    unseen = measure.unseen_reach(predictions, a)
+    if unseen == 0:
+        return high
+    if not measure.is_squared:
+        return estimate + math.hypot(high - estimate, unseen)
+    root = math.sqrt(max(estimate, 0.0))
+    return (root + math.hypot(math.sqrt(max(high, 0.0)) - root, unseen)) ** 2

@@ -483,6 +483,20 @@ class Measure(ABC):
         """
         return ("plug-in", "bca") if self.alternative == "greater" else ("bca",)
 
+    def calibrated_value(self, predictions: Predictions) -> float | None:
+        """Return what the estimate of calibrated predictions is about; None where unknown."""
+        return 0.0 if self.alternative == "greater" else None
+
+    @property
+    def is_one_sided(self) -> bool:
+        """Whether no value of the estimate below that of calibration speaks against it."""
+        return self.alternative == "greater"
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the statistic is its own estimate, of an error that is 0 under calibration."""
+        return self.alternative == "greater" and not self.offers("calibrated_value")
+
     @property
     def interval_instead(self) -> str | None:
         """What has an interval in place of a statistic that grows with n; None elsewhere."""
@@ -510,10 +524,24 @@ class Measure(ABC):
         """Return the scores of which this measure is the mean; None for other measures."""
         return None
 
+    def score_table(self, predictions: Predictions) -> Floats:
+        """Return the score (n, m) of each label, times the weights, for "unseen-events"."""
+        raise NotApplicable(
+            f"{self.description} is no mean over rows", f"use method={self.intervals[0]!r}"
+        )
+
     @property
     def is_squared(self) -> bool:
-        """Whether the error is the square of a deviation, whose root is steadier ("jackknife")."""
+        """Whether the error is the square of a deviation, whose root is steadier."""
         return False
+
+    def unseen_reach(self, predictions: Predictions, a: float) -> float:
+        """Return how much larger the error, or the root of a squared one, may be unseen.
+
+        What the upper end adds for events that few rows may lack: each one-sided limit is missed
+        with probability a.
+        """
+        return 0.0
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         """Return what a reader of an interval by that method from n rows should know."""

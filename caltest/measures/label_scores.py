@@ -30,6 +30,14 @@ def rounding_scale(n: int) -> float:
     return max(1.0, 0.1 * math.sqrt(n))
 
 
+def sum_unit(sd: float, weight: Floats) -> float:
+    """Return what a term of the size of its weight rounds to, in standard deviations of the sum.
+
+    The sum of a few rare events is in units that are small beside each of them.
+    """
+    return 10.0 * max(1.0, float(weight.max()) / sd) if sd > 0 else 1.0
+
+
 def binary_terms(
     predictions: Predictions, without: Floats, with_event: Floats, **options: bool
 ) -> RowTerms:
@@ -57,7 +65,7 @@ class MeanScore(Measure):
 
     @property
     def intervals(self) -> tuple[str, ...]:
-        return ("studentized", "bca")
+        return ("unseen-events", "studentized", "bca")
 
     @abstractmethod
     def row_scores(self, predictions: Predictions) -> RowScores:
@@ -66,6 +74,16 @@ class MeanScore(Measure):
     @abstractmethod
     def row_terms(self, predictions: Predictions) -> RowTerms:
         """Return the scores of each label, times the weights."""
+
+    def score_table(self, predictions: Predictions) -> Floats:
+        """Return the score (n, m) of each label, times the weights."""
+        return self.row_terms(predictions).table
+
+    def calibrated_value(self, predictions: Predictions) -> float:
+        """Return the mean score of labels drawn from the predictions."""
+        weight, probs = row_weights(predictions), predictions.probs
+        own = np.where(probs > 0, self.score_table(predictions), 0.0) * probs
+        return float(own.sum() / weight.sum())
 
 
 class TabledScore(BoundMeasure):

@@ -26,6 +26,9 @@ MOST_STEPS = 1000  # distinct ones that are looked at for a lattice
 LONGEST = 1 << 24  # points of the lattice of a sum
 UNHEARD_OF = 1e-100  # standard deviation beside the terms, of a sum that never varies
 NEAR = 1e-3  # standard deviations from the mean where a limit takes the place of the formula
+FINE = 1 << 19  # points of a fine lattice, of all rows together
+FINEST = 1 << 16  # of a row
+COARSE = 0.02  # standard deviations by which a sum may be rounded
 DIRECT = 8  # widths of factors up to which they are multiplied without Fourier transforms
 
 
@@ -118,6 +121,19 @@ class Terms:
         theta = self.tilt(x)
         each = [_variances(values, probs, theta) for values, probs in self._some_rows()]
         return max(float(rows.max()) for rows in each) / sum(float(rows.sum()) for rows in each)
+
+    @cached_property
+    def usual(self) -> NDArray[np.intp]:
+        """The most probable label of each row."""
+        return np.asarray(np.argmax(self.probs, axis=1))
+
+    def changes(self, x: float) -> float:
+        """Return how many rows have another label than the most probable, on average near x."""
+        within = -self.negative.largest + self.slack < x < self.largest - self.slack
+        if not within or self.is_certain:
+            return 0.0
+        tilted = _tilted(self.values, self.probs, self.tilt(x))
+        return float(len(tilted) - np.take_along_axis(tilted, self.usual[:, None], axis=1).sum())
 
     def _some_rows(self) -> Iterator[tuple[Floats, Floats]]:
         n, m = self.values.shape
@@ -327,6 +343,35 @@ def _convolved_upper(terms: Terms, x: float, span: float, *, beyond: bool) -> fl
     above = q[place + beyond :]
     decay = np.exp(-theta * span * (np.arange(above.size) + beyond))
     return min(1.0, math.exp(log_scale) * float(above @ decay))
+
+
+def fine_span(terms: Terms, x: float) -> float:
+    """Return the span of a lattice on which S near x is as good as unrounded; 0 for none."""
+    steps = min(FINE // len(terms.values), FINEST)
+    spread = float(np.ptp(terms.values, axis=1).max())
+    if steps < 1 or terms.changes(x) == 0:
+        return 0.0
+    span = spread / steps
+    sd = math.sqrt(terms.cumulants(terms.tilt(x))[2])
+    return span if _rounding(terms, x, span) <= COARSE * sd else 0.0
+
+
+def _rounding(terms: Terms, x: float, span: float) -> float:
+    """Return by how much the sum is rounded at most: half a span for each row that changes."""
+    changes = terms.changes(x)
+    return 0.5 * span * min(len(terms.values), 2.0 + changes + 6.0 * math.sqrt(changes))
+
+
+def fine_tail(terms: Terms, x: float, span: float) -> float:
+    """Return P(S >= x) of a sum on no lattice, by convolution on that of `fine_span`.
+
+    The value of the most probable label of a row stays as it is, and those of the others are
+    rounded to multiples of the span above or below it. x is lowered by as much as the sum can be
+    rounded, so that the tail is, if anything, too large.
+    """
+    usual = np.take_along_axis(terms.values, terms.usual[:, None], axis=1)
+    rounded = Terms(usual + span * np.round((terms.values - usual) / span), terms.probs)
+    return convolved_tail(rounded, x - _rounding(terms, x, span), span)
 
 
 def _masses(steps: Ints, probs: Floats) -> Floats:

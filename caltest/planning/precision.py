@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from caltest import render, validation
 from caltest.errors import NotApplicable, invalid
 from caltest.planning.distributions import PredictionDistribution, as_distribution, counted
-from caltest.planning.frames import Frame
 from caltest.planning.simulation import EFFECT
 from caltest.planning.truths import StatedTruth, Truth, check_two_classes
 from caltest.predictions import ModelData
+from caltest.results.frames import Table
 from caltest.results.printable import plain
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class PrecisionRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class PrecisionSize(Frame):
+class PrecisionSize(Table[PrecisionRow]):
     """The number of rows that makes confidence intervals as narrow as is wanted.
 
     Attributes

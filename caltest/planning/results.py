@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -11,8 +11,8 @@ import numpy as np
 from caltest import render
 from caltest.drawing import draw
 from caltest.planning.effect import Effect
-from caltest.planning.frames import Frame
 from caltest.planning.rates import clopper_pearson
+from caltest.results.frames import Frame, Table
 from caltest.results.printable import plain
 from caltest.validation import check_level, check_schema
 
@@ -150,7 +150,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Power(Frame):
+class Power(Table[PowerRow]):
     """Power of tests of calibration, or their size, for data sets of one or several sizes.
 
     Attributes
@@ -168,15 +168,6 @@ class Power(Frame):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", tuple(self.rows))
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[PowerRow]:
-        return iter(self.rows)
-
-    def __getitem__(self, place: int) -> PowerRow:
-        return self.rows[place]
 
     @property
     def n(self) -> NDArray[np.int64]:

@@ -5,7 +5,7 @@ from caltest.render.cells import LEGEND, Sheet, equals, number, pvalue, stars
 from caltest.render.comparisons import sheet_of_calibrators, sheet_of_models
 from caltest.render.formats import csv, html, latex, markdown, text
 from caltest.render.planning import sheet_of_power, sheet_of_precision, sheet_of_sample_size
-from caltest.render.segments import sheet_of_segments
+from caltest.render.segments import SEGMENT_NUMBERS, segment_cells, sheet_of_segments
 from caltest.render.sheets import (
     pvalue_of,
     sheet_of_summary,
@@ -15,6 +15,7 @@ from caltest.render.sheets import (
 
 __all__ = [
     "LEGEND",
+    "SEGMENT_NUMBERS",
     "Sheet",
     "csv",
     "equals",
@@ -24,6 +25,7 @@ __all__ = [
     "number",
     "pvalue",
     "pvalue_of",
+    "segment_cells",
     "sheet_of_calibrators",
     "sheet_of_interval",
     "sheet_of_models",

@@ -10,6 +10,7 @@ from caltest.render.cells import LEGEND, Pairs, Sheet, number, pvalue, stars, ve
 if TYPE_CHECKING:
     from caltest.segments import Segment, SegmentsTest
 
+SEGMENT_NUMBERS = ("n", "predicted", "observed", "gap")
 SHOWN = 10
 LONGEST = 18  # definitions that the grid has room for
 
@@ -19,7 +20,7 @@ def sheet_of_segments(test: SegmentsTest, *, long: bool = False) -> Sheet:
     rows = test.rows if long else test.rows[:SHOWN]
     interval = f"{100 * test.confidence:g} %"
     more = ("z", "ECCE/sigma") if long else ()
-    header = ("", "n", "predicted", "observed", "gap", interval, *more, "adjusted", "")
+    header = ("", *SEGMENT_NUMBERS, interval, *more, "adjusted", "")
     longest = max(len(row.definition) for row in rows)
     numbered = longest > (LONGEST - 16 if long else LONGEST)
     names = [f"[{k}]" if numbered else row.definition for k, row in enumerate(rows, start=1)]
@@ -28,7 +29,9 @@ def sheet_of_segments(test: SegmentsTest, *, long: bool = False) -> Sheet:
         facts=_facts(test),
         numbers=(("T", number(test.statistic)), ("p-value", pvalue(test.pvalue))),
         header=header,
-        rows=tuple(_cells(row, name, long=long) for row, name in zip(rows, names, strict=True)),
+        rows=tuple(
+            segment_cells(row, name, long=long) for row, name in zip(rows, names, strict=True)
+        ),
         legend=LEGEND,
         closing=(*(_defined(rows, names) if numbered else ()), *_closing(test)),
     )
@@ -62,16 +65,17 @@ def _defined(rows: Sequence[Segment], names: Sequence[str]) -> Iterator[tuple[st
     return zip(names, (row.definition for row in rows), strict=True)
 
 
-def _cells(row: Segment, name: str, *, long: bool) -> tuple[str, ...]:
+def segment_cells(row: Segment, name: str, *, long: bool = False) -> tuple[str, ...]:
+    """Return a row of the table: the name, `SEGMENT_NUMBERS`, interval, p-value and its code."""
     percent = (f"{100 * value:.1f}" for value in (row.predicted, row.observed))
-    ends = f"[{100 * row.low:.1f}, {100 * row.high:.1f}]"
+    ends = f"[{100 * row.low:z.1f}, {100 * row.high:z.1f}]"
     cumulative = "" if row.cumulative is None else f"{row.cumulative:.2f}"
     statistics = (f"{row.z:.2f}", cumulative) if long else ()
     return (
         name,
         str(row.n),
         *percent,
-        f"{100 * row.gap:+.1f}",
+        f"{100 * row.gap:+z.1f}",
         ends,
         *statistics,
         pvalue(row.adjusted),

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from caltest.results import HTest, HTestTable, Region
+from caltest.results import HTest, HTestTable, Region, Result
 from caltest.results.printable import plain
 
 if TYPE_CHECKING:
     from caltest.measures import ScoreDecomposition
+    from caltest.segments import SegmentsTest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +188,7 @@ class Content:
     data: Data
     answer: Answer
     where: Where
+    segments: SegmentsTest | None
     scores: Scores
     comparison: RecalibrationContent | None
     methods: tuple[MethodText, ...]
@@ -195,7 +197,7 @@ class Content:
 
 def as_dict(value: object) -> Any:
     """Return plain Python values that JSON can hold."""
-    if isinstance(value, HTest | HTestTable):
+    if isinstance(value, Result):
         return value.to_dict()
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: as_dict(getattr(value, f.name)) for f in fields(value)}

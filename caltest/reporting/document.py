@@ -9,7 +9,9 @@ from caltest import render
 from caltest.render import Sheet
 from caltest.reporting.content import Content, Data, MethodText, RecalibrationContent, Scores, Where
 from caltest.reporting.figures import Figure
+from caltest.reporting.reading import segments_reading
 from caltest.results import HTestTable, Region
+from caltest.segments import SegmentsTest
 
 SHOWN = 12  # rows of a table that are not folded
 SHOWN_REGIONS = 10
@@ -57,6 +59,7 @@ def sections(content: Content, figures: Sequence[Figure], left_out: Sequence[str
         "data": ("What was tested", [*_data(content.data)]),
         "diagrams": ("Diagrams", [*_notes(left_out)]),
         "where": ("Where it is wrong", [*_where(content.where)]),
+        "segments": ("Segments", [*_segments(content.segments)]),
         "scores": ("Scores and what they consist of", [*_scores(content.scores)]),
         "comparison": ("After recalibration", [*_comparison(content.comparison)]),
         "methods": ("Methods", [*_methods(content.methods)]),
@@ -197,6 +200,28 @@ def _where(where: Where) -> Iterator[Block]:
         names = [str(row.group) for row in where.groups]
         yield from _tests(where.groups, where.group_readings, "tests of groups", names)
     yield from _notes(where.notes)
+
+
+def _segments(test: SegmentsTest | None) -> Iterator[Block]:
+    if test is None:
+        return
+    yield Block(kind="text", text=segments_reading(test))
+    interval = f"{100 * test.confidence:g} %"
+    sheet = Sheet(
+        title="The worst segments",
+        header=("segment", *render.SEGMENT_NUMBERS, interval, "adjusted", "code"),
+        rows=tuple(render.segment_cells(row, row.definition) for row in test),
+        legend=render.LEGEND,
+    )
+    yield Block(kind="sheet", sheet=sheet)
+    yield Block(
+        kind="text",
+        text="Predicted, observed and their gap are in per cent and percentage points; the "
+        f"interval of the gap is Wilson's, for the segment by itself. Segments have at least "
+        f"{test.min_size} rows and overlap: a rejected one may be wrong because a part of it is, "
+        "and the worst of many has a gap that is too large.",
+    )
+    yield from _notes(test.notes)
 
 
 def _classes_sheet(classes: Sequence[Region]) -> Sheet:

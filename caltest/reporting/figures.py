@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
     from caltest.reporting.recalibrated import HeldOut
+    from caltest.segments import SegmentsTest
 
 
+MOST_SEGMENTS = 12  # in the figure
 MOST_AFTER = 6  # calibrators with a diagram
 GRID_WORK = 1e8  # n m beyond which classes have no diagrams of their own
 
@@ -59,13 +61,18 @@ class Sketch:
 
 
 def draw_figures(
-    predictions: Predictions, answer: Answer, where: Where, outcomes: Sequence[HeldOut]
+    predictions: Predictions,
+    answer: Answer,
+    where: Where,
+    segments: SegmentsTest | None,
+    outcomes: Sequence[HeldOut],
 ) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
     """Draw what can be drawn; note what cannot."""
     sketches = [
         *_of_answer(answer.tests),
         *_of_predictions(predictions, answer.tests),
         *_of_where(where),
+        *_of_segments(segments),
         *_of_outcomes(outcomes),
     ]
     figures: list[Figure] = []
@@ -173,6 +180,20 @@ def _of_where(where: Where) -> Iterator[Sketch]:
             f"One row for each of {len(groups)} groups, before and after adjustment.",
             lambda: plots.pvalues(groups),
         )
+
+
+def _of_segments(segments: SegmentsTest | None) -> Iterator[Sketch]:
+    if segments is None:
+        return
+    count = min(len(segments), MOST_SEGMENTS)
+    filled = "" if segments.level is None else "; filled points are rejected"
+    yield Sketch(
+        "segments",
+        "Gaps of the worst segments",
+        f"Observed less predicted in percentage points, with intervals, in {count} segments, the "
+        f"worst first, with the number of rows and the adjusted p-value of each{filled}.",
+        lambda: plots.segments(segments, rows=MOST_SEGMENTS),
+    )
 
 
 def _of_outcomes(outcomes: Sequence[HeldOut]) -> Iterator[Sketch]:

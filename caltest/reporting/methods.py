@@ -11,6 +11,7 @@ from caltest.lenses import resolve_lens
 from caltest.reporting.content import MethodText
 from caltest.reporting.notation import plain_paragraph
 from caltest.results import HTest
+from caltest.segments import test_segments
 
 Blocks = tuple[tuple[str, str], ...]
 
@@ -39,8 +40,8 @@ ASSUMPTIONS = {
     "saddlepoint": (
         "The predictions are held fixed, and the distribution of a sum over rows under labels that "
         "follow them is approximated at a saddlepoint (Lugannani and Rice 1980). It assumes that "
-        "rows are independent given their predictions; the relative error of a p-value is small "
-        "where no few rows make up the sum."
+        "rows are independent given their predictions; the relative error of a p-value is small. "
+        "Where few rows make up the sum, its terms are convolved instead."
     ),
     "closed-form": "A formula that holds at every n, under the assumptions of the test.",
     "distribution-free": (
@@ -90,6 +91,26 @@ def methods_of(
         )
 
 
+def segments_method() -> MethodText:
+    """Describe the test of segments."""
+    _, references = read_docstring(inspect.getdoc(test_segments) or "")
+    return MethodText(
+        kind="test",
+        key="segments",
+        title="standardised differences in overlapping segments, exact together",
+        text=_text(SEGMENTS),
+        references=references,
+    )
+
+
+SEGMENTS = (
+    "Observed less predicted events of each segment are divided by their standard deviation under "
+    "calibration and corrected for skewness; where it was computed, so is the range of the partial "
+    "sums in the order of the predictions. The labels that are redrawn are those of the other "
+    "tests. The adjusted p-value compares a segment with the largest over it and all less loud "
+    "segments in each vector of redrawn labels, so that the probability to reject any calibrated "
+    "segment is at most the level, at every number of rows."
+)
 ADJUSTED = "The p-values of tests, of groups and of calibrators are adjusted as three families."
 ADJUSTMENTS = {
     "joint": (

@@ -22,12 +22,13 @@ from caltest.reporting.document import Section, sections
 from caltest.reporting.figures import Figure, draw_figures
 from caltest.reporting.html import html_page
 from caltest.reporting.markdown import markdown_page
-from caltest.reporting.methods import methods_of
+from caltest.reporting.methods import methods_of, segments_method
 from caltest.reporting.plan import plan_of
 from caltest.reporting.reproduction import reproduction
 from caltest.reporting.scores import collect_scores
 from caltest.reporting.tested import Settings, answer
-from caltest.reporting.where import find_where
+from caltest.reporting.where import find_segments, find_where
+from caltest.segments.inputs import read_segments
 
 if TYPE_CHECKING:
     from caltest.calibrators import Calibrator
@@ -139,6 +140,7 @@ def report(
     test: str | Measure | Sequence[str | Measure] | None = None,
     lens: str | Lens | Sequence[str | Lens] | None = None,
     by: object = None,
+    segments: object = None,
     recalibrate: str | Calibrator | Sequence[str | Calibrator] | None = None,
     title: str | None = None,
     author: str | None = None,
@@ -171,14 +173,17 @@ def report(
     data : (X, y), y, data frame or Predictions
         As for `test_calibration`.
     test : str, Measure or list, optional
-        By default the SKCE, and the ECE (for two classes also Spiegelhalter's z and Cox's test),
-        as far as the size of the data allows; the page says what it does not.
+        By default "combined", the SKCE and the ECE (for two classes also Spiegelhalter's z and
+        Cox's test), as far as the size of the data allows; the page says what it does not.
     lens : str, Lens or list, optional
         By default "strong", for more than two classes also "confidence" and "classwise" for the
         classes that are expected most often, at most 20. A test and a lens that do not go together
         are left out with a remark.
     by : (n,) array, column name, list of column names or True, optional
         Groups to be tested, each by itself, with adjusted p-values.
+    segments : str, list of str, dict, data frame, bool (n, S) array or True, optional
+        Segments to be tested, which may overlap, as for `test_calibration`; the page shows the
+        worst.
     recalibrate : str, Calibrator or list, optional
         Calibrators, or their keys in `caltest.calibrators.REGISTRY`, to be fitted on a random half
         of the rows of each class and tested on the other.
@@ -242,10 +247,14 @@ def report(
     tests = None if test is None else _checked_tests(test)
     lenses = None if lens is None else [resolve_lens(one) for one in _as_list(lens, "lens")]
     maps = _calibrators(recalibrate)
-    predictions = ModelData(
-        model, data, label, features, probs, classes, from_logits, renormalize, by
-    ).predictions()
+    given = ModelData(model, data, label, features, probs, classes, from_logits, renormalize, by)
+    predictions = given.predictions()
+    columns = None if segments is None else read_segments(segments, None, given, predictions.n)
     content, outcomes = _content(predictions, tests, lenses, maps, settings)
+    content["segments"] = None
+    if columns is not None:
+        content["segments"] = find_segments(predictions, columns, settings)
+        content["methods"] += (segments_method(),)
     name = f"Are the probabilities of {predictions.source} calibrated?" if title is None else title
     told = reproduction(
         predictions, seed=settings.seed, n_resamples=n_resamples, command=command, time=time
@@ -254,7 +263,7 @@ def report(
         title=str(name), author=author, level=settings.level, reproduction=told, **content
     )
     settings.progress("figures")
-    figures, left_out = draw_figures(predictions, full.answer, full.where, outcomes)
+    figures, left_out = draw_figures(predictions, full.answer, full.where, full.segments, outcomes)
     return Report(full, figures, left_out)
 
 

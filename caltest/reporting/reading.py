@@ -10,6 +10,7 @@ import math
 
 from caltest import render
 from caltest.results import HTest, HTestTable
+from caltest.segments import SegmentsTest
 
 MEANING = (
     "Probabilities are right in the sense of this report where, among all cases that are given "
@@ -99,6 +100,31 @@ def _loudest(components: HTestTable) -> str:
 
 def _bare(text: str) -> str:
     return text.removeprefix("about ")
+
+
+def segments_reading(test: SegmentsTest) -> str:
+    """Return in words what the test of segments found."""
+    worst = test.rows[0]
+    often = frequency(test.pvalue)
+    least = 1 / (test.n_resamples + 1)
+    if test.pvalue <= least * (1 + 1e-9):
+        often = f"at most {often}"
+    told = (
+        f"Were the probabilities right in all {sum(test.n_segments):,} segments, the worst of them "
+        f"would be as far off as the worst one here in {often} data sets like this one. Here that "
+        f"is the segment \u201c{worst.definition}\u201d, where {100 * worst.predicted:.1f} % was "
+        f"predicted and {100 * worst.observed:.1f} % of {worst.n:,} rows observed."
+    )
+    if test.level is None:
+        return told
+    return f"{told} At level {test.level:g}: {_rejected(test)}."
+
+
+def _rejected(test: SegmentsTest) -> str:
+    if test.n_rejected == 0:
+        return "no segment is rejected"
+    one = test.n_rejected == 1
+    return "one segment is rejected" if one else f"{test.n_rejected:,} segments are rejected"
 
 
 def _hypothesis(test: HTest) -> str:

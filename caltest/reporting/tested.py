@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 from caltest.errors import NotApplicable
 from caltest.htests import test_calibration
@@ -52,7 +53,9 @@ def run(
         n_jobs=settings.n_jobs,
         level=settings.level,
     )
-    return table_of([result], settings) if isinstance(result, HTest) else result
+    if isinstance(result, HTestTable):
+        return result
+    return table_of([cast("HTest", result)], settings)
 
 
 def table_of(rows: list[HTest], settings: Settings) -> HTestTable:

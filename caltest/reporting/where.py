@@ -1,4 +1,4 @@
-"""Where predictions and labels differ: by class, by region of predicted probability, by group."""
+"""Where predictions and labels differ: by class, region of probability, group and segment."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ from caltest.reporting.plan import ALL_PAIRS
 from caltest.reporting.reading import reading
 from caltest.reporting.tested import Settings, run
 from caltest.results import HTest, HTestTable, Witness
+from caltest.segments import SegmentsTest
+from caltest.segments.inputs import Given
+from caltest.segments.run import Settings as SegmentSettings
+from caltest.segments.run import test_source
 
 MOST_GROUPS = 500
+MOST_SEGMENTS = 50
 
 
 def find_where(predictions: Predictions, tests: HTestTable, settings: Settings) -> Where:
@@ -30,6 +35,22 @@ def find_where(predictions: Predictions, tests: HTestTable, settings: Settings) 
         groups=groups,
         group_readings=readings,
         notes=(*notes, *more),
+    )
+
+
+def find_segments(predictions: Predictions, columns: Given, settings: Settings) -> SegmentsTest:
+    """Test the segments of some columns."""
+    settings.progress("segments")
+    return test_source(
+        columns,
+        predictions,
+        SegmentSettings(
+            seed=settings.seed,
+            keep=MOST_SEGMENTS,
+            n_resamples=settings.n_resamples,
+            n_jobs=settings.n_jobs,
+            level=settings.level,
+        ),
     )
 
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any
 
-from caltest import render
 from caltest.drawing import draw
-from caltest.results.frames import data_frame
+from caltest.results.frames import Table
 from caltest.results.htest import Parameters
-from caltest.results.printable import Result, plain
+from caltest.results.printable import plain
 from caltest.validation import check_choice
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
     from matplotlib.axes import Axes
 
 
@@ -120,45 +116,18 @@ class ComparedRow:
             object.__setattr__(self, name, Parameters(values))
 
 
-class Comparison(Result):
+class Comparison(Table[Any]):
     """Prints and tables of a comparison."""
 
     __slots__ = ()
-    rows: tuple[Any, ...]
     score: str
 
-    @abstractmethod
-    def records(self) -> list[dict[str, Any]]:
-        """Return one dictionary of plain values per row."""
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, key: str | int) -> Any:
+    def __getitem__(self, key: str | int | slice) -> Any:
         """Return a row by its name or its place."""
-        if isinstance(key, int):
+        if not isinstance(key, str):
             return self.rows[key]
         names = [row.name for row in self.rows]
         return self.rows[names.index(check_choice(key, names, "name"))]
-
-    @overload
-    def to_frame(self, *, backend: Literal["polars"] = "polars") -> pl.DataFrame: ...
-    @overload
-    def to_frame(self, *, backend: Literal["pandas"]) -> pd.DataFrame: ...
-    def to_frame(self, *, backend: str = "polars") -> pl.DataFrame | pd.DataFrame:
-        """Return one line per row as a data frame.
-
-        Parameters
-        ----------
-        backend : {"polars", "pandas"}
-            Which data frame to build. pandas has to be installed for the second.
-        """
-        frame: pl.DataFrame | pd.DataFrame = data_frame(self.records(), backend)
-        return frame
-
-    def to_csv(self) -> str:
-        """Return one line of values per row under one line of names."""
-        return render.csv(self.records())
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw the differences of the scores with their standard errors or intervals.

@@ -1,11 +1,69 @@
-"""Records as a data frame of the library that the user works with."""
+"""Results that are tables: their rows, as a data frame and as CSV."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
+from caltest import render
+from caltest.results.printable import Result
 from caltest.validation import check_choice
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+Row = TypeVar("Row")
+
+
+class Frame(Result):
+    """A result that is one record of plain values after another."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def records(self) -> list[dict[str, Any]]:
+        """Return one dictionary of plain values per row."""
+
+    @overload
+    def to_frame(self, *, backend: Literal["polars"] = "polars") -> pl.DataFrame: ...
+    @overload
+    def to_frame(self, *, backend: Literal["pandas"]) -> pd.DataFrame: ...
+    def to_frame(self, *, backend: str = "polars") -> pl.DataFrame | pd.DataFrame:
+        """Return one row per record as a data frame.
+
+        Parameters
+        ----------
+        backend : {"polars", "pandas"}
+            Which data frame to build. pandas has to be installed for the second.
+        """
+        frame: pl.DataFrame | pd.DataFrame = data_frame(self.records(), backend)
+        return frame
+
+    def to_csv(self) -> str:
+        """Return one line of values per record under one line of names."""
+        return render.csv(self.records())
+
+
+class Table(Frame, Generic[Row]):
+    """A result that is a sequence of rows, each of which has a record."""
+
+    __slots__ = ()
+    rows: tuple[Row, ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Row, ...]: ...
+    def __getitem__(self, index: int | slice) -> Row | tuple[Row, ...]:
+        return self.rows[index]
 
 
 def data_frame(records: Sequence[Mapping[str, Any]], backend: str) -> Any:

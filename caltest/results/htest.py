@@ -272,8 +272,10 @@ class HTest(Result):
             The confidence level.
         method : str, optional
             A key of `caltest.intervals.REGISTRY`: "u-statistic", "block", "convex", "jackknife",
-            "sandwich", "event-count", "grade-rate", "studentized", "plug-in" or "bca"; by default
-            the first that applies to the measure.
+            "profile", "event-count", "grade-rate", "unseen-events", "studentized", "plug-in" or
+            "bca"; by default the first that applies to the measure. Whatever the method, the
+            interval holds the value of calibration (0 for an error, 1 for a slope, its mean for a
+            score) unless the exact test rejects at 1 - `level`.
         n_resamples : int, default 1999
             Of the bootstrap, at least 99.
         rng : None, int, Generator or SeedSequence

@@ -13,6 +13,7 @@ from caltest.results.printable import Result, plain
 from caltest.validation import check_integer, check_jobs, check_level, check_schema, check_seed
 
 if TYPE_CHECKING:
+    from caltest.measures.base import Ends
     from caltest.render import Sheet
     from caltest.results.evidence import GradeCounts
     from caltest.results.htest import HTest
@@ -103,6 +104,7 @@ def interval_of(
         seed=seed,
         n_jobs=n_jobs,
     )
+    ends = _agreeing(ends, test, evidence, level=level, n_resamples=n_resamples, n_jobs=n_jobs)
     return Interval(
         low=ends.low,
         high=ends.high,
@@ -116,6 +118,35 @@ def interval_of(
         seed=seed if chosen.resamples else None,
         notes=ends.notes,
     )
+
+
+def _agreeing(
+    ends: Ends,
+    test: HTest,
+    evidence: Evidence,
+    *,
+    level: float,
+    n_resamples: int,
+    n_jobs: int | None,
+) -> Ends:
+    """Compare the interval with the p-value that was printed, or where that is another, with its.
+
+    Another null, and too few resamples for the level, leave the exact p-value to be computed.
+    """
+    from caltest.intervals.agreement import Exact, agreeing, exact_test
+
+    measure, seen = evidence.measure, evidence.seen
+    settings: dict[str, Any] = {
+        "n_resamples": n_resamples,
+        "seed": evidence.seed,
+        "n_jobs": n_jobs,
+    }
+    fine = test.least_pvalue is None or test.least_pvalue <= 1.0 - level
+    if test.null == measure.nulls[0] and fine:
+        exact: Exact | None = Exact(test.pvalue, test.statistic, test.null_distribution)
+    else:
+        exact = exact_test(measure, seen, **settings)
+    return ends if exact is None else agreeing(ends, measure, seen, exact, level=level, **settings)
 
 
 def _of_grade(test: HTest, grade: GradeCounts, level: float, method: str | None) -> Interval:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from caltest import render
 from caltest.drawing import draw
 from caltest.errors import invalid
-from caltest.results.frames import data_frame
+from caltest.results.frames import Table
 from caltest.results.htest import HTest, record
-from caltest.results.printable import Result, Summary, given, plain
+from caltest.results.printable import Summary, given, plain
 from caltest.validation import check_light_bounds, check_schema, read_only
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
@@ -28,7 +26,7 @@ LIGHTS = ("green", "yellow", "orange", "red")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class HTestTable(Result):
+class HTestTable(Table[HTest]):
     """Several tests of calibration with p-values adjusted for their number.
 
     Attributes
@@ -85,19 +83,6 @@ class HTestTable(Result):
         object.__setattr__(self, "adjusted", read_only(np.array(self.adjusted, dtype=np.float64)))
         if self.correction == "none":
             object.__setattr__(self, "correction", None)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[HTest]:
-        return iter(self.rows)
-
-    @overload
-    def __getitem__(self, index: int) -> HTest: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[HTest, ...]: ...
-    def __getitem__(self, index: int | slice) -> HTest | tuple[HTest, ...]:
-        return self.rows[index]
 
     @property
     def pvalues(self) -> NDArray[np.float64]:
@@ -160,21 +145,6 @@ class HTestTable(Result):
             values["light"] = light
         return records
 
-    @overload
-    def to_frame(self, *, backend: Literal["polars"] = "polars") -> pl.DataFrame: ...
-    @overload
-    def to_frame(self, *, backend: Literal["pandas"]) -> pd.DataFrame: ...
-    def to_frame(self, *, backend: str = "polars") -> pl.DataFrame | pd.DataFrame:
-        """Return one row per test as a data frame.
-
-        Parameters
-        ----------
-        backend : {"polars", "pandas"}
-            Which data frame to build. pandas has to be installed for the second.
-        """
-        frame: pl.DataFrame | pd.DataFrame = data_frame(self.records(), backend)
-        return frame
-
     def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
         """Return plain Python values that JSON can hold; see `HTest.to_dict`."""
         return {
@@ -198,10 +168,6 @@ class HTestTable(Result):
         )
         others = {name: value for name, value in values.items() if name not in {"rows", "omnibus"}}
         return cls(rows=rows, omnibus=omnibus, **others)
-
-    def to_csv(self) -> str:
-        """Return one line of values per test under one line of names."""
-        return render.csv(self.records())
 
     def _sheet(self) -> Sheet:
         return render.sheet_of_table(self)

@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from itertools import combinations
 from typing import Any
 
@@ -61,11 +61,6 @@ class Chunk(ABC):
     @property
     def cells(self) -> int:
         return self.size
-
-    @property
-    def kind(self) -> tuple[int, bool]:
-        """The depth, and whether segments are cells or unions: kinds have the same share."""
-        return self.depth, self.in_order
 
     def combine(self, sums: NDArray[Any]) -> NDArray[Any]:
         """Turn sums over the cells, (cells, k), into those over the segments, (S, k)."""
@@ -312,7 +307,7 @@ class _Union:
         return np.asarray(values.reshape(-1, values.shape[-1])[self.kept])
 
     def definition(self, place: int) -> str:
-        texts = [column.unions[0] for column in self.columns]
+        texts = [column.unions.conditions for column in self.columns]
         values = np.unravel_index(int(self.kept[place]), [len(some) for some in texts])
         return " & ".join(some[int(v)] for some, v in zip(texts, values, strict=True))
 
@@ -320,17 +315,17 @@ class _Union:
 def expand(sums: NDArray[Any], columns: Sequence[Column]) -> NDArray[Any]:
     """Turn sums over the values of columns into those over their unions, axis by axis."""
     for axis, column in enumerate(columns):
-        sums = np.moveaxis(np.tensordot(column.unions[1], sums, axes=(1, axis)), 0, axis)
+        sums = np.moveaxis(np.tensordot(column.unions.members, sums, axes=(1, axis)), 0, axis)
     return sums
 
 
 def _union_of(tables: Tables, numbers: tuple[int, ...]) -> _Union:
-    """Return the unions that are no single cells, with enough rows and not more than needed."""
+    """Return the unions that no table has, with enough rows and fewer than any parent."""
     columns = tuple(tables.columns[j] for j in numbers)
     count = tables.counts(numbers).reshape([column.size for column in columns]).astype(np.float64)
     rows = expand(count, columns)
-    kept = rows >= tables.min_size
-    kept[tuple(slice(column.n_values) for column in columns)] = False
+    single = reduce(np.multiply.outer, [column.unions.single for column in columns])
+    kept = (rows >= tables.min_size) & ~single
     for axis in range(len(columns)):
         others = columns[:axis] + columns[axis + 1 :]
         kept &= rows < np.expand_dims(expand(count.sum(axis=axis), others), axis)
@@ -338,12 +333,12 @@ def _union_of(tables: Tables, numbers: tuple[int, ...]) -> _Union:
 
 
 def union_chunks(tables: Tables, depth: int) -> Iterator[Chunk]:
-    """Yield the ends of the ranges of numbers, and their intersections with all else.
+    """Yield the sides of cuts of numbers, and their intersections with sides and values.
 
     Parameters
     ----------
     tables : Tables
-        Columns of numbers with all their parts, others without rare values.
+        Columns of numbers with the parts whose sides are taken, others without rare values.
     depth : int
         The number of columns that are crossed.
     """

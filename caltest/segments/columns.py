@@ -32,12 +32,15 @@ class Column:
         What each value says of a row, such as "age in (30, 45]".
     cuts : tuple of str
         Where numbers were cut, so that the first values are in ascending order; else nothing.
+    ends : tuple of int
+        The rows of the first and the last part of coarser cuts, if these are known.
     """
 
     name: str
     codes: Codes
     conditions: tuple[str, ...]
     cuts: tuple[str, ...] = ()
+    ends: tuple[int, ...] = ()
 
     @property
     def size(self) -> int:
@@ -45,34 +48,46 @@ class Column:
         return len(self.conditions)
 
     @cached_property
-    def unions(self) -> tuple[tuple[str, ...], Members]:
-        """What the values and the ends of the range say, and which values are in each, (V, size).
-
-        Ends are "age <= 30" and "age > 30" for each cut that leaves two values or more there.
-        """
-        named = [k for k, text in enumerate(self.conditions) if text]
-        rows = [np.arange(self.size) == k for k in named]
-        texts = [self.conditions[k] for k in named]
-        place, last = np.arange(self.size), len(self.cuts)
+    def unions(self) -> Unions:
+        """The values; of a number that is cut, the sides of each cut and whether it is missing."""
+        parts = len(self.cuts) + 1 if self.cuts else 0
+        values = [k for k, text in enumerate(self.conditions) if text and k >= parts]
+        texts = [self.conditions[k] for k in values]
+        rows = [np.arange(self.size) == k for k in values]
+        single = [True] * len(values)
+        place, below = np.arange(self.size), np.cumsum(np.bincount(self.codes)).tolist()
         for k, cut in enumerate(self.cuts, start=1):
-            if k > 1:
-                texts.append(f"{self.name} <= {cut}")
-                rows.append(place < k)
-            if k < last:
-                texts.append(f"{self.name} > {cut}")
-                rows.append((place >= k) & (place <= last))
-        return tuple(texts), np.array(rows, dtype=np.float64)
-
-    @property
-    def n_values(self) -> int:
-        """How many of the unions are values."""
-        return sum(map(bool, self.conditions))
+            texts += [f"{self.name} <= {cut}", f"{self.name} > {cut}"]
+            rows += [place < k, (place >= k) & (place < parts)]
+            single += [
+                count in self.ends for count in (below[k - 1], below[parts - 1] - below[k - 1])
+            ]
+        return Unions(tuple(texts), np.array(rows, dtype=np.float64), np.array(single))
 
 
-def column_of(values: object, n: int, name: str, bins: int) -> Column:
+@dataclass(frozen=True)
+class Unions:
+    """Sets of values of a column.
+
+    Attributes
+    ----------
+    conditions : tuple of str
+        What each says of a row.
+    members : (V, size) array
+        Which values are in each.
+    single : (V,) array
+        Whether it is a value, or a part of a range, that the tables have.
+    """
+
+    conditions: tuple[str, ...]
+    members: Members
+    single: NDArray[np.bool_]
+
+
+def column_of(values: object, n: int, name: str, bins: int, *, parts: int | None = None) -> Column:
     """Number the values of a column; numbers with more than `bins` values are cut at quantiles.
 
-    Missing values are a value of their own.
+    They are cut into `parts`, by default `bins`. Missing values are a value of their own.
     """
     array = check_column(values, n, f"column {name!r}")
     lacks = missing_of(array)
@@ -81,7 +96,7 @@ def column_of(values: object, n: int, name: str, bins: int) -> Column:
     cuts: list[str] = []
     numeric = numbers_of(present)
     if numeric is not None and np.unique(numeric).size > bins:
-        codes[~lacks], conditions, cuts = _cut(numeric, name, bins)
+        codes[~lacks], conditions, cuts = _cut(numeric, name, parts or bins)
     else:
         codes[~lacks], conditions = _categories(present, name)
     if lacks.any():

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from caltest.errors import InvalidInput, invalid, shown
 from caltest.predictions import ModelData, sources
-from caltest.validation import check_choice, check_not_label
+from caltest.validation import check_choice, check_not_label, check_unused
 from caltest.validation.arrays import AnyArray, as_array
 
 Named = dict[str, AnyArray]
@@ -29,11 +29,14 @@ class Given:
         A boolean matrix.
     names : list of str
         What the columns of the matrix are called.
+    scan : bool
+        Whether nobody named segments, so that both sides of each cut are taken as well.
     """
 
     columns: Named
     members: NDArray[np.bool_] | None = None
     names: Sequence[str] = ()
+    scan: bool = False
 
     @property
     def text(self) -> str:
@@ -45,9 +48,11 @@ class Given:
 
 
 def read_segments(segments: object, features: object, given: ModelData, n: int) -> Given:
-    """Read the segments that were named, or else the features as columns."""
-    if segments is None:
-        return Given(_check_any(_features(features, given), "features"))
+    """Read the segments that were named, or else, for None and True, the features as columns."""
+    if segments is None or segments is True:
+        return Given(_check_any(_features(features, given), "features"), scan=True)
+    if names_of(features) is None:
+        check_unused("where segments are given", features=features)
     names = names_of(segments)
     if names is not None:
         return Given(_named(names, given))

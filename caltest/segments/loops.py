@@ -176,16 +176,16 @@ def score_sums(
     expected: Floats,
     deviation: Floats,
     skewness: Floats,
-    share: Floats,
+    share: float,
     scores: Singles,
 ) -> None:
-    """Write -log of the p-values of the sums (S, L) in `scores`, each less `share` (S,)."""
+    """Write -log of the p-values of the sums (S, L) in `scores`, each less `share`."""
     for s in range(sums.shape[0]):
         for lane in range(sums.shape[1]):
             difference = sums[s, lane] - expected[s]
             if deviation[s] > 0.0:
                 r = residual(difference / deviation[s], skewness[s])
-                scores[s, lane] = surprise(abs(r)) - share[s]
+                scores[s, lane] = surprise(abs(r)) - share
             else:  # all is certain: any other sum is impossible
                 scores[s, lane] = np.inf if abs(difference) > 1e-6 else -np.inf
 
@@ -196,7 +196,7 @@ def raise_by_intervals(
     down: Singles,
     deviation: Floats,
     skewness: Floats,
-    share: Floats,
+    share: float,
     scores: Singles,
 ) -> None:
     """Raise `scores` to those of the largest sum over an interval, `up` or `down`.
@@ -210,4 +210,4 @@ def raise_by_intervals(
         for lane in range(up.shape[1]):
             r = residual(up[s, lane] / deviation[s], skewness[s])
             r = max(r, -residual(-down[s, lane] / deviation[s], skewness[s]))
-            scores[s, lane] = max(scores[s, lane], surprise(r) - math.log(4.0) - share[s])
+            scores[s, lane] = max(scores[s, lane], surprise(r) - math.log(4.0) - share)

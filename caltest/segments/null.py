@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -39,6 +39,7 @@ FEW_LANES = 8  # where segments are many
 SUMS = 1 << 22  # of segments and resamples that a thread holds at a time
 SCORES = 1 << 25  # of segments and resamples that are kept for the step-down
 AFFORDABLE = 1 << 36  # rows times resamples, over all segments, of cumulative differences
+SHARING = 40  # vectors of labels that are drawn to share the level between depths
 TIES = 1e-5  # scores have single precision
 
 
@@ -168,17 +169,17 @@ class Family:
         The segments.
     moments : Moments
         Of their sums.
-    share : (S,) array
-        What is taken off the scores: the log of the number of segments of that kind.
-    cumulative, mean : bool
+    mean, cumulative : bool
         Which differences are scored.
+    share : float
+        What is taken off the scores, so that each depth has its share of the level.
     """
 
     chunk: Chunk
     moments: Moments
-    share: Floats
     mean: bool
     cumulative: bool
+    share: float = 0.0
 
 
 class Sums:
@@ -251,7 +252,7 @@ def score(
     """Score the segments for the labels of some resamples.
 
     A score is -log p of a standardised difference, p being that of a normal distribution after a
-    correction for skewness, less the log of the number of segments of the same kind.
+    correction for skewness, less the share of its depth.
     """
     chunk, moments = family.chunk, family.moments
     weighted = rows.weight is not None
@@ -262,12 +263,12 @@ def score(
         tick()
     sums.total = chunk.combine(sums.total)
     scores = np.full((chunk.size, lanes), -np.inf, dtype=np.float32)
-    standard = (moments.deviation, moments.skewness, family.share)
+    standard = (moments.deviation, moments.skewness)
     if family.mean:
-        score_sums(sums.total, moments.expected, *standard, scores)
+        score_sums(sums.total, moments.expected, *standard, family.share, scores)
     if family.cumulative:
         sums.close()
-        raise_by_intervals(sums.up, sums.down, *standard, scores)
+        raise_by_intervals(sums.up, sums.down, *standard, family.share, scores)
     return Scored(scores, sums)
 
 
@@ -304,11 +305,8 @@ def families_of(
 ) -> tuple[Family, ...]:
     """Return what is scored of each chunk: cumulative differences up to the depth that pays."""
     found = [(chunk, Moments.of(chunk, rows)) for chunk in chunks]
-    many: dict[tuple[int, bool], int] = {}
     costs: dict[int, float] = {}
     for chunk, moments in found:
-        tested = int(np.count_nonzero(moments.deviation))
-        many[chunk.kind] = many.get(chunk.kind, 0) + tested
         if chunk.in_order:
             costs[chunk.depth] = costs.get(chunk.depth, 0.0) + float(moments.n.sum())
     deepest = _deepest_affordable(costs, n_resamples)
@@ -317,8 +315,7 @@ def families_of(
     for chunk, moments in found:
         cumulative = "cumulative" in statistics and (only or chunk.depth <= deepest)
         cumulative = cumulative and chunk.in_order
-        share = np.where(moments.deviation > 0, math.log(max(many[chunk.kind], 1)), np.inf)
-        families.append(Family(chunk, moments, share, not only, cumulative))
+        families.append(Family(chunk, moments, not only, cumulative))
     return tuple(families)
 
 
@@ -333,7 +330,7 @@ def _deepest_affordable(costs: dict[int, float], n_resamples: int) -> int:
 
 
 def test_jointly(
-    families: tuple[Family, ...],
+    families: Sequence[Family],
     rows: Rows,
     *,
     n_resamples: int,
@@ -342,15 +339,12 @@ def test_jointly(
     progress: Callable[[int, int], None] | None,
 ) -> Joint:
     """Compare the segments with redrawn labels, each with the largest over those not louder."""
-    keys = resample_keys(seed, n_resamples)
-    tasks = [
-        (number, first, min(first + lanes, n_resamples))
-        for number, family in enumerate(families)
-        for lanes in [_lanes(family.chunk, n_resamples, n_jobs)]
-        for first in range(0, n_resamples, lanes)
-    ]
+    keys = resample_keys(seed, n_resamples + SHARING)
+    used, apart = keys[:n_resamples], keys[n_resamples:]
     blocks = [len(family.chunk.blocks()) for family in families]
-    tick = Ticker(progress, sum(blocks) + sum(blocks[number] for number, _, _ in tasks))
+    passes = (task for some in (apart, used) for task in _tasks(families, some.size, n_jobs))
+    tick = Ticker(progress, sum(blocks) + sum(blocks[number] for number, _, _ in passes))
+    families = _shared(families, _redrawn(families, rows, apart, n_jobs, tick))
     observed = tuple(score(family, rows, rows.observed, 1, tick) for family in families)
     scores = np.concatenate([one.scores[:, 0] for one in observed]).astype(np.float64)
     kept = _loudest(scores, SCORES // (n_resamples + 1))
@@ -360,18 +354,67 @@ def test_jointly(
     place = np.full(scores.size, -1)
     place[kept] = np.arange(kept.size)
 
-    def resampled(number: int, first: int, stop: int) -> tuple[slice, Singles, int]:
-        draw = rows.redrawn(keys[first:stop])
-        scored = score(families[number], rows, draw, stop - first, tick)
-        return slice(first, stop), scored.scores, number
-
-    for some, values, number in map_threads(resampled, tasks, n_jobs):
+    for number, some, values in _redrawn(families, rows, used, n_jobs, tick):
         at = place[starts[number] : starts[number + 1]]
         table[at[at >= 0], some] = values[at >= 0]
         others = values[at < 0].max(axis=0, initial=-np.inf)
         np.maximum(rest[some], others, out=rest[some])
     adjusted = _adjusted(scores, kept, table, rest)
-    return Joint(families, observed, scores, adjusted, np.maximum(rest, table.max(axis=0)))
+    return Joint(tuple(families), observed, scores, adjusted, np.maximum(rest, table.max(axis=0)))
+
+
+def _tasks(
+    families: Sequence[Family], n_resamples: int, n_jobs: int | None
+) -> list[tuple[int, int, int]]:
+    """List what is scored at a time: the number of a family, and from which resample to which."""
+    return [
+        (number, first, min(first + lanes, n_resamples))
+        for number, family in enumerate(families)
+        for lanes in [_lanes(family.chunk, n_resamples, n_jobs)]
+        for first in range(0, n_resamples, lanes)
+    ]
+
+
+def _redrawn(
+    families: Sequence[Family],
+    rows: Rows,
+    keys: NDArray[np.uint64],
+    n_jobs: int | None,
+    tick: Callable[[], None],
+) -> Iterator[tuple[int, slice, Singles]]:
+    """Yield scores for redrawn labels, with the number of the family and the resamples."""
+
+    def scored(number: int, first: int, stop: int) -> tuple[int, slice, Singles]:
+        draw = rows.redrawn(keys[first:stop])
+        found = score(families[number], rows, draw, stop - first, tick)
+        return number, slice(first, stop), found.scores
+
+    yield from map_threads(scored, _tasks(families, keys.size, n_jobs), n_jobs)
+
+
+def _shared(
+    families: Sequence[Family], redrawn: Iterable[tuple[int, slice, Singles]]
+) -> tuple[Family, ...]:
+    """Share the level between the depths, by the largest scores of labels drawn for this alone."""
+    depths = [family.chunk.depth for family in families]
+    largest = {depth: np.full(SHARING, -np.inf) for depth in depths}
+    for number, some, values in redrawn:
+        so_far = largest[depths[number]][some]
+        np.maximum(so_far, values.max(axis=0, initial=-np.inf), out=so_far)
+    return tuple(
+        replace(family, share=_share(largest[depth], depth))
+        for family, depth in zip(families, depths, strict=True)
+    )
+
+
+def _share(largest: Floats, depth: int) -> float:
+    """Return the log of how many independent segments would have so large scores, by depth + 1.
+
+    -log of the smallest of S independent p-values has the mean log S + 0.577.
+    """
+    finite = largest[np.isfinite(largest)]
+    number = float(finite.mean()) - np.euler_gamma if finite.size else 0.0
+    return number - math.log(1 + depth)
 
 
 def _lanes(chunk: Chunk, n_resamples: int, n_jobs: int | None) -> int:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from caltest import render
 from caltest.drawing import draw
-from caltest.results.frames import data_frame
-from caltest.results.printable import Result, Summary, given, plain
+from caltest.results.frames import Table
+from caltest.results.printable import Summary, given, plain
 from caltest.validation import check_schema, read_only
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
@@ -76,7 +74,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class SegmentsTest(Result):
+class SegmentsTest(Table[Segment]):
     """The test of calibration in all segments; `test_segments` returns it.
 
     Attributes
@@ -154,19 +152,6 @@ class SegmentsTest(Result):
             largest = np.array(self.null_distribution, dtype=np.float64)
             object.__setattr__(self, "null_distribution", read_only(largest))
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[Segment]:
-        return iter(self.rows)
-
-    @overload
-    def __getitem__(self, index: int) -> Segment: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Segment, ...]: ...
-    def __getitem__(self, index: int | slice) -> Segment | tuple[Segment, ...]:
-        return self.rows[index]
-
     @property
     def rejected(self) -> bool:
         """Whether the p-value is at most the level; asks for a level if none was given."""
@@ -196,25 +181,6 @@ class SegmentsTest(Result):
     def records(self) -> list[dict[str, Any]]:
         """Return one dictionary of plain values per segment."""
         return [plain(asdict(row)) for row in self.rows]
-
-    @overload
-    def to_frame(self, *, backend: Literal["polars"] = "polars") -> pl.DataFrame: ...
-    @overload
-    def to_frame(self, *, backend: Literal["pandas"]) -> pd.DataFrame: ...
-    def to_frame(self, *, backend: str = "polars") -> pl.DataFrame | pd.DataFrame:
-        """Return one row per segment as a data frame.
-
-        Parameters
-        ----------
-        backend : {"polars", "pandas"}
-            Which data frame to build. pandas has to be installed for the second.
-        """
-        frame: pl.DataFrame | pd.DataFrame = data_frame(self.records(), backend)
-        return frame
-
-    def to_csv(self) -> str:
-        """Return one line of values per segment under one line of names."""
-        return render.csv(self.records())
 
     def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
         """Return plain Python values that JSON can hold.

@@ -21,6 +21,41 @@ from caltest.segments.result import Segment, SegmentsTest
 
 STATISTICS = ("mean", "cumulative")
 CONFIDENCE = 0.95
+FINER = 2  # cuts whose sides are taken, for each of those between parts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How segments are made and tested: the arguments of `test_segments` that are not data."""
+
+    seed: int
+    depth: int | None = None
+    bins: int = 10
+    min_size: int = 20
+    lens: str | Lens | None = None
+    statistic: str | Sequence[str] = STATISTICS
+    keep: int = 100
+    n_resamples: int = 999
+    n_jobs: int | None = None
+    level: float | None = None
+    progress: Callable[[int, int], None] | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("bins", 2), ("min_size", 2), ("keep", 1)):
+            validation.check_integer(getattr(self, name), name, minimum=least)
+        validation.check_optional_integer(self.depth, "depth")
+        validation.check_fixed_resamples(self.n_resamples, "segments")
+        validation.check_not_empty(self.statistics, "statistic")
+        for statistic in self.statistics:
+            validation.check_choice(statistic, STATISTICS, "statistic")
+        if self.level is not None:
+            validation.check_level(self.level)
+        validation.check_jobs(self.n_jobs)
+
+    @property
+    def statistics(self) -> list[str]:
+        """The statistics as a list."""
+        return [self.statistic] if isinstance(self.statistic, str) else list(self.statistic)
 
 
 def test_segments(
@@ -57,15 +92,15 @@ def test_segments(
     ----------
     model, data : object
         As in `test_calibration`.
-    segments : str, list of str, dict, data frame or bool (n, S) array, optional
+    segments : str, list of str, dict, data frame, bool (n, S) array or True, optional
         Columns of the data frame `data` by name, or columns with their values: categories as they
         are, numbers with more than `bins` values cut at quantiles, missing values as a value. Or
         one boolean column per segment. They must not depend on the labels.
     features : list of str, data frame or (n, d) array, optional
-        Where `segments` is left out: the columns to scan; by default the X of data = (X, y), or
-        all columns of the data frame but the label and the probabilities. Beside the values and
-        parts of columns, a scan takes both sides of each cut of a number, "age <= 30" and "age >
-        30". A list of names says also which features `model` takes.
+        Where `segments` is left out or True: the columns to scan, by default the X of data = (X,
+        y), or all columns of the data frame but the label and the probabilities. Beside the values
+        and parts of columns, a scan takes both sides of each cut of a number, "age <= 30" and "age
+        > 30". A list of names says also which features `model` takes.
     depth : int, optional
         The most conditions that define a segment, by default 2: one- and two-way tables of the
         columns. The segments of a matrix are taken as they are.
@@ -116,9 +151,10 @@ def test_segments(
     The sum of :math:`w_i (y_i - p_i)` over a segment is divided by its standard deviation
     :math:`\sqrt{\sum w_i^2 p_i (1 - p_i)}` and corrected for skewness by the deviance of a shifted
     Poisson distribution of the same first three moments. A segment's score is -log of the normal
-    p-value of that, or of the range of the partial sums, less the log of the number of segments
-    of the same kind, so that many pairs do not drown few values: the kinds are the depths, and at
-    each depth the segments with a side of a cut apart from those without. All this is fixed by the
+    p-value of that, or of the range of the partial sums, less the log of the number of independent
+    segments that would be as loud as those of its depth in 40 more vectors of redrawn labels, which
+    serve nothing else; depths 0, 1 and 2 have shares of the level in proportion 1 : 2 : 3. So many
+    pairs do not drown few values. All this is fixed by the
     predictions: the adjusted p-value compares the observed score with the largest one over the
     same and all less loud segments in each of B vectors of redrawn labels.
 
@@ -147,38 +183,48 @@ def test_segments(
     >>> result.pvalue, result[0].definition
     (0.01, 'site = b & sex = f')
     """
-    statistics = _check_statistics(statistic)
-    for value, name in ((bins, "bins"), (min_size, "min_size")):
-        validation.check_integer(value, name, minimum=2)
-    for value, name in ((n_resamples, "n_resamples"), (keep, "keep")):
-        validation.check_integer(value, name)
-    level = None if level is None else validation.check_level(level)
-    validation.check_jobs(n_jobs)
-    named = names_of(features)
-    if segments is not None and named is None:
-        validation.check_unused("where segments are given", features=features)
-    given = ModelData(model, data, label, named, probs, classes, from_logits, renormalize)
-    seed = validation.check_seed(rng)
-    predictions = _readable(given).predictions()
-    lens = _check_lens(lens, predictions)
-    source = read_segments(segments, features, given, predictions.n)
-    deepest = _check_depth(depth, source)
-    rows = Rows.of(seen := lens(predictions))
-    _check_seen(seen, predictions, lens)
-    columns = _columns(source, rows.n, bins=bins, min_size=min_size)
-    unions = segments is None and "mean" in statistics
-    chunks = list(_chunks_of(columns, rows.order, deepest, min_size, unions=unions))
-    if source.members is not None:
-        chunks = list(matrix_chunks(source.members, rows.order, source.names, min_size))
-    _check_some(chunks, min_size)
-    chunks.insert(0, AllRows(rows.n))
-    families = families_of(chunks, rows, statistics, n_resamples)
-    joint = test_jointly(
-        families, rows, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs, progress=progress
+    settings = Settings(
+        depth=depth,
+        bins=bins,
+        min_size=min_size,
+        lens=lens,
+        statistic=statistic,
+        keep=keep,
+        n_resamples=n_resamples,
+        seed=validation.check_seed(rng),
+        n_jobs=n_jobs,
+        level=level,
+        progress=progress,
     )
+    named = names_of(features)
+    given = ModelData(model, data, label, named, probs, classes, from_logits, renormalize)
+    predictions = _readable(given).predictions()
+    source = read_segments(segments, features, given, predictions.n)
+    return test_source(source, predictions, settings)
+
+
+# Or pytest would collect it in a user's test module.
+test_segments.__test__ = False  # type: ignore[attr-defined]
+
+
+def test_source(source: Given, predictions: Predictions, settings: Settings) -> SegmentsTest:
+    """Test the segments that were read, as `test_segments` does."""
+    lens = _check_lens(settings.lens, predictions)
+    depth = _check_depth(settings.depth, source)
+    rows = Rows.of(_seen(predictions, lens))
+    chunks, without = _chunks(source, rows, depth, settings)
+    joint = test_jointly(
+        families_of(chunks, rows, settings.statistics, settings.n_resamples),
+        rows,
+        n_resamples=settings.n_resamples,
+        seed=settings.seed,
+        n_jobs=settings.n_jobs,
+        progress=settings.progress,
+    )
+    level = settings.level
     confidence = CONFIDENCE if level is None else 1 - level
     return SegmentsTest(
-        rows=tuple(_worst(joint, keep, confidence)),
+        rows=tuple(_worst(joint, settings.keep, confidence)),
         pvalue=joint.pvalue,
         statistic=float(joint.scores.max()),
         n_segments=_by_depth(joint),
@@ -189,25 +235,18 @@ def test_segments(
         claim=f"in every segment, {lens.claim}",
         data_name=predictions.source,
         source=source.text,
-        statistics=_statistics_text(families),
-        min_size=min_size,
+        statistics=_statistics_text(joint.families),
+        min_size=settings.min_size,
         confidence=confidence,
-        n_resamples=n_resamples,
-        seed=seed,
+        n_resamples=settings.n_resamples,
+        seed=settings.seed,
         level=level,
-        notes=tuple(_notes(families, columns.without, min_size)),
+        notes=tuple(_notes(joint.families, without, settings.min_size)),
         null_distribution=joint.largest,
     )
 
 
-# Or pytest would collect it in a user's test module.
-test_segments.__test__ = False  # type: ignore[attr-defined]
-
-
-def _check_statistics(statistic: str | Sequence[str]) -> list[str]:
-    names = [statistic] if isinstance(statistic, str) else list(statistic)
-    validation.check_not_empty(names, "statistic")
-    return [validation.check_choice(name, STATISTICS, "statistic") for name in names]
+test_source.__test__ = False  # type: ignore[attr-defined]
 
 
 def _readable(given: ModelData) -> ModelData:
@@ -224,29 +263,30 @@ def _check_lens(lens: str | Lens | None, predictions: Predictions) -> Lens:
     return resolved
 
 
-def _check_seen(seen: Predictions, predictions: Predictions, lens: Lens) -> None:
+def _seen(predictions: Predictions, lens: Lens) -> Predictions:
+    """Return what the lens shows: two classes and all rows."""
+    seen = lens(predictions)
     if seen.m != 2:
         reason = f"segments need an event, and the lens {str(lens)!r} shows {seen.m} classes"
         raise NotApplicable(reason, "use lens='confidence' or 'classwise[K]'")
     if seen.n != predictions.n:
         reason = f"the lens {str(lens)!r} leaves out rows that segments hold"
         raise NotApplicable(reason, "use lens='confidence' with the predicted class as a column")
+    return seen
 
 
-def _check_depth(depth: object, source: Given) -> int:
+def _check_depth(depth: int | None, source: Given) -> int:
     if source.members is not None:
         validation.check_unused(
             "on a boolean matrix, whose segments are taken as they are", depth=depth
         )
         return 1
-    return min(
-        2 if depth is None else validation.check_integer(depth, "depth"), len(source.columns)
-    )
+    return min(2 if depth is None else depth, len(source.columns))
 
 
 @dataclass(frozen=True)
 class _Columns:
-    """The columns of values that are segments, those that have cuts whole, and what is left out."""
+    """The columns of values that are segments, those whose sides are, and what is left out."""
 
     kept: tuple[Column, ...]
     whole: tuple[Column, ...]
@@ -258,12 +298,41 @@ def _columns(source: Given, n: int, *, bins: int, min_size: int) -> _Columns:
 
     A number is cut into fewer parts where they would have fewer rows than a segment.
     """
-    parts = max(2, min(bins, n // min_size))
+    parts, finer = (max(2, min(count, n // min_size)) for count in (bins, FINER * bins))
     cut = [column_of(values, n, name, parts) for name, values in source.columns.items()]
     kept = {one.name: common for one in cut if (common := without_rare(one, min_size))}
-    whole = tuple(one if one.cuts else kept[one.name] for one in cut if one.name in kept)
+    whole = tuple(
+        _sides(source, one, parts, finer) if source.scan and one.cuts else kept[one.name]
+        for one in cut
+        if one.name in kept
+    )
     without = tuple(one.name for one in cut if one.name not in kept)
     return _Columns(tuple(kept.values()), whole, without)
+
+
+def _sides(source: Given, cut: Column, bins: int, parts: int) -> Column:
+    """Cut a number more finely, for the sides of the cuts."""
+    values = source.columns[cut.name]
+    finer = column_of(values, cut.codes.size, cut.name, bins, parts=parts)
+    counts = np.bincount(cut.codes)
+    return replace(finer, ends=(int(counts[0]), int(counts[len(cut.cuts)])))
+
+
+def _chunks(
+    source: Given, rows: Rows, depth: int, settings: Settings
+) -> tuple[list[Chunk], tuple[str, ...]]:
+    """Return all rows and the segments, and the names of columns that give none."""
+    least = settings.min_size
+    columns = _columns(source, rows.n, bins=settings.bins, min_size=least)
+    if source.members is not None:
+        chunks = list(matrix_chunks(source.members, rows.order, source.names, least))
+    else:
+        unions = source.scan and "mean" in settings.statistics
+        chunks = list(_chunks_of(columns, rows.order, depth, least, unions=unions))
+    if not chunks:
+        reason = f"no segment has at least {least} rows and leaves out some"
+        raise NotApplicable(reason, "pass a smaller min_size, or columns with fewer values")
+    return [AllRows(rows.n), *chunks], columns.without
 
 
 def _chunks_of(
@@ -277,12 +346,6 @@ def _chunks_of(
         yield from tables.chunks(d)
         if unions:
             yield from union_chunks(whole, d)
-
-
-def _check_some(chunks: Sequence[Chunk], min_size: int) -> None:
-    if not chunks:
-        reason = f"no segment has at least {min_size} rows and leaves out some"
-        raise NotApplicable(reason, "pass a smaller min_size, or columns with fewer values")
 
 
 # ---- from numbers to a result -------------------------------------------------------------------

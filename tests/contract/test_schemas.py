@@ -90,7 +90,7 @@ def test_every_result_has_a_schema():
     assert len(named) >= 3
     for kind in named:
         assert kind.schema.split("/")[1] in kinds()
-    abstract = {"Comparison", "Frame"}
+    abstract = {"Comparison", "Frame", "Table"}
     assert {kind.__name__ for kind in found} - {kind.__name__ for kind in named} <= abstract
 
 
@@ -130,6 +130,8 @@ def test_json_of_every_map_follows_its_schema(capsys, table, key):
         ("test", "--by", "ward", "--correction", "none"),
         ("report", "--lens", "confidence", "--test", "ece", "--author", "A"),
         ("report", "--by", "ward", "--recalibrate", "temperature", "--level", "0.05"),
+        ("test", "--segments", "ward", "--level", "0.05"),
+        ("report", "--lens", "confidence", "--test", "ece", "--segments", "ward"),
         ("compare", "--calibrators", "temperature", "--cv", "3"),
     ],
 )
@@ -169,7 +171,7 @@ def test_json_of_an_interval_follows_its_schema():
 
 
 def test_json_of_segments_follows_its_schema():
-    """With the largest scores and without; Python alone has it."""
+    """With the largest scores and without."""
     data = predictions_of(3)
     made = ct.test_segments(data, segments={"ward": data.groups}, n_resamples=19, rng=1, level=0.1)
     assert not errors(json.loads(made.to_json()))

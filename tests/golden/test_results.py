@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from caltest import test_master_scale as master_scale_test
+from caltest import test_segments as segments_test
 from caltest.datasets import generative_model
 from caltest.htests import test_calibration as calibration_test
 from caltest.results import HTest, HTestTable, Interval
@@ -120,7 +123,30 @@ WITNESS = calibration_test(
     generative_model("M2", n=250, m=3, rng=1), test="skce", n_resamples=1, rng=1
 ).witness()
 
+
+def segments(**options):
+    """Return the test of the segments of risks that are too low for old patients at one site."""
+    rng = np.random.default_rng(3)
+    risk, age = rng.beta(1, 9, 2000), rng.normal(50, 15, 2000).round()
+    site = rng.choice(["north", "east"], 2000)
+    event = rng.random(2000) < risk + 0.25 * ((site == "east") & (age > 65))
+    columns = {"site": site, "age": age}
+    return segments_test(
+        risk, event, n_resamples=99, rng=1, keep=12, **{"features": columns, **options}
+    )
+
+
+SCAN = segments(level=0.05)
+NAMED = segments(features=None, segments={"site": ["a", "b", "c", "d"] * 500})
+
 PRINTS = {
+    "segments.txt": NAMED.__str__,
+    "segments_scan.txt": SCAN.__str__,
+    "segments_summary.txt": SCAN.summary().__str__,
+    "segments.md": NAMED.to_markdown,
+    "segments.html": NAMED.to_html,
+    "segments.tex": NAMED.to_latex,
+    "segments.csv": NAMED.to_csv,
     "htest.txt": TEST.__str__,
     "htest_asymptotic.txt": NORMAL.__str__,
     "htest_summary.txt": TEST.summary().__str__,
@@ -148,6 +174,8 @@ PRINTS = {
 @pytest.mark.parametrize("name", PRINTS)
 def test_result_prints_as_stored(name):
     """The whole text is that of the stored file, to the character."""
+    if os.environ.get("CALTEST_WRITE_TEXTS"):
+        (FOLDER / name).write_text(PRINTS[name](), encoding="utf-8")
     assert PRINTS[name]() == (FOLDER / name).read_text(encoding="utf-8")
 
 

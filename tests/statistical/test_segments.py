@@ -77,3 +77,22 @@ def test_planted_slice_is_found_by_a_scan():
         inside = [row for row in result if row.definition == "a = 3 & b = 5"]
         found += any(row.adjusted <= LEVEL for row in inside)
     assert found >= binom.ppf(1 - BAND, n_datasets, 0.8)
+
+
+@pytest.mark.slow
+def test_planted_corner_is_found_by_a_scan():
+    """The same share of rows between the cuts of two numbers, in three data sets of four."""
+    found, n, n_datasets = 0, 10_000, 200
+    for seed in range(n_datasets):
+        rng = np.random.default_rng([seed, 77])
+        columns = {f"x{j}": rng.normal(size=n) for j in range(4)}
+        columns |= {name: rng.integers(0, 7, n) for name in "ab"}
+        p = rng.beta(1, 19, n)
+        wrong = (columns["x0"] > 1.07) & (columns["x1"] < -1.07)
+        y = rng.random(n) < p + 0.1 * wrong
+        result = ct.test_segments(p, y, features=columns, n_resamples=199, rng=seed)
+        corners = [
+            row for row in result if "x0 > " in row.definition and "x1 <= " in row.definition
+        ]
+        found += any(row.adjusted <= LEVEL for row in corners)
+    assert found >= binom.ppf(1 - BAND, n_datasets, 0.75)

@@ -14,6 +14,7 @@ from caltest.measures.binning import BinnedMeasure
 from caltest.measures.bins.ece import DEBIASED, ECE, BinnedError, bind_bins
 from caltest.measures.tolerance import Deviation, Tolerance, deviation_limit, unseen_chance
 from caltest.numerics.loops import njit
+from caltest.numerics.unseen import hidden_deviation
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens
@@ -114,6 +115,15 @@ class DebiasedECE(BinnedMeasure):
     @property
     def is_squared(self) -> bool:
         return not self.root
+
+    def unseen_reach(self, predictions: Predictions, a: float) -> float:
+        bound = self.bind(predictions)
+        binned = bound.squared if isinstance(bound, RootError) else bound
+        if not isinstance(binned, BinnedError):
+            return 0.0
+        cells = binned.counts()
+        reaches = [hidden_deviation(*some, predictions.n, a) for some in cells]
+        return max(reaches)
 
     @property
     def tolerance_method(self) -> str:

@@ -153,6 +153,23 @@ class BinnedError(BoundMeasure):
         """Where each bin starts, and where the last one ends."""
         return self._sorting[1]
 
+    def counts(self) -> list[tuple[Floats, Floats, Floats]]:
+        """Return for each class events, expected events and rows of each bin; of two, the second.
+
+        Rows count whatever their weight.
+        """
+        first, m = self.start[:-1], self.predictions.m
+        labels, probs = self.predictions.labels[self.order], self.predictions.probs[self.order]
+        size = np.diff(self.start).astype(np.float64)
+        return [
+            (
+                np.add.reduceat((labels == k).astype(np.float64), first),
+                np.add.reduceat(probs[:, k], first),
+                size,
+            )
+            for k in range(1 if m == 2 else 0, m)
+        ]
+
     @cached_property
     def weight(self) -> Floats | None:
         """The sample weights in the order of the bins."""

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.measures.bins.ece import BinErrors, Distance
+from caltest.measures.bins.ece import BinErrors, BinnedError, Distance
+from caltest.numerics.unseen import farthest_gap
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens
+    from caltest.predictions import Predictions
 
 __all__ = ["MCE", "mce"]
 
 
 WORST = (
-    "the error is that of the worst bin: where that has few rows, resampled rows vary too little, "
-    "and the interval is too short"
+    "the error is that of the worst bin: where that has few rows, the interval reaches as far as "
+    "these allow; a bin without rows is not counted"
 )
 
 
@@ -37,6 +39,15 @@ class MCE(BinErrors):
     @property
     def power(self) -> float:
         return math.inf
+
+    def unseen_reach(self, predictions: Predictions, a: float) -> float:
+        if self.distance != "tv":
+            return 0.0
+        bound = self.bind(predictions)
+        if not isinstance(bound, BinnedError):
+            return 0.0
+        farthest = max(farthest_gap(*some, a) for some in bound.counts())
+        return max(farthest - bound.value(), 0.0)
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         return (*super().interval_notes(method, n), *(WORST,) * (method == "convex"))

@@ -14,6 +14,7 @@ from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.measures.base import BoundMeasure, Measure, Order
 from caltest.measures.bins.ece import ECE
+from caltest.measures.label_scores import rounding_scale
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.loops import njit
 
@@ -90,6 +91,9 @@ class DyadicError(BoundMeasure):
         self.program = (shared, *merge_program(shared), self.scales)
         variance = dyadic_variances(self.event, *self.program)
         self.deviation = np.maximum(np.sqrt(variance), SMALLEST_DEVIATION)
+        # T_b is a difference of sums of squares in the units of its deviation.
+        events = max(1.0, float((self.event * (1.0 - self.event)).sum()))
+        self.scale = rounding_scale(predictions.n) * events / float(self.deviation.min())
         self.parameters = {"scales": self.scales, "bins": f"2 to 2^{self.scales}"}
 
     @cached_property

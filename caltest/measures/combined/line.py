@@ -15,6 +15,7 @@ Floats = NDArray[np.float64]
 LEAST_PROB = 1e-15  # of log odds
 LEAST_VARIANCE = 1e-4  # a row's: bounds what one row contributes to a weighted kernel
 SPREAD = 600  # rows between which the median distance is taken
+RESOLUTION = 1e-13  # of a distance, relative
 NO_DECAY_BEYOND = 800.0
 
 
@@ -112,6 +113,26 @@ def median_distance(ordered: Floats) -> float:
     some = ordered[
         np.unique(np.linspace(0, ordered.size - 1, min(SPREAD, ordered.size), dtype=int))
     ]
-    if some.size < 2:
+    pairs = some.size * (some.size - 1) // 2
+    if pairs == 0:
         return 0.0
-    return float(np.median(np.abs(some[:, None] - some)[np.triu_indices(some.size, 1)]))
+    middle = [_distance_of_rank(some, rank) for rank in {(pairs - 1) // 2, pairs // 2}]
+    return float(np.mean(middle))
+
+
+def _distance_of_rank(x: Floats, rank: int) -> float:
+    """Return the distance of two sorted points that `rank` others are below, by bisection."""
+
+    def within(distance: float) -> NDArray[np.intp]:  # of each point, to its right, and itself
+        return np.searchsorted(x, x + distance, side="right") - np.arange(x.size)
+
+    low, high = 0.0, float(x[-1] - x[0])
+    if within(low).sum() - x.size > rank:
+        return low
+    while high - low > RESOLUTION * high:
+        centre = 0.5 * (low + high)
+        if within(centre).sum() - x.size > rank:
+            high = centre
+        else:
+            low = centre
+    return high

@@ -127,6 +127,10 @@ class GradeMeasure(Measure):
         # The estimate is a rate, and no error that is 0 for calibrated predictions.
         return (*OWN, "bca")
 
+    def calibrated_value(self, predictions: Predictions) -> float:
+        """Return the PD of the grade."""
+        return defaults_in(self, predictions)[2]
+
     def own_interval(
         self, predictions: Predictions, *, level: float, n_jobs: int | None = None
     ) -> Ends:

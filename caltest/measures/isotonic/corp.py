@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,6 +17,7 @@ from caltest.measures.one_dimension import SortedRows
 from caltest.numerics.class_sums import label_sums
 from caltest.numerics.isotonic import recalibrated_scores
 from caltest.numerics.sorted_scores import step_ends
+from caltest.numerics.unseen import end_cells, hidden_deviation, hidden_information
 from caltest.predictions import Predictions
 
 __all__ = ["CorpMiscalibration", "corp_miscalibration"]
@@ -45,6 +47,16 @@ class CorpMiscalibration(Measure):
     @property
     def description(self) -> str:
         return f"{self.title} of the {'Brier score' if self.score == 'brier' else 'log loss'}"
+
+    @property
+    def is_squared(self) -> bool:
+        return True
+
+    def unseen_reach(self, predictions: Predictions, a: float) -> float:
+        cells = end_cells(predictions.probs[:, 1], predictions.labels)
+        if self.score == "brier":
+            return hidden_deviation(*cells, predictions.n, a)
+        return hidden_information(*cells, predictions.n, a) / math.sqrt(2.0)
 
     def plot_kind(self, m: int) -> str:
         return "corp"

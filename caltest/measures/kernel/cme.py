@@ -33,6 +33,7 @@ Floats = NDArray[np.float64]
 ROWS_PER_LOCATION = (
     1000  # observations for each test location from which on the chi^2 limit is near
 )
+SINGULAR = 5e10  # a covariance matrix of a condition up to 1e11 leaves three digits of the share
 
 
 class StudentizedEmbedding(AtLocations):
@@ -43,7 +44,13 @@ class StudentizedEmbedding(AtLocations):
     ) -> None:
         super().__init__(predictions, kernel, locations)
         _check(predictions, self.size)
-        self.scale = float(predictions.n)
+        self.scale = SINGULAR
+
+    def comparable(self, values: Floats) -> Floats:
+        # T^2 / (T^2 + n - 1) is the share q that `hotelling` computes: its relative error is that
+        # of the inverse, and an infinite T^2 is a share of 1, up to rounding.
+        share = values / (values + self.predictions.n - 1.0)
+        return np.log(np.maximum(share, np.finfo(float).tiny))
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return hotelling(*self._moments(labels), self.predictions.n)[0]

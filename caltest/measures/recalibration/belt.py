@@ -19,6 +19,7 @@ __all__ = ["CalibrationBelt", "calibration_belt"]
 Floats = NDArray[np.float64]
 
 NAME = "the calibration belt"
+SUPREMUM = 1e5  # where it has no maximum, the likelihood ends up to 2e-10 below its supremum
 FITTED_HERE = 1e-4  # the difference of observed and expected events that givitiR warns below
 
 
@@ -90,7 +91,7 @@ class BoundBelt(BoundMeasure):
         super().__init__(predictions)
         self.model = BeltModel(predictions, measure.selection, NAME)
         self.degenerate = self.model.degenerate
-        self.scale = rounding_scale(predictions.n)
+        self.scale = SUPREMUM * rounding_scale(predictions.n)
         self.parameters = {"sample": "development" if measure.internal else "external"}
         excess = float(predictions.labels.sum()) - float(self.model.event.sum())
         if not measure.internal and abs(excess) < FITTED_HERE:

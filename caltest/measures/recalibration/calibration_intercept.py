@@ -14,13 +14,9 @@ from caltest.lenses import Lens
 from caltest.measures.base import Ends, Measure, RowTerms
 from caltest.measures.label_scores import event_terms
 from caltest.measures.one_dimension import check_one_dimension
+from caltest.measures.recalibration.coefficient_interval import PROFILE, coefficient_bounds
 from caltest.measures.recalibration.fits import BoundCoefficient
-from caltest.measures.recalibration.sandwich import (
-    INTERCEPT,
-    INTERCEPT_ALONE,
-    SANDWICH,
-    sandwich_bounds,
-)
+from caltest.measures.recalibration.profile import INTERCEPT, INTERCEPT_ALONE
 from caltest.predictions import Predictions
 
 __all__ = ["CalibrationIntercept", "calibration_intercept"]
@@ -40,7 +36,7 @@ class CalibrationIntercept(Measure):
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "calibration intercept"
     alternative: ClassVar[str] = "two-sided"
-    own_intervals: ClassVar[Mapping[str, str]] = SANDWICH
+    own_intervals: ClassVar[Mapping[str, str]] = PROFILE
 
     def __post_init__(self) -> None:
         validation.check_choice(self.slope, SLOPES, "slope")
@@ -73,14 +69,18 @@ class CalibrationIntercept(Measure):
 
     @property
     def intervals(self) -> tuple[str, ...]:
-        return (*SANDWICH, *super().intervals)
+        return (*PROFILE, *super().intervals)
+
+    def calibrated_value(self, predictions: Predictions) -> float:
+        """Return 0.0, as the log odds are then those predicted."""
+        return 0.0
 
     def own_interval(
         self, predictions: Predictions, *, level: float, n_jobs: int | None = None
     ) -> Ends:
-        """Bound the intercept by Student's interval; see `sandwich_bounds`."""
+        """Bound the intercept by likelihood and sandwich error; see `coefficient_bounds`."""
         column = INTERCEPT if self.slope == "estimated" else INTERCEPT_ALONE
-        return sandwich_bounds(predictions, column, self.estimate_symbol, level=level)
+        return coefficient_bounds(predictions, column, self.estimate_symbol, level=level)
 
 
 def calibration_intercept(

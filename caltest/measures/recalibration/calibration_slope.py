@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from caltest.lenses import Lens
 from caltest.measures.base import Ends, Measure
+from caltest.measures.recalibration.coefficient_interval import PROFILE, coefficient_bounds
 from caltest.measures.recalibration.fits import BoundCoefficient
-from caltest.measures.recalibration.sandwich import SANDWICH, SLOPE, sandwich_bounds
+from caltest.measures.recalibration.profile import SLOPE
 from caltest.predictions import Predictions
 
 __all__ = ["CalibrationSlope", "calibration_slope"]
@@ -28,7 +29,7 @@ class CalibrationSlope(Measure):
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "calibration slope"
     alternative: ClassVar[str] = "two-sided"
-    own_intervals: ClassVar[Mapping[str, str]] = SANDWICH
+    own_intervals: ClassVar[Mapping[str, str]] = PROFILE
 
     @property
     def symbol(self) -> str:
@@ -39,13 +40,17 @@ class CalibrationSlope(Measure):
 
     @property
     def intervals(self) -> tuple[str, ...]:
-        return (*SANDWICH, *super().intervals)
+        return (*PROFILE, *super().intervals)
+
+    def calibrated_value(self, predictions: Predictions) -> float:
+        """Return 1.0, as the log odds are then those predicted."""
+        return 1.0
 
     def own_interval(
         self, predictions: Predictions, *, level: float, n_jobs: int | None = None
     ) -> Ends:
-        """Bound the slope by Student's interval; see `sandwich_bounds`."""
-        return sandwich_bounds(predictions, SLOPE, self.estimate_symbol, level=level)
+        """Bound the slope by likelihood and sandwich error; see `coefficient_bounds`."""
+        return coefficient_bounds(predictions, SLOPE, self.estimate_symbol, level=level)
 
 
 def calibration_slope(

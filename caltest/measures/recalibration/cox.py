@@ -15,13 +15,9 @@ from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Ends, Measure, Outcome, RowTerms
 from caltest.measures.label_scores import event_terms
+from caltest.measures.recalibration.coefficient_interval import PROFILE, coefficient_bounds
 from caltest.measures.recalibration.fits import HYPOTHESES, SLOPES, Ratio, bind_ratio, chi2_limit
-from caltest.measures.recalibration.sandwich import (
-    INTERCEPT_ALONE,
-    SANDWICH,
-    SLOPE,
-    sandwich_bounds,
-)
+from caltest.measures.recalibration.profile import INTERCEPT_ALONE, SLOPE
 from caltest.predictions import Predictions
 
 __all__ = ["Cox", "cox"]
@@ -44,7 +40,7 @@ class Cox(Measure):
         "calibration-slope": {"tested": "slope", **BINARY},
     }
     title: ClassVar[str] = "logistic recalibration (Cox)"
-    own_intervals: ClassVar[Mapping[str, str]] = SANDWICH
+    own_intervals: ClassVar[Mapping[str, str]] = PROFILE
 
     def __post_init__(self) -> None:
         validation.check_choice(self.tested, HYPOTHESES, "tested")
@@ -98,19 +94,28 @@ class Cox(Measure):
     @property
     def intervals(self) -> tuple[str, ...]:
         # The estimate is a coefficient, and no error that grows from 0.
-        return (*SANDWICH, "bca")
+        return (*PROFILE, "bca")
 
     @property
     def interval_instead(self) -> str | None:
         both = self.tested == "both"
         return "test='calibration-slope' and 'calibration-in-the-large'" if both else None
 
+    def calibrated_value(self, predictions: Predictions) -> float:
+        """Return 1 for the slope, and 0 for the intercept."""
+        return 1.0 if self.tested == "slope" else 0.0
+
+    @property
+    def is_one_sided(self) -> bool:
+        # The likelihood ratio grows on both sides of the coefficient.
+        return False
+
     def own_interval(
         self, predictions: Predictions, *, level: float, n_jobs: int | None = None
     ) -> Ends:
-        """Bound the coefficient that is tested by Student's interval; see `sandwich_bounds`."""
+        """Bound the coefficient that is tested; see `coefficient_bounds`."""
         column = SLOPE if self.tested == "slope" else INTERCEPT_ALONE
-        return sandwich_bounds(predictions, column, self.estimate_symbol, level=level)
+        return coefficient_bounds(predictions, column, self.estimate_symbol, level=level)
 
 
 def cox(

@@ -64,6 +64,10 @@ class ExpectedObservedRatio(Measure):
     def intervals(self) -> tuple[str, ...]:
         return (*OWN, *super().intervals)
 
+    def calibrated_value(self, predictions: Predictions) -> float:
+        """Return 1.0, as many events as expected."""
+        return 1.0
+
     def own_interval(
         self, predictions: Predictions, *, level: float, n_jobs: int | None = None
     ) -> Ends:

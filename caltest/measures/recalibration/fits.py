@@ -32,6 +32,7 @@ HYPOTHESES = {
     "slope": "slope 1 with the intercept free",
 }
 SLOPES = ("common", "reference")
+FITTED = 1e4  # a maximum of large terms that nearly cancel, as of steep fits to rare events
 
 
 class BoundLikelihood(BoundMeasure):
@@ -48,7 +49,7 @@ class BoundLikelihood(BoundMeasure):
         self.unit = 2.0 ** math.frexp(float(weight.max()))[1] if weight.strides[0] else 1.0
         self.weight: Floats = np.ascontiguousarray(weight / self.unit)
         self.total = float(self.weight.sum()) * self.unit
-        self.scale = 10.0 * rounding_scale(predictions.n)
+        self.scale = FITTED * rounding_scale(predictions.n) * self.unit
         self._doubtful = rows_below(predictions.probs, 0.0)
 
     def likelihood_ratio(self, gains: Floats, labels: Labels) -> Floats:

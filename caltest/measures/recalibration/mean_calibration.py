@@ -21,6 +21,8 @@ from caltest.predictions import Predictions
 
 __all__ = ["MeanCalibration", "mean_calibration"]
 
+Floats = NDArray[np.float64]
+
 
 @dataclass(frozen=True, kw_only=True)
 class MeanCalibration(MeanScore):
@@ -53,6 +55,16 @@ class MeanCalibration(MeanScore):
         """Return the events of each row, of which the residuals are a shift."""
         check_one_dimension(predictions, self.title)
         return event_terms(predictions)
+
+    def score_table(self, predictions: Predictions) -> Floats:
+        """Return the residual of each label, times the weights."""
+        check_one_dimension(predictions, self.title)
+        event = predictions.probs[:, 1]
+        return row_weights(predictions)[:, None] * np.column_stack([-event, 1.0 - event])
+
+    def calibrated_value(self, predictions: Predictions) -> float:
+        """Return 0, the mean residual of calibrated predictions."""
+        return 0.0
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         r"""Return the normal limit, two-sided, with the variance :math:`\sum_i p_i (1 - p_i)`."""

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from caltest.lenses import Lens
 from caltest.measures.base import BoundMeasure, Labels, Measure, Outcome
 from caltest.measures.recalibration.fits import bind_ratio, chi2_limit
+from caltest.numerics.unseen import end_cells, hidden_information
 from caltest.predictions import Predictions
 
 __all__ = ["Unreliability", "unreliability"]
 
 Floats = NDArray[np.float64]
+PARTS = 4  # of the rows, at either end: a line in the log odds shows in no smaller ones
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +43,12 @@ class Unreliability(Measure):
     @property
     def is_squared(self) -> bool:
         return True
+
+    def unseen_reach(self, predictions: Predictions, a: float) -> float:
+        if predictions.m > 2:
+            return 0.0
+        cells = end_cells(predictions.probs[:, 1], predictions.labels, PARTS)
+        return hidden_information(*cells, predictions.n, a)
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundUnreliability:
         return BoundUnreliability(predictions)

@@ -18,6 +18,7 @@ from caltest.measures.label_scores import (
     binary_terms,
     rounding_scale,
     row_weights,
+    sum_unit,
 )
 from caltest.numerics.label_scores import (
     binary_deviation_sums,
@@ -104,8 +105,8 @@ class BoundZ(BoundMeasure):
         else:
             self._deviation, rows = _tabled(predictions)
             variance = float(np.square(weight) @ rows)
-        self.scale = rounding_scale(predictions.n)
         self.sd = math.sqrt(variance) / float(weight.sum())
+        self.scale = rounding_scale(predictions.n) * sum_unit(math.sqrt(variance), weight)
         if self.sd == 0:
             self.degenerate = (f"{CONSTANT}; z is 0 where it has its mean, else infinite",)
 

@@ -13,7 +13,7 @@ from caltest import validation
 from caltest.errors import NotApplicable, invalid
 from caltest.lenses import Lens
 from caltest.measures.base import BoundMeasure, Labels, Measure, Outcome, two_sided_normal
-from caltest.measures.label_scores import BinaryScore, rounding_scale, row_weights
+from caltest.measures.label_scores import BinaryScore, rounding_scale, row_weights, sum_unit
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.label_scores import binary_brier_sums, binary_deviation_sums
 from caltest.predictions import Predictions
@@ -106,7 +106,7 @@ class SumOfSquares(BoundMeasure):
         variance = float(np.square(self._weight * left) @ v)
         most = float(np.square(self._weight * d) @ v)
         self.sd = math.sqrt(variance) if variance > ROUNDING * most else 0.0
-        self.scale = rounding_scale(predictions.n)
+        self.scale = rounding_scale(predictions.n) * sum_unit(self.sd, self._weight)
         self.parameters = {"E": float(self._weight @ v), "SD": self.sd}
         if self.sd == 0:
             self.degenerate = (f"{CONSTANT}; z is 0 where it has its mean, else infinite",)

@@ -200,3 +200,68 @@ def test_resamples_may_be_adaptive(caltest, predictions_csv, option):
     assert (
         "--n-resamples must be an integer of at least 1, or 'adaptive'; got 'many'" in refused.err
     )
+
+
+# ---- segments -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def wards_csv(tmp_path):
+    """Write the risks of two hundred patients, too low at site b, to a file."""
+    rng = np.random.default_rng(1)
+    risk, site = rng.uniform(0.1, 0.4, 200).round(3), np.array(["a", "b"])[np.arange(200) % 2]
+    event = (rng.random(200) < risk + 0.5 * (site == "b")).astype(int)
+    rows = zip(event, risk, site, rng.integers(0, 3, 200), strict=True)
+    path = tmp_path / "wards.csv"
+    lines = (f"{y},{p},{s},{ward}\n" for y, p, s, ward in rows)
+    path.write_text("y,risk,site,ward\n" + "".join(lines), encoding="utf-8")
+    return path
+
+
+BINARY = (*QUICK, "--probs", "risk")
+
+
+def test_segments_are_those_of_python(caltest, wards_csv):
+    """Columns by name, options of segments by --set, verdict and status by the level."""
+    frame = package.Predictions.read(wards_csv, label="y", probs="risk")
+    rows = [line.split(",") for line in wards_csv.read_text().splitlines()[1:]]
+    columns = {"site": [row[2] for row in rows], "ward": [int(row[3]) for row in rows]}
+    expected = package.test_segments(
+        frame, segments=columns, depth=1, n_resamples=19, rng=1, level=0.05
+    )
+    more = ("--segments", "site,ward", "--set", "depth=1", "--level", "0.05", "--fail")
+    assert caltest("test", wards_csv, *BINARY, *more) == (1, str(expected), "")
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("json", '{\n  "schema": "caltest/segments/1"'),
+        ("csv", "definition,depth,n,predicted"),
+        ("markdown", "**Exact test of calibration in segments**"),
+        ("html", '<div class="caltest">'),
+        ("latex", "\\begin{table}"),
+    ],
+)
+def test_segments_are_written_in_every_format(caltest, wards_csv, name, start):
+    """As the other results are."""
+    finished = caltest("test", wards_csv, *BINARY, "--segments", "site", "--format", name)
+    assert (finished.status, finished.err) == (0, "")
+    assert finished.out.startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--segments", "sit"), "--segments must be one of"),
+        (("--segments", "y"), "--segments must not be the label"),
+        (("--segments", "site", "--test", "ece"), "--test has no effect on segments"),
+        (("--segments", "site", "--by", "ward"), "by has no effect on segments"),
+        (("--segments", "site", "--set", "bandwidth=2"), "--set for --segments must be one of"),
+    ],
+)
+def test_what_segments_have_not_is_refused(caltest, wards_csv, more, message):
+    """The message names the option."""
+    finished = caltest("test", wards_csv, *BINARY, *more)
+    assert finished.status == 2
+    assert message in finished.err

@@ -24,9 +24,12 @@ def test_ends_are_those_of_leaving_out_rows(measure):
     reach = t.ppf(0.95, 39) * np.sqrt(39 * np.var(without))
     found = jackknife.compute(measure, data, **OPTIONS)
     estimate = measure.evaluate(data)
-    high = estimate + reach
+    unseen = measure.unseen_reach(data, 0.05)
+    high = estimate + np.hypot(reach, unseen)
     if not getattr(measure, "root", False):
-        high = (np.sqrt(estimate) + reach / (2.0 * np.sqrt(estimate))) ** 2
+        root = np.sqrt(estimate)
+        high = (root + np.hypot(reach / (2.0 * root), unseen)) ** 2
+    assert unseen > 0.0
     assert estimate > reach / 2.0
     assert (found.low, found.high) == pytest.approx((max(estimate - reach, 0.0), high), rel=1e-9)
 

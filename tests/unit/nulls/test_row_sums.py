@@ -128,15 +128,31 @@ def test_small_pvalue_has_its_digits():
     )
 
 
-def test_sum_of_few_rows_carries_a_note():
-    """A log loss that is mostly that of one tiny probability; a count of events has none."""
+def test_sum_of_few_rows_is_convolved():
+    """A log loss that is mostly that of one tiny probability; the note says so."""
     rare = Predictions(np.append(risks().probs[:, 1], 1e-9), np.append(risks().labels, 1))
     result = ct.test_calibration(rare, test="log-loss", null="saddlepoint")
-    assert (
-        "of the variance of the sum near the observed value: the approximation" in result.notes[0]
-    )
-    assert not ct.test_calibration(rare, test="binomial", null="saddlepoint").notes[1:]
+    assert "few rows make up the sum: its terms are convolved" in result.notes[0]
     assert not ct.test_calibration(risks(), test="log-loss", null="saddlepoint").notes
+
+
+def test_sum_of_too_few_rows_for_either_carries_a_note():
+    """Five events among 20,000 rows: steps of the distribution that no lattice here is fine for."""
+    event = np.random.default_rng(1).uniform(1e-4, 3e-4, 20_000)
+    data = Predictions(event, np.arange(20_000) < 5, classes=[0, 1])
+    result = ct.test_calibration(data, test="log-loss", null="saddlepoint")
+    assert "the approximation is rough, and null='exact' is not" in result.notes[0]
+
+
+@pytest.mark.parametrize("key", SUMS)
+@pytest.mark.parametrize(("low", "high"), [(0.01, 0.03), (0.05, 0.95)], ids=["rare", "ordinary"])
+def test_saddlepoint_of_eight_rows_is_that_of_all_label_vectors(key, low, high):
+    """256 of them; two labels that no one expects, whose sums have steps."""
+    event = np.random.default_rng(1).uniform(low, high, 8)
+    for events in ([2], [1, 5], [0, 3, 7]):
+        data = Predictions(event, np.isin(np.arange(8), events), classes=[0, 1])
+        listed = pvalue(data, key, "exact", n_resamples=999)
+        assert pvalue(data, key, "saddlepoint") == pytest.approx(listed, rel=0.05)
 
 
 def test_impossible_labels_have_the_least_positive_number():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import polars as pl
 import pytest
 
 import caltest as ct
@@ -131,3 +132,45 @@ def test_notebook_shows_a_frame(page):
 def test_repr_is_short(page):
     """The repr names the report in a line."""
     assert repr(page).startswith("Report('Are the probabilities of M2(")
+
+
+# ---- segments -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def with_segments(make, three_classes):
+    """Return a report on the segments of two columns."""
+    columns = {"ward": three_classes.groups, "half": [0] * 50 + [1] * 50}
+    return make(three_classes, segments=columns, test="ece", lens="confidence", level=0.5)
+
+
+def test_segments_have_a_section(with_segments, three_classes):
+    """Sentence, table, what the numbers are, and a figure; after where it is wrong."""
+    keys = [section.key for section in with_segments.sections]
+    assert keys[keys.index("scores") - 1] == "segments"
+    [section] = [one for one in with_segments.sections if one.key == "segments"]
+    assert [block.kind for block in section.blocks] == ["text", "sheet", "text", "figure"]
+    test = with_segments.content.segments
+    columns = {"ward": three_classes.groups, "half": [0] * 50 + [1] * 50}
+    assert test == ct.test_segments(
+        three_classes, segments=columns, n_resamples=19, rng=1, level=0.5, keep=50
+    )
+    assert [row[0] for row in section.blocks[1].sheet.rows] == [row.definition for row in test]
+
+
+def test_segments_are_in_every_format(with_segments):
+    """The sentence in Markdown and HTML, the numbers in JSON."""
+    told = "Were the probabilities right in all 9 segments"
+    assert told in with_segments.to_markdown()
+    assert told in with_segments.to_html()
+    values = json.loads(with_segments.to_json())["segments"]
+    assert ct.SegmentsTest.from_dict(values) == with_segments.content.segments
+
+
+def test_segments_are_columns_of_the_data_frame():
+    """By name, or all of them in a scan."""
+    frame = pl.DataFrame({"y": [0, 1] * 40, "risk": [0.4, 0.7] * 40, "site": ["a", "b"] * 40})
+    settings = {"label": "y", "probs": "risk", "test": "ece", "n_resamples": 19, "rng": 1}
+    for segments in (["site"], True):
+        page = ct.report(frame, segments=segments, **settings)
+        assert page.content.segments.n_segments == (1, 2)

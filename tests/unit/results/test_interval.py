@@ -44,9 +44,10 @@ def test_interval_of_a_recalibration_holds_what_the_test_shows(key):
 
 
 def test_interval_of_rare_pairs_is_that_of_all_pairs():
-    """Sixty rows make thirty blocks, which is too few."""
+    """Sixty rows make thirty blocks, which is too few; the lower end is that of the own test."""
     interval, pairs = (judged(test=key).confidence_interval() for key in ("skce-block", "skce"))
-    assert (interval.low, interval.high) == (pairs.low, pairs.high)
+    assert interval.high == pairs.high
+    assert interval.low <= pairs.low
 
 
 def test_statistic_has_no_interval():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -91,10 +92,11 @@ def test_too_many_combinations_are_refused(monkeypatch):
 
 
 def test_unions_are_both_sides_of_cuts():
-    """With every value and every other side; single parts are left to the tables."""
+    """With every value and every other side; what the tables have is left to them."""
     rng = np.random.default_rng(6)
     age, site = rng.normal(size=400), rng.choice(["a", "b"], 400)
     columns = tuple(column_of(values, 400, name, 4) for values, name in ((age, "x"), (site, "s")))
+    columns = (replace(columns[0], ends=(100, 100)), columns[1])
     tables = Tables(columns, np.arange(400), 20)
     [chunk] = union_chunks(tables, 2)
     _, cells_of_rows = chunk.pairs(0, 400)
@@ -106,4 +108,6 @@ def test_unions_are_both_sides_of_cuts():
         side = age <= cuts[k] if name == "<=" else age > cuts[k]
         definition = f"x {name} {columns[0].cuts[k]} & s = b"
         assert found[definition] == pytest.approx((side & (site == "b")).sum(), abs=1)
-    assert [one.definition(0) for one in union_chunks(tables, 1)] == [f"x > {columns[0].cuts[0]}"]
+    [alone] = union_chunks(tables, 1)
+    assert alone.definition(0) == f"x > {columns[0].cuts[0]}"
+    assert alone.size == 4
