@@ -18,6 +18,7 @@ from caltest.validation import check_choice, check_not_empty
 
 if TYPE_CHECKING:
     from caltest.predictions import Predictions
+    from caltest.predictions.dependence import Dependence
     from caltest.predictions.sources import Table
 
 STREAM = Path("-")
@@ -40,9 +41,14 @@ class PredictionFile:
     def _opened(self) -> tuple[Table, str]:
         return table(self.file, self.input_format)
 
-    def predictions(self, *, by: str | None = None) -> Predictions:
-        """Return the predictions, with the groups that `--by` gives."""
-        return self.read(self.probs, by=by)[0]
+    def predictions(
+        self, *, by: str | None = None, dependence: Dependence | None = None
+    ) -> Predictions:
+        """Return the predictions, with the groups that `--by` gives, and their clusters."""
+        found = self.read(self.probs, by=by)[0]
+        if dependence is None:
+            return found
+        return dependence.of_table(self._opened[0], self.label).given_to(found)
 
     def read(self, probs: str | None, *, by: str | None = None) -> tuple[Predictions, object]:
         """Return the predictions of some columns, and what these hold, such as logits.

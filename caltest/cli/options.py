@@ -141,6 +141,32 @@ By = Annotated[
         autocompletion=completion.of_columns,
     ),
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="COLUMN",
+        help="Rows with the same value here, such as a patient, may depend on each other.",
+        autocompletion=completion.of_columns,
+    ),
+]
+Time = Annotated[
+    str | None,
+    typer.Option(
+        "--time",
+        metavar="COLUMN",
+        help="Rows depend on each other where their times are up to --lag steps apart.",
+        autocompletion=completion.of_columns,
+    ),
+]
+Lag = Annotated[
+    int | None,
+    typer.Option(
+        "--lag",
+        metavar="STEPS",
+        help="With --time: h - 1 for forecasts of what happens within h steps.",
+    ),
+]
 Segments = Annotated[
     str | None,
     typer.Option(
@@ -301,9 +327,10 @@ def split_keys(values: list[str] | None, default: str = "") -> list[str]:
     return [key for value in values or [default] for key in split(value) or []]
 
 
-def one_or_many(keys: list[str]) -> str | list[str]:
-    """One key by itself, so that one test gives a test and not a table of one row."""
-    return keys[0] if len(keys) == 1 else keys
+def one_or_many(values: list[str] | None) -> str | list[str] | None:
+    """The keys; one by itself, so that one test gives a test and not a table of one row."""
+    keys = split_keys(values)
+    return None if values is None else keys[0] if len(keys) == 1 else keys
 
 
 def parse_probs(value: str | None) -> str | list[str] | None:

@@ -41,9 +41,8 @@ class ChosenTests:
 
     def asked(self) -> dict[str, Any]:
         """Return the arguments of `test_calibration` that they stand for."""
-        keys = options.split_keys(self.test)
-        chosen = test_options(parse(self.set_), keys)
-        return {"test": options.one_or_many(keys) or None, "null": self.null, **chosen}
+        chosen = test_options(parse(self.set_), options.split_keys(self.test))
+        return {"test": options.one_or_many(self.test), "null": self.null, **chosen}
 
     def asked_of_segments(self) -> dict[str, Any]:
         """Return the same for segments, whose options `--set` gives."""
@@ -52,8 +51,7 @@ class ChosenTests:
         settings = parse(self.set_)
         check_known_settings(settings, SEGMENT_OPTIONS, "--segments")
         chosen = {name: _value(name, parts) for name, parts in settings.items()}
-        test = options.one_or_many(options.split_keys(self.test)) or None
-        return chosen | {"test": test, "null": self.null}
+        return chosen | {"test": options.one_or_many(self.test), "null": self.null}
 
 
 def parse(values: Sequence[str] | None) -> Settings:

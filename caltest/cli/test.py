@@ -11,6 +11,7 @@ from caltest.cli.output import Output
 from caltest.cli.progress import progress_bar
 from caltest.cli.settings import ChosenTests
 from caltest.errors import invalid
+from caltest.validation import check_unused
 
 
 @options.grouped
@@ -22,6 +23,9 @@ def test(
     tolerance: options.Tolerance = None,
     equivalence: options.Equivalence = False,
     by: options.By = None,
+    cluster: options.Cluster = None,
+    time: options.Time = None,
+    lag: options.Lag = None,
     segments: options.Segments = None,
     level: options.Level = None,
     fail: options.Fail = False,
@@ -37,11 +41,14 @@ def test(
         raise invalid("--fail needs a significance level", "none", "add --level 0.05")
     with progress_bar("testing", quiet=out.quiet) as progress:
         from caltest import test_calibration
+        from caltest.predictions.dependence import Dependence
 
+        if segments is not None:
+            check_unused("on segments", cluster=cluster, time=time, lag=lag)
         asked = tests.asked() if segments is None else tests.asked_of_segments()
         result = test_calibration(
-            file.predictions(by=by),
-            lens=options.one_or_many(options.split_keys(lens)) or None,
+            file.predictions(by=by, dependence=Dependence(cluster, time, lag)),
+            lens=options.one_or_many(lens),
             tolerance=tolerance,
             equivalence=equivalence,
             by=True if by else None,

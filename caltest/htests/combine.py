@@ -25,6 +25,7 @@ METHODS = (
     "fdr_tsbky",
     "none",
 )
+JOINT = ("exact", "cluster")  # nulls that give all rows of a table the same resamples
 Floats = NDArray[np.float64]
 
 
@@ -34,14 +35,15 @@ def adjusted_rows(rows: Sequence[HTest], correction: str | None) -> tuple[Floats
     Parameters
     ----------
     rows : sequence of HTest
-        The tests; those of the exact null have the same redrawn labels.
+        The tests; those of the exact null have the same redrawn labels, those of clusters the same
+        signs.
     correction : str or None
         "joint", or a method of `adjusted_pvalues`. Where a row has another null than the exact one,
         Holm's method takes the place of "joint".
     """
     pvalues = [row.pvalue for row in rows]
-    replicates = [row.replicates for row in rows if row.null == "exact" and row.replicates]
-    sizes = {one.values.size for one in replicates}
+    replicates = [row.replicates for row in rows if row.null in JOINT and row.replicates]
+    sizes = {(row.null, one.values.size) for row, one in zip(rows, replicates, strict=False)}
     if correction != "joint" or len(replicates) < len(rows) or len(sizes) > 1:
         return adjusted_pvalues(pvalues, correction)
     adjusted = step_down(np.stack([one.scores() for one in replicates]))

@@ -21,12 +21,18 @@ from caltest.measures.base import Outcome, Part
 from caltest.measures.tolerance import ROWS_FOR_LIMIT, Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.adaptive import LEVEL, MOST, adaptive_null
+from caltest.nulls.cluster import treated_as_independent
 from caltest.nulls.tolerance import at_least_exact, tolerance_null
 from caltest.predictions import ModelData, Predictions
+from caltest.predictions.dependence import Dependence
 from caltest.results import Evidence, HTest, HTestTable
 from caltest.segments import SegmentsTest, test_segments
 
 SEEDS = ("seed", "random_state")  # what other libraries call it
+SPREAD = (
+    "clusters have rows in several groups, which depend on each other: the groups are not tested "
+    "together"
+)
 DEFAULT = "combined"  # where the caller names no test
 INSTEAD = "skce"  # where the caller asks for what the default has not, and this test has
 SEGMENT_OPTIONS = ("depth", "bins", "min_size", "statistic", "keep")
@@ -121,7 +127,7 @@ class Plan:
     @property
     def may_be_left_out(self) -> bool:
         """Whether it may be too small for a test that has a meaning for others."""
-        has_meaning = self.tolerance is not None or self.null in self.measure.nulls
+        has_meaning = self.tolerance is not None or self.null in (*self.measure.nulls, "cluster")
         return self.is_one_of_many and has_meaning
 
     def instead(self, note: str, **changes: Any) -> Plan:
@@ -144,6 +150,9 @@ def test_calibration(
     tolerance: float | None = None,
     equivalence: bool = False,
     by: object = None,
+    cluster: object = None,
+    time: object = None,
+    lag: int | None = None,
     segments: object = None,
     correction: str | None = "joint",
     n_resamples: int | str = 999,
@@ -199,6 +208,18 @@ def test_calibration(
         all groups together, Fisher's combination of their p-values: compared with that of their
         resamples where all groups are resampled, so that it is as exact as they are, elsewhere by
         its chi^2 distribution.
+    cluster : (n,) array or column name, optional
+        The cluster of each row, such as its patient: rows of a cluster may depend on each other,
+        those of different clusters are independent. The null is then "cluster", which flips the
+        signs of the residuals cluster by cluster; another null that is asked for takes the rows as
+        independent, with a note. By default the clusters that the Predictions have.
+    time : (n,) array or column name, optional
+        The time of each row, for forecasts that overlap: rows depend if they are up to `lag` steps
+        apart, a step for each distinct time. Their clusters are blocks of time, some times as long,
+        with `cluster` those of each cluster.
+    lag : int, optional
+        With `time`: h - 1 for forecasts of what happens within the next h steps; 0 where rows of
+        the same time alone depend.
     segments : str, list of str, dict, data frame, bool (n, S) array or True, optional
         Test all segments of the rows, which may overlap, in place of groups: the values of these
         columns and their intersections, or a boolean column for each; True takes all columns of the
@@ -268,6 +289,9 @@ def test_calibration(
             tolerance=tolerance,
             equivalence=equivalence or None,
             by=by,
+            cluster=cluster,
+            time=time,
+            lag=lag,
             correction=None if correction == "joint" else correction or "none",
         )
         return test_segments(
@@ -295,7 +319,16 @@ def test_calibration(
     bound = validation.check_tolerance(tolerance, equivalence=equivalence, null=null)
     seed = validation.check_seed(rng)
     predictions = ModelData(
-        model, data, label, features, probs, classes, from_logits, renormalize, by
+        model,
+        data,
+        label,
+        features,
+        probs,
+        classes,
+        from_logits,
+        renormalize,
+        by,
+        Dependence(cluster, time, lag),
     ).predictions()
     measures, note = resolve_tests(test, options, null=null, tolerance=bound)
     lenses = [resolve_lens(one) for one in _as_list("strong" if lens is None else lens, "lens")]
@@ -316,8 +349,13 @@ def test_calibration(
     rows = tuple(row for _, row in run_plans)
     if single:
         return rows[0]
+    if by is not None and _clusters_in_two_groups(run_plans):
+        left_out = [*left_out, SPREAD]
+        correction = "holm" if correction == "joint" else correction
+        together: tuple[HTest, ...] = ()
+    else:
+        together = tuple(_omnibus_tests(run_plans, n_resamples=B, seed=seed))
     adjusted, name = adjusted_rows(rows, correction)
-    together = tuple(_omnibus_tests(run_plans, n_resamples=B, seed=seed))
     return HTestTable(rows, name, adjusted, level=level, notes=tuple(left_out), omnibus=together)
 
 
@@ -365,7 +403,7 @@ def _beyond_default(options: Mapping[str, Any], null: str | None, tolerance: flo
     default, instead = REGISTRY[DEFAULT], REGISTRY[INSTEAD]
     if tolerance is not None:
         return "takes no tolerance"
-    if null in NULLS and null not in default.nulls:
+    if null in NULLS and null not in (*default.nulls, "cluster"):
         return f"has no {null} null"
     others = (name for name in options if name not in default.options)
     return next((f"takes no {name}=" for name in others if name in instead.options), "")
@@ -391,7 +429,7 @@ def _plans(
                     yield Plan(
                         test=key,
                         measure=measure,
-                        null=null or measure.nulls[0],
+                        null=null or _default_null(measure, part),
                         lens=member,
                         predictions=part,
                         seed=own,
@@ -399,6 +437,10 @@ def _plans(
                         group=group,
                         is_one_of_many=grouped or lens.is_family,
                     )
+
+
+def _default_null(measure: Measure, predictions: Predictions) -> str:
+    return "cluster" if predictions.has_dependence else measure.nulls[0]
 
 
 def _seeds_of_groups(seed: int, count: int) -> list[int]:
@@ -454,7 +496,16 @@ def run_plan(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predi
     if plan.tolerance is None:
         null = NULLS[plan.null]
         null = null if plan.clear_at is None else adaptive_null(null, plan.clear_at)
-        return seen, null.test(plan.measure, seen, **settings)
+        outcome = null.test(plan.measure, seen, **settings)
+        if seen.has_dependence and plan.null != "cluster":
+            outcome = treated_as_independent(outcome, seen)
+        return seen, outcome
+    if seen.has_dependence:
+        raise NotApplicable(
+            "a test with a tolerance takes rows as independent",
+            "use confidence_interval() of the result without tolerance: the error is within the "
+            "tolerance where the upper end is",
+        )
     outcome = tolerance_null(plan.tolerance).test(plan.measure, seen, **settings)
     if not plan.tolerance.equivalence and seen.n < ROWS_FOR_LIMIT:
         exact = NULLS["exact"].test(plan.measure, seen, **settings).pvalue
@@ -473,6 +524,13 @@ def _nearest_plans(plan: Plan, reason: str) -> Iterator[Plan]:
     if variant != plan.measure:
         note = f"tested by the {variant.description}: {reason}"
         yield plan.instead(note, measure=variant, null="exact")
+
+
+def _clusters_in_two_groups(rows: list[tuple[Plan, HTest]]) -> bool:
+    """Tell whether a cluster has rows in two groups, which then depend on each other."""
+    parts = {plan.group: plan.predictions.clusters for plan, _ in rows}
+    found = [np.unique(codes) for codes in parts.values() if codes is not None]
+    return bool(found) and np.unique(np.concatenate(found)).size < sum(a.size for a in found)
 
 
 def _omnibus_tests(

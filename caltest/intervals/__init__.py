@@ -2,7 +2,7 @@
 
 from caltest import validation
 from caltest.errors import NotApplicable
-from caltest.intervals import bca, convex, jackknife, plug_in, studentized, unseen_events
+from caltest.intervals import bca, cluster, convex, jackknife, plug_in, studentized, unseen_events
 from caltest.intervals.base import Method
 from caltest.intervals.own import own_methods
 from caltest.measures import Measure
@@ -14,7 +14,7 @@ REGISTRY: dict[str, Method] = {
         *own_methods(),
         *(
             module.METHOD
-            for module in (convex, jackknife, unseen_events, studentized, plug_in, bca)
+            for module in (convex, jackknife, unseen_events, studentized, plug_in, bca, cluster)
         ),
     )
 }
@@ -31,7 +31,7 @@ def choose(measure: Measure, key: str | None = None) -> Method:
     if key is None:
         return REGISTRY[measure.intervals[0]]
     method = REGISTRY[validation.check_choice(key, REGISTRY, "method")]
-    if method.key not in measure.intervals:
+    if method.key not in (*measure.intervals, cluster.METHOD.key):
         raise NotApplicable(
             f"method {key!r} has no meaning for {measure.description}",
             f"use one of {validation.listing(measure.intervals)}",

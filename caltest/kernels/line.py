@@ -7,7 +7,7 @@ from caltest.kernels.fitted import FittedTerm, event_coordinates
 from caltest.numerics.recursion import earlier_sums, exponential_pair_sums, markov_pair_sums
 
 Floats = NDArray[np.float64]
-Counts = NDArray[np.unsignedinteger]
+Counts = NDArray[np.unsignedinteger] | NDArray[np.float64]  # or signs
 
 NO_DECAY_BEYOND = 800.0  # exp(-800) = 0: larger scaled gaps are all the same
 

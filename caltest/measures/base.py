@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,6 +21,7 @@ from caltest.predictions.redrawing import Redrawing
 
 if TYPE_CHECKING:
     from caltest.kernels import MatrixKernel
+    from caltest.measures.residual_sums import Flipped, ResidualStatistic
     from caltest.measures.tolerance import Tolerance, ToleranceBootstrap
     from caltest.nulls.base import Replicates
 
@@ -330,12 +331,18 @@ class UStatistic(BoundMeasure):
         """Return sum_{j != i} h_ij for every i."""
 
     @abstractmethod
-    def weighted_sums(self, counts: Labels, n_jobs: int | None = None) -> Floats:
+    def weighted_sums(self, counts: Labels | Floats, n_jobs: int | None = None) -> Floats:
         """Return sum_{j<i} c_i c_j h_ij for each row c of `counts` (B, n)."""
 
     @abstractmethod
     def diagonal(self) -> Floats:
         """Return h_ii for every i."""
+
+    @abstractmethod
+    def signed_sums(
+        self, clusters: NDArray[np.int64], count: int, n_jobs: int | None = None
+    ) -> Flipped:
+        """Return sum_{j<i} s_i s_j h_ij as a function of the signs s of `count` clusters."""
 
 
 class Measure(ABC):
@@ -413,6 +420,20 @@ class Measure(ABC):
     def row_terms(self, predictions: Predictions) -> RowTerms:
         """Return the terms of rows, for a statistic that is a function of their sum."""
         raise NotApplicable(f"{self.description} is no sum over rows", "use null='exact'")
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> Sequence[ResidualStatistic]:
+        """Return the statistics of the residuals that test this measure where rows depend."""
+        keys = ", ".join(map(repr, keys_offering("residual_statistics")))
+        raise NotApplicable(
+            f"{self.description} has no test for rows that depend on each other",
+            f"use one of the tests {keys}",
+        )
+
+    def findings(self, predictions: Predictions) -> tuple[Part, ...]:
+        """Return what the labels show of each statistic that the measure combines, in order."""
+        return ()
 
     @property
     def tolerance_method(self) -> str | None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.measures.base import BoundMeasure, Labels, Measure, RowScores, RowTerms
+from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
 from caltest.numerics.class_sums import label_sums
 from caltest.predictions import Predictions
 
@@ -74,6 +75,12 @@ class MeanScore(Measure):
     @abstractmethod
     def row_terms(self, predictions: Predictions) -> RowTerms:
         """Return the scores of each label, times the weights."""
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the sum of the terms of the rows, each less its mean."""
+        return of_row_terms(self.row_terms(predictions), predictions)
 
     def score_table(self, predictions: Predictions) -> Floats:
         """Return the score (n, m) of each label, times the weights."""

@@ -4,6 +4,7 @@ from caltest.nulls import (
     asymptotic,
     bootstrap,
     closed_form,
+    cluster,
     consistency,
     convolution,
     distribution_free,
@@ -23,6 +24,7 @@ REGISTRY: dict[str, Null] = {
         saddlepoint,
         closed_form,
         distribution_free,
+        cluster,
     )
 }
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from caltest.numerics.loops import njit
 
 Floats = NDArray[np.float64]
-Counts = NDArray[np.unsignedinteger]
+Counts = NDArray[np.unsignedinteger] | NDArray[np.float64]  # or signs
 LANES = 8  # independent recursions side by side hide the latency of each
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from caltest.errors import InvalidInput, invalid, shown
 from caltest.predictions import files, sources
+from caltest.predictions.dependence import CLUSTER, Dependence, cluster_codes
 from caltest.predictions.redrawing import Inversion, Later, Redrawing
 from caltest.validation import (
     as_array,
@@ -32,9 +33,10 @@ from caltest.validation import (
 )
 from caltest.validation.arrays import AnyArray, Codes, Floats
 
+INDEPENDENT = Dependence()
 BLOCK = 1 << 18  # probabilities at a time, 2 MiB: as much as a cache holds
-FIELDS = ("probs", "labels", "classes", "sample_weight", "groups", "source")
-ROW_FIELDS = ("probs", "labels", "sample_weight", "groups")
+FIELDS = ("probs", "labels", "classes", "sample_weight", "groups", "clusters", "unit", "source")
+ROW_FIELDS = ("probs", "labels", "sample_weight", "groups", "clusters")
 # "pass classes=[...]", in a remedy
 ARGUMENT = re.compile(
     r"\b(pass|or) (classes=(?:\[.*?\]|range\(.*?\))|(?:from_logits|renormalize)=True)"
@@ -58,6 +60,9 @@ class Predictions:
         Weights of the rows.
     groups : array_like, shape (n,), optional
         The group of each row.
+    clusters : array_like, shape (n,), optional
+        The cluster of each row, such as its patient: rows of one cluster may depend on each other,
+        those of different ones do not.
     renormalize : bool
         Whether rows whose sum is off by at most 0.01, as after rounding, may be rescaled.
     from_logits : bool
@@ -77,6 +82,10 @@ class Predictions:
         Weights of the rows.
     groups : ndarray, shape (n,), or None
         Groups of the rows.
+    clusters : ndarray, shape (n,), int64, or None
+        Clusters of the rows, numbered in sorted order.
+    unit : str
+        What one of them is, for print: "cluster", or "block of about 12 time steps".
     source : str
         Where they come from, and what one column means if labels are text: "arrays, P(yes)".
 
@@ -100,6 +109,8 @@ class Predictions:
     classes: AnyArray
     sample_weight: Floats | None
     groups: AnyArray | None
+    clusters: Codes | None
+    unit: str
     source: str
 
     def __init__(
@@ -110,6 +121,7 @@ class Predictions:
         classes: object = None,
         sample_weight: object = None,
         groups: object = None,
+        clusters: object = None,
         renormalize: bool = False,
         from_logits: bool = False,
         source: str = "arrays",
@@ -127,7 +139,8 @@ class Predictions:
             source = f"{source}, P({names[1]})"
         weights = None if sample_weight is None else check_weights(sample_weight, n)
         values = None if groups is None else check_groups(groups, n)
-        self._fill(matrix, codes, names, weights, values, source)
+        dependent = None if clusters is None else cluster_codes(clusters, n)
+        self._fill(matrix, codes, names, weights, values, dependent, CLUSTER, source)
 
     def _fill(self, *values: object) -> None:
         for name, value in zip(FIELDS, values, strict=True):
@@ -170,6 +183,7 @@ class Predictions:
         *,
         sample_weight: object = None,
         groups: object = None,
+        clusters: object = None,
         classes: object = None,
         from_logits: bool = False,
         renormalize: bool = False,
@@ -184,7 +198,7 @@ class Predictions:
             Features that the model was not fitted on.
         y : array_like, shape (n,) or (n, m)
             Labels of the rows of X.
-        sample_weight, groups, classes, from_logits, renormalize : optional
+        sample_weight, groups, clusters, classes, from_logits, renormalize : optional
             As for `Predictions`; the classes are those of the model.
 
         Returns
@@ -214,6 +228,7 @@ class Predictions:
             classes=known if classes is None else classes,
             sample_weight=sample_weight,
             groups=groups,
+            clusters=clusters,
             from_logits=from_logits,
             renormalize=renormalize,
             source=sources.describe(model),
@@ -227,6 +242,7 @@ class Predictions:
         label: str | None,
         probs: str | Sequence[str] | None = None,
         groups: object = None,
+        clusters: object = None,
         sample_weight: object = None,
         classes: object = None,
         from_logits: bool = False,
@@ -245,6 +261,8 @@ class Predictions:
             default the columns that begin with `"p_"`, else with `"prob_"`.
         groups : str, list of str or array_like, optional
             A column, several that are crossed, or the values.
+        clusters : str or array_like, optional
+            A column, or the values.
         sample_weight : str or array_like, optional
             A column, or the values.
         classes : sequence, optional
@@ -278,6 +296,7 @@ class Predictions:
             classes=classes,
             sample_weight=sample_weight,
             groups=groups,
+            clusters=clusters,
         )
         return cls(**raw, from_logits=from_logits, renormalize=renormalize, source="data frame")
 
@@ -289,6 +308,7 @@ class Predictions:
         label: str | None,
         probs: str | Sequence[str] | None = None,
         groups: object = None,
+        clusters: object = None,
         sample_weight: object = None,
         classes: object = None,
         from_logits: bool = False,
@@ -301,7 +321,7 @@ class Predictions:
         ----------
         path : str, Path or binary file
             The file; CSV and TSV may be compressed, ".csv.gz".
-        label, probs, groups, sample_weight, classes, from_logits, renormalize : optional
+        label, probs, groups, clusters, sample_weight, classes, from_logits, renormalize : optional
             As for `from_frame`. In an NPZ file the names are those of its arrays, and `probs` may
             be one array of shape (n, m), by default the one called "probs".
         file_format : {"csv", "tsv", "parquet", "feather", "jsonl", "npz"}, optional
@@ -330,6 +350,7 @@ class Predictions:
             classes=classes,
             sample_weight=sample_weight,
             groups=groups,
+            clusters=clusters,
         )
         name = files.name_of(path)
         return cls(**raw, from_logits=from_logits, renormalize=renormalize, source=name)
@@ -345,6 +366,11 @@ class Predictions:
     def m(self) -> int:
         """Number of classes."""
         return len(self.classes)
+
+    @cached_property
+    def has_dependence(self) -> bool:
+        """Whether two rows are of the same cluster."""
+        return self.clusters is not None and np.unique(self.clusters).size < self.n
 
     @cached_property
     def predicted(self) -> Codes:
@@ -395,6 +421,12 @@ class Predictions:
     def with_groups(self, groups: object) -> Predictions:
         """Give each row a group."""
         return self._with(groups=check_groups(groups, self.n))
+
+    def with_clusters(self, clusters: object, unit: str = CLUSTER) -> Predictions:
+        """Give each row a cluster, within which rows may depend on each other."""
+        copy = self._with(clusters=cluster_codes(clusters, self.n))
+        object.__setattr__(copy, "unit", unit)
+        return copy
 
     def by_group(self) -> dict[object, Predictions]:
         """Split the rows by their group, in sorted order of the groups."""
@@ -453,6 +485,8 @@ class ModelData:
     by : array_like, str, list of str or True, optional
         Groups of the rows: values, a column, several columns that are crossed, or those that the
         Predictions have.
+    dependence : Dependence
+        Which rows may depend on each other.
     """
 
     model: object
@@ -464,6 +498,7 @@ class ModelData:
     from_logits: bool = False
     renormalize: bool = False
     by: object = None
+    dependence: Dependence = INDEPENDENT
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -506,7 +541,7 @@ class ModelData:
             result = self._of_predictions(model, data)
         else:
             result = self._of_arrays(model, data)
-        return _with_groups(result, self.by)
+        return self.dependence.given_to(_with_groups(result, self.by))
 
     def _of_predictions(self, model: object, data: Predictions) -> Predictions:
         check_unused("where data is a Predictions", classes=self.classes)
@@ -523,12 +558,17 @@ class ModelData:
             classes=data.classes,
             sample_weight=data.sample_weight,
             groups=data.groups,
+            clusters=data.clusters,
             source=sources.describe(model),
             **self.reading,
         )
 
     def _of_table(self, model: object, df: object) -> Predictions:
         table = sources.table_of_frame(df)
+        dependence = self.dependence.of_table(table, self.label)
+        return dependence.given_to(self._read_table(model, df, table))
+
+    def _read_table(self, model: object, df: object, table: sources.Table) -> Predictions:
         crossed = sources.columns_named(table, self.by)
         for one in (self.by, *crossed):
             check_not_label(one, self.label, "by")
@@ -543,7 +583,8 @@ class ModelData:
         groups = sources.column_or_values(table, by, "by")
         if not sources.is_model(model):
             return Predictions(model, y, groups=groups, **self.options)
-        others = [v for v in (self.label, by, *crossed) if isinstance(v, str)]
+        named = (self.label, by, *crossed, *self.dependence.columns)
+        others = [v for v in named if isinstance(v, str)]
         X = sources.features_of_frame(df, self.features, others)
         return Predictions.from_model(model, X, y, groups=groups, **self.options)
 

@@ -32,6 +32,7 @@ class Raw(TypedDict):
     classes: object
     sample_weight: object
     groups: object
+    clusters: object
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +163,7 @@ def choose_columns(
     classes: object = None,
     sample_weight: object = None,
     groups: object = None,
+    clusters: object = None,
 ) -> Raw:
     """Find by name the columns that make up predictions.
 
@@ -181,6 +183,8 @@ def choose_columns(
         A column, or the values.
     groups : str, list of str or array_like, optional
         A column, several that are crossed, or the values.
+    clusters : str or array_like, optional
+        A column, or the values.
 
     Returns
     -------
@@ -196,7 +200,8 @@ def choose_columns(
     several = columns_named(table, groups)
     for one in (groups, *several):
         check_not_label(one, label, "groups")
-    single = [name for name in (sample_weight, groups) if isinstance(name, str)]
+    check_not_label(clusters, label, "clusters")
+    single = [name for name in (sample_weight, groups, clusters) if isinstance(name, str)]
     taken = [label, *single, *several]
     columns = prob_columns(table.names, probs, taken)
     labels = label_values(table.column(label), "labels")
@@ -208,6 +213,7 @@ def choose_columns(
         classes=classes,
         sample_weight=column_or_values(table, sample_weight, "sample_weight"),
         groups=crossed(table, several) if several else column_or_values(table, groups, "groups"),
+        clusters=column_or_values(table, clusters, "clusters"),
     )
 
 

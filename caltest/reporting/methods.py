@@ -49,6 +49,13 @@ ASSUMPTIONS = {
         "and is "
         "very conservative."
     ),
+    "cluster": (
+        "The signs of the residuals e_y - p are flipped at random, one sign for each cluster, and "
+        "the p-value is (1 + k) / (1 + B), but no less than that of independent rows. Rows of a "
+        "cluster may depend on each other; clusters are independent. It is valid for many "
+        "clusters, and for few where their sums are symmetric about 0 (Canay, Romano and Shaikh "
+        "2017)."
+    ),
 }
 REDRAWING = (
     "References: Broecker, Smith (2007), Increasing the reliability of reliability diagrams; "

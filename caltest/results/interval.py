@@ -14,6 +14,7 @@ from caltest.validation import check_integer, check_jobs, check_level, check_sch
 
 if TYPE_CHECKING:
     from caltest.measures.base import Ends
+    from caltest.predictions import Predictions
     from caltest.render import Sheet
     from caltest.results.evidence import GradeCounts
     from caltest.results.htest import HTest
@@ -94,17 +95,20 @@ def interval_of(
     if test.counts is not None:
         return _of_grade(test, test.counts, level, method)
     evidence: Evidence = required(test.evidence, "a confidence interval")
-    chosen = choose(evidence.measure, method)
+    seen = evidence.seen
+    clustered = seen.has_dependence
+    chosen = choose(evidence.measure, "cluster" if clustered and method is None else method)
     seed = evidence.seed if rng is None else check_seed(rng)
     ends = chosen.compute(
         evidence.measure,
-        evidence.seen,
+        seen,
         level=level,
         n_resamples=n_resamples,
         seed=seed,
         n_jobs=n_jobs,
     )
-    ends = _agreeing(ends, test, evidence, level=level, n_resamples=n_resamples, n_jobs=n_jobs)
+    if chosen.key != "cluster":  # it agrees with its own null
+        ends = _agreeing(ends, test, evidence, level=level, n_resamples=n_resamples, n_jobs=n_jobs)
     return Interval(
         low=ends.low,
         high=ends.high,
@@ -116,7 +120,19 @@ def interval_of(
         data=data_line(test),
         n_resamples=n_resamples if chosen.resamples else None,
         seed=seed if chosen.resamples else None,
-        notes=ends.notes,
+        notes=(*independence_notes(chosen.key, seen), *ends.notes),
+    )
+
+
+def independence_notes(method: str, seen: Predictions) -> tuple[str, ...]:
+    """Return the warning that a method takes the rows of a cluster as independent."""
+    if not seen.has_dependence or method == "cluster":
+        return ()
+    return (
+        (
+            f"rows of the same {seen.unit} are treated as independent: where they are alike, the "
+            "interval is too short; method='cluster' is for them"
+        ),
     )
 
 

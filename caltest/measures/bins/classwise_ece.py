@@ -13,6 +13,7 @@ from caltest import validation
 from caltest.measures.base import BoundMeasure, Gaps, Measure
 from caltest.measures.binning import check_power, event_cuts
 from caltest.measures.bins.gaps import BINS, class_gaps
+from caltest.measures.residual_sums import CellSums, ResidualStatistic, residuals
 from caltest.numerics.bins import add_power, bin_of, power_root, uniform_bins
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
@@ -138,6 +139,24 @@ class ClasswiseECE(Measure):
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         return ClasswiseError(self, predictions)
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the mean over classes of the errors, a function of the sums in their bins."""
+        bound = ClasswiseError(self, predictions)
+        mass, m = bound.sums[0], predictions.m
+        share, inside = mass / mass[0].sum(), np.where(mass > 0, mass, 1.0)
+
+        def function(sums: Floats) -> Floats:
+            means = np.abs(sums.reshape(-1, m, self.bins)) / inside
+            if bound.power == np.inf:
+                return np.asarray(means.max(axis=2).mean(axis=1))
+            powers = np.einsum("bmk,mk->bm", means**bound.power, share)
+            return np.asarray((powers ** (1.0 / bound.power)).mean(axis=1))
+
+        cells = bound.codes.astype(np.int64) + np.arange(m) * self.bins
+        return [CellSums(cells, residuals(predictions), m * self.bins, function)]
 
     @property
     def intervals(self) -> tuple[str, ...]:

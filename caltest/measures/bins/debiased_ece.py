@@ -12,6 +12,7 @@ from caltest.errors import NotApplicable
 from caltest.measures.base import BoundMeasure, Measure, Order, Outcome
 from caltest.measures.binning import BinnedMeasure
 from caltest.measures.bins.ece import DEBIASED, ECE, BinnedError, bind_bins
+from caltest.measures.residual_sums import ResidualStatistic
 from caltest.measures.tolerance import Deviation, Tolerance, deviation_limit, unseen_chance
 from caltest.numerics.loops import njit
 from caltest.numerics.unseen import hidden_deviation
@@ -106,6 +107,15 @@ class DebiasedECE(BinnedMeasure):
     def few_rows(self, *, weighted: bool = False) -> Measure:
         """Return the plug-in error in the same bins, which needs no second observation."""
         return ECE(**{f.name: getattr(self, f.name) for f in fields(BinnedMeasure)})
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the squared error over the bins, whose bias flipped signs leave as it is."""
+        self.bind(predictions, n_jobs)
+        statistic = bind_bins(self, predictions, DEBIASED, 1.0).residual_statistic()
+        statistic.symbol = "ECE_2^2"
+        return [statistic]
 
     @property
     def intervals(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,6 +17,7 @@ from caltest.measures.binning import BinnedMeasure, Cells, check_power
 from caltest.measures.bins.gaps import BINS, NORMS, bin_gaps
 from caltest.measures.bins.sweep import cut, sweep_counts, sweep_errors, tie_runs
 from caltest.measures.one_dimension import check_one_dimension
+from caltest.measures.residual_sums import CellSums, ResidualStatistic, residuals
 from caltest.numerics import bins as bin_errors
 from caltest.numerics.bins import sort_by_cell
 from caltest.validation.options import check_choice
@@ -81,6 +82,15 @@ class BinErrors(BinnedMeasure):
         """Return the gaps of the bins, which are held fixed."""
         return bin_gaps(predictions, self.cells(predictions), str(self.distance), self.power)
 
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> Sequence[ResidualStatistic]:
+        """Return the error over the bins as a function of their sums of residuals."""
+        if self.binning == "sweep" or callable(self.distance):
+            return super().residual_statistics(predictions, n_jobs)
+        bound = bind_bins(self, predictions, self.distance, self.power)
+        return [bound.residual_statistic()]
+
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         return (BINS,) if method == "convex" else ()
 
@@ -137,6 +147,29 @@ class BinnedError(BoundMeasure):
     def cells(self) -> Cells:
         """The bin of each row, and the number of occupied bins."""
         return self.measure.cells(self.predictions)
+
+    def residual_statistic(self) -> CellSums:
+        """Return the power mean over bins as a function of their sums of residuals.
+
+        The debiased error is compared without its bias, which is the same for flipped signs.
+        """
+        p, (cell, count) = self.predictions, self.cells
+        columns = slice(1, 2) if p.m == 2 else slice(0, p.m)
+        gaps = residuals(p)[:, columns]
+        width = gaps.shape[1]
+        weight = np.ones(p.n) if p.sample_weight is None else p.sample_weight
+        mass = np.bincount(cell, weight, count)
+        used = mass > 0
+        share = mass / mass.sum()
+        if self.distance == DEBIASED:
+            share = np.where(np.bincount(cell, np.square(weight), count) < mass**2, share, 0.0)
+
+        def function(sums: Floats) -> Floats:
+            mean = sums.reshape(len(sums), count, width)[:, used] / mass[used, None]
+            return power_means(lengths(mean, str(self.distance)), share[used], self.power)
+
+        cells = np.asarray(cell)[:, None] * width + np.arange(width)
+        return CellSums(cells, gaps, count * width, function)
 
     @cached_property
     def _sorting(self) -> tuple[Ints, Ints]:
@@ -273,6 +306,22 @@ class CustomError(SimplexError):
         sums = np.bincount(at, self.weight, self.mass.size * m).reshape(-1, m)
         distances = row_distances(self.distance, self.mean, sums / self.mass[:, None])
         return power_mean(distances, self.parts[0], self.power)
+
+
+def lengths(gaps: Floats, distance: str) -> Floats:
+    """Return the distances that gaps (..., m) stand for; one column is that of two classes."""
+    both = 2.0 if gaps.shape[-1] == 1 else 1.0
+    if distance in NORMS:
+        return np.asarray(both * NORMS[distance] * np.abs(gaps).sum(axis=-1))
+    half = 0.5 if distance == DEBIASED and both == 2.0 else 1.0
+    return np.asarray(half * both * np.square(gaps).sum(axis=-1))
+
+
+def power_means(values: Floats, share: Floats, power: float) -> Floats:
+    """Return the power mean (B,) of each row of values (B, bins)."""
+    if power == np.inf:
+        return np.asarray(values.max(axis=1))
+    return np.asarray((values**power @ share) ** (1.0 / power))
 
 
 def row_distances(distance: Distance, mean: Floats, label: Floats) -> Floats:

@@ -20,6 +20,7 @@ from caltest.measures.combined.findings import (
 from caltest.measures.combined.line import belt_functions, log_odds
 from caltest.measures.combined.loops import event_scores
 from caltest.measures.combined.surprise import EventSurprise
+from caltest.measures.residual_sums import ResidualStatistic, RobustQuadratic, RobustZ
 from caltest.numerics.label_scores import binary_event_sums
 
 Floats = NDArray[np.float64]
@@ -33,6 +34,11 @@ class BinaryComponent(Component):
         self.line = context.line
         self.event = context.names[1]
 
+    @property
+    def gaps(self) -> Floats:
+        """The residuals of the event times the weights."""
+        return np.ascontiguousarray(self.context.residuals[:, 1])
+
 
 class Level(BinaryComponent):
     """Score of the intercept: calibration in the large."""
@@ -45,6 +51,9 @@ class Level(BinaryComponent):
         context = self.context
         sums = binary_event_sums(labels, context.probs[:, 1], context.weight)
         return ratio(sums - context.weight @ context.probs[:, 1], np.sqrt(self.line.total))
+
+    def residual_statistic(self) -> ResidualStatistic:
+        return RobustZ(self.gaps)
 
     def finding(self, labels: Codes) -> Finding:
         weight = self.context.weight
@@ -77,6 +86,9 @@ class Slope(BinaryComponent):
         sums = binary_event_sums(labels, self.context.probs[:, 1], self.weighted)
         return ratio(sums - self.shift, self.sd)
 
+    def residual_statistic(self) -> ResidualStatistic:
+        return RobustZ(self.x * self.gaps)
+
     def finding(self, labels: Codes) -> Finding:
         if self.sd == 0:
             return NO_TEMPERATURE
@@ -101,6 +113,11 @@ class Belt(BinaryComponent):
     def values(self, labels: Labels) -> Floats:
         return np.asarray(event_scores(labels, self.code, self.functions, self.shift))
 
+    def residual_statistic(self) -> ResidualStatistic:
+        return RobustQuadratic(
+            self.functions.T * (self.context.labels - self.context.probs[:, 1])[:, None]
+        )
+
     def finding(self, labels: Codes) -> Finding:
         scores = self.functions @ labels - self.shift
         names = ("the level", "the slope", "the curvature")
@@ -118,6 +135,9 @@ class PartialSums(BinaryComponent):
     def values(self, labels: Labels) -> Floats:
         return self.line.kuiper(labels)
 
+    def residual_statistic(self) -> ResidualStatistic:
+        return self.line.kuiper_statistic(self.gaps)
+
     def finding(self, labels: Codes) -> Finding:
         return self.line.finding(labels.astype(float), f"P({self.event})")
 
@@ -131,6 +151,11 @@ class LineKernel(BinaryComponent):
 
     def values(self, labels: Labels) -> Floats:
         return self.line.pair_sums(labels, self.place, self.bandwidths, weighted=self.weighted)
+
+    def residual_statistic(self) -> ResidualStatistic:
+        return self.line.pair_statistic(
+            self.gaps, self.place, self.bandwidths, weighted=self.weighted
+        )
 
     def finding(self, labels: Codes) -> Finding:
         return self.line.finding(labels.astype(float), f"P({self.event})")

@@ -20,6 +20,7 @@ from caltest.measures.combined.registered import OfMeasure
 from caltest.measures.combined.several import SEVERAL
 from caltest.measures.combined.tails import TailScale, log_mean_exp
 from caltest.measures.kernel.skce import SKCE
+from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.joint import step_down
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
@@ -83,6 +84,34 @@ class Combined(Measure):
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundCombined:
         return BoundCombined(predictions, self.components, n_jobs)
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the components as statistics of the residuals."""
+        some = portfolio(predictions, self.components, n_jobs)
+        return [component.reordered() for component in some]
+
+    def findings(self, predictions: Predictions) -> tuple[Part, ...]:
+        """Return what the observed labels show of each component; its p-values are left open."""
+        some = portfolio(predictions, self.components, 1)
+        labels = some[0].context.labels
+        pairs = [(component, component.finding(labels)) for component in some]
+        return tuple(
+            Part(
+                key=component.key,
+                title=component.title,
+                lens=component.lens,
+                finding=found.text,
+                estimate=found.estimate,
+                estimate_name=found.estimate_name,
+                values=np.empty(0),
+                two_sided=component.two_sided,
+                pvalue=1.0,
+                adjusted=1.0,
+            )
+            for component, found in pairs
+        )
 
 
 def _check(name: object) -> None:

@@ -13,6 +13,7 @@ from caltest.measures.base import Labels, Order
 from caltest.measures.combined.features import Features
 from caltest.measures.combined.findings import Finding
 from caltest.measures.combined.line import Line
+from caltest.measures.residual_sums import Reordered, ResidualStatistic, residuals
 from caltest.numerics.labels import Hashes, label_dtype
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Inversion
@@ -70,6 +71,23 @@ class Context:
         ranked = self.ranked[self.canonical].astype(self.dtype)
         out[:, self.canonical] = ranked[np.arange(self.n), codes]
         return out
+
+    @cached_property
+    def labels(self) -> Codes:
+        """The labels that were observed, in the order of the rows."""
+        labels = self.predictions.labels
+        return labels if self.order is None else labels[self.order]
+
+    @cached_property
+    def residuals(self) -> Floats:
+        """The differences of labels and probabilities times the weights, (n, m)."""
+        found = residuals(self.predictions)
+        return found if self.order is None else found[self.order]
+
+    @cached_property
+    def right(self) -> Floats:
+        """Whether the predicted class is right, less its probability, times the weights."""
+        return np.asarray(self.weight * ((self.labels == self.top) - self.top_prob))
 
     @cached_property
     def top(self) -> Codes:
@@ -136,6 +154,18 @@ class Component(ABC):
     @abstractmethod
     def values(self, labels: Labels) -> Floats:
         """Return the statistic for each row of `labels` (B, n)."""
+
+    @abstractmethod
+    def residual_statistic(self) -> ResidualStatistic:
+        """Return the statistic of the residuals, in the order of the rows of the context."""
+
+    def reordered(self) -> ResidualStatistic:
+        """Return the same for the clusters of the rows of the predictions, with its name."""
+        found: ResidualStatistic = self.residual_statistic()
+        if self.context.order is not None:
+            found = Reordered(found, self.context.order)
+        found.key, found.title, found.two_sided = self.key, self.title, self.two_sided
+        return found
 
     @abstractmethod
     def finding(self, labels: Codes) -> Finding:

@@ -7,6 +7,12 @@ from numpy.typing import NDArray
 
 from caltest.measures.base import Labels
 from caltest.measures.combined.findings import NO_GAP, Finding, points, ratio, span
+from caltest.measures.residual_sums import (
+    LinePairs,
+    OrderedSums,
+    Reordered,
+    ResidualStatistic,
+)
 from caltest.numerics.recursion import exponential_pair_sums
 from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends
 
@@ -90,6 +96,18 @@ class Line:
         out = np.empty(len(happens))
         exponential_pair_sums(self.decay(place, bandwidths), scale, self.p, happens, out)
         return ratio(out, float(np.square(scale) @ self.variance))
+
+    def kuiper_statistic(self, gaps: Floats) -> ResidualStatistic:
+        """Return the range of the partial sums of the gaps of the rows, (n,)."""
+        return OrderedSums(self.p, gaps[self.order], self.order, lambda high, low: high - low)
+
+    def pair_statistic(
+        self, gaps: Floats, place: str, bandwidths: float, *, weighted: bool
+    ) -> ResidualStatistic:
+        """Return the sum over pairs of rows of kappa_ij r_i r_j."""
+        sd = np.sqrt(np.maximum(self.variance, LEAST_VARIANCE)) if weighted else 1.0
+        pairs = LinePairs(self.decay(place, bandwidths), gaps[self.order] / sd)
+        return Reordered(pairs, self.order)
 
     def finding(self, happens: Floats, what: str) -> Finding:
         """Name the range of probabilities with the largest sum of gaps."""

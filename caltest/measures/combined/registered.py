@@ -10,6 +10,7 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.measures.base import REGISTRY, Labels, Measure
 from caltest.measures.combined.component import Codes, Component, Context
 from caltest.measures.combined.findings import Finding
+from caltest.measures.residual_sums import ResidualStatistic
 
 Floats = NDArray[np.float64]
 
@@ -60,6 +61,16 @@ class OfMeasure(Component):
 
     def values(self, labels: Labels) -> Floats:
         return self.bound.comparable(self.bound.values(self._own(labels), 1))
+
+    def residual_statistic(self) -> ResidualStatistic:
+        (found,) = self.measure.residual_statistics(self.bound.predictions)
+        return found
+
+    def reordered(self) -> ResidualStatistic:
+        """Return that of the measure, whose rows are in the order of the predictions."""
+        found = self.residual_statistic()
+        found.key, found.title = self.key, self.title
+        return found
 
     def finding(self, labels: Codes) -> Finding:
         value = float(self.bound.values(self._own(self.context.rows(labels)), 1)[0])

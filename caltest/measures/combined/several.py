@@ -30,6 +30,14 @@ from caltest.measures.combined.loops import (
     rank_totals,
 )
 from caltest.measures.combined.surprise import Surprise
+from caltest.measures.residual_sums import (
+    CellSums,
+    Products,
+    ResidualStatistic,
+    RobustQuadratic,
+    RobustZ,
+    Sums,
+)
 from caltest.numerics.class_sums import label_sums
 
 Floats = NDArray[np.float64]
@@ -59,6 +67,9 @@ class Temperature(Component):
     def values(self, labels: Labels) -> Floats:
         return ratio(label_sums(self.table, labels), self.sd)
 
+    def residual_statistic(self) -> ResidualStatistic:
+        return RobustZ(self.table[np.arange(self.context.n), self.context.labels])
+
     def finding(self, labels: Codes) -> Finding:
         if self.sd == 0:
             return NO_TEMPERATURE
@@ -83,6 +94,9 @@ class ClassFrequencies(Component):
     def values(self, labels: Labels) -> Floats:
         totals = class_totals(labels, self.context.weight, self.context.m)
         return np.asarray(np.square(totals - self.expected) @ self.precision)
+
+    def residual_statistic(self) -> ResidualStatistic:
+        return Sums(self.context.residuals, lambda sums: np.square(sums) @ self.precision)
 
     def finding(self, labels: Codes) -> Finding:
         context = self.context
@@ -127,6 +141,12 @@ class ClassSlopes(Component):
     def values(self, labels: Labels) -> Floats:
         return np.asarray(np.square(self._scores(labels)).sum(axis=1))
 
+    def residual_statistic(self) -> ResidualStatistic:
+        return Sums(
+            self.context.residuals * (np.maximum(self.context.log_probs, LEAST_LOG) - self.centre),
+            lambda sums: np.square(ratio(sums, self.sd)).sum(axis=1),
+        )
+
     def finding(self, labels: Codes) -> Finding:
         scores = self._scores(self.context.rows(labels))[0]
         k = int(np.argmax(np.abs(scores)))
@@ -153,6 +173,10 @@ class ClassCurves(Component):
             self.expected[k] = np.bincount(self.cells[:, k], weight * p, CELLS)
         self.scale = np.sqrt(context.variances + context.steady)
 
+    def _largest_of_sums(self, sums: Floats) -> Floats:
+        carried = np.cumsum(sums.reshape(len(sums), -1, CELLS), axis=2)
+        return np.asarray((np.abs(carried).max(axis=2) / self.scale).max(axis=1))
+
     def _largest(self, labels: Labels) -> Floats:
         out = np.empty((len(labels), self.context.m))
         cell_extremes(labels, self.context.weight, self.cells, self.expected, self.scale, out)
@@ -160,6 +184,14 @@ class ClassCurves(Component):
 
     def values(self, labels: Labels) -> Floats:
         return np.asarray(self._largest(labels).max(axis=1))
+
+    def residual_statistic(self) -> ResidualStatistic:
+        return CellSums(
+            self.cells + CELLS * np.arange(self.context.m),
+            self.context.residuals,
+            CELLS * self.context.m,
+            self._largest_of_sums,
+        )
 
     def finding(self, labels: Codes) -> Finding:
         context = self.context
@@ -210,6 +242,14 @@ class Confusions(Component):
             confusion_sums(labels, self.top, context.weight, self.expected, self.precision)
         )
 
+    def residual_statistic(self) -> ResidualStatistic:
+        return CellSums(
+            self.context.top[:, None] * self.context.m + np.arange(self.context.m),
+            self.context.residuals,
+            self.context.m**2,
+            lambda sums: np.square(sums) @ self.precision.ravel(),
+        )
+
     def finding(self, labels: Codes) -> Finding:
         context, m = self.context, self.context.m
         observed = np.bincount(context.top * m + labels, context.weight, m * m).reshape(m, m)
@@ -238,6 +278,12 @@ class Confidence(Component):
 
     def values(self, labels: Labels) -> Floats:
         return np.asarray(event_scores(labels, self.code, self.functions, self.shift))
+
+    def residual_statistic(self) -> ResidualStatistic:
+        return RobustQuadratic(
+            self.functions.T
+            * ((self.context.labels == self.context.top) - self.context.top_prob)[:, None]
+        )
 
     def finding(self, labels: Codes) -> Finding:
         context = self.context
@@ -279,6 +325,9 @@ class ConfidenceSums(OnConfidence):
     def values(self, labels: Labels) -> Floats:
         return self.line.kuiper(self.right(labels))
 
+    def residual_statistic(self) -> ResidualStatistic:
+        return self.line.kuiper_statistic(self.context.right)
+
 
 class ConfidenceKernel(OnConfidence):
     """Kernel statistic of the confidence over log odds, rows weighted by their variance."""
@@ -290,6 +339,11 @@ class ConfidenceKernel(OnConfidence):
 
     def values(self, labels: Labels) -> Floats:
         return self.line.pair_sums(self.right(labels), self.place, self.bandwidths, weighted=True)
+
+    def residual_statistic(self) -> ResidualStatistic:
+        return self.line.pair_statistic(
+            self.context.right, self.place, self.bandwidths, weighted=True
+        )
 
 
 class NarrowConfidenceKernel(ConfidenceKernel):
@@ -330,6 +384,14 @@ class Ranks(Component):
         gaps = self._gaps(labels)
         return np.asarray(np.einsum("bk,kl,bl->b", gaps, self.precision, gaps))
 
+    def residual_statistic(self) -> ResidualStatistic:
+        return CellSums(
+            self.table,
+            self.context.residuals,
+            self.expected.size,
+            lambda sums: np.einsum("bk,kl,bl->b", sums, self.precision, sums),
+        )
+
     def finding(self, labels: Codes) -> Finding:
         gaps, total = self._gaps(self.context.rows(labels))[0], float(self.context.weight.sum())
         r = int(np.argmax(np.abs(ratio(gaps, self.sd))))
@@ -359,6 +421,9 @@ class KernelError(Component):
     def values(self, labels: Labels) -> Floats:
         norms = feature_norms(labels, self.features, self.expected)
         return ratio(norms - label_sums(self.diagonal, labels), self.pairs)
+
+    def residual_statistic(self) -> ResidualStatistic:
+        return Products(self.context.features.values, self.context.residuals)
 
     def finding(self, labels: Codes) -> Finding:
         value = float(self.values(self.context.rows(labels))[0])

@@ -9,6 +9,7 @@ from caltest.measures.base import Labels
 from caltest.measures.combined.component import Codes, Component, Context
 from caltest.measures.combined.findings import Finding, percent, ratio
 from caltest.measures.combined.loops import chances_below, expected_root_sum, root_sums
+from caltest.measures.residual_sums import ResidualStatistic, RobustZ
 from caltest.numerics.label_scores import binary_residual_sums
 
 Floats = NDArray[np.float64]
@@ -35,6 +36,12 @@ class Surprise(Component):
     def values(self, labels: Labels) -> Floats:
         context = self.context
         return np.log(ratio(root_sums(labels, context.weight, context.probs, LEAST), self.mean))
+
+    def residual_statistic(self) -> ResidualStatistic:
+        context = self.context
+        roots = np.sqrt(np.maximum(context.probs, LEAST))
+        own = 1.0 / roots[np.arange(context.n), context.labels]
+        return RobustZ(context.weight * (own - (context.probs / roots).sum(axis=1)))
 
     def finding(self, labels: Codes) -> Finding:
         context, weight = self.context, self.context.weight

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from caltest.errors import NotApplicable
 from caltest.measures.base import Gaps, Labels, Measure, Outcome, Rows
 from caltest.measures.one_dimension import SortedRows, sorted_rows
+from caltest.measures.residual_sums import OrderedSums, ResidualStatistic, event_residuals
 from caltest.numerics.resampled_sums import partial_sums, total_of
 from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends, sum_variance
 from caltest.predictions import Predictions
@@ -58,6 +59,19 @@ class PartialSumMeasure(Measure):
             parameters={"standard deviation": sd},
         )
 
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the functional of the partial sums."""
+        bound = self.bind(predictions, n_jobs)
+        order, unit = np.asarray(bound.order), bound.unit
+        gaps = event_residuals(predictions)[order]
+
+        def function(high: Floats, low: Floats) -> Floats:
+            return np.asarray(self.functional(high, low) / unit)
+
+        return [OrderedSums(bound.event, gaps, order, function)]
+
     @property
     def intervals(self) -> tuple[str, ...]:
         return super().intervals if self.scaled else ("convex", *super().intervals)
@@ -96,7 +110,12 @@ class BoundPartialSums(SortedRows):
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         high, low = partial_sum_extremes(labels, self.weight, self.event, self._ends)
         values = self.measure.functional(high, low)
-        return np.asarray(values / (self.weight.sum() * self._unit))
+        return np.asarray(values / self.unit)
+
+    @property
+    def unit(self) -> float:
+        """What the functional of the partial sums is divided by."""
+        return float(self.weight.sum() * self._unit)
 
     def standard_deviation(self) -> float:
         r"""Return :math:`\sqrt{\sum_i w_i^2 p_i (1 - p_i)} / \sum_i w_i`, which must not be 0."""

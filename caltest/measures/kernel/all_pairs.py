@@ -22,6 +22,7 @@ from caltest.kernels.fitted import (
 )
 from caltest.kernels.line import LineKernel, is_line_term
 from caltest.measures.base import Order, UStatistic
+from caltest.measures.residual_sums import Flipped, Pairs, in_parts
 from caltest.numerics.class_sums import add_class_sums, class_lists, label_sums
 from caltest.numerics.label_scores import binary_brier_sums
 from caltest.numerics.loops import map_threads
@@ -30,9 +31,11 @@ from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
+Ints = NDArray[np.int64]
 
 AddPairs = Callable[[Floats, int, int], None]
 FEW_CLASSES = 3  # a product of matrices for each is as fast as looking up the pairs
+CLUSTERS = 1024  # up to which the sums over pairs of clusters are kept
 RESAMPLES = 1024  # of few classes at a time, in 8 MiB for each class
 
 
@@ -53,6 +56,12 @@ class AllPairs(UStatistic):
         self.weight = np.ones(1)  # for all
         if predictions.sample_weight is not None:
             self.weight = predictions.sample_weight
+
+    @property
+    def statistic(self) -> Pairs:
+        """The mean over pairs as a statistic of the residuals."""
+        own = float(self.diagonal().sum()) if self.biased else 0.0
+        return Pairs(self, lambda sums: (2.0 * sums + own) / self.normaliser, self.scale)
 
     @property
     def normaliser(self) -> float:
@@ -116,12 +125,22 @@ class LinePairs(AllPairs):
     def row_sums(self, n_jobs: int | None = None) -> Floats:
         return np.asarray(sum(line.row_sums(self._residuals) for line in self.lines))
 
-    def weighted_sums(self, counts: Labels, n_jobs: int | None = None) -> Floats:
+    def weighted_sums(self, counts: Labels | Floats, n_jobs: int | None = None) -> Floats:
         zero = np.zeros(1)
         return np.asarray(sum(line.pair_sums(self._residuals, zero, counts) for line in self.lines))
 
     def diagonal(self) -> Floats:
         return np.asarray(self._factor * np.square(self._residuals))
+
+    def signed_sums(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+        order, zero = self.order, np.zeros(1)
+        at, d = clusters[order], self.weight * (self.predictions.labels[order] - self.event)
+
+        def sums(signs: Floats) -> Floats:
+            rows = np.ascontiguousarray(signs[:, at])
+            return np.asarray(sum(line.pair_sums(d, zero, rows) for line in self.lines))
+
+        return in_parts(sums, at.size)
 
     @property
     def _residuals(self) -> Floats:
@@ -185,7 +204,7 @@ class TiledPairs(AllPairs):
 
         return np.asarray(sum(map_threads(group_sums, self._groups, n_jobs)))
 
-    def weighted_sums(self, counts: Labels, n_jobs: int | None = None) -> Floats:
+    def weighted_sums(self, counts: Labels | Floats, n_jobs: int | None = None) -> Floats:
         weights = counts.T.astype(float)
 
         def group_sums(tiles: list[Tile]) -> Floats:
@@ -196,6 +215,22 @@ class TiledPairs(AllPairs):
             return out
 
         return np.asarray(sum(map_threads(group_sums, self._groups, n_jobs)))
+
+    def signed_sums(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+        if count > CLUSTERS:
+            return in_parts(
+                lambda signs: self.weighted_sums(signs[:, clusters], n_jobs), clusters.size
+            )
+
+        def group_sums(tiles: list[Tile]) -> Floats:
+            out = np.zeros((count, count))
+            for i0, i1, j0, j1 in tiles:
+                h = self._h_tile(i0, i1, j0, j1)
+                out += by_cluster(by_cluster(h, clusters[i0:i1], count).T, clusters[j0:j1], count).T
+            return out
+
+        h = np.asarray(sum(map_threads(group_sums, self._groups, n_jobs)))
+        return lambda signs: np.einsum("bc,bc->b", signs, signs @ h)
 
     def diagonal(self) -> Floats:
         # Every kappa(s, s) is 1.
@@ -256,6 +291,15 @@ class TiledPairs(AllPairs):
             return np.asarray(label_sums(table, labels) + constant)
         rows = np.arange(self.predictions.n)
         return np.array([float(table[rows, row].sum()) + constant for row in labels])
+
+
+def by_cluster(rows: Floats, clusters: Ints, count: int) -> Floats:
+    """Return the sums of the rows of each cluster."""
+    order = np.argsort(clusters, kind="stable")
+    present, first = np.unique(clusters[order], return_index=True)
+    out = np.zeros((count, rows.shape[1]))
+    out[present] = np.add.reduceat(rows[order], first)
+    return out
 
 
 def _products(matrix: Floats, labels: Labels, j0: int, pairs: Floats) -> AddPairs:

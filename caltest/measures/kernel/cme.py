@@ -24,6 +24,7 @@ from caltest.measures.kernel.locations import (
     hotelling,
 )
 from caltest.measures.kernel.skce import SKCE
+from caltest.measures.residual_sums import ResidualStatistic, RobustQuadratic
 from caltest.predictions import Predictions
 
 __all__ = ["CME", "cme"]
@@ -117,6 +118,12 @@ class CME(Measure):
         kernel = FittedKernel.of(as_matrix_kernel(self.kernel), predictions, n_jobs)
         locations = find_locations(self.locations, predictions)
         return StudentizedEmbedding(predictions, kernel, locations)
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the squared length of the deviations in units of their robust covariance."""
+        return [RobustQuadratic(self.bind(predictions, n_jobs).deviations())]
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
         """Return the biased SKCE, which tests the same embedding without its covariance matrix."""

@@ -16,6 +16,7 @@ from caltest.measures.base import BoundMeasure, Ends, Measure, Order, Outcome
 from caltest.measures.kernel.all_pairs import AllPairs, all_pairs
 from caltest.measures.kernel.concentration import biased_outcome
 from caltest.measures.kernel.intervals import PAIRS, pair_bounds, root_bounds
+from caltest.measures.residual_sums import Pairs, ResidualStatistic
 from caltest.predictions import Predictions
 
 __all__ = ["KCE", "kce"]
@@ -91,6 +92,14 @@ class RootSKCE(Measure):
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         kernel = FittedKernel.of(self.matrix_kernel, predictions, n_jobs)
         return RootPairs(all_pairs(predictions, kernel, biased=True), self.parameters(kernel))
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the root of the mean over all pairs."""
+        kernel = FittedKernel.of(self.matrix_kernel, predictions, n_jobs)
+        square = all_pairs(predictions, kernel, biased=True).statistic
+        return [Pairs(square.pairs, lambda s: np.sqrt(np.maximum(square.function(s), 0.0)))]
 
     def concentration_bound(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the upper bound of the p-value of the square that holds for every model."""

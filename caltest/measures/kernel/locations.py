@@ -102,6 +102,14 @@ class AtLocations(BoundMeasure):
         """Yield some rows, their kernel values (terms, rows, J) and their expected z (rows, J)."""
         return self._parts() if self._kept is None else iter(self._kept)
 
+    def deviations(self) -> Floats:
+        """Return what each row deviates by at the test locations, (n, J)."""
+        out = np.empty((self.predictions.n, self.size))
+        for rows, kappa, expected in self.parts():
+            gains = self.gain[:, self.predictions.labels[rows]]
+            out[rows] = (kappa * gains).sum(axis=0) - expected
+        return out
+
     @property
     def _rows_at_a_time(self) -> int:
         return max(1, BUDGET // (self.size * len(self.kernel.terms)))

@@ -14,6 +14,7 @@ from caltest.lenses import Lens
 from caltest.measures.base import BoundMeasure
 from caltest.measures.kernel.kce import RootSKCE
 from caltest.measures.one_dimension import check_one_dimension
+from caltest.measures.residual_sums import ResidualStatistic
 from caltest.predictions import Predictions
 
 __all__ = ["MMCE", "mmce"]
@@ -45,6 +46,12 @@ class MMCE(RootSKCE):
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         check_one_dimension(predictions, "the MMCE")
         return super().bind(predictions, n_jobs)
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        check_one_dimension(predictions, "the MMCE")
+        return super().residual_statistics(predictions, n_jobs)
 
     def parameters(self, kernel: FittedKernel) -> dict[str, object]:
         return {"kernel": "exponential", "width": self.width}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -27,6 +27,7 @@ from caltest.measures.kernel.intervals import (
     pair_bounds,
     second_moment,
 )
+from caltest.measures.residual_sums import ResidualStatistic
 from caltest.measures.tolerance import (
     BOUNDARY,
     Deviation,
@@ -133,6 +134,14 @@ class SKCE(Measure):
             parameters=bound.parameters,
             notes=(*bound.notes, *few),
         )
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> Sequence[ResidualStatistic]:
+        """Return the mean over all pairs: what flipped signs change are pairs of clusters."""
+        if self.has_blocks:
+            return super().residual_statistics(predictions, n_jobs)
+        return [self.bind_all_pairs(predictions, n_jobs).statistic]
 
     @property
     def tolerance_method(self) -> str | None:

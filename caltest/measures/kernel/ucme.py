@@ -19,6 +19,8 @@ from caltest.measures.kernel.locations import (
     check_locations,
     find_locations,
 )
+from caltest.measures.label_scores import row_weights
+from caltest.measures.residual_sums import ResidualStatistic, Sums
 from caltest.numerics.resampled_sums import cell_sums
 from caltest.predictions import Predictions
 
@@ -31,14 +33,6 @@ FIXED = "the interval is for the error at these test locations, held fixed"
 
 class MeanEmbedding(AtLocations):
     """The mean over test locations of the squared mean deviation."""
-
-    def deviations(self) -> Floats:
-        """Return what each row deviates by at the test locations, (n, J)."""
-        out = np.empty((self.predictions.n, self.size))
-        for rows, kappa, expected in self.parts():
-            gains = self.gain[:, self.predictions.labels[rows]]
-            out[rows] = (kappa * gains).sum(axis=0) - expected
-        return out
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         weight = self.predictions.sample_weight
@@ -93,6 +87,14 @@ class UCME(Measure):
             return float(np.sqrt(np.square(gaps).mean()))
 
         return Gaps(predictions.n, vector, norm, power=2)
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the mean square of the mean deviations at the locations."""
+        terms, weight = self.bind(predictions, n_jobs).deviations(), row_weights(predictions)
+        total = float(weight.sum())
+        return [Sums(terms * weight[:, None], lambda s: np.square(s / total).mean(axis=1))]
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         return (FIXED,) if method == "convex" else ()

@@ -17,6 +17,8 @@ from caltest.measures.one_dimension import check_one_dimension
 from caltest.measures.recalibration.coefficient_interval import PROFILE, coefficient_bounds
 from caltest.measures.recalibration.fits import BoundCoefficient
 from caltest.measures.recalibration.profile import INTERCEPT, INTERCEPT_ALONE
+from caltest.measures.recalibration.scores import score_statistics
+from caltest.measures.residual_sums import ResidualStatistic
 from caltest.predictions import Predictions
 
 __all__ = ["CalibrationIntercept", "calibration_intercept"]
@@ -60,6 +62,13 @@ class CalibrationIntercept(Measure):
             return super().row_terms(predictions)
         check_one_dimension(predictions, f"the {self.title}")
         return event_terms(predictions)
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the score of the intercept."""
+        check_one_dimension(predictions, f"the {self.title}")
+        return score_statistics(predictions, "intercept", adjusted=self.slope == "estimated")
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundCoefficient:
         column = INTERCEPT if self.slope == "estimated" else INTERCEPT_ALONE

@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from caltest.lenses import Lens
 from caltest.measures.base import Ends, Measure
+from caltest.measures.one_dimension import check_one_dimension
 from caltest.measures.recalibration.coefficient_interval import PROFILE, coefficient_bounds
 from caltest.measures.recalibration.fits import BoundCoefficient
 from caltest.measures.recalibration.profile import SLOPE
+from caltest.measures.recalibration.scores import score_statistics
+from caltest.measures.residual_sums import ResidualStatistic
 from caltest.predictions import Predictions
 
 __all__ = ["CalibrationSlope", "calibration_slope"]
@@ -37,6 +40,13 @@ class CalibrationSlope(Measure):
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundCoefficient:
         return BoundCoefficient(predictions, f"the {self.title}", SLOPE)
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the score of the slope, with the intercept estimated."""
+        check_one_dimension(predictions, f"the {self.title}")
+        return score_statistics(predictions, "slope", adjusted=True)
 
     @property
     def intervals(self) -> tuple[str, ...]:

@@ -15,9 +15,12 @@ from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Ends, Measure, Outcome, RowTerms
 from caltest.measures.label_scores import event_terms
+from caltest.measures.one_dimension import check_one_dimension
 from caltest.measures.recalibration.coefficient_interval import PROFILE, coefficient_bounds
 from caltest.measures.recalibration.fits import HYPOTHESES, SLOPES, Ratio, bind_ratio, chi2_limit
 from caltest.measures.recalibration.profile import INTERCEPT_ALONE, SLOPE
+from caltest.measures.recalibration.scores import score_statistics
+from caltest.measures.residual_sums import ResidualStatistic
 from caltest.predictions import Predictions
 
 __all__ = ["Cox", "cox"]
@@ -84,6 +87,13 @@ class Cox(Measure):
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> Ratio:
         return bind_ratio(predictions, self.tested, self.slopes, self.reference)
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the scores of what is tested, at the intercept 0 and the slope 1."""
+        check_one_dimension(predictions, f"the {self.title} of rows that depend")
+        return score_statistics(predictions, self.tested, adjusted=self.tested == "slope")
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the chi^2 limit of the likelihood ratio."""

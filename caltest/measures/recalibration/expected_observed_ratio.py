@@ -17,6 +17,7 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.measures.base import BoundMeasure, Ends, Labels, Measure, RowTerms
 from caltest.measures.label_scores import BinaryScore, event_terms
 from caltest.measures.one_dimension import check_one_dimension
+from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
 from caltest.numerics.label_scores import binary_event_sums
 from caltest.predictions import Predictions, as_measured
 
@@ -56,6 +57,12 @@ class ExpectedObservedRatio(Measure):
         """Return the events of each row, whose sum divides the expected one."""
         check_one_dimension(predictions, f"the {self.title}")
         return event_terms(predictions)
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the sum of the terms of the rows, each less its mean."""
+        return of_row_terms(self.row_terms(predictions), predictions)
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         return BoundRatio(predictions, self.title)

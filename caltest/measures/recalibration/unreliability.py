@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 from caltest.lenses import Lens
 from caltest.measures.base import BoundMeasure, Labels, Measure, Outcome
+from caltest.measures.one_dimension import check_one_dimension
 from caltest.measures.recalibration.fits import bind_ratio, chi2_limit
+from caltest.measures.recalibration.scores import score_statistics
+from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.unseen import end_cells, hidden_information
 from caltest.predictions import Predictions
 
@@ -52,6 +55,13 @@ class Unreliability(Measure):
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundUnreliability:
         return BoundUnreliability(predictions)
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the scores of intercept and slope, at 0 and 1."""
+        check_one_dimension(predictions, f"the {self.title} of rows that depend")
+        return score_statistics(predictions, "both", adjusted=False)
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the chi^2 limit of the likelihood ratio in it."""

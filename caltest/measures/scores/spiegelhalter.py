@@ -20,6 +20,7 @@ from caltest.measures.label_scores import (
     row_weights,
     sum_unit,
 )
+from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
 from caltest.numerics.label_scores import (
     binary_deviation_sums,
     binary_deviation_variance,
@@ -66,6 +67,12 @@ class SpiegelhalterZ(Measure):
             return _tabled(predictions)[0].row_terms()
         p = predictions.probs[:, 1]
         return binary_terms(predictions, -p * (1.0 - 2.0 * p), (1.0 - p) * (1.0 - 2.0 * p))
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the sum of the terms of the rows, each less its mean."""
+        return of_row_terms(self.row_terms(predictions), predictions)
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the normal limit of z, two-sided."""

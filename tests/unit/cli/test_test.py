@@ -202,6 +202,20 @@ def test_resamples_may_be_adaptive(caltest, predictions_csv, option):
     )
 
 
+def test_rows_may_depend(caltest, tmp_path):
+    """--cluster, --time and --lag are those of Python; a mistake names the columns."""
+    rows = [f"{0.1 + i % 8 / 10:.1f},{i % 3 % 2},p{i // 5},{i}" for i in range(60)]
+    file = tmp_path / "visits.csv"
+    file.write_text("\n".join(["prob,y,patient,day", *rows]))
+    given = ("--probs", "prob", "--test", "brier", "--format", "json")
+    by_patient = json.loads(caltest("test", file, *QUICK, *given, "--cluster", "patient").out)
+    by_time = json.loads(caltest("test", file, *QUICK, *given, "--time", "day", "--lag", "1").out)
+    assert (by_patient["null"], by_patient["parameters"]["clusters"]) == ("cluster", "12 of 5 rows")
+    assert by_time["parameters"]["blocks"] == "12 of about 5 time steps"
+    mistaken = caltest("test", file, *QUICK, *given, "--cluster", "patent")
+    assert "did you mean 'patient'" in mistaken.err
+
+
 # ---- segments -----------------------------------------------------------------------------------
 
 
@@ -257,6 +271,7 @@ def test_segments_are_written_in_every_format(caltest, wards_csv, name, start):
         (("--segments", "y"), "--segments must not be the label"),
         (("--segments", "site", "--test", "ece"), "--test has no effect on segments"),
         (("--segments", "site", "--by", "ward"), "by has no effect on segments"),
+        (("--segments", "site", "--cluster", "ward"), "cluster has no effect on segments"),
         (("--segments", "site", "--set", "bandwidth=2"), "--set for --segments must be one of"),
     ],
 )

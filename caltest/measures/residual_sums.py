@@ -1,0 +1,341 @@
+"""Statistics of the residuals e_y - p, for residuals whose signs are flipped cluster by cluster.
+
+What a row adds to a sum is 0 on average if the predictions are calibrated, however the rows of a
+cluster depend on each other. A statistic that is a function of such sums can be evaluated for
+residuals whose signs are flipped by cluster: that is all the null "cluster" needs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.errors import NotApplicable
+from caltest.measures.base import RowTerms, UStatistic
+from caltest.numerics.recursion import exponential_pair_sums
+from caltest.numerics.sorted_scores import step_ends
+from caltest.predictions import Predictions
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flipped = Callable[[Floats], Floats]  # signs (B, C) of the clusters -> statistics (B,)
+
+AT_A_TIME = 1 << 22  # numbers in a temporary array
+MOST = 1 << 27  # sums of all clusters: 1 GiB
+NO_RANK = 1e-9  # of the largest eigenvalue of a covariance matrix
+
+
+def residuals(predictions: Predictions) -> Floats:
+    """Return e_y - p, (n, m), times the sample weights."""
+    out = -predictions.probs
+    out[np.arange(predictions.n), predictions.labels] += 1.0
+    weight = predictions.sample_weight
+    return out if weight is None else out * weight[:, None]
+
+
+def event_residuals(predictions: Predictions) -> Floats:
+    """Return y - p of two classes, (n,), times the sample weights."""
+    return np.ascontiguousarray(residuals(predictions)[:, 1])
+
+
+class ResidualStatistic(ABC):
+    """A statistic of the residuals.
+
+    Attributes
+    ----------
+    key, title : str
+        Its name among those that a test combines, else empty.
+    symbol : str
+        Its name where it is not the value of the measure.
+    two_sided : bool
+        Whether small values speak against calibration too.
+    scale : float
+        Size of the terms: ties are measured by it.
+    """
+
+    key: str = ""
+    title: str = ""
+    symbol: str = ""
+    two_sided: bool = False
+    scale: float = 1.0
+
+    @abstractmethod
+    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+        """Return the statistic as a function of the signs of the clusters.
+
+        Parameters
+        ----------
+        clusters : (n,) array
+            The cluster of each row, 0 to `count` - 1.
+        count : int
+            The number of clusters.
+        n_jobs : int, optional
+            Threads.
+        """
+
+
+class Reordered(ResidualStatistic):
+    """A statistic of rows in another order.
+
+    Parameters
+    ----------
+    statistic : ResidualStatistic
+        Of the rows in the order `order`, (n,).
+    """
+
+    def __init__(self, statistic: ResidualStatistic, order: Ints) -> None:
+        self.statistic, self.order, self.scale = statistic, order, statistic.scale
+
+    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+        return self.statistic.flipped(clusters[self.order], count, n_jobs)
+
+
+@dataclass(eq=False)
+class Products(ResidualStatistic):
+    """The squared length of the sum over rows of the products of two vectors.
+
+    Attributes
+    ----------
+    features : (n, J) array
+        Of the predictions.
+    gaps : (n, m) array
+        The residuals.
+    """
+
+    features: Floats
+    gaps: Floats
+
+    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+        width = self.features.shape[1] * self.gaps.shape[1]
+        check_size(count * width)
+        order = np.argsort(clusters, kind="stable")
+        rows = np.split(order, np.cumsum(np.bincount(clusters, minlength=count))[:-1])
+        sums = np.stack([(self.features[c].T @ self.gaps[c]).ravel() for c in rows])
+        if count <= width:
+            gram = sums @ sums.T
+            return lambda signs: np.einsum("bc,bc->b", signs, signs @ gram)
+        return lambda signs: np.square(signs @ sums).sum(axis=1)
+
+
+@dataclass(eq=False)
+class LinePairs(ResidualStatistic):
+    """The sum over pairs of rows on a line of an exponential kernel times their residuals.
+
+    Attributes
+    ----------
+    decay : (n,) array
+        What the kernel loses from the row before, in ascending order.
+    gaps : (n,) array
+        The residuals in that order.
+    """
+
+    decay: Floats
+    gaps: Floats
+
+    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+        def sums(signs: Floats) -> Floats:
+            out = np.empty(len(signs))
+            rows = np.ascontiguousarray(signs[:, clusters])
+            exponential_pair_sums(self.decay, self.gaps, np.zeros(1), rows, out)
+            return out
+
+        return in_parts(sums, clusters.size)
+
+
+def in_parts(statistic: Flipped, n: int) -> Flipped:
+    """Return a statistic of n rows that is evaluated for some signs at a time."""
+    step = max(8, AT_A_TIME // n)
+    return lambda signs: np.concatenate(
+        [statistic(signs[b : b + step]) for b in range(0, len(signs), step)]
+    )
+
+
+def cluster_sums(terms: Floats, clusters: Ints, count: int) -> Floats:
+    """Return the sums of the terms (n, D) of each cluster, (count, D)."""
+    check_size(count * terms.shape[1])
+    columns = [np.bincount(clusters, column, count) for column in terms.T]
+    return np.column_stack(columns)
+
+
+def check_size(size: int) -> None:
+    """Raise NotApplicable where the sums of all clusters would take too much memory."""
+    if size > MOST:
+        raise NotApplicable(
+            "the sums of all clusters take more than 1 GiB",
+            "use fewer bins or a lens with fewer classes, such as lens='confidence'",
+        )
+
+
+@dataclass(eq=False)
+class Sums(ResidualStatistic):
+    """A function of sums of terms of the rows.
+
+    Attributes
+    ----------
+    terms : (n, D) array
+        What each row adds to each sum.
+    function : callable
+        The statistics (B,) of sums (B, D).
+    """
+
+    terms: Floats
+    function: Callable[[Floats], Floats]
+
+    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+        sums = cluster_sums(self.terms, clusters, count)
+        return lambda signs: self.function(signs @ sums)
+
+
+@dataclass(eq=False)
+class RobustZ(ResidualStatistic):
+    r"""A sum over its cluster-robust standard error, :math:`\sum_c U_c / (\sum_c U_c^2)^{1/2}`.
+
+    Attributes
+    ----------
+    terms : (n,) array
+        What each row adds to the sum.
+    """
+
+    terms: Floats
+    symbol: str = "cluster-robust z"
+    two_sided: bool = True
+
+    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+        check_finite(self.terms)
+        sums = np.bincount(clusters, self.terms, count)
+        size = float(np.sqrt(np.square(sums).sum()))
+        standard = sums / size if size > 0 else np.zeros(count)
+        return lambda signs: np.asarray(signs @ standard)
+
+
+@dataclass(eq=False)
+class RobustQuadratic(ResidualStatistic):
+    r"""The squared length of sums in units of their cluster-robust covariance.
+
+    With :math:`U_c` the sums of cluster c, :math:`S' (\sum_c U_c U_c')^+ S`; its covariance matrix
+    does not depend on the signs.
+
+    Attributes
+    ----------
+    terms : (n, D) array
+        What each row adds to each sum.
+    """
+
+    terms: Floats
+    symbol: str = "cluster-robust chi^2"
+
+    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+        check_finite(self.terms)
+        sums = cluster_sums(self.terms, clusters, count)
+        size = np.sqrt(np.square(sums).sum(axis=0))
+        sums = sums / np.where(size > 0, size, 1.0)
+        values, vectors = np.linalg.eigh(sums.T @ sums)
+        kept = values > NO_RANK * max(float(values[-1]), NO_RANK)
+        standard = sums @ (vectors[:, kept] / np.sqrt(values[kept]))
+        return lambda signs: np.asarray(np.square(signs @ standard).sum(axis=1))
+
+
+@dataclass(eq=False)
+class CellSums(ResidualStatistic):
+    """A function of the sums of residuals in cells, such as bins.
+
+    Attributes
+    ----------
+    cells : (n,) or (n, k) array
+        The cell of each residual, 0 to `cell_count` - 1.
+    gaps : (n,) or (n, k) array
+        The residuals, times the weights.
+    cell_count : int
+        The number of cells.
+    function : callable
+        The statistics (B,) of the sums (B, cell_count).
+    """
+
+    cells: NDArray[np.integer]
+    gaps: Floats
+    cell_count: int
+    function: Callable[[Floats], Floats]
+
+    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+        check_size(count * self.cell_count)
+        cells = self.cells.reshape(len(clusters), -1).astype(np.int64)
+        at = clusters[:, None] * self.cell_count + cells
+        flat = np.bincount(at.ravel(), self.gaps.ravel(), count * self.cell_count)
+        sums = flat.reshape(count, self.cell_count)
+        return lambda signs: self.function(signs @ sums)
+
+
+@dataclass(eq=False)
+class OrderedSums(ResidualStatistic):
+    """A function of the largest and the smallest partial sum over sorted scores, 0 among them.
+
+    Attributes
+    ----------
+    event, gaps : (n,) array
+        The scores in ascending order, and their residuals times the weights.
+    order : (n,) array
+        The rows in that order.
+    function : callable
+        The statistics (B,) of the largest and the smallest sum, (B,) each.
+    """
+
+    event: Floats
+    gaps: Floats
+    order: Ints
+    function: Callable[[Floats, Floats], Floats]
+
+    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+        at, ends = clusters[self.order], np.flatnonzero(step_ends(self.event))
+        step = max(1, AT_A_TIME // at.size)
+
+        def values(signs: Floats) -> Floats:
+            parts = [_partial(signs[b : b + step]) for b in range(0, len(signs), step)]
+            return np.concatenate(parts)
+
+        def _partial(signs: Floats) -> Floats:
+            sums = np.cumsum(signs[:, at] * self.gaps, axis=1)[:, ends]
+            return self.function(np.maximum(sums.max(axis=1), 0), np.minimum(sums.min(axis=1), 0))
+
+        return values
+
+
+@dataclass(eq=False)
+class Pairs(ResidualStatistic):
+    """A function of the sum over pairs of rows of a kernel statistic.
+
+    Attributes
+    ----------
+    pairs : UStatistic
+        Its sums over pairs.
+    function : callable
+        The statistics (B,) of the sums over pairs i < j, (B,).
+    """
+
+    pairs: UStatistic
+    function: Callable[[Floats], Floats]
+    scale: float = field(default=1.0)
+
+    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+        sums = self.pairs.signed_sums(clusters, count, n_jobs)
+        return lambda signs: self.function(sums(signs))
+
+
+def check_finite(terms: Floats) -> None:
+    """Raise NotApplicable where a row adds something infinite."""
+    if not np.isfinite(terms).all():
+        raise NotApplicable(
+            "a row has an infinite score, so that the sum has no cluster-robust error",
+            "clip the probabilities, as the log loss does with eps=",
+        )
+
+
+def of_row_terms(rows: RowTerms, predictions: Predictions) -> list[ResidualStatistic]:
+    """Return the statistic of a sum of terms of rows, each less its mean under calibration."""
+    probs = predictions.probs
+    table = np.where(probs > 0, rows.table, 0.0)
+    own = np.take_along_axis(rows.table, predictions.labels[:, None], axis=1)[:, 0]
+    return [RobustZ(own - np.einsum("ik,ik->i", probs, table))]

@@ -1,0 +1,281 @@
+"""The null for rows that depend on each other: residuals whose signs are flipped by cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.errors import NotApplicable
+from caltest.measures.base import Measure, Outcome, Part
+from caltest.measures.residual_sums import Flipped, ResidualStatistic, residuals
+from caltest.nulls.base import Null, Replicates, resampling_pvalue
+from caltest.nulls.exact import exact_test
+from caltest.numerics.joint import step_down, tail_scores
+from caltest.numerics.labels import draw_events, resample_keys, row_hashes
+from caltest.predictions import Predictions
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FEW_CLUSTERS = 20
+UNKNOWN = "pass cluster=, or time= and lag="
+HALF = 1 << 61  # of the uniform numbers, which have 62 bits
+LEVEL = 0.05
+MATTERS = 1.25  # times the p-value: what is raised by more gets a note
+INDEPENDENT = (
+    "rows of the same {unit} are treated as independent: where they are alike, p is too small; "
+    "null='cluster' is for them"
+)
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """The clusters of the rows that a lens leaves.
+
+    Attributes
+    ----------
+    codes : (n,) array
+        The cluster of each row, from 0 without gaps.
+    numbers : (C,) array
+        Their numbers among all clusters: a cluster has the same sign under every lens.
+    unit : str
+        What one of them is.
+    """
+
+    codes: Ints
+    numbers: Ints
+    unit: str
+
+    @classmethod
+    def of(cls, predictions: Predictions, remedy: str = UNKNOWN) -> Clusters:
+        """Return those of some predictions; there must be two."""
+        if predictions.clusters is None:
+            raise NotApplicable("it is not known which rows depend on each other", remedy)
+        numbers, codes = np.unique(predictions.clusters, return_inverse=True)
+        found = cls(codes.astype(np.int64), numbers, predictions.unit)
+        if found.count < 2:
+            raise NotApplicable(
+                f"all rows are of one {found.unit}, and a test needs two that are independent",
+                "collect others, or find out which rows are independent",
+            )
+        return found
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self.numbers.size
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """The number of rows of each."""
+        return np.bincount(self.codes)
+
+    def signs(self, n_resamples: int, seed: int) -> Floats:
+        """Return signs (B, C): all but those that change nothing where they are few."""
+        if self.is_listed(n_resamples):
+            every = np.arange(1, 2**self.count)
+            return np.where(every[:, None] >> np.arange(self.count) & 1, -1.0, 1.0)
+        keys = resample_keys(seed, n_resamples)
+        limits = np.zeros(self.count, np.int64), np.full(self.count, HALF)
+        flipped = draw_events(*limits, row_hashes(self.numbers), keys)
+        return np.where(flipped, -1.0, 1.0)
+
+    def is_listed(self, n_resamples: int) -> bool:
+        """Whether all vectors of signs take the place of random ones."""
+        return 2.0**self.count <= n_resamples + 1
+
+    def words(self) -> str:
+        """Return how many there are of what."""
+        return f"{self.count} {plural(self.unit)}"
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what a reader should know where there are few."""
+        if self.count >= FEW_CLUSTERS:
+            return ()
+        least = 2.0 ** (1 - self.count)
+        floor = f"; p cannot be below {least:.2g}" if least > LEVEL / 10 else ""
+        text = "are few: flipped signs are exact where sums of clusters are symmetric about 0"
+        return (f"{self.words()} {text}{floor}",)
+
+
+def plural(unit: str) -> str:
+    """Return the plural of a cluster or block."""
+    first, _, rest = unit.partition(" of ")
+    return f"{first}s of {rest}" if rest else f"{first}s"
+
+
+def rows_text(sizes: Ints) -> str:
+    """Return how many rows clusters have."""
+    least, most = int(sizes.min()), int(sizes.max())
+    if least < most:
+        return f"{least} to {most} rows"
+    return f"{most} row" if most == 1 else f"{most} rows"
+
+
+def dependence_parameters(predictions: Predictions) -> dict[str, object]:
+    r"""Return the number of clusters, their sizes, and what dependence does to variances.
+
+    The design effect is :math:`\sum_c |\sum_{i \in c} r_i|^2 / \sum_i |r_i|^2` of the residuals
+    r = e_y - p, the factor by which clusters change the variance of their sum; with the number
+    of pairs of rows of a cluster it gives the correlation within clusters (Kish 1965, Survey
+    sampling, section 5.4).
+    """
+    clusters, r = Clusters.of(predictions), residuals(predictions)
+    sums = np.column_stack([np.bincount(clusters.codes, c, clusters.count) for c in r.T])
+    total, squares = float(np.square(sums).sum()), float(np.square(r).sum())
+    sizes = clusters.sizes
+    kind, _, rest = clusters.unit.partition(" of ")
+    found: dict[str, object] = {f"{kind}s": f"{clusters.count} of {rest or rows_text(sizes)}"}
+    if squares > 0 and sizes.max() > 1:
+        pairs = float(np.sum(sizes * (sizes - 1.0))) / clusters.codes.size
+        found["correlation within"] = float((total / squares - 1.0) / pairs)
+        found["design effect"] = total / squares
+    return found
+
+
+def cluster_test(
+    measure: Measure,
+    predictions: Predictions,
+    *,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+) -> Outcome:
+    r"""Test a measure of rows that may depend on each other within clusters.
+
+    Under the null hypothesis every residual :math:`e_{y_i} - p_i` has mean 0 given its prediction,
+    whatever the other rows of its cluster do. So the sums of a cluster, of which the statistic is a
+    function, are compared with those with random signs, one for each cluster,
+
+    .. math:: T^* = T(s_1 U_1, \ldots, s_C U_C), \quad p = (1 + \#\{T^* \ge T\}) / (1 + B).
+
+    This is exact where the :math:`U_c` are symmetric about 0, at every number of clusters and for
+    any sizes, and for others valid as the number of clusters grows. Where there are no more than B
+    + 1 vectors of signs, all of them take the place of random ones. A p-value is no less than that
+    of the exact null, which takes the rows as independent: the signs of few clusters with few
+    events know nothing of the events that did not happen.
+
+    References
+    ----------
+    Canay, Romano, Shaikh (2017), Randomization tests under an approximate symmetry assumption,
+    Econometrica 85; Cameron, Gelbach, Miller (2008), Bootstrap-based improvements for inference
+    with clustered errors, Rev. Econ. Stat. 90; Leucht, Neumann (2013), Dependent wild bootstrap
+    for degenerate U- and V-statistics, J. Multivariate Analysis 117.
+    """
+    others = ", ".join(map(repr, measure.nulls))
+    clusters = Clusters.of(predictions, f"{UNKNOWN}; for rows that do not, use {others}")
+    statistics = measure.residual_statistics(predictions, n_jobs)
+    values = flipped_values(statistics, clusters, n_resamples, seed, n_jobs)
+    if not np.isfinite(values).all():
+        raise NotApplicable(
+            "the statistic is not a number for these residuals", "check extreme options"
+        )
+    combined = len(statistics) > 1
+    every = combined_values(statistics, values) if combined else values[0]
+    first = statistics[0]
+    two_sided = first.two_sided and not combined
+    alternative = "two-sided" if two_sided else "greater"
+    bound = measure.bind(predictions, n_jobs)
+    scale = 1.0 if combined else first.scale
+    way = "all" if clusters.is_listed(n_resamples) else "random"
+    outcome = Outcome(
+        statistic_name=measure.symbol if combined else first.symbol or measure.symbol,
+        statistic=float(every[0]),
+        pvalue=resampling_pvalue(float(every[0]), every[1:], scale, alternative),
+        estimate=float(every[0]) if combined else bound.estimate(bound.value(n_jobs)),
+        alternative=alternative,
+        null_text=f"{way} signs of the residuals of {clusters.words()}",
+        parameters={**bound.parameters, **dependence_parameters(predictions)},
+        notes=(*bound.notes, *clusters.notes()),
+        degenerate=bound.degenerate,
+        distribution=every[1:],
+        n_resamples=every.size - 1,
+        replicates=Replicates(every, scale, alternative),
+        parts=parts(measure, predictions, statistics, values) if combined else (),
+    )
+    if "exact" not in measure.nulls:
+        return outcome
+    exact = exact_test(measure, predictions, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
+    return at_least_independent(outcome, exact.pvalue)
+
+
+def flipped_values(
+    statistics: Sequence[ResidualStatistic],
+    clusters: Clusters,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+) -> Floats:
+    """Return the statistics for the residuals as they are and with flipped signs, (K, B + 1)."""
+    signs = clusters.signs(n_resamples, seed)
+    every = np.concatenate([np.ones((1, clusters.count)), signs])
+    flipped: list[Flipped] = [
+        one.flipped(clusters.codes, clusters.count, n_jobs) for one in statistics
+    ]
+    return np.stack([np.asarray(function(every)) for function in flipped])
+
+
+def component_scores(statistics: Sequence[ResidualStatistic], values: Floats) -> Floats:
+    """Return how far out each value of each statistic is, -log p, (K, B + 1)."""
+    pairs = zip(statistics, values, strict=True)
+    return np.stack([tail_scores(v, one.scale, two_sided=one.two_sided) for one, v in pairs])
+
+
+def combined_values(statistics: Sequence[ResidualStatistic], values: Floats) -> Floats:
+    """Return the log of the mean of 1 / p over the statistics, (B + 1,)."""
+    scores = component_scores(statistics, values)
+    largest = scores.max(axis=0)
+    return np.asarray(largest + np.log(np.mean(np.exp(scores - largest), axis=0)))
+
+
+def parts(
+    measure: Measure,
+    predictions: Predictions,
+    statistics: Sequence[ResidualStatistic],
+    values: Floats,
+) -> tuple[Part, ...]:
+    """Return the statistics that are combined with what the labels show, the loudest first."""
+    scores = component_scores(statistics, values)
+    pvalues = np.mean(scores >= scores[:, :1] - 1e-12, axis=1)
+    adjusted = np.maximum(step_down(scores), pvalues)
+    found = measure.findings(predictions)
+    return tuple(
+        replace(
+            found[k],
+            values=values[k],
+            two_sided=statistics[k].two_sided,
+            pvalue=float(pvalues[k]),
+            adjusted=float(adjusted[k]),
+        )
+        for k in np.lexsort((-scores[:, 0], adjusted))
+    )
+
+
+def at_least_independent(outcome: Outcome, exact: float) -> Outcome:
+    """Return the outcome with a p-value that is no less than that of independent rows."""
+    if exact <= outcome.pvalue:
+        return outcome
+    text = f"p = {outcome.pvalue:.2g} of flipped signs is raised to that of independent rows"
+    note = (text,) if exact > MATTERS * outcome.pvalue else ()
+    return replace(outcome, pvalue=exact, notes=(*outcome.notes, *note))
+
+
+def treated_as_independent(outcome: Outcome, predictions: Predictions) -> Outcome:
+    """Return the outcome of another null with a warning, and the design effect."""
+    found = dependence_parameters(predictions)
+    note = INDEPENDENT.format(unit=predictions.unit)
+    return replace(
+        outcome, parameters={**outcome.parameters, **found}, notes=(note, *outcome.notes)
+    )
+
+
+NULL = Null(
+    "cluster",
+    "signs of the residuals flipped by cluster, for rows that depend on each other",
+    cluster_test,
+    resamples=True,
+)

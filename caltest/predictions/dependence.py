@@ -1,0 +1,136 @@
+"""Rows that depend on each other: clusters of rows, and blocks of time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from caltest.errors import NotApplicable, invalid, shown
+from caltest.predictions import sources
+from caltest.validation import check_groups, check_integer, check_not_label
+from caltest.validation.arrays import Codes, as_array, check_column, missing
+
+if TYPE_CHECKING:
+    from caltest.predictions.container import Predictions
+    from caltest.predictions.sources import Table
+
+CLUSTER = "cluster"
+LONG, SHORT = 5, 2  # lengths of a block, in reaches of the dependence: wanted, and at least
+FEWEST, MOST = 12, 50  # blocks for which they are shortened, or made longer
+
+
+def cluster_codes(clusters: object, n: int, name: str = "clusters") -> Codes:
+    """Number the clusters of n rows in sorted order, (n,); none may be missing."""
+    values = check_groups(clusters, n, name)
+    return np.unique(values, return_inverse=True)[1].astype(np.int64)
+
+
+def time_steps(time: object, n: int) -> Codes:
+    """Number the distinct times of n rows in their order, (n,); none may be missing."""
+    values = as_array(time, "time")
+    if values.dtype.kind in "mM":
+        values = check_column(values, n, "time")
+        if np.isnat(values).any():
+            raise missing("time", f"NaT at row {int(np.argmax(np.isnat(values)))}")
+        return np.unique(values, return_inverse=True)[1].astype(np.int64)
+    if values.dtype.kind == "O" and values.ndim == 1 and values.size and _is_date(values[0]):
+        return time_steps(values.astype("datetime64[us]"), n)
+    return cluster_codes(time, n, "time")
+
+
+def _is_date(value: object) -> bool:
+    return hasattr(value, "isoformat")
+
+
+def block_length(steps: int, lag: int, series: int = 1) -> int:
+    """Return how many time steps make a block, for rows that depend up to `lag` steps apart.
+
+    The sums of neighbouring blocks depend on each other at their edge, which takes a share of
+    about (lag + 1) / (3 length) from their variance: blocks are five times as long as the
+    dependence reaches, longer where there are more than 50, and down to twice as long where there
+    are fewer than 12.
+    """
+    if lag == 0:
+        return 1
+    reach = lag + 1
+    longest = -(-steps * series // MOST)
+    shortest = max(SHORT * reach, steps * series // FEWEST)
+    return max(longest, min(LONG * reach, shortest))
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """Which rows may depend on each other, as the user said: not read or checked.
+
+    Attributes
+    ----------
+    cluster : array_like or str, optional
+        The cluster of each row, or the column of a data frame.
+    time : array_like or str, optional
+        The time of each row: numbers, dates or text in sorted order; rows of one time are in one
+        step.
+    lag : int, optional
+        How many time steps apart rows may depend on each other.
+    """
+
+    cluster: object = None
+    time: object = None
+    lag: object = None
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of a data frame that are named."""
+        return [value for value in (self.cluster, self.time) if isinstance(value, str)]
+
+    def of_table(self, table: Table, label: str | None) -> Dependence:
+        """Return the same with the values of the columns."""
+        for name, value in (("cluster", self.cluster), ("time", self.time)):
+            check_not_label(value, label, name)
+        cluster = sources.column_or_values(table, self.cluster, "cluster")
+        return Dependence(cluster, sources.column_or_values(table, self.time, "time"), self.lag)
+
+    def given_to(self, predictions: Predictions) -> Predictions:
+        """Return the predictions with their clusters, or blocks of time.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument breaks its rule.
+        NotApplicable
+            If the time steps are too few for two blocks.
+        """
+        for name, value in (("cluster", self.cluster), ("time", self.time)):
+            if isinstance(value, str):
+                remedy = "pass one value per row, or a data frame and the name of a column"
+                raise invalid(f"{name} must be an array", shown(value), remedy)
+        if (self.time is None) != (self.lag is None):
+            given = "time" if self.lag is None else "lag"
+            remedy = "pass both; forecasts of the sum of the next h steps have lag=h-1"
+            raise invalid("time and lag must be given together", f"{given} alone", remedy)
+        if self.time is None:
+            if self.cluster is None:
+                return predictions
+            return predictions.with_clusters(cluster_codes(self.cluster, predictions.n, "cluster"))
+        return self._blocks(predictions)
+
+    def _blocks(self, predictions: Predictions) -> Predictions:
+        lag = check_integer(self.lag, "lag", minimum=0)
+        steps = time_steps(self.time, predictions.n)
+        series: Codes = np.zeros_like(steps)
+        if self.cluster is not None:
+            series = cluster_codes(self.cluster, predictions.n, "cluster")
+        count, lines = int(steps.max()) + 1, int(series.max()) + 1
+        length = block_length(count, lag, lines)
+        blocks = max(1, count // length)
+        if blocks * lines < 2:
+            raise NotApplicable(
+                f"{count} time steps are too few for two blocks where rows depend up to {lag} "
+                "steps apart",
+                "collect more steps, or leave out rows so that none overlap",
+            )
+        codes = series * blocks + np.minimum(steps * blocks // count, blocks - 1)
+        unit = "time step" if length == 1 else f"block of about {-(-count // blocks)} time steps"
+        unit += "" if self.cluster is None else " of a cluster"
+        return predictions.with_clusters(codes, unit=unit)

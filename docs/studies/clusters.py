@@ -1,0 +1,407 @@
+"""Tests of rows that depend on each other: simulates and writes the tables beside this file.
+
+    python -P docs/studies/clusters.py [--repetitions 400] [--jobs 2]
+
+The text of the page stays; each table is written below the line that names it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import re
+import warnings
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import joblib
+import numpy as np
+from scipy import special
+
+import caltest as ct
+from caltest.htests import REGISTRY
+from caltest.nulls import REGISTRY as NULLS
+from caltest.nulls.base import resampling_pvalue
+from caltest.nulls.cluster import Clusters, flipped_values
+from caltest.predictions.dependence import Dependence
+
+LEVEL = 0.05
+B = 199  # 0.05 x 200 is whole
+ROWS = 10  # of a cluster, on average
+PAGE = Path(__file__).with_suffix(".md")
+TESTS = (
+    "combined",
+    "skce",
+    "kce",
+    "mmce",
+    "cme",
+    "ece",
+    "mce",
+    "debiased-ece",
+    "ks",
+    "kuiper",
+    "brier",
+    "log-loss",
+    "cox",
+    "calibration-in-the-large",
+    "calibration-slope",
+)
+SOME = ("combined", "skce", "ece", "ks", "brier", "calibration-in-the-large", "calibration-slope")
+ERRORS = {"calibrated": (1.0, 0.0), "too extreme": (0.6, 0.0), "too low": (1.0, 0.35)} | {
+    "a little too extreme": (0.75, 0.0),
+    "a little too low": (1.0, 0.2),
+}
+INTERVALS = ("skce", "ece", "ks", "brier", "calibration-in-the-large", "calibration-slope")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A distribution of data sets."""
+
+    clusters: int
+    sizes: str = "equal"  # or "unequal"
+    correlation: float = 0.0  # of the latent variables that the labels are drawn by
+    centre: float = 0.0  # mean log odds
+    error: str = "calibrated"
+    rows: int = ROWS
+
+    def cluster_sizes(self) -> np.ndarray:
+        """Return how many rows each cluster has; unequal ones differ by up to 11 times."""
+        if self.sizes == "equal":
+            return np.full(self.clusters, self.rows)
+        share = np.exp(np.linspace(-1.2, 1.2, self.clusters))
+        return np.maximum(1, np.round(self.rows * self.clusters * share / share.sum())).astype(int)
+
+
+def simulate(cell: Cell, seed: int) -> ct.Predictions:
+    """Draw predictions, half of whose variance is between clusters, and labels that correlate."""
+    rng = np.random.default_rng([zlib.crc32(repr(cell).encode()), seed])
+    c = np.repeat(np.arange(cell.clusters), cell.cluster_sizes())
+    x = cell.centre + math.sqrt(0.5) * (rng.normal(size=cell.clusters)[c] + rng.normal(size=c.size))
+    shared, own = rng.normal(size=cell.clusters)[c], rng.normal(size=c.size)
+    latent = math.sqrt(cell.correlation) * shared + math.sqrt(1 - cell.correlation) * own
+    labels = (special.ndtr(latent) < truth(x, cell.error)).astype(int)
+    return ct.Predictions(special.expit(x), labels, clusters=c)
+
+
+def truth(x: np.ndarray, error: str) -> np.ndarray:
+    """Return the true probabilities for log odds x of the model."""
+    slope, shift = ERRORS[error]
+    return np.asarray(special.expit(slope * x + shift))
+
+
+def pvalue(key: str, predictions: ct.Predictions, null: str, seed: int) -> float:
+    """Return the p-value of a test."""
+    run = NULLS[null].test
+    measure = REGISTRY[key].with_options({})
+    return float(run(measure, predictions, n_resamples=B, seed=seed, n_jobs=1).pvalue)
+
+
+def signs_alone(key: str, predictions: ct.Predictions, seed: int) -> float:
+    """Return the p-value of flipped signs, without the exact null."""
+    [one] = REGISTRY[key].with_options({}).residual_statistics(predictions, 1)
+    values = flipped_values([one], Clusters.of(predictions), B, seed, 1)[0]
+    return resampling_pvalue(
+        float(values[0]), values[1:], one.scale, "two-sided" if one.two_sided else "greater"
+    )
+
+
+def rejections(cell: Cell, tests: Iterable[str], ways: Iterable[str], seeds: range) -> np.ndarray:
+    """Return how often each test rejects by each way, (ways, tests)."""
+    warnings.simplefilter("ignore")
+    tests, ways = list(tests), list(ways)
+    out = np.zeros((len(ways), len(tests)))
+    for seed in seeds:
+        predictions = simulate(cell, seed)
+        for i, way in enumerate(ways):
+            for j, key in enumerate(tests):
+                out[i, j] += pvalue_by(way, key, predictions, seed) <= LEVEL
+    return out
+
+
+def pvalue_by(way: str, key: str, predictions: ct.Predictions, seed: int) -> float:
+    """Return the p-value by a null, by signs alone, or with every row its own cluster."""
+    if way == "signs":
+        return signs_alone(key, predictions, seed)
+    if way == "rows":
+        return pvalue(key, predictions.with_clusters(np.arange(predictions.n)), "cluster", seed)
+    return pvalue(key, predictions, way, seed)
+
+
+def simulated(
+    pool: joblib.Parallel, jobs: list[tuple[Cell, tuple[str, ...], tuple[str, ...], int]]
+) -> list[np.ndarray]:
+    """Return the rejections of each job in %, its data sets spread over processes."""
+    parts = [
+        (number, range(first, min(first + 25, repetitions)))
+        for number, (*_, repetitions) in enumerate(jobs)
+        for first in range(0, repetitions, 25)
+    ]
+    found = pool(joblib.delayed(rejections)(*jobs[k][:3], seeds) for k, seeds in parts)
+    totals: list[np.ndarray] = [np.zeros(1)] * len(jobs)
+    for (number, _), counts in zip(parts, found, strict=True):
+        totals[number] = totals[number] + counts
+    return [100 * t / job[3] for t, job in zip(totals, jobs, strict=True)]
+
+
+def entry(rate: float, repetitions: int) -> str:
+    """Return a rate in % with its standard error."""
+    se = 100 * math.sqrt(max(rate * (100 - rate), 100 / repetitions) / repetitions) / 100
+    return f"{rate:.1f} ({se:.1f})"
+
+
+def table(header: list[str], rows: Iterable[list[str]], words: int = 1) -> str:
+    """Return a table in Markdown."""
+    align = ["---"] * words + ["---:"] * (len(header) - words)
+    return "\n".join("| " + " | ".join(row) + " |" for row in (header, align, *rows))
+
+
+def size_table(pool: joblib.Parallel, repetitions: int) -> str:
+    """Size of every test."""
+    grid = list(itertools.product((10, 30, 100, 200), ("equal", "unequal"), (0, 0.05, 0.2, 0.5)))
+    few = {100: 2, 200: 4}
+    jobs = [(Cell(c, s, r), TESTS, ("cluster",), repetitions // few.get(c, 1)) for c, s, r in grid]
+    found = dict(zip(grid, simulated(pool, jobs), strict=True))
+    rows = []
+    for key_number, key in enumerate(TESTS):
+        for clusters in (10, 30, 100, 200):
+            n = repetitions // few.get(clusters, 1)
+            cells = [
+                entry(float(found[clusters, s, r][0, key_number]), n)
+                for s, r in itertools.product(("equal", "unequal"), (0, 0.05, 0.2, 0.5))
+            ]
+            rates = [float(found[clusters, s, r][0, key_number]) for _, s, r in grid[:8]]
+            rows.append([key, str(clusters), *cells, entry(float(np.mean(rates)), 8 * n)])
+    names = [f"{s}, {r:g}" for s, r in itertools.product(("equal", "unequal"), (0, 0.05, 0.2, 0.5))]
+    return table(["test", "clusters", *names, "mean"], rows)
+
+
+def independent_table(pool: joblib.Parallel, repetitions: int) -> str:
+    """Size of the exact null where rows depend."""
+    grid = list(itertools.product((30, 100), (0.05, 0.2, 0.5)))
+    jobs = [(Cell(c, "unequal", r), SOME, ("exact",), repetitions // 2) for c, r in grid]
+    found = simulated(pool, jobs)
+    rows = [
+        [f"{c} clusters, correlation {r:g}", *[entry(float(v), repetitions // 2) for v in rates[0]]]
+        for (c, r), rates in zip(grid, found, strict=True)
+    ]
+    return table(["data", *SOME], rows)
+
+
+def power_table(pool: joblib.Parallel, repetitions: int) -> str:
+    """Power of the two nulls."""
+    grid = [
+        (30, "too extreme"),
+        (30, "too low"),
+        (100, "a little too extreme"),
+        (100, "a little too low"),
+    ]
+    rows = []
+    ways = ("exact", "rows", "cluster")
+    settings = [(Cell(c, "equal", r, 0.0, e), c) for r in (0.0, 0.2) for c, e in grid]
+    jobs = [
+        (cell, SOME, ("cluster",) if cell.correlation else ways, repetitions // (c // 50 + 1))
+        for cell, c in settings
+    ]
+    names = {"exact": "exact", "rows": "every row a cluster", "cluster": "cluster"}
+    for job, rates in zip(jobs, simulated(pool, jobs), strict=True):
+        cell = job[0]
+        for way, line in zip(job[2], rates, strict=True):
+            rows.append(
+                [
+                    f"{cell.error}, {cell.clusters} clusters, correlation {cell.correlation:g}",
+                    names[way],
+                    *[entry(float(v), job[3]) for v in line],
+                ]
+            )
+    return table(["data", "null", *SOME], rows, 2)
+
+
+def rare_table(pool: joblib.Parallel, repetitions: int) -> str:
+    """Size with few events, with and without the exact null."""
+    tests = tuple(key for key in TESTS if key != "combined")
+    grid = list(itertools.product((-4.0, -2.0), (0.0, 0.2)))
+    jobs = [
+        (Cell(30, "unequal", r, centre), tests, ("signs", "cluster"), repetitions // 2)
+        for centre, r in grid
+    ]
+    rows = []
+    for (centre, r), rates in zip(grid, simulated(pool, jobs), strict=True):
+        x = np.random.default_rng(0).normal(centre, 1, 100_000)
+        events = 300 * float(special.expit(x).mean())
+        for way, line in zip(("signs alone", "cluster"), rates, strict=True):
+            rows.append(
+                [f"{events:.0f} events, correlation {r:g}, {way}", *[f"{v:.1f}" for v in line]]
+            )
+    return table(["data, null", *tests], rows)
+
+
+def multipliers(kind: str, rng: np.random.Generator, clusters: int) -> np.ndarray:
+    """Draw multipliers of clusters: signs, the six points of Webb, or normal ones."""
+    if kind == "normal":
+        return rng.normal(size=(999, clusters))
+    points = np.sqrt([0.5, 1.0, 1.5]) if kind == "Webb" else np.ones(1)
+    return rng.choice(np.concatenate([-points, points]), (999, clusters))
+
+
+def multiplier_table(repetitions: int) -> str:
+    """Size of kinds of multipliers for a sum, as it is and over its cluster-robust error."""
+    rng = np.random.default_rng(1)
+    kinds, rows = ("signs", "Webb", "normal"), []
+    for clusters, centre in itertools.product((6, 10, 20, 50), (0.0, -3.0)):
+        cell = Cell(clusters, "unequal", 0.2, centre)
+        found = np.zeros((len(kinds), 2))
+        for seed in range(repetitions):
+            p = simulate(cell, seed)
+            u = np.bincount(p.clusters, p.labels - p.probs[:, 1], clusters)
+            for k, kind in enumerate(kinds):
+                w = multipliers(kind, rng, clusters)
+                sums, errors = np.abs(w @ u), np.sqrt(np.square(w) @ np.square(u))
+                total, error = abs(u.sum()), math.sqrt(np.square(u).sum())
+                extreme = [sums >= total - 1e-12, sums / errors >= total / error - 1e-12]
+                found[k] += (1 + np.sum(extreme, axis=1)) / 1000 <= LEVEL
+        rates = 100 * found.ravel() / repetitions
+        rows.append([str(clusters), f"{centre:g}", *[entry(float(v), repetitions) for v in rates]])
+    header = [f"{kind}, {what}" for kind in kinds for what in ("sum", "t")]
+    return table(["clusters", "log odds", *header], rows)
+
+
+def forecasts(n: int, lag: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw persistent predictions, and labels that depend on each other up to `lag` steps apart."""
+    rng = np.random.default_rng([n, lag, seed])
+    noise = rng.normal(size=n + 200)
+    x = np.zeros(n + 200)
+    for i in range(1, n + 200):
+        x[i] = 0.8 * x[i - 1] + 0.6 * noise[i]
+    latent = np.convolve(rng.normal(size=n + lag), np.ones(lag + 1), "valid") / math.sqrt(lag + 1)
+    p = special.expit(x[200:])
+    return p, (special.ndtr(latent) < p).astype(int)
+
+
+def time_rates(n: int, lag: int, seeds: range) -> np.ndarray:
+    """Return how often tests of forecasts reject: exact, blocks, and for sums Bartlett weights."""
+    warnings.simplefilter("ignore")
+    tests = ("brier", "calibration-in-the-large", "skce", "ks")
+    out = np.zeros((3, len(tests)))
+    width = lag + 1
+    gap = np.abs(np.arange(n)[:, None] - np.arange(n))
+    root = np.linalg.cholesky(np.maximum(1 - gap / width, 0) + 1e-10 * np.eye(n))
+    for seed in seeds:
+        p, y = forecasts(n, lag, seed)
+        rows = ct.Predictions(p, y)
+        blocks = Dependence(time=np.arange(n), lag=lag).given_to(rows)
+        w = np.random.default_rng(seed).normal(size=(B, n)) @ root.T
+        for j, key in enumerate(tests):
+            out[0, j] += pvalue(key, rows, "exact", seed) <= LEVEL
+            out[1, j] += pvalue(key, blocks, "cluster", seed) <= LEVEL
+            if j < 2:
+                terms = (y - p) * ((1 - 2 * p) if j == 0 else 1)
+                out[2, j] += (1 + np.sum(np.abs(w @ terms) >= abs(terms.sum()))) / (B + 1) <= LEVEL
+    return out
+
+
+def time_table(pool: joblib.Parallel, repetitions: int) -> str:
+    """Size for overlapping forecasts."""
+    grid = [(100, 4), (250, 4), (1000, 4), (250, 0)]
+    rows = []
+    for n, lag in grid:
+        some = repetitions // (4 if n == 1000 else 1)
+        parts = [range(i, min(i + 25, some)) for i in range(0, some, 25)]
+        found = 100 * sum(pool(joblib.delayed(time_rates)(n, lag, s) for s in parts)) / some
+        for way, line in zip(("exact", "blocks", "Bartlett"), found, strict=True):
+            kept = line if way != "Bartlett" else line[:2]
+            cells = [entry(float(v), some) for v in kept] + [""] * (4 - len(kept))
+            rows.append([str(n), str(lag), way, *cells])
+    return table(
+        ["steps", "lag", "null", "brier", "calibration-in-the-large", "skce", "ks"], rows, 3
+    )
+
+
+def covered(cell: Cell, key: str, true: float, seeds: range) -> np.ndarray:
+    """Return how often intervals contain the true value: by clusters, and as if rows were alone."""
+    warnings.simplefilter("ignore")
+    out = np.zeros(2)
+    for seed in seeds:
+        predictions = simulate(cell, seed)
+        result = ct.test_calibration(None, predictions, test=key, n_resamples=B, rng=seed)
+        plain = ct.Predictions(predictions.probs, predictions.labels)
+        other = ct.test_calibration(None, plain, test=key, n_resamples=B, rng=seed)
+        out += [true in one.confidence_interval(n_resamples=B) for one in (result, other)]
+    return out
+
+
+def coverage_table(pool: joblib.Parallel, repetitions: int) -> str:
+    """Coverage of intervals."""
+    rows = []
+    some = repetitions
+    for error, key in itertools.product(("calibrated", "too extreme"), INTERVALS):
+        x = np.random.default_rng(5).normal(size=20_000)
+        # The labels' own noise is averaged out by both labels of a row, weighted by the truth.
+        t = truth(x, error)
+        weights = np.concatenate([1 - t, t])
+        labels = np.repeat([0, 1], x.size)
+        if key == "skce":
+            true = skce_of(x, t)
+        else:
+            probs = np.tile(special.expit(x), 2)
+            both = ct.Predictions(probs, labels, sample_weight=weights)
+            bound = REGISTRY[key].with_options({}).bind(both)
+            true = bound.estimate(bound.value())
+        true = 0.0 if error == "calibrated" and key in {"skce", "ece", "ks"} else true
+        parts = [range(i, min(i + 25, some)) for i in range(0, some, 25)]
+        for correlation in (0.2,):
+            cell = Cell(30, "unequal", correlation, 0.0, error)
+            found = (
+                100 * sum(pool(joblib.delayed(covered)(cell, key, true, s) for s in parts)) / some
+            )
+            rows.append([key, error, f"{correlation:g}", *[entry(float(v), some) for v in found]])
+    return table(
+        ["measure", "model", "correlation", "over clusters", "rows as if independent"], rows, 3
+    )
+
+
+def skce_of(x: np.ndarray, t: np.ndarray) -> float:
+    """Return the SKCE with the bandwidth of 300 rows, from the mean deviations."""
+    some = ct.Predictions(special.expit(x[:3000]), (t[:3000] > 0.5).astype(int))
+    bound = REGISTRY["skce"].with_options({}).bind(some)
+    width = float(str(bound.parameters["bandwidth"]).split()[0])
+    p = special.expit(x[:3000])
+    d = t[:3000] - p
+    kernel = np.exp(-np.abs(p[:, None] - p) / width)
+    return float(2 * (d @ kernel @ d - np.sum(d * d)) / (d.size * (d.size - 1)))
+
+
+def write(name: str, text: str) -> None:
+    """Write a table below the line that names it."""
+    page = PAGE.read_text(encoding="utf-8")
+    pattern = rf"(<!-- {name} -->\n)(?:\|.*\n)*"
+    PAGE.write_text(re.sub(pattern, lambda m: m[1] + text + "\n", page), encoding="utf-8")
+
+
+def main() -> None:
+    """Simulate all tables, or those that are named."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--repetitions", type=int, default=400)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", nargs="*")
+    given = parser.parse_args()
+    pool = joblib.Parallel(given.jobs)
+    makers = {
+        "multipliers": lambda: multiplier_table(5 * given.repetitions),
+        "power": lambda: power_table(pool, given.repetitions),
+        "independent": lambda: independent_table(pool, given.repetitions),
+        "time": lambda: time_table(pool, given.repetitions),
+        "coverage": lambda: coverage_table(pool, given.repetitions),
+        "rare": lambda: rare_table(pool, given.repetitions),
+        "size": lambda: size_table(pool, given.repetitions),
+    }
+    for name, make in makers.items():
+        if not given.only or name in given.only:
+            write(name, make())
+
+
+if __name__ == "__main__":
+    main()

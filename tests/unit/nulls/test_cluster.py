@@ -1,0 +1,253 @@
+"""The null for rows that depend: residuals whose signs are flipped by cluster."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import caltest as ct
+from caltest.errors import NotApplicable
+from caltest.htests import REGISTRY
+from caltest.measures.combined.combined import portfolio
+from caltest.nulls.cluster import Clusters, dependence_parameters, flipped_values
+
+SAME_VALUE = ["skce", "kce", "mmce", "ece", "mce", "classwise-ece", "ks", "kuiper"]
+ALL = [
+    *SAME_VALUE,
+    "combined",
+    "debiased-ece",
+    "brier",
+    "log-loss",
+    "spiegelhalter",
+    "cox",
+    "calibration-in-the-large",
+    "calibration-slope",
+    "unreliability",
+    "cme",
+]
+
+
+def halves(seed=0, n=60):
+    """Predictions of which every other cluster has p = 1/2: flipped residuals are other labels."""
+    rng = np.random.default_rng(seed)
+    clusters = np.arange(n) // 5
+    p = np.where(clusters % 2 == 0, 0.5, rng.random(n))
+    return ct.Predictions(p, rng.random(n) < p, classes=[0, 1], clusters=clusters)
+
+
+def dependent(seed=0, count=30, size=6):
+    """Labels that are the same for most rows of a cluster."""
+    rng = np.random.default_rng(seed)
+    clusters = np.repeat(np.arange(count), size)
+    p = rng.random(count * size)
+    own = np.where(rng.random(p.size) < 0.7, rng.random(count)[clusters], rng.random(p.size))
+    return ct.Predictions(p, own < p, classes=[0, 1], clusters=clusters)
+
+
+def statistics(key, predictions, signs):
+    """The values for some signs of the clusters."""
+    clusters = Clusters.of(predictions)
+    [one] = REGISTRY[key].with_options({}).residual_statistics(predictions)
+    return one.flipped(clusters.codes, clusters.count)(signs)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("key", SAME_VALUE)
+def test_flipped_signs_are_the_other_labels_where_p_is_one_half(key, weighted):
+    """Y - 1/2 with the other sign is that of 1 - y: the value is that of those labels."""
+    p = halves()
+    if weighted:
+        weight = np.random.default_rng(1).integers(1, 4, p.n).astype(float)
+        p = ct.Predictions(p.probs, p.labels, sample_weight=weight, clusters=p.clusters)
+    rng = np.random.default_rng(2)
+    signs = np.where(np.arange(12) % 2 == 0, rng.choice([-1.0, 1.0], (4, 12)), 1.0)
+    measure = REGISTRY[key].with_options({})
+    labels = [np.where(row[p.clusters] < 0, 1 - p.labels, p.labels) for row in signs]
+    expected = [measure.bind(p.relabelled(row)).value() for row in labels]
+    np.testing.assert_allclose(statistics(key, p, signs), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_debiased_error_differs_by_its_bias_alone():
+    """Flipped signs change the squared error over bins, and what is taken away is the same."""
+    p = halves()
+    signs = np.where(np.arange(12) % 2 == 0, -1.0, 1.0)[None]
+    plain = REGISTRY["ece"].with_options({"distance": "sqeuclidean", "p": 1})
+    found = statistics("debiased-ece", p, signs)[0]
+    labels = np.where(signs[0][p.clusters] < 0, 1 - p.labels, p.labels)
+    used = plain.bind(p.relabelled(labels)).value() / 2
+    assert found == pytest.approx(used, rel=1e-6, abs=0.02)
+
+
+def test_sums_of_pairs_agree_with_a_loop():
+    """The SKCE of three classes: the double sum over rows, with the signs of their clusters."""
+    p = ct.datasets.generative_model("M2", n=24, m=3, rng=0).with_clusters(np.arange(24) // 4)
+    bound = REGISTRY["skce"].with_options({}).bind(p)
+    width = float(bound.parameters["bandwidth"])
+    signs = np.array([1.0, -1.0, -1.0, 1.0, 1.0, -1.0])
+    r = (np.eye(3)[p.labels] - p.probs) * signs[p.clusters][:, None]
+    distance = 0.5 * np.abs(p.probs[:, None] - p.probs).sum(axis=2)
+    h = np.exp(-distance / width) * (r @ r.T)
+    expected = (h.sum() - np.trace(h)) / (24 * 23)
+    assert statistics("skce", p, signs[None])[0] == pytest.approx(expected, rel=1e-9)
+
+
+def test_many_clusters_have_the_same_sums_of_pairs(monkeypatch):
+    """Beyond the limit, sums over pairs of rows take the place of those over pairs of clusters."""
+    p = ct.datasets.generative_model("M2", n=40, m=3, rng=0).with_clusters(np.arange(40) // 3)
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], (5, 14))
+    few = statistics("skce", p, signs)
+    monkeypatch.setattr("caltest.measures.kernel.all_pairs.CLUSTERS", 3)
+    np.testing.assert_allclose(statistics("skce", p, signs), few, rtol=1e-9)
+
+
+def test_z_of_a_score_is_that_of_a_loop():
+    """The sum of (1 - 2 p)(y - p) over the root of the squared sums of the clusters."""
+    p = dependent()
+    r = p.labels - p.probs[:, 1]
+    u = np.bincount(p.clusters, (1 - 2 * p.probs[:, 1]) * r)
+    result = ct.test_calibration(None, p, test="brier", n_resamples=99, rng=0)
+    assert result.statistic == pytest.approx(u.sum() / np.sqrt(np.square(u).sum()))
+    assert result.estimate == pytest.approx(np.mean(r**2))
+
+
+def test_score_of_both_coefficients_is_that_of_a_loop():
+    """S' V^-1 S with the sums U_c of y - p and x (y - p), V the sum of U_c U_c'."""
+    p = dependent()
+    q, r = p.probs[:, 1], p.labels - p.probs[:, 1]
+    x = np.log(q / (1 - q))
+    u = np.column_stack([np.bincount(p.clusters, r), np.bincount(p.clusters, x * r)])
+    s = u.sum(axis=0)
+    result = ct.test_calibration(None, p, test="cox", n_resamples=99, rng=0)
+    assert result.statistic == pytest.approx(s @ np.linalg.solve(u.T @ u, s))
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_components_have_the_value_of_the_labels(m):
+    """Those that are not over a robust error are in proportion to the statistics of labels."""
+    p = ct.datasets.generative_model("M2", n=60, m=m, rng=0).with_clusters(np.arange(60) // 4)
+    robust = {"temperature", "confidence", "level", "belt", "surprise"}
+    ratios = {}
+    for seed in (0, 1):
+        labels = np.random.default_rng(seed).integers(0, m, 60)
+        seen = p.relabelled(labels)
+        for one in portfolio(seen, None, 1):
+            values = flipped_values([one.reordered()], Clusters.of(seen), 9, 0, 1)
+            own = one.values(one.context.rows(one.context.labels))[0]
+            ratios.setdefault(one.key, []).append(values[0, 0] / own)
+    if m == 3:
+        ratios.pop("skce")  # flipped signs leave the diagonal as it is
+    for key, (first, second) in ratios.items():
+        assert key in robust or first == pytest.approx(second, rel=1e-6), key
+
+
+def test_few_clusters_have_all_signs_listed():
+    """With four clusters, 16 vectors: p is a count of sixteenths, and a note says how few."""
+    p = dependent(count=4, size=30)
+    result = ct.test_calibration(None, p, test="brier", rng=0)
+    assert result.null_distribution.size == 15
+    assert "p cannot be below 0.12" in " ".join(result.notes)
+    u = np.bincount(p.clusters, (1 - 2 * p.probs[:, 1]) * (p.labels - p.probs[:, 1]))
+    signs = 1 - 2 * (np.arange(16)[:, None] >> np.arange(4) & 1)
+    share = np.mean(np.abs(signs @ u) >= abs(u.sum()) - 1e-12)
+    alone = ct.test_calibration(p.probs, p.labels, test="brier", rng=0).pvalue
+    assert result.pvalue == pytest.approx(max(share, alone))
+
+
+def test_pvalue_is_at_least_that_of_independent_rows():
+    """No event of few expected ones: all clusters are too low, and chance explains it."""
+    p = ct.Predictions(np.full(200, 0.005), np.zeros(200, int), clusters=np.arange(200) // 10)
+    clustered = ct.test_calibration(None, p, test="brier", rng=0)
+    alone = ct.test_calibration(p.probs, p.labels, test="brier", rng=0)
+    assert clustered.pvalue == alone.pvalue > 0.3
+    assert "raised to that of independent rows" in " ".join(clustered.notes)
+
+
+@pytest.mark.parametrize("key", ALL)
+def test_clusters_of_one_row_are_no_dependence(key):
+    """The exact null is their default; that of clusters can be asked for."""
+    p = dependent()
+    rows = p.with_clusters(np.random.default_rng(0).permutation(p.n))
+    alone = ct.test_calibration(p.probs, p.labels, test=key, n_resamples=99, rng=0)
+    result = ct.test_calibration(None, rows, test=key, n_resamples=99, rng=0)
+    assert (result.null, result.pvalue) == ("exact", alone.pvalue)
+    flipped = ct.test_calibration(None, rows, test=key, null="cluster", n_resamples=99, rng=0)
+    assert (flipped.null, flipped.parameters["clusters"]) == ("cluster", f"{p.n} of 1 row")
+    assert "design effect" not in flipped.parameters
+
+
+@pytest.mark.parametrize("key", ["skce", "ece", "ks", "brier", "calibration-slope"])
+def test_order_of_rows_and_names_of_clusters_do_not_matter(key):
+    """Strings for numbers, rows shuffled: the same p-value of flipped signs."""
+    p = dependent(count=8)
+    order = np.random.default_rng(1).permutation(p.n)
+    names = np.array([f"patient {c}" for c in p.clusters])
+    other = ct.Predictions(p.probs[order], p.labels[order], clusters=names[order])
+    first, second = (
+        ct.test_calibration(None, one, test=key, n_resamples=999, rng=3) for one in (p, other)
+    )
+    np.testing.assert_allclose(
+        first.null_distribution, second.null_distribution, rtol=1e-8, atol=1e-12
+    )
+
+
+def test_design_effect_of_copies():
+    """Every row four times: the variance of the sum is four times that of independent rows."""
+    rng = np.random.default_rng(0)
+    p = rng.random(50)
+    rows = np.repeat(np.arange(50), 4)
+    copies = ct.Predictions(p[rows], (rng.random(50) < p)[rows], clusters=rows)
+    found = dependence_parameters(copies)
+    assert found["design effect"] == pytest.approx(4)
+    assert found["correlation within"] == pytest.approx(1)
+
+
+def test_another_null_says_that_it_takes_rows_as_independent():
+    """A warning in the notes, and the design effect."""
+    result = ct.test_calibration(None, dependent(), test="brier", null="exact", rng=0)
+    assert "treated as independent" in str(result).replace("\n    ", " ")
+    assert result.parameters["design effect"] > 1
+
+
+@pytest.mark.parametrize("key", ["t-cal", "smooth-ece", "skce-linear", "hosmer-lemeshow", "ici"])
+def test_test_without_residual_sums_names_others(key):
+    """The message lists the tests that have this null."""
+    with pytest.raises(NotApplicable, match=r"rows that depend on each other; use .*'brier'"):
+        ct.test_calibration(None, dependent(), test=key, rng=0)
+
+
+def test_one_cluster_is_refused():
+    """There is nothing to compare it with."""
+    p = dependent()
+    with pytest.raises(NotApplicable, match="all rows are of one cluster"):
+        ct.test_calibration(p.probs, p.labels, cluster=np.zeros(p.n, int), rng=0)
+
+
+def test_null_needs_clusters():
+    """It says how they are given, and what else there is."""
+    p = dependent()
+    with pytest.raises(NotApplicable, match=r"pass cluster=, or time= and lag=; .*'exact'"):
+        ct.test_calibration(p.probs, p.labels, test="brier", null="cluster", rng=0)
+
+
+def test_tolerance_names_the_interval():
+    """It takes rows as independent."""
+    with pytest.raises(NotApplicable, match="confidence_interval"):
+        ct.test_calibration(None, dependent(), test="skce", tolerance=0.01, rng=0)
+
+
+def test_lenses_see_the_same_signs():
+    """Both classes of two have opposite residuals, so that all statistics are the same."""
+    table = ct.test_calibration(None, dependent(), test="ece", lens="classwise", rng=0)
+    first, second = (row.null_distribution for row in table)
+    np.testing.assert_allclose(first, second, rtol=1e-9)
+    assert table.correction == "joint"
+
+
+def test_groups_that_share_clusters_are_not_tested_together():
+    """They depend on each other; Holm's method allows for that."""
+    p = dependent()
+    shared = ct.test_calibration(None, p, test="brier", by=np.arange(p.n) % 2, rng=0)
+    apart = ct.test_calibration(None, p, test="brier", by=p.clusters % 2, rng=0)
+    assert (len(shared.omnibus), shared.correction) == (0, "holm")
+    assert (len(apart.omnibus), apart.correction) == (1, "joint")
+    assert "clusters have rows in several groups" in " ".join(shared.notes)

@@ -1,0 +1,147 @@
+"""Clusters and blocks of time: how they are given, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import caltest as ct
+from caltest.errors import InvalidInput, NotApplicable
+from caltest.predictions.dependence import Dependence, block_length, time_steps
+
+N = 40
+P = np.linspace(0.05, 0.95, N)
+Y = np.arange(N) % 3 % 2
+FIRST = ct.Predictions(P, Y)
+NAMES = [f"patient {i // 4}" for i in range(N)]
+
+
+def frame(kind):
+    """A table with a column of clusters and one of days."""
+    days = [str(dt.date(2024, 1, 1) + dt.timedelta(i)) for i in range(N)]
+    return kind({"prob": P, "y": Y, "patient": NAMES, "day": days})
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_columns_of_a_table(kind):
+    """A name takes the column; it is none of the probabilities."""
+    found = ct.test_calibration(
+        frame(kind), label="y", probs="prob", cluster="patient", test="brier", rng=0
+    )
+    array = ct.test_calibration(P, Y, cluster=np.arange(N) // 4, test="brier", rng=0)
+    assert found.statistic == array.statistic
+    assert found.parameters["clusters"] == "10 of 4 rows"
+
+
+@pytest.mark.parametrize("values", [NAMES, pd.Series(NAMES), pl.Series(NAMES), np.array(NAMES)])
+def test_names_become_codes(values):
+    """In sorted order, the same for every kind of column."""
+    codes = ct.Predictions(P, Y, clusters=values).clusters
+    assert codes.tolist() == [i // 4 for i in range(N)]
+
+
+def test_clusters_travel_with_the_rows():
+    """A subset, a lens and a copy by pickle have those of their rows."""
+    p = FIRST.with_clusters(NAMES)
+    assert p.subset([0, 39]).clusters.tolist() == [0, 9]
+    assert ct.lenses.resolve_lens("confidence")(p).clusters is p.clusters
+    assert copy.copy(p).clusters.tolist() == p.clusters.tolist()
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([np.nan, *range(N - 1)], "missing"),
+        ([None, *NAMES[1:]], "missing"),
+        (NAMES[1:], "one entry per row"),
+        (np.zeros((N, 2)), "one entry per row"),
+        ("patient", "cluster must be an array"),
+        ([*NAMES[1:], 3], "all strings"),
+    ],
+)
+def test_bad_clusters_are_refused(values, message):
+    """The message names the argument and the remedy."""
+    with pytest.raises(InvalidInput, match=f"cluster.*{message}|{message}"):
+        ct.test_calibration(P, Y, cluster=values, test="brier", rng=0)
+
+
+def test_label_column_is_no_cluster():
+    """Nor is a column that is not there."""
+    given = {"label": "y", "probs": "prob", "test": "brier", "rng": 0}
+    with pytest.raises(InvalidInput, match="cluster must not be the label column"):
+        ct.test_calibration(frame(pl.DataFrame), cluster="y", **given)
+    with pytest.raises(InvalidInput, match="did you mean 'patient'"):
+        ct.test_calibration(frame(pl.DataFrame), cluster="patent", **given)
+
+
+def test_clusters_are_no_features_of_a_model():
+    """A model of a table sees neither clusters nor times."""
+    seen = []
+
+    def model(X):
+        seen.append(list(X.columns))
+        return np.column_stack([1 - X["prob"], X["prob"]])
+
+    ct.test_calibration(
+        model, frame(pd.DataFrame), label="y", cluster="patient", time="day", lag=0, test="brier"
+    )
+    assert seen[0] == ["prob"]
+
+
+def test_times_are_steps():
+    """Dates, text and numbers in their order; equal ones are one step."""
+    dates = [dt.date(2024, 1, 3), dt.date(2024, 1, 1), dt.date(2024, 1, 3)]
+    assert time_steps(dates, 3).tolist() == [1, 0, 1]
+    assert time_steps(np.array(dates, "datetime64[D]"), 3).tolist() == [1, 0, 1]
+    assert time_steps([2.5, 1.0, 2.5], 3).tolist() == [1, 0, 1]
+    with pytest.raises(InvalidInput, match=r"time.*NaT at row 1"):
+        time_steps(np.array(["2024-01-01", "NaT"], "datetime64[D]"), 2)
+
+
+def test_blocks_are_longer_than_the_dependence():
+    """Five reaches where there are enough steps, twice at least, and no more than 50 blocks."""
+    assert block_length(1000, 0) == 1
+    assert block_length(200, 3) == 16
+    assert block_length(400, 3) == 20
+    assert block_length(30, 4) == 10
+    assert block_length(10_000, 3) == 200
+    blocks = Dependence(time=np.arange(400), lag=3).given_to(
+        ct.Predictions(np.full(400, 0.5), np.arange(400) % 2)
+    )
+    assert np.bincount(blocks.clusters).tolist() == [20] * 20
+    assert blocks.unit == "block of about 20 time steps"
+
+
+def test_blocks_of_clusters():
+    """Each series has blocks of its own."""
+    steps, series = np.tile(np.arange(20), 2), np.repeat([0, 1], 20)
+    found = Dependence(series, steps, 1).given_to(FIRST)
+    assert np.unique(found.clusters[:20]).tolist() == [0, 1, 2, 3, 4]
+    assert not set(found.clusters[:20]) & set(found.clusters[20:])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"time": np.arange(N)}, "time and lag must be given together"),
+        ({"lag": 2}, "time and lag must be given together"),
+        ({"time": np.arange(N), "lag": -1}, "lag must be"),
+        ({"time": np.arange(N), "lag": 1.5}, "lag must be"),
+        ({"time": np.arange(3), "lag": 1}, "one entry per row"),
+    ],
+)
+def test_bad_times_are_refused(given, message):
+    """The message says what is missing."""
+    with pytest.raises(InvalidInput, match=message):
+        ct.test_calibration(P, Y, test="brier", rng=0, **given)
+
+
+def test_too_few_steps_are_refused():
+    """There must be two blocks."""
+    with pytest.raises(NotApplicable, match="too few for two blocks"):
+        ct.test_calibration(P, Y, time=np.arange(N), lag=15, test="brier", rng=0)
