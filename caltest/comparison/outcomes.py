@@ -16,11 +16,13 @@ from caltest.calibrators.selection import Fold
 from caltest.comparison.calibration_tests import CalibrationTests, fisher_pvalue
 from caltest.comparison.maps import FittedMap, fit_map, held_out, inner_score
 from caltest.comparison.scores import (
+    Codes,
     ProperScore,
     mean_and_error,
     mean_score,
     reported,
     row_scores,
+    units_of,
     weights_of,
 )
 from caltest.errors import NotApplicable
@@ -58,6 +60,11 @@ class Setup:
     def weight(self) -> Floats:
         """Their weights."""
         return weights_of(self.predictions)[self.rows]
+
+    @property
+    def units(self) -> Codes:
+        """Their clusters, or numbers."""
+        return units_of(self.predictions.subset(self.rows), self.weight)
 
     def seed_of(self, folds: Sequence[int]) -> int:
         """Return the seed of a test of some folds: of all of them, that of the caller."""
@@ -265,7 +272,7 @@ def _row(
     if outcome.scores:
         with np.errstate(invalid="ignore"):  # both infinite
             differences = outcome.scores[setup.score.title] - reference
-        mean, stderr = mean_and_error(differences, setup.weight)
+        mean, stderr = mean_and_error(differences, setup.weight, setup.units)
         difference = None if math.isnan(mean) else mean
     return ComparedCalibrator(
         name=name,

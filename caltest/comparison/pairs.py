@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from caltest.comparison.calibration_tests import CalibrationTests
 from caltest.comparison.midpoint import redrawn_pvalue
-from caltest.comparison.scores import ProperScore, mean_and_error, weights_of
+from caltest.comparison.scores import (
+    Codes,
+    ProperScore,
+    mean_and_error,
+    sums_of_units,
+    units_of,
+    weights_of,
+)
 from caltest.htests.combine import adjusted_pvalues
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
@@ -34,18 +41,20 @@ def compared_pairs(
     seed: int,
 ) -> tuple[tuple[ScoreDifference, ...], tuple[str, ...]]:
     """Compare pairs of models, with adjusted p-values; notes say what has none."""
-    weight = weights_of(next(iter(models.values())))
+    first = next(iter(models.values()))
+    weight = weights_of(first)
+    units = units_of(first, weight)
     kept = weight > 0
     finite = {
         name: values[kept] for name, values in scores.items() if np.isfinite(values[kept]).all()
     }
-    flipped = _pvalues(finite, weight[kept], pairs, tests_of, seed)
+    flipped = _pvalues(finite, weight[kept], units, pairs, tests_of, seed)
     compared = []
     for name, other in pairs:
         with np.errstate(invalid="ignore"):  # both infinite
             differences = scores[name] - scores[other]
-        mean, stderr = mean_and_error(differences, weight)
-        low, high = _interval(mean, stderr, int(kept.sum()), confidence)
+        mean, stderr = mean_and_error(differences, weight, units)
+        low, high = _interval(mean, stderr, int(units.max()) + 1, confidence)
         pvalue = flipped.get((name, other))
         if pvalue is not None:
             sharp = redrawn_pvalue(
@@ -82,11 +91,12 @@ def compared_pairs(
 def _pvalues(
     scores: Mapping[str, Floats],
     weight: Floats,
+    units: Codes,
     pairs: Sequence[tuple[str, str]],
     tests_of: CalibrationTests,
     seed: int,
 ) -> dict[tuple[str, str], float]:
-    r"""Return the p-value of each pair; all pairs share the signs.
+    r"""Return the p-value of each pair; all pairs share the signs, and so do rows of a cluster.
 
     The sum of the flipped differences is the difference of the flipped sums, so that k columns are
     summed and not k (k - 1) / 2.
@@ -95,6 +105,7 @@ def _pvalues(
         return {}
     table = np.column_stack(list(scores.values()))
     table = (table - table.mean(axis=1, keepdims=True)) * weight[:, None]
+    table = sums_of_units(table, units)
     sums = flipped_sums(table, n_resamples=tests_of.n_resamples, seed=seed, n_jobs=tests_of.n_jobs)
     place = {name: column for column, name in enumerate(scores)}
     found = {}

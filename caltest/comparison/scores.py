@@ -17,6 +17,7 @@ from caltest.validation.arrays import listing
 from caltest.validation.options import check_choice
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
 MOST_CLASSES = 50  # of a decomposition, an isotonic fit each
 SHOWN = ("log-loss", "brier")  # beside the score that is optimised
 
@@ -114,20 +115,41 @@ def mean_score(scores: Floats, weight: Floats) -> float:
     return float(weight[kept] @ scores[kept] / weight[kept].sum())
 
 
-def mean_and_error(differences: Floats, weight: Floats) -> tuple[float, float | None]:
+def units_of(predictions: Predictions, weight: Floats) -> Codes:
+    """Return the cluster of each row of positive weight, numbered; a row by itself is one too."""
+    kept = np.flatnonzero(weight > 0)
+    if predictions.clusters is None or not predictions.has_dependence:
+        return np.arange(kept.size)
+    return np.asarray(np.unique(predictions.clusters[kept], return_inverse=True)[1])
+
+
+def sums_of_units(values: Floats, units: Codes) -> Floats:
+    """Sum the rows (n, k) of each cluster."""
+    if units.size == units.max(initial=-1) + 1:
+        return values
+    sums = np.zeros((int(units.max()) + 1, values.shape[1]))
+    np.add.at(sums, units, values)
+    return sums
+
+
+def mean_and_error(differences: Floats, weight: Floats, units: Codes) -> tuple[float, float | None]:
     r"""Return the weighted mean of differences and its standard error, None where one is infinite.
 
     .. math:: \bar d = \sum_i w_i d_i / W, \quad
-        s^2 = \frac{n}{n - 1} \sum_i w_i^2 (d_i - \bar d)^2 / W^2, \quad W = \sum_i w_i.
+        s^2 = \frac{C}{C - 1} \sum_c \Big(\sum_{i \in c} w_i (d_i - \bar d)\Big)^2 / W^2, \quad
+        W = \sum_i w_i,
+
+    with C clusters of rows, or n rows.
     """
     kept = weight > 0
     d, w = differences[kept], weight[kept]
     with np.errstate(invalid="ignore"):
         mean = float(w @ d / w.sum())
-    if not math.isfinite(mean) or d.size < 2:
+    count = int(units.max(initial=-1)) + 1
+    if not math.isfinite(mean) or count < 2:
         return mean, None
-    total = float(np.square(w) @ np.square(d - mean))
-    return mean, math.sqrt(total * d.size / (d.size - 1)) / float(w.sum())
+    total = float(np.square(sums_of_units((w * (d - mean))[:, None], units)).sum())
+    return mean, math.sqrt(total * count / (count - 1)) / float(w.sum())
 
 
 def lens_of_measures(m: int) -> str:

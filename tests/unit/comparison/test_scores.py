@@ -51,21 +51,23 @@ def test_unknown_score_has_a_near_miss():
 def test_standard_error_is_that_of_a_mean():
     """Without weights the textbook formula; equal weights change nothing."""
     d = np.random.default_rng(2).normal(size=30)
-    mean, error = mean_and_error(d, np.ones(30))
+    mean, error = mean_and_error(d, np.ones(30), np.arange(30))
     assert (mean, error) == pytest.approx((d.mean(), d.std(ddof=1) / math.sqrt(30)))
-    assert mean_and_error(d, np.full(30, 7.0)) == pytest.approx((mean, error))
+    assert mean_and_error(d, np.full(30, 7.0), np.arange(30)) == pytest.approx((mean, error))
 
 
 def test_rows_of_weight_0_do_not_count():
     """Not even with an infinite score."""
     d, weight = np.array([1.0, 3.0, 5.0, np.inf]), np.array([1.0, 2.0, 1.0, 0.0])
-    assert mean_and_error(d, weight) == pytest.approx(mean_and_error(d[:3], weight[:3]))
+    assert mean_and_error(d, weight, np.arange(3)) == pytest.approx(
+        mean_and_error(d[:3], weight[:3], np.arange(3))
+    )
     assert mean_score(d, weight) == 3.0
 
 
 def test_infinite_difference_has_no_standard_error():
     """The mean says so."""
-    assert mean_and_error(np.array([0.0, np.inf]), np.ones(2)) == (math.inf, None)
+    assert mean_and_error(np.array([0.0, np.inf]), np.ones(2), np.arange(2)) == (math.inf, None)
 
 
 def test_reported_errors_are_those_of_the_measures():
