@@ -1,4 +1,4 @@
-"""Tests of calibration in a comparison, and what combines those of held-out parts."""
+"""Tests of calibration in a comparison, and what combines those of several parts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
+from scipy.special import gammaincc
 
 from caltest import validation
 from caltest.errors import DegenerateDataWarning
@@ -85,17 +86,12 @@ def _as_list(value: Any, name: str) -> list[Any]:
     return validation.check_not_empty(values, name)
 
 
-def averaged_pvalue(pvalues: Sequence[float]) -> float:
-    r"""Combine p-values whose dependence is unknown: at most twice their mean.
+def fisher_pvalue(pvalues: Sequence[float]) -> float:
+    r"""Combine p-values by Fisher's method; one by itself stays as it is.
 
-    For each :math:`\alpha`, the mean of :math:`\alpha^{-1} (2 - 2 p_k / \alpha)_+` has an
-    expectation of at most 1 if all hypotheses hold, so that it reaches :math:`1 / \alpha` with a
-    probability of at most :math:`\alpha` (Markov), whatever the joint distribution. The least such
-    :math:`\alpha` is, with the sorted p-values,
+    .. math:: X^2 = -2 \sum_{k=1}^K \log p_k \sim \chi^2_{2K},
 
-    .. math:: p = \min\Big\{1, \min_{j > K/2} \frac{2 (p_{(1)} + \dots + p_{(j)})}{2j - K}\Big\}.
-
-    With j = K this is twice the mean; fewer leave out large p-values. One p-value stays itself.
+    where the p-values are independent and uniform; uniform or larger ones make it conservative.
 
     Parameters
     ----------
@@ -109,20 +105,18 @@ def averaged_pvalue(pvalues: Sequence[float]) -> float:
 
     References
     ----------
-    Rueschendorf (1982), Random variables with maximum sums, Advances in Applied Probability 14
-    (twice the mean); Vovk, Wang (2020), Combining p-values via averaging, Biometrika 107; Gasparin,
-    Wang, Ramdas (2025), Combining exchangeable p-values, PNAS 122, section 6.
+    Fisher (1932), Statistical methods for research workers, section 21.1.
 
     Examples
     --------
-    >>> averaged_pvalue([0.01, 0.03]), averaged_pvalue([0.04])
-    (0.04, 0.04)
-    >>> round(averaged_pvalue([0.001, 0.001, 0.001, 0.9]), 4)  # twice the mean is 0.45
-    0.003
+    >>> fisher_pvalue([0.04])
+    0.04
+    >>> round(fisher_pvalue([0.05, 0.05]), 4)
+    0.0175
     """
-    values = np.sort(np.asarray(pvalues, dtype=np.float64))
+    values = np.asarray(pvalues, dtype=np.float64)
     if values.size == 1:
         return float(values[0])
-    j = np.arange(values.size // 2 + 1, values.size + 1)
-    bounds = 2.0 * values.cumsum()[j - 1] / (2 * j - values.size)
-    return float(min(1.0, bounds.min()))
+    tiny = np.finfo(np.float64).tiny
+    combined = gammaincc(values.size, -np.log(np.maximum(values, tiny)).sum())
+    return float(max(combined, tiny))

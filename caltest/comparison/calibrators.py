@@ -82,14 +82,20 @@ def compare_calibrators(
     Calibration errors (ECE, KS error, SKCE) are reported and never selected by: a map that predicts
     the share of each class for every row brings them close to 0.
 
-    Each held-out part is tested. H0: the maps that the calibrator makes of the K training sets are
-    calibrated. The p-values of the parts depend on each other, since each part is among the
-    training rows of the others. With the sorted p-values,
+    The held-out rows are tested, by the same rule in each row of the table. H0: the maps that the
+    calibrator makes of the K training sets are calibrated. Parts whose maps agree, as those of a
+    map that is not fitted (identity) or that is the same for all training sets, are tested
+    together; each other part is tested by itself, given its map, and Fisher's method combines the
+    G p-values:
 
-    .. math:: p = \min\Big\{1, \min_{j > K/2} \frac{2 (p_{(1)} + \dots + p_{(j)})}{2j - K}\Big\},
+    .. math:: p = P\Big(\chi^2_{2G} \ge -2 \sum_{g=1}^G \log p_g\Big).
 
-    at most twice their mean, is valid however they depend. It costs power: a calibrator that is not
-    rejected need not be calibrated. Identity is not fitted, and is tested with all rows at once.
+    Each :math:`p_g` is valid given the training rows of its map. All of them are not independent,
+    since each part is among the training rows of the others: the combination is valid for maps
+    that depend little on a single training row, and kept its level in all simulations (study
+    "Comparisons"). All parts as one sample, which has more power, do not: parts that by chance
+    have more events get maps that predict fewer, so that predictions reveal labels across parts. A
+    fitted map is never calibrated exactly; to find its error of estimation is power.
 
     Parameters
     ----------
@@ -113,13 +119,13 @@ def compare_calibrators(
         Number of folds, to which rows are dealt at random; an object of scikit-learn with a method
         `split`; or pairs of indices of training and held-out rows. No row may be held out twice.
         Not `StratifiedKFold`, unless only scores matter: labels that decide which rows are held out
-        make the tests of the held-out parts far too conservative.
+        make the tests of fitted maps far too conservative.
     inner_cv : int or splitter, optional
         Folds of the selection inside of training rows, those of a number with each class in its
         share; by default as many as outside, 5 where that is a splitter. Of groups, which then
         only the folds outside keep together, pass `GroupKFold(5)` here too.
     test, lens : str, object or list
-        The tests of the held-out parts, as in `test_calibration`; no family of lenses.
+        The tests of the held-out rows, as in `test_calibration`; no family of lenses.
     null : str, optional
         As in `test_calibration`.
     measures : dict of functions, optional
@@ -131,7 +137,8 @@ def compare_calibrators(
     n_resamples : int, default 999
         B of each test.
     rng : None, int, Generator or SeedSequence
-        The seed, of the folds and of the tests.
+        The seed, of the folds and of the tests; with it, `test_calibration` gives the p-value of
+        identity, if all rows are held out.
     n_jobs : int, optional
         Threads, as in joblib; nothing depends on it.
     label, features, probs : str or list of str, optional
@@ -167,11 +174,9 @@ def compare_calibrators(
     ----------
     Gneiting, Raftery (2007), Strictly proper scoring rules, prediction, and estimation, JASA 102,
     section 2; Cawley, Talbot (2010), On over-fitting in model selection and subsequent selection
-    bias in performance evaluation, JMLR 11; Rueschendorf (1982), Random variables with maximum
-    sums, Advances in Applied Probability 14; Vovk, Wang (2020), Combining p-values via averaging,
-    Biometrika 107; Gasparin, Wang, Ramdas (2025), Combining exchangeable p-values, PNAS 122,
-    section 6; Bayle, Bayle, Janson, Mackey (2020), Cross-validation confidence intervals for test
-    error, NeurIPS 33.
+    bias in performance evaluation, JMLR 11; Fisher (1932), Statistical methods for research
+    workers, section 21.1; Bayle, Bayle, Janson, Mackey (2020), Cross-validation confidence
+    intervals for test error, NeurIPS 33.
 
     Examples
     --------
@@ -266,7 +271,8 @@ def _setup(
         score=score,
         tests_of=tests_of,
         measures=functions,
-        seeds=_fold_seeds(test_seed, len(pairs)),
+        seed=seed,
+        fold_seeds=_fold_seeds(test_seed, len(pairs)),
     )
 
 
@@ -327,19 +333,14 @@ def _fitted(
 
 
 def _method(outcomes: Mapping[str, CrossValidated]) -> str:
-    tests = (
-        test
-        for outcome in outcomes.values()
-        for part in (*outcome.tests, outcome.whole)
-        for test in part
-    )
+    tests = (test for outcome in outcomes.values() for part in outcome.tests for test in part.tests)
     return "; ".join(dict.fromkeys(test.method for test in tests))
 
 
 def _note_of_folds(cv: object) -> list[str]:
     """Say where the labels decide which rows are held out, which the null does not know."""
     if isinstance(cv, StratifiedKFold | StratifiedGroupKFold | StratifiedShuffleSplit):
-        return ["folds by label make the p-values of held-out parts too large; take KFold"]
+        return ["folds by label make the p-values of fitted maps too large; take KFold"]
     return []
 
 

@@ -26,6 +26,8 @@ Floats = NDArray[np.float64]
 OF_TWO = ("temperature", "platt", "beta", "isotonic")
 OF_SEVERAL = ("temperature", "vector", "dirichlet", "isotonic")
 SMALL_MAPS = ("temperature", "vector")
+PROBES = 256  # rows on which the maps of two folds are compared
+AGREEMENT = 1e-10  # of probabilities: rounding is less, other training labels are more
 CLASSES_FOR_SMALL_MAPS = (
     50  # classes from which the m (m + 1) parameters of a full map are too many by default
 )
@@ -43,11 +45,20 @@ class FittedMap:
         Why it could not.
     notes : tuple of str
         What the training rows left undefined.
+    probe : (r, m) array or None
+        Predictions of rows that all folds share, which say whether two maps agree.
     """
 
     probs: Floats | None
     reason: str = ""
     notes: tuple[str, ...] = ()
+    probe: Floats | None = None
+
+    def agrees(self, other: FittedMap) -> bool:
+        """Tell whether both maps predict the same for the rows that all folds share."""
+        if self.probe is None or other.probe is None:
+            return False
+        return bool(np.abs(self.probe - other.probe).max() <= AGREEMENT)
 
 
 def keys() -> list[str]:
@@ -136,9 +147,15 @@ def fit_map(
     try:
         fitted: Calibrator = clone(calibrator).fit_set(data.rows(train), classes)
         probs = fitted.calibrate(data.inputs.rows(test))
+        probe = fitted.calibrate(data.inputs.rows(_probes(len(data.inputs.values))))
     except (NotApplicable, InvalidInput) as error:
         return FittedMap(None, reason=str(error))
-    return FittedMap(probs, notes=tuple(fitted.notes()))
+    return FittedMap(probs, notes=tuple(fitted.notes()), probe=probe)
+
+
+def _probes(n: int) -> NDArray[np.intp]:
+    """Return up to `PROBES` rows, evenly spaced."""
+    return np.unique(np.linspace(0, n - 1, min(n, PROBES)).astype(np.intp))
 
 
 def inner_score(

@@ -66,13 +66,17 @@ def compare_models(
 
     With the scores :math:`S_i^A, S_i^B` of row i, the mean difference
     :math:`\bar d = \frac{1}{n} \sum_i (S_i^A - S_i^B)` comes with its standard error, an interval,
-    and a test. H0: the difference of a row is symmetric about 0, as it is where which model is
-    called A does not matter. The signs of the differences are flipped at random,
-    :math:`s_i = \pm 1`, and
+    and a test. H0: the models have the same expected score. The p-value is the larger of two,
 
-    .. math:: p = \frac{1 + \#\{b : |\sum_i s_{bi} d_i| \ge |\sum_i d_i|\}}{1 + B},
+    .. math:: p = \frac{1 + \#\{b : |\sum_i d^*_{bi}| \ge |\sum_i d_i|\}}{1 + B}.
 
-    which is exact under H0, and, for many rows, valid for "the expected scores are equal" too.
+    Of the one, the signs of the differences are flipped at random, :math:`d^*_{bi} = \pm d_i`: it
+    is exact where the difference of a row is symmetric about 0, as it is where which model is
+    called A does not matter, and it does not know events that were not seen. Of the other, labels
+    are redrawn from the model between the two at which both have the same expected score in each
+    row (of two classes there is one such model), with :math:`d^*_{bi}` the difference at the
+    redrawn label: it is exact where this model is true. The larger one is valid where either holds,
+    and holds its level with few events and heavy tails, where the flips by themselves do not.
 
     Without a reference, models are compared with the best. The data choose it, hence the p-values
     are adjusted for all pairs of models.
@@ -103,7 +107,7 @@ def compare_models(
         Significance level in (0, 1), which makes the level of the intervals 1 - level; they are of
         95 % otherwise. The print holds a verdict only where it is given.
     n_resamples : int, default 999
-        B, of the sign flips and of each test.
+        B, of the sign flips, of the redrawn labels and of each test.
     rng : None, int, Generator or SeedSequence
         The seed.
     n_jobs : int, optional
@@ -135,9 +139,10 @@ def compare_models(
 
     Notes
     -----
-    Intervals are those of Student's t with n - 1 degrees of freedom, each by itself. They do not
-    allow for the choice of the best by the same data: name a reference where they matter. Rows are
-    taken as independent.
+    Intervals are those of Student's t with n - 1 degrees of freedom, each by itself; one without 0
+    is stretched to both sides until it reaches 0 where the unadjusted p-value is above
+    1 - confidence. They do not allow for the choice of the best by
+    the same data: name a reference where they matter. Rows are taken as independent.
 
     References
     ----------
@@ -145,7 +150,8 @@ def compare_models(
     randomization tests without a group invariance assumption, JASA 85, section 2; Gneiting, Raftery
     (2007), Strictly proper scoring rules, prediction, and estimation, JASA 102, section 2;
     Dimitriadis, Gneiting, Jordan (2021), Stable reliability diagrams for probabilistic classifiers,
-    PNAS 118, equation 4.
+    PNAS 118, equation 4; Rubin (1980), Randomization analysis of experimental data, JASA 75 (sharp
+    null hypotheses).
 
     Examples
     --------
@@ -222,8 +228,9 @@ def _compared(
     best = min(optimised, key=lambda name: mean_score(optimised[name], weight))
     against = best if reference is None else str(reference)
     pairs, notes = compared_pairs(
+        seen,
+        chosen,
         optimised,
-        weight,
         _asked_for(list(seen), reference),
         confidence=confidence,
         tests_of=tests_of,

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.calibrators import Calibrator, Identity
+from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.selection import Fold
-from caltest.comparison.calibration_tests import CalibrationTests, averaged_pvalue
+from caltest.comparison.calibration_tests import CalibrationTests, fisher_pvalue
 from caltest.comparison.maps import FittedMap, fit_map, held_out, inner_score
 from caltest.comparison.scores import (
     ProperScore,
@@ -47,7 +46,8 @@ class Setup:
     score: ProperScore
     tests_of: CalibrationTests
     measures: Mapping[str, object]
-    seeds: tuple[int, ...]
+    seed: int
+    fold_seeds: tuple[int, ...]
 
     @property
     def rows(self) -> NDArray[np.intp]:
@@ -59,6 +59,26 @@ class Setup:
         """Their weights."""
         return weights_of(self.predictions)[self.rows]
 
+    def seed_of(self, folds: Sequence[int]) -> int:
+        """Return the seed of a test of some folds: of all of them, that of the caller."""
+        return self.seed if len(folds) == len(self.pairs) else self.fold_seeds[folds[0]]
+
+
+@dataclass(frozen=True, slots=True)
+class TestedFolds:
+    """The tests of the held-out rows of folds whose maps agree.
+
+    Attributes
+    ----------
+    folds : tuple of int
+        Their places.
+    tests : tuple of HTest
+        One for each test and lens.
+    """
+
+    folds: tuple[int, ...]
+    tests: tuple[HTest, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class CrossValidated:
@@ -68,16 +88,14 @@ class CrossValidated:
     ----------
     parts : tuple of FittedMap
         Predictions of the held-out rows of each fold.
-    tests : tuple of tuples of HTest
-        The tests of each held-out part; empty where they are not all there.
+    tests : tuple of TestedFolds
+        The tests of the held-out rows; empty where they are not all there.
     scores : dict
         Scores of the held-out rows by name, each an array; empty where a fit failed.
     measures : dict
         Calibration errors of all held-out rows together.
     loss : float or None
         Mean of the score that is optimised.
-    whole : tuple of HTest
-        The tests of all held-out rows at once, of what is not fitted.
     reason : str
         Why there are no scores.
     notes : tuple of str
@@ -87,11 +105,10 @@ class CrossValidated:
     """
 
     parts: tuple[FittedMap, ...]
-    tests: tuple[tuple[HTest, ...], ...]
+    tests: tuple[TestedFolds, ...]
     scores: Mapping[str, Floats]
     measures: Mapping[str, float]
     loss: float | None
-    whole: tuple[HTest, ...] = ()
     reason: str = ""
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
@@ -120,12 +137,6 @@ def evaluate(calibrator: Calibrator, setup: Setup, keep: Collection[int]) -> Cro
     """
     fits = [(calibrator, setup.data, setup.predictions.classes, fold) for fold in setup.pairs]
     outcome = _tested_outcome(list(map_threads(fit_map, fits, setup.tests_of.n_jobs)), setup)
-    if isinstance(calibrator, Identity):
-        # Without a fit, no label has shaped what is tested: one test of all rows has more power,
-        # and has a meaning where parts have too few.
-        with suppress(NotApplicable):
-            every = setup.predictions.subset(np.sort(setup.rows))
-            outcome = replace(outcome, whole=setup.tests_of(every, setup.seeds[0]))
     kept = tuple(part if k in keep else NOT_KEPT for k, part in enumerate(outcome.parts))
     return replace(outcome, parts=kept)
 
@@ -133,17 +144,21 @@ def evaluate(calibrator: Calibrator, setup: Setup, keep: Collection[int]) -> Cro
 def of_selected(
     outcomes: Mapping[str, CrossValidated], chosen: Sequence[str], setup: Setup
 ) -> CrossValidated:
-    """Collect what was selected in each fold; nothing is fitted or tested again."""
+    """Collect what was selected in each fold; nothing is fitted again, nor tested twice."""
     parts = [outcomes[name].parts[k] for k, name in enumerate(chosen)]
-    known = [outcomes[name].tests[k : k + 1] for k, name in enumerate(chosen)]
-    tests = tuple(test for one in known for test in one)
-    return _tested_outcome(parts, setup, tests if len(tests) == len(parts) else ())
+    known = {
+        one.folds: one
+        for name in dict.fromkeys(chosen)
+        for one in outcomes[name].tests
+        if {chosen[k] for k in one.folds} == {name}
+    }
+    return _tested_outcome(parts, setup, known)
 
 
 def _tested_outcome(
     parts: Sequence[FittedMap],
     setup: Setup,
-    tests: tuple[tuple[HTest, ...], ...] | None = None,
+    known: Mapping[tuple[int, ...], TestedFolds] | None = None,
 ) -> CrossValidated:
     notes = tuple(note for part in parts for note in dict.fromkeys(part.notes))
     failed = [part.reason for part in parts if part.probs is None]
@@ -153,10 +168,7 @@ def _tested_outcome(
         return CrossValidated(tuple(parts), (), {}, {}, None, reason=why, notes=notes)
     pooled = held_out(setup.predictions, setup.rows, np.concatenate(probs))
     scores = row_scores(pooled, setup.score)
-    remarks = _impossible(pooled)
-    if tests is None:
-        tests, why = _tested(probs, setup)
-        remarks += [why] if why else []
+    tests, why = _tested(parts, probs, setup, known or {})
     return CrossValidated(
         parts=tuple(parts),
         tests=tests,
@@ -164,7 +176,7 @@ def _tested_outcome(
         measures=reported(pooled, setup.measures),
         loss=mean_score(scores[setup.score.title], setup.weight),
         notes=notes,
-        remarks=tuple(remarks),
+        remarks=(*_impossible(pooled), *([why] if why else [])),
     )
 
 
@@ -178,16 +190,41 @@ def _impossible(pooled: Predictions) -> list[str]:
     return [f"{text}, so that the log loss is infinite"]
 
 
-def _tested(probs: Sequence[Floats], setup: Setup) -> tuple[tuple[tuple[HTest, ...], ...], str]:
-    """Test each held-out part, or say why a test has no meaning there."""
-    tests = []
-    for own, (_, rows), seed in zip(probs, setup.pairs, setup.seeds, strict=True):
-        part = held_out(setup.predictions, rows, own)
+def _tested(
+    parts: Sequence[FittedMap],
+    probs: Sequence[Floats],
+    setup: Setup,
+    known: Mapping[tuple[int, ...], TestedFolds],
+) -> tuple[tuple[TestedFolds, ...], str]:
+    """Test the rows of folds whose maps agree together, or say why a test has no meaning there."""
+    tested = []
+    for folds in folds_that_agree(parts):
         try:
-            tests.append(setup.tests_of(part, seed))
+            tested.append(known.get(folds) or _tested_folds(folds, probs, setup))
         except NotApplicable as error:
             return (), f"not tested in the held-out parts: {error}"
-    return tuple(tests), ""
+    return tuple(tested), ""
+
+
+def folds_that_agree(parts: Sequence[FittedMap]) -> list[tuple[int, ...]]:
+    """Return the places of the folds, those together whose maps predict the same."""
+    groups: list[list[int]] = []
+    for k, part in enumerate(parts):
+        own = next((group for group in groups if parts[group[0]].agrees(part)), None)
+        if own is None:
+            groups.append([k])
+        else:
+            own.append(k)
+    return [tuple(group) for group in groups]
+
+
+def _tested_folds(folds: tuple[int, ...], probs: Sequence[Floats], setup: Setup) -> TestedFolds:
+    """Test the held-out rows of some folds, in the order of the data."""
+    rows = np.concatenate([setup.pairs[k][1] for k in folds])
+    order = np.argsort(rows, kind="stable")
+    own = np.concatenate([probs[k] for k in folds])[order]
+    part = held_out(setup.predictions, rows[order], own)
+    return TestedFolds(folds, setup.tests_of(part, setup.seed_of(folds)))
 
 
 def rows_of(
@@ -247,11 +284,7 @@ def _combined(
     """Combine the p-values of the folds, then adjust over calibrators and tests."""
     weight = weights_of(setup.predictions)
     sizes = np.array([weight[test].sum() for _, test in setup.pairs])
-    parts = {
-        name: [_part((test,), sizes[:1]) for test in outcome.whole]
-        or [_part(folds, sizes) for folds in zip(*outcome.tests, strict=True)]
-        for name, outcome in outcomes.items()
-    }
+    parts = {name: _parts_of(outcome.tests, sizes) for name, outcome in outcomes.items()}
     flat = [part for own in parts.values() for part in own]
     if not flat:
         return dict.fromkeys(parts, ())
@@ -260,14 +293,20 @@ def _combined(
     return {name: tuple(next(final) for _ in own) for name, own in parts.items()}
 
 
-def _part(folds: Sequence[HTest], sizes: Floats) -> TestedPart:
-    pvalues = tuple(test.pvalue for test in folds)
-    combined = averaged_pvalue(pvalues)
+def _parts_of(tested: Sequence[TestedFolds], sizes: Floats) -> list[TestedPart]:
+    """Return one part for each test, of all groups of folds."""
+    weights = [float(sizes[list(one.folds)].sum()) for one in tested]
+    return [_part(tests, weights) for tests in zip(*(one.tests for one in tested), strict=True)]
+
+
+def _part(tests: Sequence[HTest], weights: Sequence[float]) -> TestedPart:
+    pvalues = tuple(test.pvalue for test in tests)
+    combined = fisher_pvalue(pvalues)
     return TestedPart(
-        test=folds[0].test,
-        lens=folds[0].lens,
-        estimate_name=folds[0].estimate_name,
-        estimate=float(np.average([test.estimate for test in folds], weights=sizes)),
+        test=tests[0].test,
+        lens=tests[0].lens,
+        estimate_name=tests[0].estimate_name,
+        estimate=float(np.average([test.estimate for test in tests], weights=weights)),
         pvalue=combined,
         adjusted=combined,
         fold_pvalues=pvalues,

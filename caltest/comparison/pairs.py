@@ -1,4 +1,4 @@
-"""Differences of scores on the same rows, tested by flips of their signs."""
+"""Differences of scores on the same rows, tested by flips of signs and by redrawn labels."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.comparison.calibration_tests import CalibrationTests
-from caltest.comparison.scores import mean_and_error
+from caltest.comparison.midpoint import redrawn_pvalue
+from caltest.comparison.scores import ProperScore, mean_and_error, weights_of
 from caltest.htests.combine import adjusted_pvalues
 from caltest.numerics.loops import map_threads
+from caltest.predictions import Predictions
 from caltest.results import ScoreDifference
 
 Floats = NDArray[np.float64]
@@ -22,8 +24,9 @@ ROWS = 1 << 14  # rows at a time, 8 MiB of signs
 
 
 def compared_pairs(
+    models: Mapping[str, Predictions],
+    score: ProperScore,
     scores: Mapping[str, Floats],
-    weight: Floats,
     pairs: Sequence[tuple[str, str]],
     *,
     confidence: float,
@@ -31,17 +34,32 @@ def compared_pairs(
     seed: int,
 ) -> tuple[tuple[ScoreDifference, ...], tuple[str, ...]]:
     """Compare pairs of models, with adjusted p-values; notes say what has none."""
+    weight = weights_of(next(iter(models.values())))
     kept = weight > 0
     finite = {
         name: values[kept] for name, values in scores.items() if np.isfinite(values[kept]).all()
     }
-    pvalues = _pvalues(finite, weight[kept], pairs, tests_of, seed)
+    flipped = _pvalues(finite, weight[kept], pairs, tests_of, seed)
     compared = []
     for name, other in pairs:
         with np.errstate(invalid="ignore"):  # both infinite
             differences = scores[name] - scores[other]
         mean, stderr = mean_and_error(differences, weight)
         low, high = _interval(mean, stderr, int(kept.sum()), confidence)
+        pvalue = flipped.get((name, other))
+        if pvalue is not None:
+            sharp = redrawn_pvalue(
+                models[name],
+                models[other],
+                score,
+                differences,
+                n_resamples=tests_of.n_resamples,
+                seed=seed,
+                n_jobs=tests_of.n_jobs,
+            )
+            pvalue = max(pvalue, sharp)
+            if pvalue > 1.0 - confidence:
+                low, high = _with_0(low, high)
         compared.append(
             ScoreDifference(
                 name=name,
@@ -50,7 +68,7 @@ def compared_pairs(
                 stderr=stderr,
                 low=low,
                 high=high,
-                pvalue=pvalues.get((name, other)),
+                pvalue=pvalue,
             )
         )
     notes = tuple(
@@ -99,6 +117,13 @@ def _interval(
         return None, None
     half = float(stdtrit(n - 1, (1.0 + confidence) / 2)) * stderr
     return mean - half, mean + half
+
+
+def _with_0(low: float | None, high: float | None) -> tuple[float | None, float | None]:
+    """Return an interval about the same middle that reaches 0: the test does not reject it."""
+    if low is None or high is None or low <= 0.0 <= high:
+        return low, high
+    return (0.0, low + high) if low > 0.0 else (low + high, 0.0)
 
 
 def _adjusted(

@@ -33,6 +33,8 @@ class ProperScore:
         As it prints.
     of_rows : callable
         Predictions -> (n,) array; less is better.
+    of_classes : callable
+        (n, m) probabilities -> (n, m) array: the score of each row if each class were its label.
     parts_up_to : int
         The most classes for which it is decomposed; 0 where it is not.
     """
@@ -40,6 +42,7 @@ class ProperScore:
     key: str
     title: str
     of_rows: Callable[[Predictions], Floats]
+    of_classes: Callable[[Floats], Floats]
     parts_up_to: int = 0
 
 
@@ -62,12 +65,25 @@ def _spherical(predictions: Predictions) -> Floats:
     return np.asarray(1.0 - _observed(predictions) / np.linalg.norm(predictions.probs, axis=1))
 
 
+def _log_losses(probs: Floats) -> Floats:
+    return -np.log(np.maximum(probs, np.finfo(np.float64).tiny))
+
+
+def _brier_losses(probs: Floats) -> Floats:
+    scores = 1.0 - 2.0 * probs + np.square(probs).sum(axis=1, keepdims=True)
+    return np.asarray(scores / 2 if probs.shape[1] == 2 else scores)
+
+
+def _spherical_losses(probs: Floats) -> Floats:
+    return np.asarray(1.0 - probs / np.linalg.norm(probs, axis=1, keepdims=True))
+
+
 SCORES: Mapping[str, ProperScore] = {
     score.key: score
     for score in (
-        ProperScore("log-loss", "log loss", _log_loss, parts_up_to=2),
-        ProperScore("brier", "Brier score", _brier, parts_up_to=MOST_CLASSES),
-        ProperScore("spherical", "1 - spherical score", _spherical),
+        ProperScore("log-loss", "log loss", _log_loss, _log_losses, parts_up_to=2),
+        ProperScore("brier", "Brier score", _brier, _brier_losses, parts_up_to=MOST_CLASSES),
+        ProperScore("spherical", "1 - spherical score", _spherical, _spherical_losses),
     )
 }
 

@@ -501,10 +501,15 @@ def run_plan(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predi
             outcome = treated_as_independent(outcome, seen)
         return seen, outcome
     if seen.has_dependence:
-        raise NotApplicable(
-            "a test with a tolerance takes rows as independent",
-            "use confidence_interval() of the result without tolerance: the error is within the "
-            "tolerance where the upper end is",
+        from caltest.intervals.cluster import cluster_tolerance_test
+
+        return seen, cluster_tolerance_test(
+            plan.measure,
+            seen,
+            tolerance=plan.tolerance,
+            n_resamples=n_resamples,
+            seed=plan.seed,
+            n_jobs=n_jobs,
         )
     outcome = tolerance_null(plan.tolerance).test(plan.measure, seen, **settings)
     if not plan.tolerance.equivalence and plan.measure.is_raised_to_exact(seen.n):

@@ -16,6 +16,8 @@ from caltest.nulls.base import (
 )
 from caltest.predictions import Predictions
 
+NO_WEIGHTS = ("a tolerance takes no sample weights", "use null='exact' without tolerance")
+
 
 def tolerance_test(
     measure: Measure,
@@ -33,9 +35,7 @@ def tolerance_test(
     and the debiased error over bins, Student's for means over blocks, a bootstrap for KS.
     """
     if predictions.sample_weight is not None:
-        raise NotApplicable(
-            "a tolerance takes no sample weights", "use null='exact' without tolerance"
-        )
+        raise NotApplicable(*NO_WEIGHTS)
     bootstrap = measure.tolerance_bootstrap(predictions, tolerance)
     if bootstrap is None:
         outcome = measure.tolerance_limit(predictions, tolerance, n_jobs)

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 Columns = dict[str, tuple[str, ...]]
 
+COMBINED = (
+    "held-out parts whose maps agree (as those of identity) tested together, others each by "
+    "itself, p-values combined by Fisher's method"
+)
 HYPOTHESIS = "the maps that are fitted to the training rows are calibrated"
 PARTS = {"miscalibration": "MCB", "discrimination": "DSC"}
 
@@ -97,12 +101,11 @@ def _calibrator_facts(comparison: CalibratorComparison) -> Pairs:
     ]
     tested = next((row.tests for row in comparison.rows if row.tests), ())
     if tested:
-        combined = "" if comparison.n_folds == 1 else f", {comparison.n_folds} p-values combined"
         lenses = ", ".join(dict.fromkeys(test.lens for test in tested))
         sampling = f"B = {comparison.n_resamples}, seed = {comparison.seed}"
-        text = f"{comparison.method}, lens: {lenses}, {sampling}; in each held-out part{combined}"
-        if combined:
-            text += "; identity, which is not fitted, with all rows at once"
+        text = f"{comparison.method}, lens: {lenses}, {sampling}"
+        if comparison.n_folds > 1:
+            text += f"; {COMBINED}"
         facts += [("null hypothesis", HYPOTHESIS), ("test", text)]
         count = sum(len(row.tests) for row in comparison.rows)
         facts += _adjustment(comparison.correction, f"{count} tests")
@@ -214,10 +217,11 @@ def _model_facts(comparison: ModelComparison) -> Pairs:
     best = comparison.reference == comparison.best
     origin = f"{comparison.reference}{' (the best)' if best else ''}"
     percent = f"{100 * comparison.confidence:g} percent"
-    text = f"sign flips, B = {comparison.n_resamples}, seed = {comparison.seed}"
+    sampling = f"B = {comparison.n_resamples}, seed = {comparison.seed}"
+    text = f"sign flips and of labels redrawn between both models, {sampling}"
     facts = [
         ("difference", f"from {origin}, mean over rows, with its {percent} interval"),
-        ("p (score)", f"H0: the difference of a row is symmetric about 0; {text}"),
+        ("p (score)", f"H0: the expected scores are equal; the larger p-value of {text}"),
     ]
     tests = comparison.tests.rows
     for test in tests[: len(tests) // len(comparison.rows)]:

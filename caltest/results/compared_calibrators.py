@@ -37,7 +37,7 @@ class ComparedCalibrator(ComparedRow):
         Mean over the held-out rows of the score less that of the uncalibrated model, None where
         both are infinite in the same row, and its standard error, None where the mean is infinite.
     tests : tuple of TestedPart
-        The tests of calibration in the held-out parts.
+        The tests of calibration of the held-out rows.
     chosen : tuple of str
         What the selection chose in the training rows of each fold; empty for a calibrator.
     reason : str

@@ -29,7 +29,8 @@ class ScoreDifference:
     stderr, low, high : float or None
         Its standard error and the ends of its interval; None where a score is infinite.
     pvalue, adjusted : float or None
-        Of the sign-flip test, and adjusted for the number of comparisons.
+        The larger one of sign flips and of redrawn labels, and adjusted for the number of
+        comparisons.
     """
 
     name: str
@@ -59,7 +60,9 @@ class ScoreDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestedPart:
-    """A test of calibration in the held-out parts, its p-values combined.
+    """A test of calibration of the held-out rows, its p-values combined.
+
+    Parts whose maps agree are tested together, each other part by itself.
 
     Attributes
     ----------
@@ -68,11 +71,11 @@ class TestedPart:
     estimate_name : str
         Symbol of the calibration error.
     estimate : float
-        Mean of the estimates in the held-out parts, each by its share of the rows.
+        Mean of the estimates of the tests, each by its share of the rows.
     pvalue, adjusted : float
         The combined p-value, before and after the adjustment for the number of tests.
     fold_pvalues : tuple of float
-        The p-value in each held-out part; one of all rows for the uncalibrated model.
+        The p-values that are combined: one where all maps agree, as for the uncalibrated model.
     """
 
     test: str

@@ -10,7 +10,6 @@ from threadpoolctl import threadpool_limits
 from caltest import Predictions, compare_calibrators, compare_models
 from caltest import test_calibration as calibration_test
 from caltest.calibrators import HistogramBinning, Identity, TemperatureScaling
-from caltest.comparison.calibration_tests import averaged_pvalue
 
 LEVEL = 0.05
 
@@ -33,62 +32,66 @@ class Truth(TemperatureScaling):
         self.temperature_ = 2.0
 
 
-def sizes(sets, level=LEVEL):
-    """Return the numbers of calibrated maps that are rejected: combined, and the first part."""
-    combined = first = 0
+class Likelier(Truth):
+    """Of two maps that are calibrated, the one that the training labels make likelier."""
+
+    key = "likelier"
+
+    def _fit(self, data):
+        super()._fit(data)
+        self.shares_ = None
+        rows = np.arange(len(data.codes))
+        fine, coarse = super()._calibrate(data.inputs), self._coarse(data.inputs)
+        if np.log(coarse[rows, data.codes] / fine[rows, data.codes]).sum() > 0:
+            self.shares_ = "coarse"
+
+    def _coarse(self, inputs):
+        """Return the true share of events on either side of 1 / 2, by quadrature."""
+        x, w = np.polynomial.hermite_e.hermegauss(64)
+        high = (w / (1 + np.exp(-1.5 * np.abs(x)))).sum() / w.sum()
+        event = np.where(inputs.probs[:, 1] > 0.5, high, 1 - high)
+        return np.column_stack([1 - event, event])
+
+    def _calibrate(self, inputs):
+        return super()._calibrate(inputs) if self.shares_ is None else self._coarse(inputs)
+
+
+def rejections(kind, sets, cv=3, level=LEVEL, **options):
+    """Return the number of data sets in which a calibrated map is rejected."""
+    found = 0
     with threadpool_limits(1):
         for seed in range(sets):
-            data = sharp(60, seed, 2.0)
             result = compare_calibrators(
-                data,
-                calibrators=[Truth()],
-                cv=3,
+                sharp(60, seed, 2.0),
+                calibrators=[kind()],
+                cv=cv,
                 inner_cv=2,
                 correction=None,
                 n_resamples=39,
                 rng=seed,
+                **options,
             )
-            test = result["truth"].tests[0]
-            combined += test.pvalue <= level
-            first += test.fold_pvalues[0] <= level
-    return combined, first
+            found += result[kind.key].tests[0].pvalue <= level
+    return found
 
 
-def test_held_out_tests_of_a_calibrated_map_hold_their_level():
-    """A part by itself is exact; all together are conservative."""
-    combined, first = sizes(60)
-    assert binom.ppf(0.0005, 60, LEVEL) <= first <= binom.ppf(0.9995, 60, LEVEL)
-    assert combined <= binom.ppf(0.9995, 60, LEVEL)
+def test_map_that_no_label_changes_is_tested_exactly():
+    """All held-out rows are one sample, whose test reaches its level."""
+    found = rejections(Truth, 60)
+    assert binom.ppf(0.0005, 60, LEVEL) <= found <= binom.ppf(0.9995, 60, LEVEL)
+
+
+@pytest.mark.parametrize("test", ["skce", "ece"])
+def test_calibrated_map_that_hangs_on_labels_is_rejected_no_more_often(test):
+    """The p-values of the folds, combined by Fisher's method."""
+    assert rejections(Likelier, 60, cv=5, test=test) <= binom.ppf(0.9995, 60, LEVEL)
 
 
 @pytest.mark.slow
-def test_held_out_tests_hold_their_level_over_many_data_sets():
+@pytest.mark.parametrize("kind", [Truth, Likelier])
+def test_held_out_tests_hold_their_level_over_many_data_sets(kind):
     """The long version: 2000 data sets."""
-    combined, first = sizes(2000)
-    assert binom.ppf(0.0005, 2000, LEVEL) <= first <= binom.ppf(0.9995, 2000, LEVEL)
-    assert combined <= binom.ppf(0.9995, 2000, LEVEL)
-
-
-@pytest.mark.parametrize("shared", [0.0, 0.5, 0.9, 0.999])
-def test_averaged_pvalue_holds_its_level_under_dependence(shared):
-    """Normal scores with a common part; antithetic pairs too."""
-    rng = np.random.default_rng(0)
-    from scipy.special import ndtr
-
-    common, own = rng.normal(size=(20_000, 1)), rng.normal(size=(20_000, 4))
-    p = ndtr(np.sqrt(shared) * common + np.sqrt(1 - shared) * own)
-    for values in (p, np.column_stack([p[:, 0], 1 - p[:, 0]])):
-        rejected = np.mean([averaged_pvalue(row) <= LEVEL for row in values])
-        assert rejected <= binom.ppf(0.9999, 20_000, LEVEL) / 20_000
-
-
-def test_averaged_pvalue_reaches_its_level():
-    """Rueschendorf's bound is sharp: p-values that are U and c - U below c have the mean c / 2."""
-    rng = np.random.default_rng(1)
-    u = rng.random(20_000)
-    p = np.column_stack([u, np.where(u < LEVEL, LEVEL - u, u)])
-    rejected = np.mean([averaged_pvalue(row) <= LEVEL + 1e-12 for row in p])
-    assert abs(rejected - LEVEL) < 4 * np.sqrt(LEVEL * (1 - LEVEL) / 20_000)
+    assert rejections(kind, 2000) <= binom.ppf(0.9995, 2000, LEVEL)
 
 
 NOISE = {f"bins {k}": HistogramBinning(bins=k) for k in range(2, 12)}
@@ -156,6 +159,23 @@ def test_sign_flips_hold_their_level():
         )
         rejected += result.pairs[0].pvalue <= LEVEL
     assert binom.ppf(0.0005, 300, LEVEL) <= rejected <= binom.ppf(0.9995, 300, LEVEL)
+
+
+def rare_models(seed, n=200):
+    """Return two models with the same expected log loss at a rate of 2 %, and labels."""
+    low, high = np.full(n, 0.02 / 3), np.full(n, 0.0443479)
+    return {"low": low, "high": high}, (np.random.default_rng(seed).random(n) < 0.02).astype(int)
+
+
+def test_scores_of_few_events_hold_their_level():
+    """By sign flips alone, no event at all in the rows gives the least p-value there is."""
+    rejected = 0
+    for seed in range(200):
+        models, labels = rare_models(seed)
+        options = {"n_resamples": 99, "rng": seed, "test": "brier", "correction": None}
+        classes = {"classes": [0, 1]}
+        rejected += compare_models(models, labels, **options, **classes).pairs[0].pvalue <= 0.01
+    assert rejected <= binom.ppf(0.9995, 200, 0.01)
 
 
 def test_planted_temperature_wins_nearly_always():

@@ -141,7 +141,8 @@ class SKCE(Measure):
     ) -> Sequence[ResidualStatistic]:
         """Return the mean over all pairs: what flipped signs change are pairs of clusters."""
         if self.has_blocks:
-            return super().residual_statistics(predictions, n_jobs)
+            reason = f"{self.description}: blocks of rows are no clusters of them"
+            raise NotApplicable(reason, "use test='skce'")
         return [self.bind_all_pairs(predictions, n_jobs).statistic]
 
     @property

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import combine_pvalues
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 
@@ -15,12 +16,15 @@ import caltest as ct
 from caltest import InvalidInput, NotApplicable, Predictions, measures
 from caltest.calibrators import (
     DirichletCalibrator,
+    EnsembleCalibrator,
     Identity,
     OneVsRest,
     PlattScaling,
     TemperatureScaling,
     VectorScaling,
 )
+from caltest.comparison.maps import FittedMap
+from caltest.comparison.outcomes import folds_that_agree
 from caltest.results import CalibratorComparison
 
 
@@ -78,7 +82,7 @@ def test_errors_are_those_of_all_held_out_rows_together():
 
 
 def test_pvalue_is_made_of_those_of_the_held_out_parts():
-    """Two parts, of which twice the mean is the best; without random numbers, for a loop."""
+    """Two parts, combined by Fisher's method; without random numbers, for a loop."""
     pairs = list(KFold(2).split(DATA.probs))
     row = compare(cv=pairs, test="skce-linear", null="asymptotic", lens="confidence")["vector"]
     expected = [
@@ -91,14 +95,41 @@ def test_pvalue_is_made_of_those_of_the_held_out_parts():
         for pair in pairs
     ]
     assert row.tests[0].fold_pvalues == pytest.approx(expected)
-    assert row.tests[0].pvalue == pytest.approx(min(1.0, 2 * np.mean(expected)))
+    assert row.tests[0].pvalue == pytest.approx(combine_pvalues(expected).pvalue)
 
 
 def test_uncalibrated_model_is_tested_with_all_rows():
-    """It is not fitted, so that its test is that of test_calibration."""
-    options = {"test": "skce-linear", "null": "asymptotic"}
-    found = compare(**options)["identity"].tests[0]
-    assert found.pvalue == pytest.approx(ct.test_calibration(DATA, **options).pvalue)
+    """It is not fitted, so that its test is that of test_calibration, with the same seed."""
+    result = compare(test=["skce", "ks"], lens="confidence")
+    options = {"lens": "confidence", "n_resamples": result.n_resamples, "rng": result.seed}
+    for found in result["identity"].tests:
+        expected = ct.test_calibration(DATA, test=found.test, **options)
+        assert (found.pvalue, found.estimate) == (expected.pvalue, pytest.approx(expected.estimate))
+
+
+def test_same_predictions_have_the_same_pvalue_whatever_the_calibrator():
+    """An average of maps that no label changes is identity, and is judged by the same rule."""
+    plain = EnsembleCalibrator(Identity())
+    result = ct.compare_calibrators(DATA, calibrators={"averaged": plain}, test="skce", **QUICK)
+    own, other = (result[name].tests[0] for name in ("identity", "averaged"))
+    assert own.pvalue == other.pvalue
+    assert len(own.fold_pvalues) == len(other.fold_pvalues) == 1
+
+
+def test_selected_is_tested_as_what_it_selected():
+    """Where every fold selects the same calibrator, there is nothing new to be tested."""
+    result = compare(sharp(240, temperature=3.0), calibrators=["temperature"])
+    assert set(result["selected"].chosen) == {"temperature"}
+    [one], [other] = (result[name].tests for name in ("selected", "temperature"))
+    assert (one.pvalue, one.fold_pvalues) == (other.pvalue, other.fold_pvalues)
+
+
+def test_folds_whose_maps_agree_are_found():
+    """By what the maps predict for the same rows; a map without a probe agrees with none."""
+    probes = [np.array([[0.2, 0.8]]), np.array([[0.3, 0.7]]), np.array([[0.2, 0.8 - 1e-12]])]
+    parts = [FittedMap(np.ones((1, 2)), probe=probe) for probe in probes]
+    assert folds_that_agree(parts) == [(0, 2), (1,)]
+    assert folds_that_agree([FittedMap(None), FittedMap(None)]) == [(0,), (1,)]
 
 
 def test_selection_is_that_of_a_plain_nested_loop():
@@ -224,7 +255,7 @@ def test_uncalibrated_model_is_tested_where_parts_are_too_small():
     expected = ct.test_calibration(sharp(12), test="skce", n_resamples=19, rng=1)
     assert result["identity"].tests[0].estimate == pytest.approx(expected.estimate)
     assert result["temperature"].tests == ()
-    assert any("identity: not tested in the held-out parts" in note for note in result.notes)
+    assert not any("identity: not tested" in note for note in result.notes)
     assert "squared kernel calibration error" in result.method
 
 

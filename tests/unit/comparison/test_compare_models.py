@@ -51,14 +51,18 @@ def test_difference_interval_and_error_are_those_of_paired_samples():
     assert (row.low, row.high) == pytest.approx((ends.low, ends.high))
 
 
-def test_pvalue_is_that_of_all_sign_flips():
-    """Ten rows have 1024 vectors of signs: listed here, drawn there."""
+def test_pvalue_is_the_larger_of_all_sign_flips_and_of_all_labels():
+    """Ten rows have 1024 vectors of signs or labels: listed here, drawn there."""
     probs, y = BINARY.probs[:10], Y[:10]
     models = {"a": probs, "b": (3 * probs + 0.5) / 4}
     row = compare(models, y, score="brier", reference="a", n_resamples=9999)["b"].difference
     d = np.square(models["b"][:, 1] - y) - np.square(probs[:, 1] - y)
     signs = np.array(list(product([-1.0, 1.0], repeat=10)))
-    exact = np.mean(np.abs(signs @ d) >= abs(d.sum()) - 1e-12)
+    flips = np.mean(np.abs(signs @ d) >= abs(d.sum()) - 1e-12)
+    at = np.stack([np.square(models["b"][:, 1] - k) - np.square(probs[:, 1] - k) for k in (0, 1)])
+    labels, between = (signs > 0).astype(int), (models["b"] + probs) / 2
+    extreme = np.abs(at[labels, np.arange(10)].sum(axis=1)) >= abs(d.sum()) - 1e-12
+    exact = max(flips, between[np.arange(10), labels][extreme].prod(axis=1).sum())
     assert abs(row.pvalue - exact) < 4 * np.sqrt(exact * (1 - exact) / 9999)
 
 

@@ -1,0 +1,76 @@
+"""The test of a difference of scores by labels redrawn from a model between two."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from caltest import Predictions, compare_models
+from caltest.comparison.midpoint import between, redrawn_pvalue
+from caltest.comparison.scores import SCORES
+
+
+@pytest.mark.parametrize("key", SCORES)
+@pytest.mark.parametrize("m", [2, 4])
+def test_score_of_each_class_is_that_of_a_row_with_this_label(key, m):
+    """The table and the scores of rows are two ways to the same."""
+    probs = np.random.default_rng(m).dirichlet(np.ones(m), 9)
+    table = SCORES[key].of_classes(probs)
+    for k in range(m):
+        labelled = Predictions(probs, np.full(9, k), classes=np.arange(m))
+        assert table[:, k] == pytest.approx(SCORES[key].of_rows(labelled))
+
+
+@pytest.mark.parametrize("key", SCORES)
+def test_model_between_gives_both_the_same_expected_score(key):
+    """In each row; the rows are probabilities, also where a model has a zero."""
+    first, second = np.random.default_rng(0).dirichlet(np.ones(3), (2, 50))
+    first[0], second[1] = [0.0, 0.5, 0.5], first[1]
+    table = SCORES[key].of_classes(first) - SCORES[key].of_classes(second)
+    q = between(first, second, table)
+    assert np.einsum("ij,ij->i", q, table) == pytest.approx(0.0, abs=1e-9)
+    assert q.min() >= 0
+    assert q.sum(axis=1) == pytest.approx(1.0)
+
+
+def test_redrawn_pvalue_is_that_of_all_labels():
+    """Eight rows of two classes have 256 label vectors."""
+    rng = np.random.default_rng(3)
+    a, b = rng.uniform(0.05, 0.6, (2, 8))
+    labels = np.array([0, 1, 0, 0, 1, 0, 0, 0])
+    models = [Predictions(q, labels) for q in (a, b)]
+    score = SCORES["log-loss"]
+    table = score.of_classes(models[0].probs) - score.of_classes(models[1].probs)
+    q = between(models[0].probs, models[1].probs, table)
+    vectors, at = np.array(list(product([0, 1], repeat=8))), np.arange(8)
+    sums = np.array([table[at, v].sum() for v in vectors])
+    weights = np.array([q[at, v].prod() for v in vectors])
+    seen = abs(table[at, labels].sum())
+    exact = weights[np.abs(sums) >= seen - 1e-12].sum()
+    d = table[at, labels]
+    found = redrawn_pvalue(*models, score, d, n_resamples=9999, seed=1, n_jobs=None)
+    assert abs(found - exact) < 4 * np.sqrt(exact * (1 - exact) / 9999) + 1e-4
+
+
+def test_no_event_at_all_does_not_show_that_the_lower_model_is_better():
+    """With two events expected in between, none has a probability of 13 %; the interval holds 0."""
+    labels = np.zeros(100, int)
+    models = {"low": np.full(100, 0.01), "high": np.full(100, 0.036)}
+    [pair] = compare_models(models, labels, classes=[0, 1], test="brier", rng=1).pairs
+    assert pair.pvalue > 0.05
+    assert pair.low <= 0 <= pair.high
+
+
+def test_redrawn_pvalue_does_not_depend_on_n_jobs():
+    """Blocks of rows are summed in their order."""
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 3, 3000)
+    models = [Predictions(p, labels) for p in rng.dirichlet(np.ones(3), (2, 3000))]
+    d = SCORES["brier"].of_rows(models[0]) - SCORES["brier"].of_rows(models[1])
+    options = {"n_resamples": 999, "seed": 2}
+    one, two = (
+        redrawn_pvalue(*models, SCORES["brier"], d, n_jobs=n_jobs, **options) for n_jobs in (1, 2)
+    )
+    assert one == two
