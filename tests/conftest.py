@@ -40,19 +40,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Set how many examples Hypothesis draws, before a test file asks for a profile."""
-    register_profiles(full=runs_in_full(config))
+    seeded = config.getoption("--hypothesis-seed", None) is not None
+    register_profiles(full=runs_in_full(config), fresh=seeded)
 
 
-def register_profiles(*, full: bool) -> None:
+def register_profiles(*, full: bool, fresh: bool = False) -> None:
     """Register the profiles: `caltest` for all, `some`, `few` and `fewest` for costly examples.
 
     A test takes one of these by its decorator, `@settings.get_profile("few")`. With the environment
-    variable CI set, the examples are the same in every run.
+    variable CI set, the examples are the same in every run, unless they are fresh: those of a seed
+    that is given (--hypothesis-seed).
     """
     # No deadline: the first call of a compiled function takes as long as its compilation.
     plain = settings(deadline=None, max_examples=100 if full else 15)
     if os.environ.get("CI"):
-        plain = settings(plain, derandomize=True, print_blob=True)
+        plain = settings(plain, derandomize=not fresh, database=None, print_blob=True)
     settings.register_profile("caltest", plain)
     for name, examples in {"some": (60, 10), "few": (30, 6), "fewest": (8, 3)}.items():
         settings.register_profile(name, plain, max_examples=examples[0 if full else 1])

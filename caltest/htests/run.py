@@ -18,7 +18,7 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.measures import REGISTRY as MEASURES
 from caltest.measures import Measure
 from caltest.measures.base import Outcome, Part
-from caltest.measures.tolerance import ROWS_FOR_LIMIT, Tolerance
+from caltest.measures.tolerance import Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.adaptive import LEVEL, MOST, adaptive_null
 from caltest.nulls.cluster import treated_as_independent
@@ -501,13 +501,18 @@ def run_plan(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predi
             outcome = treated_as_independent(outcome, seen)
         return seen, outcome
     if seen.has_dependence:
-        raise NotApplicable(
-            "a test with a tolerance takes rows as independent",
-            "use confidence_interval() of the result without tolerance: the error is within the "
-            "tolerance where the upper end is",
+        from caltest.intervals.cluster import cluster_tolerance_test
+
+        return seen, cluster_tolerance_test(
+            plan.measure,
+            seen,
+            tolerance=plan.tolerance,
+            n_resamples=n_resamples,
+            seed=plan.seed,
+            n_jobs=n_jobs,
         )
     outcome = tolerance_null(plan.tolerance).test(plan.measure, seen, **settings)
-    if not plan.tolerance.equivalence and seen.n < ROWS_FOR_LIMIT:
+    if not plan.tolerance.equivalence and plan.measure.is_raised_to_exact(seen.n):
         exact = NULLS["exact"].test(plan.measure, seen, **settings).pvalue
         outcome = at_least_exact(outcome, exact)
     return seen, outcome

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +12,17 @@ from caltest.errors import NotApplicable
 from caltest.intervals.base import Method
 from caltest.intervals.row_functions import GROUPS, row_function
 from caltest.measures import Measure
-from caltest.measures.base import Ends
-from caltest.nulls.cluster import Clusters, cluster_test
-from caltest.numerics.tails import student_isf
+from caltest.measures.base import Ends, Outcome
+from caltest.measures.tolerance import Tolerance
+from caltest.nulls.base import resampling_pvalue
+from caltest.nulls.cluster import Clusters, cluster_test, dependence_parameters, plural
+from caltest.nulls.tolerance import NO_WEIGHTS
+from caltest.numerics.tails import student_isf, student_sf
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
 
+FEWEST_WITH_EVENTS = 10
 LIMITS = "Student's interval, jackknife over {words}"
 
 
@@ -46,6 +51,31 @@ def compute(
     linear regression with multi-stage samples, Survey Methodology 28.
     """
     clusters = Clusters.of(predictions)
+    found = jackknife(measure, predictions, clusters, seed)
+    estimate = found.estimate
+    reach = student_isf((1.0 - level) / 2.0, found.degrees) * found.error
+    low, high = estimate - reach, estimate + reach
+    if is_error(measure):
+        noise = _noise(measure, predictions, level, n_resamples, seed, n_jobs)
+        low, high = max(min(low, estimate - noise), 0.0), upper_end(measure, estimate, reach)
+    scores = measure.row_scores(predictions)
+    low = low if scores is None else max(low, scores.least)
+    words = LIMITS.format(words=clusters.words())
+    return Ends(low, high, estimate, words, clusters.notes())
+
+
+class Jackknife(NamedTuple):
+    """An estimate with its standard error, and the degrees of freedom of that."""
+
+    estimate: float
+    error: float
+    degrees: int
+
+
+def jackknife(
+    measure: Measure, predictions: Predictions, clusters: Clusters, seed: int
+) -> Jackknife:
+    """Leave out each cluster in turn, or groups of clusters where they are many."""
     function = row_function(measure, predictions)
     estimate = function(np.arange(predictions.n, dtype=np.int32))
     values = np.array([function(rows) for rows in rows_without(clusters, seed)])
@@ -60,17 +90,88 @@ def compute(
         raise NotApplicable(
             f"the {measure.symbol} is the same without any cluster", "report the p-value alone"
         )
-    reach = student_isf((1.0 - level) / 2.0, groups - 1) * error
-    low, high = estimate - reach, estimate + reach
-    if is_error(measure):
-        noise = _noise(measure, predictions, level, n_resamples, seed, n_jobs)
-        low, high = max(min(low, estimate - noise), 0.0), max(estimate, 0.0) + reach
-        if measure.is_squared:
-            high += reach * reach / (4.0 * max(estimate, reach / 2.0))
-    scores = measure.row_scores(predictions)
-    low = low if scores is None else max(low, scores.least)
-    words = LIMITS.format(words=clusters.words())
-    return Ends(low, high, estimate, words, clusters.notes())
+    return Jackknife(estimate, error, groups - 1)
+
+
+def upper_end(measure: Measure, estimate: float, reach: float) -> float:
+    """Return the upper end of an error whose estimate may be off by `reach`.
+
+    Near 0 the root of a squared error is steadier than itself.
+    """
+    high = max(estimate, 0.0) + reach
+    if measure.is_squared:
+        high += reach * reach / (4.0 * max(estimate, reach / 2.0))
+    return high
+
+
+def cluster_tolerance_test(
+    measure: Measure,
+    predictions: Predictions,
+    *,
+    tolerance: Tolerance,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+) -> Outcome:
+    r"""Test a tolerance where rows depend on each other: the interval above, inverted.
+
+    For "at most :math:`\tau`", p is the larger of that of Student's t for
+    :math:`(T - \tau) / se` and of the share of flipped signs with an error of :math:`T - \tau` or
+    more. For "at least", it is that of :math:`(\tau - T) / se`, and no less than the tail of
+    numbers of events that independent rows have at the tolerance.
+
+    Raises
+    ------
+    NotApplicable
+        If the measure has no tolerance, a squared error is to be shown to be small, or fewer than
+        10 clusters hold events of either kind.
+    """
+    if measure.tolerance_method is None:
+        return measure.tolerance_limit(predictions, tolerance, n_jobs)  # which says why not
+    if predictions.sample_weight is not None:
+        raise NotApplicable(*NO_WEIGHTS)
+    if tolerance.equivalence and measure.tolerance_method == "limit":
+        raise NotApplicable(
+            f"where rows depend on each other, the {measure.symbol} cannot be shown to be below a "
+            "tolerance: near 0 a squared error varies in a way that few clusters do not tell",
+            "use test='ks'",
+        )
+    clusters = Clusters.of(predictions)
+    _check_events(predictions, clusters)
+    found = jackknife(measure, predictions, clusters, seed)
+    T, tau = found.estimate, tolerance.value
+    if tolerance.equivalence:
+        tail = measure.boundary_tail(predictions, tolerance, n_jobs)
+        pvalue = max(student_sf((tau - T) / found.error, found.degrees), tail)
+    else:
+        flipped = cluster_test(
+            measure, predictions, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs
+        ).distribution
+        noise = 0.0 if flipped is None else resampling_pvalue(T - tau, flipped)
+        pvalue = max(student_sf((T - tau) / found.error, found.degrees), noise)
+    return Outcome(
+        statistic_name="t",
+        statistic=(T - tau) / found.error,
+        pvalue=pvalue,
+        estimate=T,
+        alternative=tolerance.alternative,
+        null_text=LIMITS.format(words=clusters.words()).replace("interval", "limit"),
+        parameters={"tolerance": tau, **dependence_parameters(predictions)},
+        notes=clusters.notes(),
+    )
+
+
+def _check_events(predictions: Predictions, clusters: Clusters) -> None:
+    """Raise NotApplicable where few clusters hold labels that tell how much they vary."""
+    top = predictions.probs.argmax(axis=1)
+    for kind in (predictions.labels == top, predictions.labels != top):
+        count = np.unique(clusters.codes[kind]).size
+        if count < FEWEST_WITH_EVENTS:
+            raise NotApplicable(
+                f"{count} {plural(clusters.unit)} hold events of one kind, and fewer than "
+                f"{FEWEST_WITH_EVENTS} do not show how much the error varies",
+                "collect more of them",
+            )
 
 
 def is_error(measure: Measure) -> bool:

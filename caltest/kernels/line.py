@@ -1,10 +1,17 @@
 """Kernels on a line: sums over all pairs in O(n) once the points are sorted."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.kernels.fitted import FittedTerm, event_coordinates
-from caltest.numerics.recursion import earlier_sums, exponential_pair_sums, markov_pair_sums
+from caltest.numerics.recursion import (
+    earlier_sums,
+    exponential_pair_sums,
+    markov_pair_sums,
+    product_pair_sum,
+)
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.unsignedinteger] | NDArray[np.float64]  # or signs
@@ -55,6 +62,12 @@ class LineKernel:
     def row_sums(self, d: Floats) -> Floats:
         """Return d_i sum_{j != i} a kappa_ij d_j for every i."""
         return np.asarray(self.factor * d * self.other_sums(d))
+
+    def product_sum(self, other: LineKernel, w: Floats) -> float:
+        """Return sum_{j<i} a kappa_ij w_i w_j times a kappa_ij of another kernel of the points."""
+        decay = self.decay * other.decay
+        steps, c = (self.step, other.step), (self.coefficients, other.coefficients)
+        return self.factor * other.factor * float(product_pair_sum(*steps, decay, *c, w))
 
     def other_sums(self, d: Floats) -> Floats:
         """Return sum_{j != i} kappa_ij d_j for every i."""

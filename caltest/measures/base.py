@@ -32,6 +32,7 @@ Labels = NDArray[np.unsignedinteger]
 Rows = NDArray[np.int32]
 Order = NDArray[np.intp]
 
+ROWS_FOR_LIMIT = 100  # with fewer, limits with a tolerance are rough
 REGISTRY: dict[str, type[Measure]] = {}  # filled by the package, in the order of its lines
 
 
@@ -449,6 +450,19 @@ class Measure(ABC):
             f"{self.description} has no test with a tolerance",
             f"use test={' or '.join(keys.rsplit(', ', 1))}",
         )
+
+    def is_raised_to_exact(self, n: int) -> bool:
+        """Tell whether "at most a tolerance" is rejected only where calibration is, with n rows."""
+        return n < ROWS_FOR_LIMIT
+
+    def boundary_tail(
+        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
+    ) -> float:
+        """Return how likely labels like these are, at most, where the error is the tolerance.
+
+        By an exact distribution, for the errors whose number of events has one.
+        """
+        return 0.0
 
     def tolerance_bootstrap(
         self, predictions: Predictions, tolerance: Tolerance

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Outcome
+from caltest.measures.base import ROWS_FOR_LIMIT, BoundMeasure, Outcome
 from caltest.numerics.tails import normal_sf
+from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
 
-ROWS_FOR_LIMIT = 100
+CLASSES = 4  # of many, whose numbers of labels are looked at, on each side
 BOUNDARY = "below the tolerance with the standard error at the tolerance"
 FEW_ROWS_NOTE = (
     f"the limiting distribution holds for large n; with fewer than {ROWS_FOR_LIMIT} observations "
@@ -47,10 +49,6 @@ class Tolerance:
     def signed(self, statistic: float) -> float:
         """Return the statistic with the sign with which large values speak against H0."""
         return -statistic if self.equivalence else statistic
-
-    def at_least_unseen(self, pvalue: float, unseen: float) -> float:
-        """Return the p-value; for equivalence no less than the chance that the error is unseen."""
-        return max(pvalue, unseen) if self.equivalence else pvalue
 
 
 class ToleranceBootstrap(ABC):
@@ -95,6 +93,37 @@ def unseen_chance(share: float, n: int) -> float:
     return float((1.0 - min(share, 1.0)) ** n)
 
 
+def designated_labels(
+    predictions: Predictions, excess: float
+) -> Iterator[tuple[Floats, NDArray[np.bool_]]]:
+    r"""Yield the probability of one kind of label in each row, and which rows have it.
+
+    An error redirects labels: the probabilities q are off by some of their mass. If all of it goes
+    into one class, or out of it, :math:`q_{ik} \ge p_{ik}` in every row, or :math:`\le`, and the
+    number of labels of that class tells. So does the number of correct predictions, where the
+    predicted class loses in every row, or gains. Of many classes some are left out whose numbers
+    are far from those that an excess would give.
+    """
+    probs, labels = predictions.probs, predictions.labels
+    predicted = probs.argmax(axis=1)
+    if predictions.m > 2 or np.ptp(predicted) > 0:
+        yield probs.max(axis=1), labels == predicted
+    for k in _likeliest_classes(predictions, excess):
+        yield probs[:, k], labels == k
+
+
+def _likeliest_classes(predictions: Predictions, excess: float) -> Iterable[int]:
+    """Return the classes whose numbers are nearest to those that the excess would give."""
+    if predictions.m == 2:
+        return (1,)
+    probs = predictions.probs
+    means = probs.sum(axis=0)
+    gaps = np.bincount(predictions.labels, minlength=predictions.m) - means
+    spread = np.sqrt(means - np.einsum("ik,ik->k", probs, probs) + excess)
+    nearest = [np.argsort((excess - gaps) / spread), np.argsort((excess + gaps) / spread)]
+    return sorted({int(k) for order in nearest for k in order[:CLASSES]})
+
+
 @dataclass(frozen=True)
 class Deviation:
     """An unbiased estimate of a squared error, with what its standard error is made of.
@@ -126,12 +155,25 @@ class Deviation:
         c is V over the estimate, at most its largest value:
 
         .. math:: \widehat{se}^2 = \max(V, \tau \min(V / \hat\theta_+, c_{max}) + d).
+
+        For an estimate below 0 the distance :math:`(\tau - \hat\theta) / \sqrt{\tau c + d}` is
+        smallest at :math:`\tau = -\hat\theta - 2 d / c`, and errors of that size are in the
+        hypothesis of every smaller tolerance: smaller ones have the same distance.
         """
-        variance = self.variance
-        if self.value < tolerance:
-            ratio = min(self.largest, variance / self.value) if self.value > 0 else self.largest
-            variance = max(variance, tolerance * ratio + self.degenerate)
-        return (self.value - tolerance) / math.sqrt(variance)
+        far = _in_errors(self.value - tolerance, self.variance)
+        if self.value >= tolerance:
+            return far
+        ratio = min(self.largest, self.variance / self.value) if self.value > 0 else self.largest
+        nearest = tolerance
+        if self.value < 0 < ratio:
+            nearest = max(tolerance, -self.value - 2.0 * self.degenerate / ratio)
+        boundary = nearest * ratio + self.degenerate
+        return max(far, _in_errors(self.value - nearest, boundary))
+
+
+def _in_errors(distance: float, variance: float) -> float:
+    """Return a distance in standard errors, infinite ones where they underflow."""
+    return distance / math.sqrt(variance) if variance > 0 else math.copysign(math.inf, distance)
 
 
 def deviation_limit(
@@ -141,7 +183,6 @@ def deviation_limit(
     *,
     squared: float,
     estimate: float,
-    unseen: float,
 ) -> Outcome:
     """Return the normal limit; `squared` is the tolerance in the units of the deviation."""
     if deviation.variance == 0:
@@ -154,7 +195,7 @@ def deviation_limit(
     return Outcome(
         statistic_name="z",
         statistic=z,
-        pvalue=tolerance.at_least_unseen(normal_sf(tolerance.signed(z)), unseen),
+        pvalue=normal_sf(tolerance.signed(z)),
         estimate=estimate,
         alternative=tolerance.alternative,
         null_text=f"normal limit, {BOUNDARY}",

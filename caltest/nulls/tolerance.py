@@ -7,7 +7,7 @@ from functools import partial
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure, Outcome
-from caltest.measures.tolerance import Tolerance, ToleranceBootstrap, unseen_chance
+from caltest.measures.tolerance import Tolerance, ToleranceBootstrap
 from caltest.nulls.base import (
     Null,
     drawn_batches,
@@ -15,6 +15,8 @@ from caltest.nulls.base import (
     resampling_pvalue,
 )
 from caltest.predictions import Predictions
+
+NO_WEIGHTS = ("a tolerance takes no sample weights", "use null='exact' without tolerance")
 
 
 def tolerance_test(
@@ -33,9 +35,7 @@ def tolerance_test(
     and the debiased error over bins, Student's for means over blocks, a bootstrap for KS.
     """
     if predictions.sample_weight is not None:
-        raise NotApplicable(
-            "a tolerance takes no sample weights", "use null='exact' without tolerance"
-        )
+        raise NotApplicable(*NO_WEIGHTS)
     bootstrap = measure.tolerance_bootstrap(predictions, tolerance)
     if bootstrap is None:
         outcome = measure.tolerance_limit(predictions, tolerance, n_jobs)
@@ -48,6 +48,8 @@ def tolerance_test(
             seed=seed,
             n_jobs=n_jobs,
         )
+    if tolerance.equivalence:
+        outcome = at_least_tail(outcome, measure.boundary_tail(predictions, tolerance, n_jobs))
     return replace(outcome, parameters={"tolerance": tolerance.value, **outcome.parameters})
 
 
@@ -65,18 +67,32 @@ def _bootstrapped(
     errors = resampled_values(batches, bootstrap.resample, bootstrap.n, n_jobs=n_jobs, pooled=False)
     resampled = tolerance.value + errors
     observed, distribution = tolerance.signed(bootstrap.value), tolerance.signed(1.0) * resampled
-    bootstrapped = resampling_pvalue(observed, distribution)
-    pvalue = tolerance.at_least_unseen(bootstrapped, unseen_chance(tolerance.value, bootstrap.n))
     return Outcome(
         statistic_name=symbol,
         statistic=bootstrap.value,
-        pvalue=pvalue,
+        pvalue=resampling_pvalue(observed, distribution),
         estimate=bootstrap.value,
         alternative=tolerance.alternative,
         null_text=bootstrap.null_text,
         notes=bootstrap.notes,
         distribution=resampled,
     )
+
+
+def at_least_tail(outcome: Outcome, tail: float) -> Outcome:
+    """Return an outcome whose p-value is no less than an exact tail at the tolerance.
+
+    Too large an error can be unseen where it shows in few events: as few as there are, or fewer,
+    have this probability, and no valid p-value is smaller. The limiting distributions do not know
+    it: without events among rare ones the estimate hardly varies.
+    """
+    if tail <= outcome.pvalue:
+        return outcome
+    note = (
+        f"p = {outcome.pvalue:.2g} of the limiting distribution is raised to the exact probability "
+        "of numbers of events like these at the tolerance"
+    )
+    return replace(outcome, pvalue=tail, notes=(*outcome.notes, note))
 
 
 def at_least_exact(outcome: Outcome, exact: float) -> Outcome:

@@ -85,3 +85,33 @@ def earlier_sums(step: Floats, decay: Floats, c: Floats, w: Floats) -> Floats:
         out[i] = c[0] * s0 + c[1] * s1 + c[2] * s2
         s0 += w[i]
     return out
+
+
+@njit()
+def product_pair_sum(
+    first: Floats, second: Floats, decay: Floats, a: Floats, b: Floats, w: Floats
+) -> float:
+    r"""Return sum_{j<i} kappa_ij lambda_ij w_i w_j for two kernels of the coefficients a and b.
+
+    `first` and `second` are their steps, which may be those of two coordinates, and `decay` the
+    product of their decays. With the distances r and u from point i,
+    :math:`S_{kl} = \sum_{j<i} r^k u^l e^{-r-u} w_j`.
+    """
+    sums = np.zeros((3, 3))
+    total = 0.0
+    for i in range(w.size):
+        s, t = first[i], second[i]
+        for row in range(3):  # u + t
+            sums[row, 2] += t * (2.0 * sums[row, 1] + t * sums[row, 0])
+            sums[row, 1] += t * sums[row, 0]
+        for column in range(3):  # r + s
+            sums[2, column] += s * (2.0 * sums[1, column] + s * sums[0, column])
+            sums[1, column] += s * sums[0, column]
+        here = 0.0
+        for row in range(3):
+            for column in range(3):
+                sums[row, column] *= decay[i]
+                here += a[row] * b[column] * sums[row, column]
+        total += w[i] * here
+        sums[0, 0] += w[i]
+    return total

@@ -9,6 +9,7 @@ over a million predictions. A tolerance equal to the error is the boundary of bo
 from __future__ import annotations
 
 import argparse
+import math
 import time
 import warnings
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from caltest.kernels.line import LineKernel
 
 LEVEL = 0.05
 N_RESAMPLES = 199  # 0.05 x 200 is whole
+RARE_FROM = 0.5  # rates above are those of rare non-events
 SIZES = (250, 2000)
 KERNEL = ct.kernels.Exponential(bandwidth=0.3)
 PAGE = Path(__file__).with_suffix(".md")
@@ -57,6 +59,13 @@ MODELS = (
     Model("sine of .1, one wave", 0.2, 0.8, lambda x: np.sin(2 * np.pi * x), 0.1),
     Model("zigzag of .15, six teeth", 0.25, 0.75, lambda x: np.where(6 * x % 2 < 1, 1, -1), 0.15),
     Model("rare events, twice as many", 0.0, 0.04, lambda x: x, 0.04),
+    Model(
+        "zigzag of .25, fifty teeth",
+        0.25,
+        0.75,
+        lambda x: np.where((50 * x + 0.5) % 2 < 1, 1, -1),
+        0.25,
+    ),
 )
 
 
@@ -68,6 +77,7 @@ class Case:
     test: str
     error: Callable[[np.ndarray, np.ndarray], float]
     options: dict = field(default_factory=dict)
+    is_ordered: bool = False  # whether the order of the rows matters
 
 
 def skce_of(p: np.ndarray, q: np.ndarray) -> float:
@@ -99,8 +109,14 @@ def binned_of(edges_of: Callable[[np.ndarray], np.ndarray]) -> Callable:
 
 CASES = (
     Case("skce", "skce", skce_of, {"kernel": KERNEL}),
-    Case("skce-linear", "skce-linear", skce_of, {"kernel": KERNEL}),
-    Case("skce-block, 10", "skce-block", skce_of, {"kernel": KERNEL, "block_size": 10}),
+    Case("skce-linear", "skce-linear", skce_of, {"kernel": KERNEL}, is_ordered=True),
+    Case(
+        "skce-block, 10",
+        "skce-block",
+        skce_of,
+        {"kernel": KERNEL, "block_size": 10},
+        is_ordered=True,
+    ),
     Case("debiased-ece, uniform", "debiased-ece", binned_of(lambda _: np.arange(1, 15) / 15)),
     Case(
         "debiased-ece, quantile",
@@ -109,6 +125,88 @@ CASES = (
         {"binning": "quantile"},
     ),
     Case("ks", "ks", ks_of),
+)
+
+
+@dataclass(frozen=True)
+class Rare:
+    """Rare events, of which the model misses some: in all rows, or in a few rows of their own.
+
+    Attributes
+    ----------
+    rate : float
+        P(Y = 1) of most rows; above a half it is the other class that is rare.
+    n : int
+    expected : float
+        How many more of the rare events are expected than predicted.
+    share : float
+        The share of the rows that the errors are in, whose predicted risk is ten times as large.
+    """
+
+    rate: float
+    n: int
+    expected: float
+    share: float = 1.0
+
+    @property
+    def risks(self) -> tuple[np.ndarray, np.ndarray]:
+        """The predicted and the true risk of the rare event in each row."""
+        rare = min(self.rate, 1.0 - self.rate)
+        wrong = round(self.share * self.n)
+        risk = np.full(self.n, rare)
+        if self.share < 1:
+            risk[:wrong] = min(10.0 * rare, 0.5)
+        true = risk.copy()
+        true[:wrong] += self.expected / wrong
+        return risk, true
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the rows with errors can have as many."""
+        return round(self.share * self.n) > 0 and bool(self.risks[1].max() <= 0.99)
+
+    def probabilities(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return predicted and true P(Y = 1)."""
+        risk, true = self.risks
+        return (1.0 - risk, 1.0 - true) if self.rate > RARE_FROM else (risk, true)
+
+    def sizes(self, case: Case, repetitions: int) -> float:
+        """Return how often the error is certified to be below what it is.
+
+        The order of the rows is random. Tests that do not depend on it are run once for each pair
+        of numbers of events, in the rows with errors and in the others.
+        """
+        p, q = self.probabilities()
+        error, wrong = case.error(p, q), round(self.share * self.n)
+        known: dict[tuple[int, ...], bool] = {}
+        found = 0
+        for seed in range(repetitions):
+            rng = np.random.default_rng([seed, self.n])
+            y = (rng.random(self.n) < q).astype(int)
+            key = (int(y[:wrong].sum()), int(y[wrong:].sum()), seed if case.is_ordered else 0)
+            if key not in known:
+                order = rng.permutation(self.n)
+                data = ct.Predictions(p[order], y[order], classes=[0, 1])
+                known[key] = certifies(case, data, error, seed)
+            found += known[key]
+        return found / repetitions
+
+
+def certifies(case: Case, data: ct.Predictions, tolerance: float, seed: int) -> bool:
+    """Tell whether an error of at least the tolerance is rejected; never where none is testable."""
+    try:
+        return rejects(case, data, tolerance, seed, equivalence=True)
+    except ct.NotApplicable:
+        return False
+
+
+EXPECTED = (3, 10, 30)
+RARE = tuple(
+    (rate, n, share)
+    for rate in (1e-4, 0.01, 0.05, 0.9999)
+    for n in (100, 1000, 10_000)
+    for share in (1.0, 0.05, 0.01)
+    if Rare(rate, n, EXPECTED[0], share).is_possible and (share == 1 or rate <= 0.01)
 )
 
 
@@ -171,15 +269,47 @@ def study(repetitions: int, jobs: int) -> list[Rates]:
     return list(joblib.Parallel(n_jobs=jobs, verbose=1)(tasks))
 
 
+def rare_sizes(case: Case, rate: float, n: int, share: float, repetitions: int) -> list[float]:
+    """Simulate the sizes for each number of expected errors; NaN where there is no room."""
+    settings = [Rare(rate, n, expected, share) for expected in EXPECTED]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ct.DegenerateDataWarning)
+        return [one.sizes(case, repetitions) if one.is_possible else math.nan for one in settings]
+
+
+def rare_study(repetitions: int, jobs: int) -> list[str]:
+    """Simulate every test in every setting with rare events, and format the sizes in %."""
+    tasks = [(case, *setting) for setting in RARE for case in CASES]
+    found = joblib.Parallel(n_jobs=jobs, verbose=1)(
+        joblib.delayed(rare_sizes)(*task, repetitions) for task in tasks
+    )
+    names = " | ".join(case.name for case in CASES)
+    lines = [f"| event rate | n | rows with errors | {names} |"]
+    lines.append("|---:|---:|---|" + "---|" * len(CASES))
+    for k, (rate, n, share) in enumerate(RARE):
+        row = found[k * len(CASES) : (k + 1) * len(CASES)]
+        cells = [" · ".join(size_cell(size, repetitions) for size in sizes) for sizes in row]
+        where = "all" if share == 1 else f"{share:.0%}, risk ten times as large"
+        lines.append(f"| {rate:g} | {n} | {where} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def size_cell(size: float, repetitions: int) -> str:
+    """Format a size in %; a dagger marks one that is too large."""
+    if math.isnan(size):
+        return "-"
+    limit = LEVEL + 3 * np.sqrt(LEVEL * (1 - LEVEL) / repetitions)
+    return f"{100 * size:.1f}" + (" †" if size > limit else "")
+
+
 def table(found: list[Rates]) -> list[str]:
     """Format the rates in %; a dagger marks a size that is too large."""
     head = "| test | model | error | n | size, at most | size, at least "
     head += "| power, at most half | power, at least: calibrated |"
     lines = [head, "|---|---|---:|---:|---:|---:|---:|---:|"]
     for one in found:
-        limit = LEVEL + 3 * np.sqrt(LEVEL * (1 - LEVEL) / one.repetitions)
-        marks = [" †" if value > limit else "" for value in one.values[:2]] + ["", ""]
-        cells = [f"{100 * v:.1f}{mark}" for v, mark in zip(one.values, marks, strict=True)]
+        cells = [size_cell(value, one.repetitions) for value in one.values[:2]]
+        cells += [f"{100 * value:.1f}" for value in one.values[2:]]
         head = f"| {one.case.name} | {one.model.name} | {one.error:.2g} | {one.n} | "
         lines.append(head + " | ".join(cells) + " |")
     return lines
@@ -187,17 +317,32 @@ def table(found: list[Rates]) -> list[str]:
 
 HEADER = """# Tolerance tests: size at the boundary, and power
 
-The entries are rejections in % of {repetitions} simulated data sets at level 5 %. The models are
-off by a known function of the prediction, and the {{term}}`tolerance` is their true error: there
-both hypotheses, "the error is at most the tolerance" and "at least the tolerance", hold on their
-boundary, so that 5 is right and less is conservative. The last two columns are power: against a
-tolerance of half the error, and of "at least" for a calibrated model.
+The entries are rejections in % of {repetitions} simulated data sets at level 5 %, with standard
+errors of {error:.1f} at 5 %. A {{term}}`tolerance` is the true error of the model: there both
+hypotheses, "the error is at most the tolerance" and "at least the tolerance", hold on their
+boundary, so that 5 is right and less is conservative. A dagger (†) marks a size more than three
+standard errors above 5 %. The kernel is exponential with bandwidth 0.3; KS takes B = {b} resamples.
 
-A dagger (†) marks a size more than three standard errors above 5 %. Predictions are uniform on an
-interval; the kernel is exponential with bandwidth 0.3; KS takes B = {b} resamples.
-
-`python -P docs/studies/tolerance.py --repetitions {repetitions}` reproduces the table in
+`python -P docs/studies/tolerance.py --repetitions {repetitions}` reproduces the tables in
 {minutes:.0f} minutes.
+
+## Rare events: false certificates
+
+The model predicts that events (or non-events, where the rate is above a half) are rare, and misses
+3, 10 or 30 of those that are expected, in all rows or in a few: the three sizes of a cell are those
+of "at least", which certify that the error is smaller than it is. A hyphen marks more events than
+the rows have room for. Sizes below 5 % are what whole numbers of events allow: with three expected,
+only none at all speaks for fewer.
+
+"""
+
+ORDINARY = """
+## Known errors: both hypotheses, and power
+
+The models are off by a known function of the prediction, and predictions are uniform on an
+interval. The last two columns are power: against a tolerance of half the error, and of "at least"
+for a calibrated model.
+
 """
 
 
@@ -208,10 +353,15 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     start = time.perf_counter()
+    rare = rare_study(arguments.repetitions, arguments.jobs)
     found = study(arguments.repetitions, arguments.jobs)
-    minutes = (time.perf_counter() - start) / 60
-    head = HEADER.format(repetitions=arguments.repetitions, b=N_RESAMPLES, minutes=minutes)
-    PAGE.write_text("\n".join([head, *table(found), ""]))
+    head = HEADER.format(
+        repetitions=arguments.repetitions,
+        error=100 * math.sqrt(LEVEL * (1 - LEVEL) / arguments.repetitions),
+        b=N_RESAMPLES,
+        minutes=(time.perf_counter() - start) / 60,
+    )
+    PAGE.write_text(head + "\n".join([*rare, ORDINARY + table(found)[0], *table(found)[1:], ""]))
 
 
 if __name__ == "__main__":

@@ -7,12 +7,13 @@ error is the shift, the squared error over bins its square, and the SKCE an inte
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from caltest import Predictions
+from caltest import NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
 from caltest.kernels import Exponential
 
@@ -71,6 +72,27 @@ def test_tolerance_of_few_rows_holds_its_level(n):
         settings = {"tolerance": LOW / 2, "n_resamples": 99, "rng": seed}
         found += calibration_test(data, test="ks", **settings).pvalue <= LEVEL
     assert found <= binom.ppf(0.9995, 200, LEVEL)
+
+
+@pytest.mark.parametrize("expected", [3, 10])
+@pytest.mark.parametrize("rate", [1e-4, 0.9999])
+@pytest.mark.parametrize("key", CASES)
+def test_few_events_certify_falsely_at_most_as_often_as_the_level(key, rate, expected):
+    """With equal risks, over all numbers of events: the rates are exact but for blocks and KS."""
+    n, shift = 1000, expected / 1000
+    options = {k: v for k, v in CASES[key][1].items() if k != "binning"}
+    tolerance = {"ks": shift, "debiased-ece": shift**2}.get(key, 2 * shift**2)
+    settings = {"tolerance": tolerance, "equivalence": True, "n_resamples": 99, "rng": 1}
+    risk = min(rate, 1 - rate)
+    chances = binom.pmf(np.arange(3 * expected), n, risk + shift)
+    found = np.ones(3 * expected)
+    for events in range(3 * expected):
+        rare = np.random.default_rng(events).permutation(n) < events
+        data = Predictions(np.full(n, rate), rare ^ (rate > 0.5), classes=[False, True])
+        with suppress(NotApplicable):
+            found[events] = calibration_test(data, test=key, **settings, **options).pvalue
+    for level in (0.05, 0.01, 0.001):
+        assert chances[found <= level].sum() <= level
 
 
 @pytest.mark.parametrize("key", ["skce", "debiased-ece", "ks"])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,7 +16,15 @@ from caltest.measures.base import BoundMeasure, Measure, Order, Outcome
 from caltest.measures.binning import BinnedMeasure
 from caltest.measures.bins.ece import DEBIASED, ECE, BinnedError, bind_bins
 from caltest.measures.residual_sums import ResidualStatistic
-from caltest.measures.tolerance import Deviation, Tolerance, deviation_limit, unseen_chance
+from caltest.measures.tolerance import (
+    Deviation,
+    Tolerance,
+    designated_labels,
+    deviation_limit,
+    unseen_chance,
+)
+from caltest.numerics.bins import sort_by_cell
+from caltest.numerics.event_tails import FewEvents, both_sides, largest_tail
 from caltest.numerics.loops import njit
 from caltest.numerics.unseen import hidden_deviation
 
@@ -51,12 +62,12 @@ def binned_deviation(bound: BinnedError, *, equivalence: bool) -> Deviation:
     if predictions.m == 2:
         delta = delta[:, 1:]
     delta, single = np.ascontiguousarray(delta[bound.order]), float(equivalence)
-    value, without, degenerate, largest = unbiased_bin_errors(delta, bound.start, single)
+    value, without, largest = unbiased_bin_errors(delta, bound.start, single)
     n = predictions.n
     return Deviation(
         value=value,
         variance=(n - 1) ** 2 / n * float(without.var(ddof=1)),
-        degenerate=degenerate,
+        degenerate=spread_at_zero(delta, bound.start),
         largest=4.0 * largest / n,
     )
 
@@ -71,6 +82,27 @@ def unseen_in_a_bin(rows: NDArray[np.int64], squared: float, m: int) -> float:
     shares = np.sqrt(squared * rows.sum() / (largest * rows))
     some = zip(shares, rows, strict=True)
     return max((unseen_chance(float(s), int(n)) for s, n in some if s <= 1), default=0.0)
+
+
+def _cases_in_bins(
+    predictions: Predictions, order: Order, start: Ints, squared: float
+) -> Iterator[FewEvents]:
+    """Yield too few and too many labels of one kind in all bins, and in each that can have it all.
+
+    A gap g between the mean label and the mean prediction of a share w of the rows is a squared
+    error of :math:`w g^2`.
+    """
+    excess = math.sqrt(squared) * predictions.n
+    for own, hits in designated_labels(predictions, excess):
+        yield from both_sides(own, hits, excess)
+    probs, labels = predictions.probs[order], predictions.labels[order]
+    classes = (1,) if predictions.m == 2 else range(predictions.m)
+    for first, last in itertools.pairwise(start.tolist()):
+        rows = last - first
+        gap = math.sqrt(squared * predictions.n / rows)
+        for k in classes if gap <= 1 else ():
+            own = probs[first:last, k]
+            yield from both_sides(own, labels[first:last] == k, rows * gap)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,10 +182,19 @@ class DebiasedECE(BinnedMeasure):
             return super().tolerance_limit(predictions, tolerance, n_jobs)
         deviation = binned_deviation(binned, equivalence=tolerance.equivalence)
         squared = tolerance.value**2 if self.root else tolerance.value
-        unseen = unseen_in_a_bin(np.diff(binned.start), squared, predictions.m)
-        return deviation_limit(
-            bound, deviation, tolerance, squared=squared, estimate=estimate, unseen=unseen
-        )
+        return deviation_limit(bound, deviation, tolerance, squared=squared, estimate=estimate)
+
+    def boundary_tail(
+        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
+    ) -> float:
+        """Return the largest tail of numbers of labels with the error in one bin, or in all."""
+        cell, count = self.cells(predictions)
+        squared = tolerance.value**2 if self.root else tolerance.value
+        order, start = sort_by_cell(cell, count)
+        largest = 1.0 if predictions.m == 2 else 2.0
+        cases = _cases_in_bins(predictions, order, start, squared / largest)
+        unseen = unseen_in_a_bin(np.diff(start), squared, predictions.m)
+        return max(unseen, largest_tail(cases))
 
 
 class RootError(BoundMeasure):
@@ -254,47 +295,34 @@ def debiased_ece(
 
 
 @njit()
-def unbiased_bin_errors(
-    delta: Floats, start: Ints, single: float
-) -> tuple[float, Floats, float, float]:
-    r"""Return the estimate, the n estimates without one row, and two moments.
+def unbiased_bin_errors(delta: Floats, start: Ints, single: float) -> tuple[float, Floats, float]:
+    r"""Return the estimate, the n estimates without one row, and the largest mean square of a cell.
 
     With S the sum and Q the sum of squares of the n_b rows of `delta` (n, m) in cell b, a cell adds
 
     .. math:: c_b = (|S|^2 - Q) / (n_b - 1), \quad
         (|S|^2 - 2 S \delta_i + 2 |\delta_i|^2 - Q) / (n_b - 2) \text{ without row i},
 
-    and the estimate is their sum over n. A cell of one row adds `single` times its square. The
-    moments are the variance of the estimate where all cells have mean 0,
-
-    .. math:: \frac{2}{n^2} \sum_b \frac{n_b}{n_b - 1}
-        \overline{(\delta_i \cdot \delta_{i+1})^2},
-
-    from neighbours in the cell, and the largest mean square of a cell.
+    and the estimate is their sum over n. A cell of one row adds `single` times its square.
     """
     n, m = delta.shape
     without, sums = np.empty(n), np.empty(m)
-    total = spread = largest = 0.0
+    total = largest = 0.0
     for b in range(start.size - 1):
         first, last = start[b], start[b + 1]
         count = last - first
-        square = products = 0.0
+        square = 0.0
         sums[:] = 0.0
         for i in range(first, last):
-            product = 0.0
             for k in range(m):
                 sums[k] += delta[i, k]
                 square += delta[i, k] * delta[i, k]
-                if i > first:
-                    product += delta[i, k] * delta[i - 1, k]
-            products += product * product
         if count == 1:
             total += single * square
             without[first] = -single * square
             continue
         cell = (_norm(sums) - square) / (count - 1)
         total += cell
-        spread += products * count / (count - 1.0) ** 2
         largest = max(largest, square / count)
         for i in range(first, last):
             cross = own = 0.0
@@ -308,7 +336,25 @@ def unbiased_bin_errors(
             without[i] = rest - cell
     for i in range(n):
         without[i] = (total + without[i]) / (n - 1)
-    return total / n, without, 2.0 * spread / n**2, largest
+    return total / n, without, largest
+
+
+def spread_at_zero(delta: Floats, start: Ints) -> float:
+    r"""Return the variance of the estimate where all cells have mean 0.
+
+    .. math:: \frac{2}{n^2} \sum_b \frac{1}{(n_b - 1)^2} \sum_{i \ne j \in b}
+        (\delta_i \cdot \delta_j)^2,
+
+    over all pairs of a cell, by the products of its rows or of its columns, whichever are fewer.
+    """
+    total = 0.0
+    for first, last in itertools.pairwise(start.tolist()):
+        cell, count = delta[first:last], last - first
+        if count > 1:
+            gram = cell.T @ cell if count > cell.shape[1] else cell @ cell.T
+            own = np.square(np.einsum("ik,ik->i", cell, cell)).sum()
+            total += max(float(np.vdot(gram, gram) - own), 0.0) / (count - 1) ** 2
+    return 2.0 * total / len(delta) ** 2
 
 
 @njit(inline="always")

@@ -13,7 +13,10 @@ from caltest.lenses import Lens
 from caltest.measures.cumulative.brownian import modulus_sf
 from caltest.measures.cumulative.near_maximum import NearMaximum
 from caltest.measures.cumulative.partial_sums import PartialSumMeasure
-from caltest.measures.tolerance import Tolerance
+from caltest.measures.one_dimension import sorted_rows
+from caltest.measures.tolerance import Tolerance, unseen_chance
+from caltest.numerics.event_tails import largest_prefix_tail
+from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
 
 __all__ = ["KSError", "ks_error"]
@@ -42,6 +45,23 @@ class KSError(PartialSumMeasure):
                 "use scaled=False",
             )
         return NearMaximum(predictions, tolerance, self.title)
+
+    def boundary_tail(
+        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
+    ) -> float:
+        """Return the largest tail of the number of events up to a score, of all scores.
+
+        At the one where the deviation is the tolerance or more, so is the excess or the lack of
+        events up to it.
+        """
+        event, labels, _ = sorted_rows(predictions, f"the {self.title}")
+        excess = tolerance.value * predictions.n
+        tail = largest_prefix_tail(event, labels == 1, step_ends(event), excess)
+        return max(tail, unseen_chance(tolerance.value, predictions.n))
+
+    def is_raised_to_exact(self, n: int) -> bool:
+        """Tell so at every n: many sums may be as large as the maximum, too many for a limit."""
+        return True
 
     @property
     def tolerance_method(self) -> str:

@@ -1,4 +1,4 @@
-"""Where partial sums are about as large as their maximum, and their bootstrap there."""
+"""Where partial sums may be as large as a tolerance, and their bootstrap there."""
 
 from __future__ import annotations
 
@@ -8,41 +8,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
+from caltest.measures.base import ROWS_FOR_LIMIT
 from caltest.measures.one_dimension import sorted_rows
-from caltest.measures.tolerance import FEW_ROWS_NOTE, ROWS_FOR_LIMIT, Tolerance, ToleranceBootstrap
+from caltest.measures.tolerance import FEW_ROWS_NOTE, Tolerance, ToleranceBootstrap
 from caltest.numerics.loops import njit
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 Counts = NDArray[np.uint8]
 LANES = 8  # independent sums side by side hide the latency of each
 
 
 class NearMaximum(ToleranceBootstrap):
-    r"""The KS error and the places where the deviation is about as large.
+    r"""The KS error and the places where the deviation may be as large as the tolerance.
 
-    With :math:`S(t)` the mean of :math:`(y - p) 1[p \le t]` and :math:`\sigma` the largest of its
-    standard deviations over t, a place counts where
+    With :math:`S(t)` the mean of :math:`(y - p) 1[p \le t]`, KS has a derivative in directions
+    only: its error has the distribution of the largest deviation over the places where
+    :math:`\pm S` is largest, and there may be many.
 
-    .. math:: \pm S(t) \ge KS - \tfrac{1}{2} \sqrt{\log n} \, \sigma / \sqrt{n},
+    Up to the tolerance, the least favourable of the errors that agree with the data are resampled:
+    the partial sums as they are, plus or minus a standard error, but within the tolerance, and with
+    the errors G of the bootstrap
 
-    which shrinks to the extremal set, as :math:`\sqrt{\log n}` grows and
-    :math:`\sqrt{\log(n) / n}` vanishes. KS has a derivative in directions only: its error has the
-    distribution of the largest deviation over that set. Up to the tolerance that is what is
-    resampled. Where the error is at least the tolerance, KS is at least the deviation at any one of
-    the places, and the one that varies most is resampled: the distribution of the maximum would be
-    too wide if the set is.
+    .. math:: KS^* = \max_t \max_{\pm} \{ \min(\tau, \pm S(t) + \sigma(t) / \sqrt n) \pm G(t) \}.
+
+    So all places count that may be as far off as the tolerance, on either side, not only those near
+    the largest sum. It increases with the tolerance in each resample.
+
+    Where the error is at least the tolerance, KS is at least the deviation at any one of the places
+    with :math:`\pm S(t) \ge KS - \tfrac{1}{2} \sqrt{\log n} \, \sigma / \sqrt{n}`, :math:`\sigma`
+    the largest standard deviation, and the one that varies most is resampled: the distribution of
+    the maximum would be too wide.
 
     References
     ----------
-    Fang, Santos (2019), Inference on directionally differentiable functions, Rev. Econ. Stud. 86,
-    theorem 3.2; Dette, Kokot, Volgushev (2020), Testing relevant hypotheses in functional time
-    series via self-normalization, J. R. Stat. Soc. B 82; Dette, Kokot, Aue (2020), Functional data
-    analysis in the Banach space of continuous functions, Ann. Stat. 48, section 3 (estimated
-    extremal sets); Berger (1982), Multiparameter hypothesis testing and acceptance sampling,
-    Technometrics 24 (intersection-union test).
+    Andrews, Soares (2010), Inference for parameters defined by moment inequalities using
+    generalized moment selection, Econometrica 78; Fang, Santos (2019), Inference on directionally
+    differentiable functions, Rev. Econ. Stud. 86, theorem 3.2; Dette, Kokot, Aue (2020), Functional
+    data analysis in the Banach space of continuous functions, Ann. Stat. 48, section 3; Berger
+    (1982), Multiparameter hypothesis testing and acceptance sampling, Technometrics 24
+    (intersection-union test).
     """
 
     def __init__(self, predictions: Predictions, tolerance: Tolerance, title: str) -> None:
@@ -63,17 +69,23 @@ class NearMaximum(ToleranceBootstrap):
         self.value = float(size.max())
         self.notes = (FEW_ROWS_NOTE,) if n < ROWS_FOR_LIMIT else ()
         slack = 0.5 * math.sqrt(math.log(n) * float(variance[ends].max()) / n)
-        near = ends & (size >= self.value - slack)
         if tolerance.equivalence:
-            place = int(np.argmax(np.where(near, variance, -1.0)))
-            near = np.arange(n) == place
-        self.up, self.down = near & (sums >= 0), near & (sums < 0)
+            near = ends & (size >= self.value - slack)
+            one = np.arange(n) == np.argmax(np.where(near, variance, -1.0))
+            self.up, self.down = (
+                np.where(one & side, 0.0, -np.inf) for side in (sums >= 0, sums < 0)
+            )
+        else:
+            most = np.sqrt(np.maximum(variance, 0.0) / n) - tolerance.value
+            self.up, self.down = (
+                np.where(ends, np.minimum(side + most, 0.0), -np.inf) for side in (sums, -sums)
+            )
 
     @property
     def null_text(self) -> str:
         places = "that of the partial sums near the largest which varies most"
         if not self.tolerance.equivalence:
-            places = "the partial sums near the largest"
+            places = "the partial sums, those beyond the tolerance moved to it"
         return f"Poisson bootstrap of {places}"
 
     def draw(self, rng: np.random.Generator, size: int) -> NDArray[np.uint8]:
@@ -100,10 +112,10 @@ def draw_poisson(rng: np.random.Generator, size: int, n: int) -> Counts:
 
 
 @njit()
-def resampled_extremes(counts: Counts, residuals: Floats, up: Bools, down: Bools) -> Floats:
-    """Return max(max_{up} G, max_{down} -G) with G(k) = sum_{i<=k} (c_i - mean c) r_i / n.
+def resampled_extremes(counts: Counts, residuals: Floats, up: Floats, down: Floats) -> Floats:
+    """Return the largest up + G and down - G with G(k) = sum_{i<=k} (c_i - mean c) r_i / n.
 
-    For each row c of `counts` (B, n). Neither set need have a place, but one must.
+    For each row c of `counts` (B, n). Places that do not count are -inf, but one must.
     """
     size, n = counts.shape
     out = np.empty(size)
@@ -116,12 +128,12 @@ def resampled_extremes(counts: Counts, residuals: Floats, up: Bools, down: Bools
         for i in range(n):
             for lane in range(lanes):
                 carried[lane] += residuals[i] * (counts[start + lane, i] - mean[lane])
-            if up[i]:
+            if up[i] > -np.inf:
                 for lane in range(lanes):
-                    top[lane] = max(top[lane], carried[lane])
-            if down[i]:
+                    top[lane] = max(top[lane], n * up[i] + carried[lane])
+            if down[i] > -np.inf:
                 for lane in range(lanes):
-                    top[lane] = max(top[lane], -carried[lane])
+                    top[lane] = max(top[lane], n * down[i] - carried[lane])
         for lane in range(lanes):
             out[start + lane] = top[lane] / n
     return out

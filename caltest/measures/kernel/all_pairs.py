@@ -5,6 +5,8 @@ Two ways, one result: by tiles for any kernel and any m, on a line by sorting.
 
 from __future__ import annotations
 
+import math
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property
 
@@ -56,6 +58,14 @@ class AllPairs(UStatistic):
         self.weight = np.ones(1)  # for all
         if predictions.sample_weight is not None:
             self.weight = predictions.sample_weight
+
+    @abstractmethod
+    def row_moments(self, n_jobs: int | None = None) -> tuple[Floats, float]:
+        """Return the sums over each row, and the mean of h_ij^2 over i < j.
+
+        The latter bounds the variance of h, and its root the largest eigenvalue of the covariance
+        of what h is the inner product of. Unweighted rows only.
+        """
 
     @property
     def statistic(self) -> Pairs:
@@ -124,6 +134,11 @@ class LinePairs(AllPairs):
 
     def row_sums(self, n_jobs: int | None = None) -> Floats:
         return np.asarray(sum(line.row_sums(self._residuals) for line in self.lines))
+
+    def row_moments(self, n_jobs: int | None = None) -> tuple[Floats, float]:
+        squares = np.square(self._residuals)
+        total = sum(one.product_sum(other, squares) for one in self.lines for other in self.lines)
+        return self.row_sums(n_jobs), total / math.comb(squares.size, 2)
 
     def weighted_sums(self, counts: Labels | Floats, n_jobs: int | None = None) -> Floats:
         zero = np.zeros(1)
@@ -194,15 +209,24 @@ class TiledPairs(AllPairs):
         return np.asarray(total / self.normaliser)
 
     def row_sums(self, n_jobs: int | None = None) -> Floats:
-        def group_sums(tiles: list[Tile]) -> Floats:
-            out = np.zeros(self.predictions.n)
+        return self.row_moments(n_jobs)[0]
+
+    def row_moments(self, n_jobs: int | None = None) -> tuple[Floats, float]:
+        def group_moments(tiles: list[Tile]) -> tuple[Floats, float]:
+            out, squares = np.zeros(n), 0.0
             for i0, i1, j0, j1 in tiles:
                 h = self._h_tile(i0, i1, j0, j1)
                 out[i0:i1] += h.sum(axis=1)
                 out[j0:j1] += h.sum(axis=0)
-            return out
+                squares += float(np.vdot(h, h))
+            return out, squares
 
-        return np.asarray(sum(map_threads(group_sums, self._groups, n_jobs)))
+        n = self.predictions.n
+        sums, squares = np.zeros(n), 0.0
+        for some_sums, some_squares in map_threads(group_moments, self._groups, n_jobs):
+            sums += some_sums
+            squares += some_squares
+        return sums, squares / max(math.comb(n, 2), 1)
 
     def weighted_sums(self, counts: Labels | Floats, n_jobs: int | None = None) -> Floats:
         weights = counts.T.astype(float)

@@ -44,6 +44,11 @@ class BlockPairs(BoundMeasure):
         chunks = map_threads(self._chunk_values, self._chunks(), n_jobs)
         return np.concatenate(list(chunks))
 
+    def second_moment(self, n_jobs: int | None = None) -> float:
+        """Return the mean of h^2 over the pairs within blocks."""
+        squares = map_threads(self._chunk_squares, self._chunks(), n_jobs)
+        return float(sum(squares)) / (self.n_blocks * self._pairs_in_block)
+
     def value(self, n_jobs: int | None = None) -> float:
         return float(self.block_values(n_jobs).mean())
 
@@ -71,6 +76,13 @@ class BlockPairs(BoundMeasure):
         return (offset + left).ravel(), (offset + right).ravel()
 
     def _chunk_values(self, first: int, last: int) -> Floats:
+        return np.asarray(self._chunk_pairs(first, last).mean(axis=1))
+
+    def _chunk_squares(self, first: int, last: int) -> float:
+        return float(np.square(self._chunk_pairs(first, last)).sum())
+
+    def _chunk_pairs(self, first: int, last: int) -> Floats:
+        """Return h of the pairs of some blocks, (blocks, pairs)."""
         left, right = self._pairs(first, last)
         rows = slice(first * self.size, last * self.size)
         delta = -self.predictions.probs[rows]
@@ -80,7 +92,7 @@ class BlockPairs(BoundMeasure):
             z = term.project(delta)
             products = np.einsum("pk,pk->p", z[left - rows.start], z[right - rows.start])
             total += term.pairs(left, right) * products
-        return np.asarray(total.reshape(last - first, -1).mean(axis=1))
+        return total.reshape(last - first, -1)
 
     def _redrawn_sums(self, first: int, last: int, labels: Labels) -> Floats:
         """Return the sum of h over the pairs of some blocks, for each row of labels.

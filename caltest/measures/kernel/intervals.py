@@ -16,8 +16,6 @@ from caltest.measures.kernel.block_pairs import MANY_BLOCKS, BlockPairs
 from caltest.numerics.tails import normal_isf, student_isf
 from caltest.predictions import Predictions
 
-ALL_PAIRS_UP_TO = 300
-SAMPLED_PAIRS = 50_000
 Floats = NDArray[np.float64]
 PAIRS = {"u-statistic": "normal limit of the U-statistic"}
 BLOCKS = {"block": "normal limit of the mean over blocks"}
@@ -55,41 +53,21 @@ def jackknife_error(pairs: AllPairs, n_jobs: int | None = None) -> tuple[float, 
     Arvesen (1969), Jackknifing U-statistics, Ann. Math. Stat. 40; Efron, Stein (1981), The
     jackknife estimate of variance, Ann. Stat. 9, section 4.
     """
-    n = pairs.predictions.n
+    return jackknife_of_sums(pairs.row_sums(n_jobs))
+
+
+def jackknife_of_sums(sums: Floats) -> tuple[float, float]:
+    """Return the same from the sums over each row, :math:`(n - 1) g_i`."""
+    n = sums.size
     if n < 3:
         raise NotApplicable(
             f"the jackknife needs at least three observations, and there are {n}",
             "use the exact null, without tolerance and interval",
         )
-    means = pairs.row_sums(n_jobs) / (n - 1)
+    means = sums / (n - 1)
     estimate = float(means.mean())
     squares = float(np.square(means - estimate).sum())
     return estimate, 2.0 * math.sqrt(squares * (n - 1) / n) / (n - 2)
-
-
-def second_moment(pairs: AllPairs | BlockPairs) -> float:
-    """Return the mean of h_ij^2 over i < j, or over pairs drawn with a fixed seed where n is large.
-
-    It bounds the variance of h, and its root the largest eigenvalue of the covariance of what h is
-    the inner product of.
-    """
-    predictions = pairs.predictions
-    delta = -predictions.probs
-    delta[np.arange(predictions.n), predictions.labels] += 1.0
-    left, right = _some_pairs(predictions.n)
-    h = np.zeros(left.size)
-    for term in pairs.kernel.terms:
-        z = term.project(delta)
-        h += term.pairs(left, right) * np.einsum("pk,pk->p", z[left], z[right])
-    return float(np.square(h).mean())
-
-
-def _some_pairs(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    if n <= ALL_PAIRS_UP_TO:
-        return np.triu_indices(n, 1)
-    rng = np.random.default_rng(0)
-    left = rng.integers(0, n, SAMPLED_PAIRS)
-    return left, (left + rng.integers(1, n, SAMPLED_PAIRS)) % n
 
 
 def pair_bounds(

@@ -18,14 +18,14 @@ from caltest.lenses import Lens
 from caltest.measures.base import BoundMeasure, Ends, Measure, Outcome, UStatistic
 from caltest.measures.kernel.all_pairs import AllPairs, all_pairs
 from caltest.measures.kernel.block_pairs import MANY_BLOCKS, BlockPairs
+from caltest.measures.kernel.boundary import cases_of_regions
 from caltest.measures.kernel.concentration import biased_outcome, unbiased_outcome
 from caltest.measures.kernel.intervals import (
     BLOCKS,
     PAIRS,
     block_bounds,
-    jackknife_error,
+    jackknife_of_sums,
     pair_bounds,
-    second_moment,
 )
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.measures.tolerance import (
@@ -35,6 +35,7 @@ from caltest.measures.tolerance import (
     deviation_limit,
     unseen_chance,
 )
+from caltest.numerics.event_tails import largest_tail
 from caltest.numerics.tails import normal_sf, student_sf
 from caltest.predictions import Predictions
 
@@ -140,7 +141,8 @@ class SKCE(Measure):
     ) -> Sequence[ResidualStatistic]:
         """Return the mean over all pairs: what flipped signs change are pairs of clusters."""
         if self.has_blocks:
-            return super().residual_statistics(predictions, n_jobs)
+            reason = f"{self.description}: blocks of rows are no clusters of them"
+            raise NotApplicable(reason, "use test='skce'")
         return [self.bind_all_pairs(predictions, n_jobs).statistic]
 
     @property
@@ -159,30 +161,40 @@ class SKCE(Measure):
         if self.estimator != "unbiased":
             return self._block_tolerance(predictions, tolerance, n_jobs)
         pairs = self.bind_all_pairs(predictions, n_jobs)
-        estimate, error = jackknife_error(pairs, n_jobs)
-        n, squares = predictions.n, second_moment(pairs)
+        n = predictions.n
+        sums, squares = pairs.row_moments(n_jobs)
+        estimate, error = jackknife_of_sums(sums)
         deviation = Deviation(
             value=estimate,
             variance=error**2,
             degenerate=2.0 * squares / (n * (n - 1)),
             largest=4.0 * math.sqrt(squares) / n,
         )
-        unseen = self._unseen_chance(tolerance, predictions.m, n)
         return deviation_limit(
-            pairs, deviation, tolerance, squared=tolerance.value, estimate=estimate, unseen=unseen
+            pairs, deviation, tolerance, squared=tolerance.value, estimate=estimate
         )
 
-    def _unseen_chance(self, tolerance: Tolerance, m: int, n: int) -> float:
-        # A share s of labels that ignore the predictions has an SKCE of s^2 B at most.
-        bound = error_bound(self.matrix_kernel, m)
-        return unseen_chance(math.sqrt(tolerance.value / bound), n) if bound else 0.0
+    def boundary_tail(
+        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
+    ) -> float:
+        """Return the tail of numbers of labels where as few as possible cause the error.
+
+        See `caltest.measures.kernel.boundary`.
+        """
+        bound = error_bound(self.matrix_kernel, predictions.m)
+        share = math.sqrt(tolerance.value / bound) if bound else math.inf
+        if share > 1:
+            return 0.0
+        kernel = FittedKernel.of(self.matrix_kernel, predictions, n_jobs)
+        tail = largest_tail(cases_of_regions(predictions, kernel, share))
+        return max(tail, unseen_chance(share, predictions.n))
 
     def _block_tolerance(
         self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None
     ) -> Outcome:
         bound = self._bind_blocks(predictions, n_jobs)
         values = _varying(bound.block_values(n_jobs), "Student's limit")
-        squares, pairs = second_moment(bound), self.size * (self.size - 1) / 2
+        squares, pairs = bound.second_moment(n_jobs), self.size * (self.size - 1) / 2
         deviation = Deviation(
             value=float(values.mean()),
             variance=float(values.var(ddof=1)) / values.size,
@@ -190,13 +202,11 @@ class SKCE(Measure):
             largest=2.0 * (self.size - 2) * math.sqrt(squares) / (pairs * values.size),
         )
         t = deviation.z(tolerance.value)
-        unseen = self._unseen_chance(tolerance, predictions.m, values.size * self.size)
-        pvalue = student_sf(tolerance.signed(t), values.size - 1)
         few = (FEW_BLOCKS_NOTE_TOLERANCE,) if values.size < MANY_BLOCKS else ()
         return Outcome(
             statistic_name="t",
             statistic=t,
-            pvalue=tolerance.at_least_unseen(pvalue, unseen),
+            pvalue=student_sf(tolerance.signed(t), values.size - 1),
             estimate=deviation.value,
             alternative=tolerance.alternative,
             null_text=f"Student's limit of the mean over {values.size} blocks, {BOUNDARY}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import caltest as ct
 from caltest.errors import NotApplicable
@@ -208,7 +209,7 @@ def test_another_null_says_that_it_takes_rows_as_independent():
     assert result.parameters["design effect"] > 1
 
 
-@pytest.mark.parametrize("key", ["t-cal", "smooth-ece", "skce-linear", "hosmer-lemeshow", "ici"])
+@pytest.mark.parametrize("key", ["t-cal", "smooth-ece", "hosmer-lemeshow", "ici"])
 def test_test_without_residual_sums_names_others(key):
     """The message lists the tests that have this null."""
     with pytest.raises(NotApplicable, match=r"rows that depend on each other; use .*'brier'"):
@@ -229,10 +230,37 @@ def test_null_needs_clusters():
         ct.test_calibration(p.probs, p.labels, test="brier", null="cluster", rng=0)
 
 
-def test_tolerance_names_the_interval():
-    """It takes rows as independent."""
-    with pytest.raises(NotApplicable, match="confidence_interval"):
-        ct.test_calibration(None, dependent(), test="skce", tolerance=0.01, rng=0)
+@pytest.mark.parametrize("test", ["skce", "debiased-ece", "ks"])
+def test_larger_tolerance_is_rejected_less(test):
+    """And none is rejected more than calibration itself."""
+    data, options = dependent(), {"test": test, "rng": 0, "n_resamples": 199}
+    pvalues = [ct.test_calibration(data, tolerance=t, **options).pvalue for t in (0.001, 0.1)]
+    assert ct.test_calibration(data, **options).pvalue <= pvalues[0] <= pvalues[1]
+
+
+def test_small_error_is_certified_by_student_over_clusters():
+    """T and its jackknife error are those of the interval, which is symmetric about T."""
+    data = dependent(count=60)
+    result = ct.test_calibration(data, test="ks", tolerance=0.5, equivalence=True, rng=0)
+    interval = ct.test_calibration(data, test="ks", rng=0).confidence_interval(0.95)
+    error = (interval.high - result.estimate) / stats.t.isf(0.025, 59)
+    expected = stats.t.sf((0.5 - result.estimate) / error, 59)
+    assert result.pvalue == pytest.approx(expected, rel=1e-9)
+    assert result.pvalue < 0.001
+
+
+@pytest.mark.parametrize(
+    ("data", "test", "message"),
+    [
+        (dependent(), "skce", "use test='ks'"),
+        (dependent(), "brier", "no test with a tolerance"),
+        (dependent(count=8), "ks", "do not show how much the error varies"),
+    ],
+)
+def test_certificate_that_would_not_hold_is_refused(data, test, message):
+    """Squared errors, other statistics, few clusters with events."""
+    with pytest.raises(NotApplicable, match=message):
+        ct.test_calibration(data, test=test, tolerance=0.1, equivalence=True, rng=0)
 
 
 def test_lenses_see_the_same_signs():

@@ -7,9 +7,9 @@ import pytest
 
 from caltest import NotApplicable
 from caltest.datasets import generative_model
-from caltest.kernels import Exponential, Gaussian
+from caltest.kernels import Exponential, Gaussian, Matern32, Matern52, Sum
 from caltest.measures import SKCE, skce
-from caltest.measures.kernel.intervals import jackknife_error, second_moment
+from caltest.measures.kernel.intervals import jackknife_error
 
 
 @pytest.mark.parametrize("kernel", [Exponential(bandwidth=0.5), Gaussian(bandwidth=0.5)])
@@ -33,20 +33,45 @@ def test_jackknife_of_calibrated_models_is_larger_than_the_standard_deviation():
     assert 1.0 < np.sqrt(np.square(errors).mean()) / values.std() < 1.8
 
 
-def test_second_moment_is_the_mean_square_of_h():
-    """Over all pairs where they are few, over a sample where they are many."""
-    data = generative_model("M2", n=700, m=3, rng=0)
-    kernel = Exponential(bandwidth=0.5)
-    delta = np.eye(3)[data.labels] - data.probs
-    distance = np.abs(data.probs[:, None] - data.probs).sum(axis=2) / 2
-    h = np.exp(-distance / 0.5) * (delta @ delta.T)
-    pairs = SKCE(kernel=kernel).bind_all_pairs(data)
-    assert second_moment(pairs) == pytest.approx(
-        np.square(h[np.tri(700, k=-1) > 0]).mean(), rel=0.1
-    )
-    few = SKCE(kernel=kernel).bind_all_pairs(data.subset(np.arange(50)))
-    expected = np.square(h[:50, :50][np.tri(50, k=-1) > 0]).mean()
-    assert second_moment(few) == pytest.approx(expected, rel=1e-12)
+KERNELS = [
+    Exponential(bandwidth=0.5),
+    Gaussian(bandwidth=0.5),
+    Matern52(bandwidth=0.4),
+    Sum(Matern32(bandwidth=0.3), Exponential(bandwidth=2.0, metric="logit")),
+    Sum(Matern32(bandwidth=0.3), Matern52(bandwidth=2.0, metric="logit")),
+]
+
+
+def pair_values(data, kernel):
+    """Return h_ij of all pairs i > j, as a matrix with zeros elsewhere."""
+    values = np.zeros((data.n, data.n))
+    for i, j in zip(*np.tril_indices(data.n, -1), strict=True):
+        values[i, j] = skce(data.subset(np.array([i, j])), kernel=kernel)
+    return values
+
+
+@pytest.mark.parametrize("m", [2, 3])
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_second_moment_is_the_mean_square_over_all_pairs(kernel, m):
+    """On the line and by tiles, for sums of kernels of two metrics too."""
+    if m > 2 and "logit" in str(kernel):
+        pytest.skip("log odds are of two classes")
+    data = generative_model("M2", n=40, m=m, rng=0)
+    h = pair_values(data, kernel)
+    sums, squares = SKCE(kernel=kernel).bind_all_pairs(data).row_moments()
+    assert squares == pytest.approx(np.square(h).sum() / (40 * 39 / 2), rel=1e-9)
+    expected = (h + h.T).sum(axis=1)
+    np.testing.assert_allclose(np.sort(sums), np.sort(expected), atol=1e-12)
+
+
+def test_second_moment_of_blocks_is_that_of_their_pairs():
+    """And of no others."""
+    data, kernel = generative_model("M2", n=23, m=3, rng=0), Exponential(bandwidth=0.5)
+    measure = SKCE(estimator="block", block_size=5, kernel=kernel)
+    h = pair_values(data, kernel)
+    blocks = [h[i : i + 5, i : i + 5] for i in range(0, 20, 5)]
+    expected = np.mean([np.square(block).sum() / 10 for block in blocks])
+    assert measure.bind(data).second_moment() == pytest.approx(expected, rel=1e-12)
 
 
 def test_jackknife_of_two_rows_is_not_applicable():
