@@ -76,7 +76,8 @@ def compare_models(
     are redrawn from the model between the two at which both have the same expected score in each
     row (of two classes there is one such model), with :math:`d^*_{bi}` the difference at the
     redrawn label: it is exact where this model is true. The larger one is valid where either holds,
-    and holds its level with few events and heavy tails, where the flips by themselves do not.
+    and held its level in simulations with few events and heavy tails, where the flips by themselves
+    do not, unless a few rows that are rarely seen decide the difference (study "Comparisons").
 
     Without a reference, models are compared with the best. The data choose it, hence the p-values
     are adjusted for all pairs of models.
