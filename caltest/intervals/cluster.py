@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.intervals.base import Method
-from caltest.intervals.row_functions import GROUPS, row_function
+from caltest.intervals.row_functions import GROUPS, jackknife_error, row_function
 from caltest.measures import Measure
 from caltest.measures.base import Ends, Outcome
 from caltest.measures.tolerance import Tolerance
@@ -79,18 +79,8 @@ def jackknife(
     function = row_function(measure, predictions)
     estimate = function(np.arange(predictions.n, dtype=np.int32))
     values = np.array([function(rows) for rows in rows_without(clusters, seed)])
-    if not (math.isfinite(estimate) and np.isfinite(values).all()):
-        raise NotApplicable(
-            f"the {measure.symbol} is infinite for these rows or without a cluster",
-            "report the p-value alone",
-        )
-    groups = values.size
-    error = math.sqrt((groups - 1) / groups * float(np.square(values - values.mean()).sum()))
-    if error == 0:
-        raise NotApplicable(
-            f"the {measure.symbol} is the same without any cluster", "report the p-value alone"
-        )
-    return Jackknife(estimate, error, groups - 1)
+    error = jackknife_error(measure, estimate, values, "cluster")
+    return Jackknife(estimate, error, values.size - 1)
 
 
 def upper_end(measure: Measure, estimate: float, reach: float) -> float:

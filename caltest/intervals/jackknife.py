@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from caltest.errors import NotApplicable
 from caltest.intervals.base import Method
 from caltest.intervals.resampling import check_rows, with_unseen
-from caltest.intervals.row_functions import row_function
+from caltest.intervals.row_functions import jackknife_error, row_function
 from caltest.measures import Measure
 from caltest.measures.base import Ends
 from caltest.numerics.tails import student_isf
@@ -44,12 +41,7 @@ def compute(
     function = row_function(measure, predictions)
     estimate = function(np.arange(predictions.n, dtype=np.int32))
     without = function.without_groups(seed)
-    groups = without.size
-    error = math.sqrt((groups - 1) / groups * float(np.square(without - without.mean()).sum()))
-    if error == 0:
-        raise NotApplicable(
-            f"the {measure.symbol} is the same without any row", "report the p-value alone"
-        )
+    groups, error = without.size, jackknife_error(measure, estimate, without, "row")
     reach = student_isf((1.0 - level) / 2.0, groups - 1) * error
     method_text = f"Student's interval, jackknife over {groups} groups of rows"
     high = max(estimate, 0.0) + reach

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.errors import NotApplicable
 from caltest.measures import Measure
 from caltest.measures.base import RowScores
 from caltest.numerics.resampled_sums import total_of
@@ -65,3 +66,18 @@ def row_function(measure: Measure, predictions: Predictions) -> RowFunction:
     """Return the measure as a function of rows, by their scores where it is a mean of these."""
     scores = measure.row_scores(predictions)
     return AnyMeasure(measure, predictions) if scores is None else RowMean(scores)
+
+
+def jackknife_error(measure: Measure, estimate: float, without: Floats, unit: str) -> float:
+    r"""Return the standard error of a measure from its values without each of G units or groups.
+
+    .. math:: se^2 = \frac{G - 1}{G} \sum_g (T_g - \bar T)^2
+    """
+    if not (np.isfinite(estimate) and np.isfinite(without).all()):
+        reason = f"the {measure.symbol} is infinite for these rows or without a {unit}"
+        raise NotApplicable(reason, "report the p-value alone")
+    spread = float(np.square(without - without.mean()).sum())
+    if spread == 0:
+        reason = f"the {measure.symbol} is the same without any {unit}"
+        raise NotApplicable(reason, "report the p-value alone")
+    return float(np.sqrt((without.size - 1) / without.size * spread))

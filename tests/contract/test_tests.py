@@ -16,6 +16,7 @@ import caltest as ct
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.htests import REGISTRY
 from caltest.nulls import REGISTRY as NULLS
+from caltest.numerics.joint import tie_tolerance
 
 RESAMPLES = 49
 
@@ -154,7 +155,7 @@ def tail_of_all_vectors(measure, predictions):
     values = np.array([bound.comparable(np.array([bound.value()]))[0] for bound in bounds])
     bound = measure.bind(predictions)
     observed = bound.comparable(np.array([bound.value()]))[0]
-    slack = 1e-9 * max(bound.scale, abs(observed)) if np.isfinite(observed) else 0.0
+    slack = float(tie_tolerance(observed, bound.scale)) if np.isfinite(observed) else 0.0
     upper = weights[values >= observed - slack].sum()
     lower = weights[values <= observed + slack].sum()
     two_sided = measure.alternative == "two-sided"

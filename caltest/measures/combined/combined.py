@@ -19,7 +19,6 @@ from caltest.measures.combined.component import Component, Context
 from caltest.measures.combined.registered import OfMeasure
 from caltest.measures.combined.several import SEVERAL
 from caltest.measures.combined.tails import TailScale, log_mean_exp
-from caltest.measures.kernel.skce import SKCE
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.joint import step_down
 from caltest.numerics.labels import resample_keys
@@ -75,9 +74,9 @@ class Combined(Measure):
         return "test='skce', or the test that is named after a component"
 
     @property
-    def witness_kernel(self) -> MatrixKernel:
+    def witness_kernel(self) -> MatrixKernel | None:
         """That of the SKCE with its default kernel, whatever the components are."""
-        return SKCE().witness_kernel
+        return REGISTRY["skce"]().witness_kernel
 
     def plot_kind(self, m: int) -> str:
         return "reliability" if m == 2 else "witness"

@@ -22,13 +22,12 @@ DATA = datasets.generative_model("M2", n=300, m=2, alpha=1.0, rng=1)
 
 
 @pytest.mark.parametrize("kind", [Identity, PlattScaling])
-def test_summary_of_one_observation_says_that_it_cannot_be_tested(kind):
-    """Log loss and ECE are there, and the default test needs two."""
+def test_summary_of_one_observation_has_all_lines(kind):
+    """Log loss, ECE, and the p-value of its few label vectors."""
     text = str(kind().fit([[0.3, 0.7]], [1]).summary([[0.3, 0.7]], [1]))
     assert "log loss:" in text
     assert "ECE (confidence):" in text
-    assert "needs two observations" in text
-    assert "p-value" not in text
+    assert "p-value (combined, exact" in text
 
 
 def test_summary_of_the_calibration_set_says_that_it_flatters():
