@@ -21,7 +21,7 @@ from caltest.planning.rejection import most_extreme
 from caltest.planning.results import Power, PowerRow, Setting
 from caltest.planning.simulation import EFFECT, Study, StudyTest, simulate
 from caltest.planning.truths import StatedTruth
-from caltest.predictions import ModelData
+from caltest.predictions import ModelData, Predictions
 
 NO_ERROR = 1e-13  # true errors below it come from rounding
 
@@ -208,7 +208,7 @@ def plan_study(
     """Check the arguments of `power` and return what is simulated and how it prints."""
     study, note = _study(given, stated, tested, simulated)
     resampled = [test.measure for test in study.tests if _resamples(test, study.tolerance)]
-    notes = tuple(filter(None, (note, *_notes(study, resampled))))
+    notes = tuple(filter(None, (note, _of_dependence(given), *_notes(study, resampled))))
     effect = effect_of(study.distribution, study.truth, study.rng(EFFECT))
     calibrated = effect.error < NO_ERROR
     setting = Setting(
@@ -269,6 +269,14 @@ def _with_nulls(
     for test in tests:
         check_applicable(test.measure, test.null)
     return tests
+
+
+def _of_dependence(given: ModelData) -> str:
+    """Say that rows are drawn one by one, where the predictions have clusters."""
+    for source in (given.model, given.data):
+        if isinstance(source, Predictions) and source.has_dependence:
+            return f"rows are drawn independently: what those of a {source.unit} share costs more"
+    return ""
 
 
 def _resamples(test: StudyTest, tolerance: Tolerance | None) -> bool:

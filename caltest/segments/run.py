@@ -241,7 +241,7 @@ def test_source(source: Given, predictions: Predictions, settings: Settings) -> 
         n_resamples=settings.n_resamples,
         seed=settings.seed,
         level=level,
-        notes=tuple(_notes(joint.families, without, settings.min_size)),
+        notes=tuple(_notes(predictions, joint.families, without, settings.min_size)),
         null_distribution=joint.largest,
     )
 
@@ -435,8 +435,13 @@ def _statistics_text(families: Sequence[Family]) -> str:
     return ", ".join(names)
 
 
-def _notes(families: Sequence[Family], without: Sequence[str], min_size: int) -> Iterator[str]:
-    """Say what is left out."""
+def _notes(
+    predictions: Predictions, families: Sequence[Family], without: Sequence[str], min_size: int
+) -> Iterator[str]:
+    """Say what is left out, and that rows are taken as independent where they may not be."""
+    if predictions.has_dependence:
+        unit = predictions.unit
+        yield f"rows of the same {unit} are treated as independent: where alike, p is too small"
     if without:
         some = ", ".join(map(repr, without))
         yield f"no value of {some} has at least {min_size} rows and leaves out some"

@@ -232,3 +232,11 @@ def test_resamples_are_not_shown_where_none_are_drawn():
     result = ct.power(beta(2, 5), **QUICK | options)
     assert result.setting.n_resamples is None
     assert "B =" not in str(result)
+
+
+def test_clusters_of_the_predictions_are_not_simulated():
+    """A note says so, whichever argument holds them."""
+    clustered = ct.Predictions([0.2, 0.4, 0.7, 0.9] * 10, [0, 0, 1, 1] * 10, clusters=[1, 2] * 20)
+    for given in ((clustered,), (None, clustered)):
+        result = ct.power(*given, n=20, slope=0.5, test="brier", n_datasets=5, rng=1)
+        assert "rows are drawn independently" in str(result)

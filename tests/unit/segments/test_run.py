@@ -108,3 +108,9 @@ def test_wilson_interval_is_that_of_statsmodels():
     for events, n in ((0, 10), (3, 20), (20, 20)):
         expected = proportion_confint(events, n, method="wilson")
         assert wilson(events / n, n, 0.95) == pytest.approx(expected)
+
+
+def test_clusters_are_treated_as_independent():
+    """A note says so."""
+    found = run(ct.Predictions(P, Y, clusters=np.arange(N) // 4), None)
+    assert any("rows of the same cluster" in note for note in found.notes)
