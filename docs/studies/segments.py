@@ -90,8 +90,10 @@ class Planted:
             and all(name in row.definition for name in names)
             for row in found
         )
-        z = (labels[wrong] - p[wrong]).sum() / np.sqrt((p * (1 - p))[wrong].sum())
-        told = 2 * norm.sf(abs(z)) <= LEVEL / sum(found.n_segments)
+        alone = ct.test_calibration(
+            p[wrong], labels[wrong], test="calibration-in-the-large", null="convolution"
+        )
+        told = alone.pvalue <= LEVEL / sum(found.n_segments)
         return any(hits), bool(found.pvalue <= LEVEL), bool(told)
 
 
@@ -166,8 +168,8 @@ Predictions are right in all segments. Two columns have four values, two are num
 10,000 rows, four columns of numbers and two of seven values; in a slice of 2 % of the rows the
 predictions are 10 percentage points off. B = 199, level 5 %; percentages of {count} data sets, with
 standard errors of at most {error:.1f}. *The slice* counts rejected segments of the two columns of
-the slice, *any* all rejected segments, and *told* is a z test of the slice alone by somebody who
-knows it, at the level divided by the number of segments.
+the slice, *any* all rejected segments, and *told* is the exact test of the number of events of
+the slice alone by somebody who knows it, at the level divided by the number of segments.
 
 | slice | the slice | any | told |
 |---|---:|---:|---:|
