@@ -35,17 +35,17 @@ class Features:
         landmarks = np.unique(spread[:LANDMARKS], axis=0)
         self.are_exact = n <= LANDMARKS
         gram = np.exp(-total_variation(landmarks, landmarks) / self.bandwidth)
+        step = max(1, AT_A_TIME // len(landmarks))
         with one_blas_thread():
             values, vectors = np.linalg.eigh(gram)
-        kept = values > 1e-9 * values[-1]
-        root = vectors[:, kept] / np.sqrt(values[kept])
-        step = max(1, AT_A_TIME // len(landmarks))
-        parts = [
-            np.exp(
-                -total_variation(np.ascontiguousarray(probs[i : i + step]), landmarks)
-                / self.bandwidth
-            )
-            @ root
-            for i in range(0, n, step)
-        ]
+            kept = values > 1e-9 * values[-1]
+            root = vectors[:, kept] / np.sqrt(values[kept])
+            parts = [
+                np.exp(
+                    -total_variation(np.ascontiguousarray(probs[i : i + step]), landmarks)
+                    / self.bandwidth
+                )
+                @ root
+                for i in range(0, n, step)
+            ]
         self.values = np.concatenate(parts)
