@@ -58,7 +58,7 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"^path must name": "FILE must name",
     r"^path must (be|end)": r"FILE must \1",
     r"^(label|null|lens|test|level|correction|recalibrate|tolerance|equivalence|classes|"
-    r"calibrators|score|reference) "
+    r"calibrators|score|reference|cluster|time|lag) "
     r"(must|has)": r"--\1 \2",
     r"^(temperature|slope|intercept|ratio|noise|power|n) must": r"--\1 must",
     r"^n_datasets must": "--n-datasets must",

@@ -107,6 +107,8 @@ def test_mistake_in_a_file_is_one_line(caltest, tmp_path, content, message):
         ("--equivalence", "--equivalence must come with a tolerance; got none; pass --tolerance"),
         ("--by y", "--by must not be the label column"),
         ("--by ward", "--by must be one of"),
+        ("--cluster ward", "--cluster must be one of"),
+        ("--time ward --lag 1", "--time must be one of"),
         ("--by w,ward", "--by must be one of 'y', 'p_a', 'p_b', 'w'; got 'ward'"),
         ("--by w,y", "--by must not be the label column"),
         ("--by ,", "--by must name at least one"),
