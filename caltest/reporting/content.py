@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from caltest.results import HTest, HTestTable, Region, Result
+from caltest.results import HTestTable, Result
 from caltest.results.printable import plain
 
 if TYPE_CHECKING:
@@ -55,41 +55,155 @@ class Data:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The tests, each with a sentence on it, and what was not tested and why."""
+    """What was found, in sentences; the tests; and what was not tested and why.
 
-    headline: tuple[str, ...]
+    Attributes
+    ----------
+    answer : str
+        The answer in two or three words, such as "strong evidence".
+    headline : str
+        The answer, its direction and size.
+    sentences : tuple of (kind, text)
+        What a reader needs beside the headline.
+    tests : HTestTable
+    left_out : tuple of str
+    """
+
+    answer: str
+    headline: str
+    sentences: tuple[tuple[str, str], ...]
     tests: HTestTable
-    readings: tuple[str, ...]
     left_out: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """Some rows: what is predicted there on average, and what is observed.
+
+    Attributes
+    ----------
+    kind : str
+        "group", "class", "range" or "class range".
+    name, part : str
+        The group, the class or the range of the predictions; the range of a class.
+    n : int
+        Rows.
+    predicted, observed : float
+        Mean predicted probability of the event, and the share of the rows where it happens.
+    gap, low, high : float
+        predicted - observed, and its 95 % interval.
+    pvalue : float or None
+        Adjusted for all places of the report, or for all groups.
+    """
+
+    kind: str
+    name: str
+    part: str
+    n: int
+    predicted: float
+    observed: float
+    gap: float
+    low: float
+    high: float
+    pvalue: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
-    """Where predictions and labels differ: classes and regions under a lens, and groups.
+    """Where predictions and labels differ: groups, and classes and ranges of probability.
 
     Attributes
     ----------
     lens : str
-        Of the regions.
-    test : HTest or None
-        The kernel test whose witness the regions are from.
-    classes, regions : tuple of Region
-        Sorted by what they add to the SKCE.
+        Whose event the ranges of kind "range" are of.
+    places : tuple of Gap
+        Classes and ranges, the worst first.
     groups : HTestTable or None
         A test of each group.
-    group_readings : tuple of str
-        A sentence on each.
+    group_gaps : tuple of Gap
+        In the order of the table.
     notes : tuple of str
         What could not be shown.
     """
 
-    lens: str = ""
-    test: HTest | None = None
-    classes: tuple[Region, ...] = ()
-    regions: tuple[Region, ...] = ()
+    lens: str = "strong"
+    places: tuple[Gap, ...] = ()
     groups: HTestTable | None = None
-    group_readings: tuple[str, ...] = ()
+    group_gaps: tuple[Gap, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A number that describes calibration, with its interval and the p-value of its test.
+
+    Attributes
+    ----------
+    name : str
+        As the page has it.
+    value : float
+    ideal : float or None
+        Its value for a calibrated model, where that is one number.
+    low, high : float or None
+        Its 95 % interval.
+    pvalue : float or None
+        Of the hypothesis of calibration, not adjusted.
+    unit : str
+        "points" for what is shown in percentage points, "share" in per cent, or empty.
+    note : str
+        What it says.
+    """
+
+    name: str
+    value: float
+    ideal: float | None = None
+    low: float | None = None
+    high: float | None = None
+    pvalue: float | None = None
+    unit: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Within:
+    """Whether the error is within a tolerance: two hypotheses on each of some errors.
+
+    Attributes
+    ----------
+    tolerance : float
+        In the unit of probabilities.
+    sentences : tuple of str
+        What was found.
+    rows : tuple of WithinRow
+    left_out : tuple of str
+        What could not be tested, and why.
+    """
+
+    tolerance: float
+    sentences: tuple[str, ...]
+    rows: tuple[WithinRow, ...]
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithinRow:
+    """An error, and the p-values of both hypotheses on it.
+
+    Attributes
+    ----------
+    name : str
+        The error in words.
+    estimate : float
+        In the unit of probabilities.
+    exceeds, within : float
+        The p-value against an error of at most the tolerance, small where it is larger; and that
+        against an error of at least the tolerance, small where it is smaller.
+    """
+
+    name: str
+    estimate: float
+    exceeds: float
+    within: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,8 +299,13 @@ class Content:
     title: str
     author: str | None
     level: float | None
+    profile: str
+    meta: tuple[tuple[str, str], ...]
     data: Data
     answer: Answer
+    within: Within | None
+    estimates: tuple[Estimate, ...]
+    grades: HTestTable | None
     where: Where
     segments: SegmentsTest | None
     scores: Scores

@@ -34,10 +34,13 @@ class TestPlan:
     notes: tuple[str, ...] = ()
 
 
-def default_plan(predictions: Predictions) -> TestPlan:
-    """Choose tests by what they cost, never by the labels, so that their p-values stay valid."""
+def default_plan(predictions: Predictions, further: Sequence[str]) -> TestPlan:
+    """Choose tests by what they cost, never by the labels, so that their p-values stay valid.
+
+    `further` are those of two classes after the default one.
+    """
     if predictions.m == 2:
-        tests = (DEFAULT, "skce", "ece", "spiegelhalter", "cox")
+        tests = (DEFAULT, *further)
         return TestPlan(tuple(Entry(test, "strong") for test in tests))
     strong, notes = _strong(predictions)
     confidence = [Entry(test, "confidence") for test in ("skce", "ece")]
@@ -76,11 +79,14 @@ def frequent_classes(predictions: Predictions, count: int) -> list[int]:
 
 
 def plan_of(
-    predictions: Predictions, tests: list[str | Measure] | None, lenses: Sequence[str | Lens] | None
+    predictions: Predictions,
+    tests: list[str | Measure] | None,
+    lenses: Sequence[str | Lens] | None,
+    further: Sequence[str],
 ) -> TestPlan:
     """Return what was asked for, every test under every lens, or the default plan."""
     if tests is None and lenses is None:
-        return default_plan(predictions)
+        return default_plan(predictions, further)
     asked = list(_product(tests or [DEFAULT, "skce"], lenses or _default_lenses(predictions)))
     return TestPlan(tuple(asked))
 

@@ -12,9 +12,8 @@ from caltest.htests.combine import adjusted_rows
 from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.predictions import Predictions
-from caltest.reporting.content import Answer
 from caltest.reporting.plan import TestPlan
-from caltest.reporting.reading import headline, reading, sentence
+from caltest.reporting.reading import sentence
 from caltest.results import HTest, HTestTable
 
 
@@ -64,7 +63,9 @@ def table_of(rows: list[HTest], settings: Settings) -> HTestTable:
     return HTestTable(tuple(rows), name, adjusted, level=settings.level)
 
 
-def answer(predictions: Predictions, plan: TestPlan, settings: Settings) -> Answer:
+def run_tests(
+    predictions: Predictions, plan: TestPlan, settings: Settings
+) -> tuple[HTestTable, tuple[str, ...]]:
     """Run the tests of a plan; those that are not defined for the data are noted instead."""
     rows: list[HTest] = []
     left_out = list(plan.notes)
@@ -78,11 +79,4 @@ def answer(predictions: Predictions, plan: TestPlan, settings: Settings) -> Answ
             continue
         rows += part.rows
         left_out += part.notes
-    table = table_of(rows, settings)
-    pairs = zip(table.rows, table.adjusted.tolist(), strict=True)
-    return Answer(
-        headline=headline(table, predictions.source),
-        tests=table,
-        readings=tuple(reading(row, value) for row, value in pairs),
-        left_out=tuple(left_out),
-    )
+    return table_of(rows, settings), tuple(left_out)

@@ -1,0 +1,193 @@
+"""The numbers that a field reports on calibration, each with its interval and its p-value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest import measures
+from caltest.errors import NotApplicable
+from caltest.lenses import resolve_lens
+from caltest.predictions import Predictions
+from caltest.reporting.content import Estimate
+from caltest.reporting.gaps import exact_limits, whole_gap
+from caltest.reporting.profiles import Profile
+from caltest.reporting.tested import Settings
+from caltest.results import HTest, HTestTable
+
+Floats = NDArray[np.float64]
+
+Z = 1.959963984540054  # of a normal interval of 95 %
+SMALLEST = 1e-12  # probability whose logarithm is taken
+STEPS = 50
+
+# The tests whose estimate stands in the table: name, value of calibration, unit, what it says.
+OF_TESTS: dict[str, tuple[str, float | None, str, str]] = {
+    "calibration-in-the-large": (
+        "calibration intercept",
+        0.0,
+        "",
+        "log odds, slope 1; above 0 where the event is more frequent than predicted",
+    ),
+    "calibration-slope": ("calibration slope", 1.0, "", "below 1 where predictions are too extreme"),
+    "ici": ("ICI", 0.0, "points", "mean distance of the predictions from a loess"),
+    "ece": ("ECE (15 bins)", None, "points", "mean gap of bins; above 0 by chance too"),
+    "smooth-ece": ("smooth ECE", None, "points", "mean gap after smoothing"),
+    "corp": ("miscalibration MCB (CORP)", None, "", "what recalibration could gain on these data"),
+    "brier": ("Brier score", None, "", "smaller is better"),
+}
+
+
+def collect_estimates(
+    predictions: Predictions, tests: HTestTable, profile: Profile, settings: Settings
+) -> tuple[Estimate, ...]:
+    """Return the numbers of the field for data of two classes, or for confidence."""
+    settings.progress("estimates")
+    lens = "strong" if predictions.m == 2 else "confidence"
+    seen = resolve_lens(lens)(predictions)
+    first = _of_two(seen, profile) if predictions.m == 2 else _of_many(predictions, seen)
+    rows = (row for row in tests.rows if row.lens == lens and row.group is None)
+    return (*first, *_of_tests(rows, settings))
+
+
+def _of_two(seen: Predictions, profile: Profile) -> Iterator[Estimate]:
+    gap = whole_gap(seen, kind="all", name="all rows")
+    yield Estimate(
+        name=f"{profile.predicted} less {profile.observed}",
+        value=gap.gap,
+        ideal=0.0,
+        low=gap.low,
+        high=gap.high,
+        unit="points",
+        note=f"{100 * gap.predicted:.1f} % against {100 * gap.observed:.1f} %",
+    )
+    if seen.sample_weight is None and seen.labels.any() and seen.probs[:, 1].sum() > 0:
+        found = measures.expected_observed_interval(seen)
+        assert not isinstance(found, list)
+        yield Estimate(
+            name="expected / observed (E/O)",
+            value=found.ratio,
+            ideal=1.0,
+            low=found.low,
+            high=found.high,
+            note=f"{found.expected:,.1f} {profile.events} predicted, {found.observed:,} observed",
+        )
+
+
+def _of_many(predictions: Predictions, seen: Predictions) -> Iterator[Estimate]:
+    gap = whole_gap(seen, kind="all", name="all rows")
+    effective = _effective(seen)
+    low, high = exact_limits(gap.observed, effective)
+    yield Estimate(name="mean confidence", value=gap.predicted, unit="share")
+    yield Estimate(name="accuracy", value=gap.observed, low=low, high=high, unit="share")
+    yield Estimate(
+        name="confidence less accuracy",
+        value=gap.gap,
+        ideal=0.0,
+        low=gap.low,
+        high=gap.high,
+        unit="points",
+        note="above 0: overconfident",
+    )
+    temperature = temperature_interval(predictions)
+    if temperature is not None:
+        value, low, high = temperature
+        yield Estimate(
+            name="temperature",
+            value=value,
+            ideal=1.0,
+            low=low,
+            high=high,
+            note="fitted to these rows; above 1: predictions are too extreme",
+        )
+    yield Estimate(
+        name="classwise ECE",
+        value=float(measures.classwise_ece(predictions)),
+        unit="points",
+        note="mean over classes of the gap of 15 bins; above 0 by chance too",
+    )
+
+
+def _effective(seen: Predictions) -> float:
+    weight = seen.sample_weight
+    return float(seen.n if weight is None else weight.sum() ** 2 / (weight @ weight))
+
+
+def _of_tests(rows: Iterator[HTest], settings: Settings) -> Iterator[Estimate]:
+    done: set[str] = set()
+    for row in rows:
+        if row.test not in OF_TESTS or row.test in done or not np.isfinite(row.estimate):
+            continue
+        done.add(row.test)
+        name, ideal, unit, note = OF_TESTS[row.test]
+        low, high = _limits(row, settings)
+        yield Estimate(
+            name=name,
+            value=row.estimate,
+            ideal=ideal,
+            low=low,
+            high=high,
+            pvalue=row.pvalue,
+            unit=unit,
+            note=note,
+        )
+
+
+def _limits(row: HTest, settings: Settings) -> tuple[float | None, float | None]:
+    try:
+        found = row.confidence_interval(n_resamples=499, n_jobs=settings.n_jobs)
+    except NotApplicable:
+        return None, None
+    return found.low, found.high
+
+
+def temperature_interval(predictions: Predictions) -> tuple[float, float, float] | None:
+    r"""Return the temperature that fits the labels best, with its interval; None where none does.
+
+    The exponent :math:`b = 1 / T` maximises :math:`\sum_i w_i \log softmax(b \log p_i)_{y_i}`; its
+    standard error is that of a sandwich, by clusters where there are some.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M1", n=2000, m=3, rng=1)
+    >>> value, low, high = temperature_interval(data)
+    >>> low < 1 < high
+    True
+    """
+    weight = np.ones(predictions.n) if predictions.sample_weight is None else predictions.sample_weight
+    logs = np.log(np.maximum(predictions.probs, SMALLEST))
+    b = 1.0
+    for _ in range(STEPS):
+        score, curvature = _likelihood(logs, predictions.labels, b)
+        information = float(weight @ curvature)
+        if information <= 0:
+            return None
+        step = float(weight @ score) / information
+        b = min(max(b + step, b / 2), 2 * b)
+        if abs(step) < 1e-9:
+            break
+    else:
+        return None
+    score, curvature = _likelihood(logs, predictions.labels, b)
+    sums = weight * score
+    if predictions.has_dependence:
+        sums = np.bincount(np.unique(predictions.clusters, return_inverse=True)[1], sums)
+    half = Z * float(np.sqrt(sums @ sums)) / float(weight @ curvature)
+    low = b - half
+    return 1.0 / b, 1.0 / (b + half), 1.0 / low if low > 0 else float("inf")
+
+
+def _likelihood(logs: Floats, labels: NDArray[np.int64], b: float) -> tuple[Floats, Floats]:
+    """Return the derivative of each row's log likelihood, and less the second one."""
+    scaled = b * logs
+    scaled -= scaled.max(axis=1, keepdims=True)
+    probs = np.exp(scaled)
+    probs /= probs.sum(axis=1, keepdims=True)
+    mean = np.einsum("ik,ik->i", probs, logs)
+    square = np.einsum("ik,ik,ik->i", probs, logs, logs)
+    return logs[np.arange(labels.size), labels] - mean, square - np.square(mean)
+
+
