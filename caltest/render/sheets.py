@@ -44,7 +44,8 @@ def sheet_of_test(test: HTest) -> Sheet:
     numbers = [(test.statistic_name, number(test.statistic)), ("p-value", _pvalue(test))]
     if test.estimate_name != test.statistic_name:
         numbers.append((test.estimate_name, number(test.estimate)))
-    hypothesis = ("alternative hypothesis", f"the predictions are not calibrated ({test.lens})")
+    against = test.side or "the predictions are not calibrated"
+    hypothesis = ("alternative hypothesis", f"{against} ({test.lens})")
     if test.null == TOLERANCE:
         hypothesis = ("null hypothesis", f"{test.claim} ({test.lens})")
     return Sheet(
@@ -236,10 +237,25 @@ def _table_facts(table: HTestTable, *, shown: Columns) -> Pairs:
     facts = [("data", data), *_settings(shared), ("null", _table_null(rows))]
     if all(row.null == TOLERANCE for row in rows):
         facts.append(("null hypothesis", ", ".join(dict.fromkeys(row.claim for row in rows))))
+    facts += _sides(rows)
     if table.correction is not None:
         name = CORRECTIONS.get(table.correction, table.correction)
         facts.append(("adjusted", f"{name}, {len(rows)} test{'s' * (len(rows) > 1)}"))
     return tuple((name, value) for name, value in facts if value)
+
+
+def _sides(rows: Sequence[HTest]) -> Pairs:
+    """What tests look for that look for one direction only, with their keys where others do not."""
+    same = _shared(row.side for row in rows)
+    if same:
+        return (("alternative hypothesis", same),)
+    owners: dict[str, list[str]] = {}
+    for row in rows:
+        if row.side and row.test not in owners.setdefault(row.side, []):
+            owners[row.side].append(row.test)
+    return tuple(
+        (f"alternative hypothesis, {', '.join(tests)}", side) for side, tests in owners.items()
+    )
 
 
 def _table_null(rows: Sequence[HTest]) -> str:
@@ -298,7 +314,11 @@ def _lights(table: HTestTable) -> Pairs:
     if table.light_bounds is None:
         return ()
     yellow, orange, red = map(number, table.light_bounds)
-    rule = f"by p-value, yellow at most {yellow}, orange at most {orange}, red at most {red}"
+    what = "more" if all(row.side for row in table.rows) else "more or fewer"
+    rule = (
+        f"{what} defaults than predicted, by p-value: yellow at most {yellow}, orange at most "
+        f"{orange}, red at most {red}"
+    )
     return (("traffic lights", rule),)
 
 

@@ -251,6 +251,20 @@ class HTest(Result):
         """Whether no resampled statistic is as extreme as the observed one."""
         return self.least_pvalue is not None and self.pvalue <= self.least_pvalue * (1 + 1e-9)
 
+    @property
+    def side(self) -> str:
+        """What the test looks for, where it looks for one direction of an error only, in words.
+
+        Examples
+        --------
+        >>> import caltest as ct
+        >>> ct.test_calibration([0.1, 0.1], [0, 1], test="binomial").side
+        'the PD is too low: more defaults than predicted'
+        """
+        from caltest.measures.base import side_of
+
+        return "" if self.null == render.TOLERANCE else side_of(self.test, self.alternative)
+
     def summary(self) -> Summary:
         """Return the longer print: every field, and quantiles of the null distribution."""
         return Summary(render.sheet_of_summary(self, self._null_quantiles()))
