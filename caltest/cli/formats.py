@@ -19,3 +19,4 @@ CORRECTIONS = (
     "fdr_tsbky",
     "none",
 )
+PROFILES = ("general", "clinical", "credit", "ml", "forecast")

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from caltest.cli import completion, options
-from caltest.cli.formats import REPORTS
+from caltest.cli.formats import PROFILES, REPORTS
 from caltest.cli.inputs import PredictionFile
-from caltest.cli.output import choose_format, write_text
+from caltest.cli.output import choose_format, echo, to_file, write_text
 from caltest.cli.progress import progress_bar
+from caltest.errors import invalid
 
 if TYPE_CHECKING:
     from caltest.reporting import Report
@@ -31,6 +32,32 @@ Recalibrate = Annotated[
         help="Calibrator to fit and to test on rows that it was not fitted to: temperature, "
         "dirichlet, ... Repeatable, as --lens.",
         autocompletion=completion.of_registry("calibrators"),
+    ),
+]
+Profile = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        metavar="NAME",
+        help="Words, order and tests of a field: general, clinical, credit, ml or forecast.",
+        autocompletion=completion.of_choices(PROFILES),
+    ),
+]
+Tolerance = Annotated[
+    float | None,
+    typer.Option(
+        "--tolerance",
+        metavar="T",
+        help="Say whether the error is shown to be within T, as 0.05 for five points, or beyond.",
+    ),
+]
+Meta = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--meta",
+        metavar="KEY=VALUE",
+        help="What the author states: \"data period=2024\", limitations=..., signatures=..., "
+        "event=death. Repeatable.",
     ),
 ]
 Tests = Annotated[
@@ -62,6 +89,9 @@ def report(
     by: options.By = None,
     segments: options.Segments = None,
     recalibrate: Recalibrate = None,
+    profile: Profile = None,
+    tolerance: Tolerance = None,
+    meta: Meta = None,
     title: Title = None,
     author: Author = None,
     level: options.Level = None,
@@ -93,6 +123,9 @@ def report(
             by=True if by else None,
             segments=file.segments(segments),
             recalibrate=_keys(recalibrate),
+            profile=profile,
+            tolerance=tolerance,
+            meta=_meta(meta),
             title=title,
             author=author,
             level=level,
@@ -104,6 +137,22 @@ def report(
         )
         content = made.as_text(form)
     write_text(content, output=output)
+    path = to_file(output)
+    if path is not None and not quiet:
+        size = path.stat().st_size / 1000
+        note = f"wrote {path} ({form}, {size:,.0f} kB): {made.content.answer.headline}"
+        echo(note + "\n", err=True)
+
+
+def _meta(values: list[str] | None) -> dict[str, str] | None:
+    """Read KEY=VALUE."""
+    if not values:
+        return None
+    for value in values:
+        name, equals, _ = value.partition("=")
+        if not equals or not name.strip():
+            raise invalid("--meta must be KEY=VALUE", repr(value), 'pass "data period=2024"')
+    return dict(value.split("=", 1) for value in values)
 
 
 def _keys(values: list[str] | None) -> list[str] | None:

@@ -343,6 +343,7 @@ class Content:
     level: float | None
     profile: str
     meta: tuple[tuple[str, str], ...]
+    adequacy: str
     data: Data
     answer: Answer
     within: Within | None

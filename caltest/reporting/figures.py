@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 from caltest import plots, render
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
-from caltest.reporting.content import Answer, Where
+from caltest.reporting.content import Content, Where
+from caltest.reporting.gaps import ranked
+from caltest.reporting.profiles import Profile
 from caltest.reporting.reading import sentence
 from caltest.reporting.svg import inline_svg
+from caltest.reporting.wording import short_pvalue
 from caltest.results import HTest, HTestTable
 
 if TYPE_CHECKING:
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
 
 MOST_SEGMENTS = 12  # in the figure
+MOST_GROUPS = 6  # with a diagram
+SMALL = 0.62  # size of their diagrams
 MOST_AFTER = 6  # calibrators with a diagram
 GRID_WORK = 1e8  # n m beyond which classes have no diagrams of their own
 
@@ -58,21 +63,23 @@ class Sketch:
     title: str
     description: str
     draw: Callable[[], Any]
+    scale: float = 1.0
 
 
 def draw_figures(
-    predictions: Predictions,
-    answer: Answer,
-    where: Where,
-    segments: SegmentsTest | None,
-    outcomes: Sequence[HeldOut],
+    predictions: Predictions, content: Content, profile: Profile, outcomes: Sequence[HeldOut]
 ) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
     """Draw what can be drawn; note what cannot."""
+    tests = content.answer.tests
     sketches = [
-        *_of_answer(answer.tests),
-        *_of_predictions(predictions, answer.tests),
-        *_of_where(where),
-        *_of_segments(segments),
+        *_of_answer(predictions, tests),
+        *_of_estimates(predictions, tests),
+        *_of_grades(content.grades),
+        *_of_decisions(predictions, profile),
+        *_of_groups(content.where),
+        *_of_segments(content.segments),
+        *_of_tests(tests),
+        *_of_predictions(predictions, tests, profile),
         *_of_outcomes(outcomes),
     ]
     figures: list[Figure] = []
@@ -91,7 +98,7 @@ def draw_figures(
                 title=sketch.title,
                 description=sketch.description,
                 svg=svg,
-                width=72 * float(canvas.get_figwidth()),
+                width=72 * float(canvas.get_figwidth()) * sketch.scale,
             )
         )
     if predictions.m > 2 and predictions.n * predictions.m > GRID_WORK:
@@ -106,47 +113,124 @@ def _canvas(drawn: Any) -> Canvas:
     return canvas
 
 
-def _of_answer(table: HTestTable) -> Iterator[Sketch]:
+def _of_answer(predictions: Predictions, table: HTestTable) -> Iterator[Sketch]:
+    """The one diagram beside the answer."""
+    lens = _lens(predictions)
+    row = _row(table, lens)
+    adjusted = None
+    tested = ""
+    if row is not None:
+        adjusted = float(table.adjusted[table.rows.index(row)])
+        tested = f" The p-value is that of the test {row.test}, adjusted for all tests."
+    yield Sketch(
+        "answer",
+        f"Reliability diagram of {_subject(predictions)}",
+        "Smooth curve of the observed frequency against the predicted probability, with a band "
+        "that holds all of it with 95 %; on top the predictions of both outcomes." + tested,
+        lambda: plots.reliability_diagram(row or predictions, pvalue=adjusted, numbers=False),
+    )
+
+
+def _lens(predictions: Predictions) -> str:
+    return "strong" if predictions.m == 2 else "confidence"
+
+
+def _subject(predictions: Predictions) -> str:
+    return f"class {predictions.classes[1]}" if predictions.m == 2 else "the predicted class"
+
+
+def _of_estimates(predictions: Predictions, table: HTestTable) -> Iterator[Sketch]:
+    for row in table.rows:
+        if row.test == "calibration-belt" and predictions.m == 2:
+            yield Sketch(
+                "estimates",
+                "GiViTI calibration belt",
+                "Confidence belts of 80 and 95 % of a polynomial logistic recalibration; where "
+                f"they leave the diagonal the risks are off (p = {short_pvalue(row.pvalue)}).",
+                partial(plots.calibration_belt, row),
+            )
+
+
+def _of_grades(table: HTestTable | None) -> Iterator[Sketch]:
+    if table is not None:
+        yield Sketch(
+            "grades",
+            "Default rates of the grades",
+            "The default rate of each grade with its interval, and the PD.",
+            lambda: plots.master_scale(table),
+        )
+
+
+def _of_decisions(predictions: Predictions, profile: Profile) -> Iterator[Sketch]:
+    if profile.decisions and predictions.m == 2:
+        yield Sketch(
+            "decisions",
+            "Decision curve",
+            "Net benefit of the model at each threshold probability, with its interval, beside "
+            "that of treating all and none.",
+            lambda: plots.decision_curve(predictions),
+        )
+
+
+def _of_groups(where: Where) -> Iterator[Sketch]:
+    if where.groups is None:
+        return
+    worst = {gap.name: rank for rank, gap in enumerate(ranked(where.group_gaps))}
+    rows = zip(where.groups.rows, where.groups.adjusted.tolist(), strict=True)
+    kept = [(row, value) for row, value in rows if row.evidence is not None]
+    kept.sort(key=lambda pair: worst.get(str(pair[0].group), len(worst)))
+    for row, value in kept[:MOST_GROUPS]:
+        yield Sketch(
+            "groups",
+            f"Group {row.group}",
+            f"Reliability diagram of {row.n:,} rows; adjusted p = {short_pvalue(value)}.".replace(
+                "= <", "<"
+            ),
+            partial(_group_diagram, row, value),
+            SMALL,
+        )
+
+
+def _group_diagram(row: HTest, pvalue: float) -> Any:
+    lens = "strong" if row.m == 2 else "confidence"
+    assert row.evidence is not None
+    if row.lens == lens:
+        return plots.reliability_diagram(row, pvalue=pvalue, numbers=False)
+    return plots.reliability_diagram(row.evidence.predictions, numbers=False)
+
+
+def _of_tests(table: HTestTable) -> Iterator[Sketch]:
     if len(table) > 1:
         yield Sketch(
-            "answer",
+            "tests",
             "The p-values of all tests",
             f"One row for each of {len(table)} tests, with its p-value before and after "
-            f"adjustment on a logarithmic axis. The smallest adjusted one is "
-            f"{render.pvalue(float(table.adjusted.min()))}.",
+            "adjustment on a logarithmic axis. The smallest adjusted one is "
+            f"{short_pvalue(float(table.adjusted.min()))}.",
             lambda: plots.pvalues(table),
         )
-    for row in table.rows:
-        if row.null_distribution is not None:
-            yield Sketch(
-                "answer",
-                f"The first test: {row.statistic_name} under calibration",
-                f"Histogram of {row.n_resamples:,} values of {row.statistic_name} for labels "
-                f"redrawn from the probabilities, and the observed value "
-                f"{render.number(row.statistic)}; p-value {render.pvalue_of(row)}.",
-                partial(plots.null_distribution, row),
-            )
-            return
 
 
-def _of_predictions(predictions: Predictions, table: HTestTable) -> Iterator[Sketch]:
-    lens = "strong" if predictions.m == 2 else "confidence"
-    of = f"class {predictions.classes[1]}" if predictions.m == 2 else "the predicted class"
-    source = _row(table, lens) or predictions
-    yield Sketch(
-        "diagrams",
-        f"Reliability diagram of {of}",
-        "Observed frequency against predicted probability in bins; the bars hold 95 % of what "
-        "calibrated probabilities would show, and the strip shows how the predictions are spread.",
-        lambda: plots.reliability_diagram(source),
-    )
+def _of_predictions(
+    predictions: Predictions, table: HTestTable, profile: Profile
+) -> Iterator[Sketch]:
+    of = _subject(predictions)
+    source = _row(table, _lens(predictions)) or predictions
     yield Sketch(
         "diagrams",
         f"CORP diagram of {of}",
         "Isotonic fit of the observed frequency to the predicted probability, without bins, with "
         "the miscalibration, discrimination and uncertainty of the Brier score.",
-        lambda: plots.reliability_diagram(source, corp=True),
+        lambda: plots.reliability_diagram(source, corp=True, numbers=False),
     )
+    if profile.key == "forecast" and predictions.m == 2:
+        yield Sketch(
+            "diagrams",
+            f"Attributes diagram of {of}",
+            "Observed frequencies of bins, the climatology, and the region in which forecasts "
+            "have skill.",
+            lambda: plots.attributes_diagram(predictions),
+        )
     if predictions.m > 2 and predictions.n * predictions.m <= GRID_WORK:
         yield Sketch(
             "diagrams",
@@ -159,27 +243,6 @@ def _of_predictions(predictions: Predictions, table: HTestTable) -> Iterator[Ske
 def _row(table: HTestTable, lens: str) -> HTest | None:
     rows = (row for row in table.rows if row.lens == lens and row.evidence is not None)
     return next(rows, None)
-
-
-def _of_where(where: Where) -> Iterator[Sketch]:
-    if where.test is not None and where.regions:
-        worst = where.regions[0]
-        yield Sketch(
-            "where",
-            f"Where the predictions are off (lens {where.test.lens})",
-            f"The region that adds most to the SKCE: {worst.name}, predicted between "
-            f"{render.number(worst.low)} and {render.number(worst.high)}, observed less predicted "
-            f"{render.number(worst.gap)} ({worst.direction}).",
-            lambda: plots.witness(where.test),  # type: ignore[arg-type]
-        )
-    groups = where.groups
-    if groups is not None and len(groups) > 1:
-        yield Sketch(
-            "where",
-            "The p-values of groups",
-            f"One row for each of {len(groups)} groups, before and after adjustment.",
-            lambda: plots.pvalues(groups),
-        )
 
 
 def _of_segments(segments: SegmentsTest | None) -> Iterator[Sketch]:
@@ -200,11 +263,12 @@ def _of_outcomes(outcomes: Sequence[HeldOut]) -> Iterator[Sketch]:
     for outcome in outcomes[:MOST_AFTER]:
         row = outcome.row
         when = "before" if row.key == "identity" else f"after {row.key}"
-        tested = "" if row.pvalue is None else f"p-value {render.pvalue(row.pvalue)}, "
+        tested = "" if row.pvalue is None else f"p-value {short_pvalue(row.pvalue)}, "
         yield Sketch(
             "comparison",
             f"Rows that were held out, {when}",
             f"Reliability diagram of {outcome.predictions.n:,} rows; {tested}ECE "
             f"{render.number(row.ece)}.",
-            partial(plots.reliability_diagram, outcome.predictions),
+            partial(plots.reliability_diagram, outcome.predictions, numbers=False),
+            SMALL,
         )

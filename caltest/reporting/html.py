@@ -13,6 +13,7 @@ from caltest.reporting.content import Content
 from caltest.reporting.document import Section
 from caltest.reporting.notation import plain_formula
 from caltest.reporting.svg import formula_svg
+from caltest.reporting.wording import points, span
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -43,9 +44,57 @@ def html_page(content: Content, sections: Sequence[Section]) -> str:
         subtitle=subtitle(content),
         version=__version__,
         formula=_formulas(),
+        bar=gap_bar,
+        tone=TONES.get(content.answer.answer, "unsure"),
+        appendix=next((section.key for section in sections if section.is_appendix), ""),
         css=Markup(_template_text("report.css")),  # noqa: S704 - a file of this package
         js=Markup(_template_text("report.js")),  # noqa: S704 - a file of this package
     )
+
+
+# The colour of the edge of the card; other answers are between these.
+TONES = {
+    "strong evidence": "bad",
+    "some evidence": "bad",
+    "not calibrated": "bad",
+    "beyond tolerance": "bad",
+    "no evidence": "fine",
+    "not rejected": "fine",
+    "within tolerance": "fine",
+}
+WIDTH, HEIGHT = 144.0, 16.0  # of a bar, in its own unit
+
+
+def gap_bar(bars: Sequence[tuple[float, float, float]], place: int) -> Markup:
+    """Draw a gap with its interval on the scale that all rows of a table share.
+
+    Examples
+    --------
+    >>> "<title>+4.0 points, +1.0 to +7.0</title>" in gap_bar([(0.01, 0.04, 0.07)], 0)
+    True
+    """
+    from markupsafe import Markup
+
+    reach = max(0.01, max(abs(gap) for _, gap, _ in bars) * 1.25, _inner_reach(bars))
+    low, gap, high = (
+        WIDTH / 2 + max(-1.0, min(1.0, value / reach)) * (WIDTH / 2 - 4) for value in bars[place]
+    )
+    told = f"{points(bars[place][1])} points, {span(bars[place][0], bars[place][2])}"
+    middle, y = WIDTH / 2, HEIGHT / 2
+    return Markup(  # noqa: S704 - numbers only
+        f'<svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img" aria-label="{told}">'
+        f"<title>{told}</title>"
+        f'<path d="M{middle:g} 0V{HEIGHT:g}" stroke="currentColor" stroke-opacity=".45"/>'
+        f'<path d="M{low:.1f} {y:g}H{high:.1f}" stroke="currentColor" stroke-width="2.5" '
+        'stroke-opacity=".55"/>'
+        f'<circle cx="{gap:.1f}" cy="{y:g}" r="3.5" fill="currentColor"/></svg>'
+    )
+
+
+def _inner_reach(bars: Sequence[tuple[float, float, float]]) -> float:
+    """Return how far three quarters of the intervals reach; the ends of longer ones are cut."""
+    ends = sorted(max(abs(low), abs(high)) for low, _, high in bars)
+    return ends[(3 * (len(ends) - 1)) // 4]
 
 
 def subtitle(content: Content) -> str:

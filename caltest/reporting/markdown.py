@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from caltest.render import Sheet
 from caltest.render.formats import escape_markdown, markdown_table
@@ -24,6 +25,8 @@ def markdown_page(content: Content, sections: Sequence[Section]) -> str:
 def _block(block: Block) -> Iterator[str]:
     if block.kind == "text":
         yield escape_markdown(block.text)
+    elif block.kind == "headline":
+        yield f"**{escape_markdown(block.text)}**"
     elif block.kind == "note":
         yield f"> Note: {escape_markdown(block.text)}"
     elif block.kind == "heading":
@@ -33,9 +36,15 @@ def _block(block: Block) -> Iterator[str]:
     elif block.figure is not None:
         words = f"{block.figure.title}. {block.figure.description}"
         yield f"Figure (in the HTML report): {escape_markdown(words)}"
-    elif block.kind == "words" and block.sheet is not None:
-        for name, value in block.sheet.facts:
-            yield f"- **{escape_markdown(name)}**: {escape_markdown(value)}"
+    elif block.kind == "lines" and block.sheet is not None:
+        for name, _ in block.sheet.facts:
+            yield f"- {escape_markdown(name)}: ____________________ (date, signature)"
+    elif block.lights and block.sheet is not None:
+        rows = (
+            (*row, light) for row, light in zip(block.sheet.rows, block.lights, strict=True)
+        )
+        header = (*block.sheet.header, "light")
+        yield from _sheet(replace(block.sheet, header=header, rows=tuple(rows)))
     elif block.sheet is not None:
         yield from _sheet(block.sheet)
 

@@ -5,29 +5,38 @@ from __future__ import annotations
 import datetime as dt
 import inspect
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from caltest import validation
+from caltest.errors import NotApplicable
 from caltest.htests import REGISTRY as TESTS
 from caltest.htests.combine import METHODS
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.predictions import ModelData, Predictions
-from caltest.reporting.content import Content, RecalibrationContent, as_dict
+from caltest.reporting.about import adequacy, check_meta
+from caltest.reporting.answered import answer_of
+from caltest.reporting.content import Answer, Content, RecalibrationContent, as_dict
 from caltest.reporting.data import describe_data
 from caltest.reporting.document import Section, sections
+from caltest.reporting.estimates import collect_estimates
 from caltest.reporting.figures import Figure, draw_figures
+from caltest.reporting.grades import test_grades
 from caltest.reporting.html import html_page
 from caltest.reporting.markdown import markdown_page
 from caltest.reporting.methods import methods_of, segments_method
-from caltest.reporting.plan import plan_of
+from caltest.reporting.plan import TestPlan, plan_of
+from caltest.reporting.profiles import PROFILES, Profile, profile_of, worded
+from caltest.reporting.reading import sentence
 from caltest.reporting.reproduction import reproduction
 from caltest.reporting.scores import collect_scores
-from caltest.reporting.tested import Settings, answer
+from caltest.reporting.tested import Settings, run_tests
 from caltest.reporting.where import find_segments, find_where
+from caltest.reporting.within import certify
+from caltest.results import HTestTable
 from caltest.segments.inputs import read_segments
 
 if TYPE_CHECKING:
@@ -35,7 +44,7 @@ if TYPE_CHECKING:
     from caltest.calibrators.base import CalibrationSet
     from caltest.reporting.recalibrated import HeldOut
 
-SCHEMA = "caltest/report/2"
+SCHEMA = "caltest/report/3"
 SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
 
 
@@ -71,7 +80,8 @@ class Report:
     @property
     def sections(self) -> list[Section]:
         """The parts of the report in their order."""
-        return sections(self.content, self.figures, self.left_out)
+        profile = worded(PROFILES[self.content.profile], self.content.meta)
+        return sections(self.content, self.figures, self.left_out, profile)
 
     def to_html(self) -> str:
         """Return one page that needs no network, in which every text of the user's is escaped."""
@@ -143,6 +153,9 @@ def report(
     by: object = None,
     segments: object = None,
     recalibrate: str | Calibrator | Sequence[str | Calibrator] | None = None,
+    profile: str | None = None,
+    tolerance: float | None = None,
+    meta: Mapping[str, str] | None = None,
     title: str | None = None,
     author: str | None = None,
     level: float | None = None,
@@ -163,9 +176,9 @@ def report(
     r"""Test a model and tell on a page what was found, where, and how to repeat it.
 
     H0 of each test: :math:`P(Y = k \mid p) = p_k` for the predictions p as its lens shows them. The
-    page begins with the answer; it has a sentence for each p-value, diagrams, the classes, regions
-    and groups where predictions and labels differ, scores with their distribution under
-    calibration, and the methods with their sources.
+    page begins with the answer and one diagram; groups, classes, ranges of probability and segments
+    follow, each with its gap in percentage points, an interval and an adjusted p-value, then all
+    tests. Scores, recalibration, methods and how to repeat the run are the appendix.
 
     Parameters
     ----------
@@ -174,8 +187,8 @@ def report(
     data : (X, y), y, data frame or Predictions
         As for `test_calibration`.
     test : str, Measure or list, optional
-        By default "combined", the SKCE and the ECE (for two classes also Spiegelhalter's z and
-        Cox's test), as far as the size of the data allows; the page says what it does not.
+        By default "combined" and those of the profile, as far as the size of the data allows; the
+        page says what it does not.
     lens : str, Lens or list, optional
         By default "strong", for more than two classes also "confidence" and "classwise" for the
         classes that are expected most often, at most 20. A test and a lens that do not go together
@@ -189,6 +202,19 @@ def report(
         Calibrators, or their keys in `caltest.calibrators.REGISTRY`, to be fitted to four fifths
         of the rows and tested on the others, five times, by the rule of `compare_calibrators`, with
         which the p-values agree.
+    profile : {"general", "clinical", "credit", "ml", "forecast"}, optional
+        The field whose words, order and tests the page has; by default "general" for two classes
+        and "ml" for more. "clinical" has E/O, intercept, slope, ICI and the calibration belt, each
+        with its interval or p-value, and the net benefit; "credit" has the grades (the groups of
+        `by=`, else the distinct PDs, else tenths) with their traffic lights.
+    tolerance : float, optional
+        A calibration error in the unit of probabilities, in (0, 1): the page says whether one
+        within it is shown, or one beyond it, by the largest cumulative gap and the root mean
+        squared gap of bins.
+    meta : Mapping, optional
+        What the author states: "data period", "limitations", "sample adequacy", any other name,
+        and "signatures", the names of those who sign, between semicolons. "event" and "events" name
+        what is predicted, as death and deaths.
     title, author : str, optional
         As they stand on the page.
     level : float, optional
@@ -233,7 +259,7 @@ def report(
     >>> data = ct.datasets.generative_model("M2", n=60, m=3, rng=1)
     >>> page = ct.report(data, title="M2", n_resamples=19, rng=1)
     >>> [section.key for section in page.sections][:3]
-    ['answer', 'data', 'diagrams']
+    ['answer', 'estimates', 'where']
     >>> page.save("report.html")  # doctest: +SKIP
     """
     validation.check_choice(correction or "none", METHODS, "correction")
@@ -246,14 +272,20 @@ def report(
         by=by is not None,
         progress=progress or (lambda _what: None),
     )
+    error = validation.check_tolerance(tolerance, equivalence=False, null=None)
+    stated = check_meta(meta)
+    if profile is not None:
+        profile_of(profile, 2)
     tests = None if test is None else _checked_tests(test)
     lenses = None if lens is None else [resolve_lens(one) for one in _as_list(lens, "lens")]
     maps = _calibrators(recalibrate)
     given = ModelData(model, data, label, features, probs, classes, from_logits, renormalize, by)
     predictions, calibration_set = _read(given, fitted=bool(maps))
     columns = None if segments is None else read_segments(segments, None, given, predictions.n)
+    field = worded(profile_of(profile, predictions.m), stated)
+    plan = plan_of(predictions, tests, lenses, field.binary)
     content, outcomes = _content(
-        predictions, tests, lenses, maps, settings, calibration_set=calibration_set
+        predictions, plan, maps, field, error, settings, calibration_set=calibration_set
     )
     content["segments"] = None
     if columns is not None:
@@ -264,10 +296,17 @@ def report(
         predictions, seed=settings.seed, n_resamples=n_resamples, command=command, time=time
     )
     full = Content(
-        title=str(name), author=author, level=settings.level, reproduction=told, **content
+        title=str(name),
+        author=author,
+        level=settings.level,
+        profile=field.key,
+        meta=stated,
+        adequacy=" ".join(adequacy(predictions, field)),
+        reproduction=told,
+        **content,
     )
     settings.progress("figures")
-    figures, left_out = draw_figures(predictions, full.answer, full.where, full.segments, outcomes)
+    figures, left_out = draw_figures(predictions, full, field, outcomes)
     return Report(full, figures, left_out)
 
 
@@ -282,40 +321,65 @@ def _read(given: ModelData, *, fitted: bool) -> tuple[Predictions, CalibrationSe
 
 def _content(
     predictions: Predictions,
-    tests: list[str | Measure] | None,
-    lenses: list[Lens] | None,
+    plan: TestPlan,
     maps: list[Calibrator],
+    profile: Profile,
+    tolerance: float | None,
     settings: Settings,
     *,
     calibration_set: CalibrationSet | None,
 ) -> tuple[dict[str, Any], tuple[HeldOut, ...]]:
     """Collect the parts of the content that are computed."""
-    plan = plan_of(predictions, tests, lenses)
-    found = answer(predictions, plan, settings)
-    where = find_where(predictions, found.tests, settings)
+    tests, left_out = run_tests(predictions, plan, settings)
+    where = find_where(predictions, settings)
+    within = None if tolerance is None else certify(predictions, tolerance, settings)
+    grades, ungraded = _grades(predictions, profile, settings)
     comparison: RecalibrationContent | None = None
     outcomes: tuple[HeldOut, ...] = ()
     if maps:
         from caltest.reporting.recalibrated import compare
 
         comparison, outcomes = compare(predictions, maps, settings, calibration_set)
-    settings.progress("scores")
     groups = () if where.groups is None else where.groups.rows
     after = () if comparison is None else comparison.tests
     methods = methods_of(
-        [*found.tests.rows, *groups, *after],
-        correction=found.tests.correction,
+        [*tests.rows, *groups, *after],
+        correction=tests.correction,
         recalibrated=comparison is not None,
     )
+    answer, headline, sentences = answer_of(predictions, tests.rows[0], where, within, profile)
+    estimates = collect_estimates(predictions, tests, profile, settings)
+    settings.progress("scores")
     parts = {
         "data": describe_data(predictions),
-        "answer": found,
+        "answer": Answer(
+            answer=answer,
+            headline=headline,
+            sentences=sentences,
+            tests=tests,
+            left_out=(*left_out, *ungraded),
+        ),
+        "within": within,
+        "estimates": estimates,
+        "grades": grades,
         "where": where,
-        "scores": collect_scores(predictions, found.tests),
+        "scores": collect_scores(predictions, tests),
         "comparison": comparison,
         "methods": tuple(methods),
     }
     return parts, outcomes
+
+
+def _grades(
+    predictions: Predictions, profile: Profile, settings: Settings
+) -> tuple[HTestTable | None, tuple[str, ...]]:
+    """Test the grades of a master scale, where the profile has some."""
+    if not profile.graded:
+        return None, ()
+    try:
+        return test_grades(predictions, settings), ()
+    except NotApplicable as error:
+        return None, (f"Grades are not tested: {sentence(error)}",)
 
 
 def _checked_tests(test: object) -> list[str | Measure]:

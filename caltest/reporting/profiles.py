@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from caltest import validation
-
-AUTOMATIC = "by the number of classes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,3 +127,17 @@ def profile_of(key: str | None, m: int) -> Profile:
     if key is None:
         return PROFILES["general" if m == 2 else "ml"]
     return PROFILES[validation.check_choice(key, PROFILES, "profile")]
+
+
+def worded(profile: Profile, meta: Iterable[tuple[str, str]]) -> Profile:
+    """Return the profile with the author's words for the event.
+
+    Examples
+    --------
+    >>> worded(PROFILES["clinical"], [("event", "death"), ("events", "deaths")]).events
+    'deaths'
+    """
+    given = dict(meta)
+    event = given.get("event", profile.event)
+    events = given.get("events", f"{event}s" if "event" in given else profile.events)
+    return replace(profile, event=event, events=events)

@@ -91,46 +91,11 @@ def sentence(error: Exception) -> str:
     return f"{str(error).rstrip('.')}."
 
 
-def headline(table: HTestTable, data_name: str) -> tuple[str, ...]:
-    """Return in two or three sentences what all tests found together."""
-    place = int(table.adjusted.argmin())
-    least, value = table.rows[place], float(table.adjusted[place])
-    count = len(table)
-    if count == 1:
-        return (reading(least), MEANING)
-    adjusted = "" if table.correction is None else ", adjusted for their number,"
-    found = (
-        f"{count} tests of {data_name} were run. The smallest p-value{adjusted} is "
-        f"{render.pvalue(value)}: {least.test}, lens {least.lens}."
-    )
-    if table.correction in {"joint", "holm", "bonferroni", "sidak", "holm-sidak"}:
-        found += (
-            " Were the probabilities right under every lens, a smallest adjusted p-value of this "
-            f"size or less would occur in at most {_bare(frequency(value))} data sets like "
-            "this one."
-        )
-    return (found, *_verdicts(table), MEANING)
-
-
-def _verdicts(table: HTestTable) -> tuple[str, ...]:
-    if table.level is None:
-        return ()
-    rejected = int(table.rejected.sum())
-    what = "calibration is not rejected by any test"
-    if rejected:
-        what = f"calibration is rejected by {rejected} of {len(table)} tests"
-    return (f"At level {table.level:g}, with adjusted p-values, {what}.",)
-
-
 def _loudest(components: HTestTable) -> str:
     """What the component says that is farthest out, with its p-value among all of them."""
     row, adjusted = components.rows[0], render.pvalue(float(components.adjusted[0]))
     finding = row.parameters["finding"]
     return f"Farthest out is {row.test} (p {render.equals(adjusted)}): {finding}."
-
-
-def _bare(text: str) -> str:
-    return text.removeprefix("about ")
 
 
 def segments_reading(test: SegmentsTest) -> str:
