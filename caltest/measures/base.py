@@ -21,6 +21,7 @@ from caltest.predictions.redrawing import Redrawing
 
 if TYPE_CHECKING:
     from caltest.kernels import MatrixKernel
+    from caltest.measures.gap import Gap
     from caltest.measures.residual_sums import Flipped, ResidualStatistic
     from caltest.measures.tolerance import Tolerance, ToleranceBootstrap
     from caltest.nulls.base import Replicates
@@ -64,6 +65,10 @@ class Part:
         Whether small values speak against calibration too.
     pvalue, adjusted : float
         By itself, and for all components together.
+    place : Gap or None
+        Predictions and labels of the rows that the finding is on, where it is on some.
+    in_words : bool
+        Whether the finding is for a user of the model, not only for a statistician.
     """
 
     key: str
@@ -76,6 +81,8 @@ class Part:
     two_sided: bool
     pvalue: float
     adjusted: float
+    place: Gap | None = None
+    in_words: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from caltest.measures.base import Outcome
+    from caltest.measures.gap import Gap
     from caltest.nulls.base import Replicates
     from caltest.render import Sheet
     from caltest.results.evidence import Evidence, GradeCounts
@@ -129,6 +130,14 @@ class HTest(Result):
         The same of a grade that was tested without rows.
     replicates : Replicates or None
         The observed statistic and the resampled ones, for tests of several rows together. Likewise.
+    size : Gap or None
+        Mean prediction and observed share of the event, or of the predicted class being right, with
+        the interval of their difference; None where the test has no rows.
+    finding : str
+        Of the test "combined": what the loudest component found, in words, where its adjusted
+        p-value is at most 0.1.
+    places : tuple of Gap
+        Of the test "combined": the classes and ranges of probability that its components found.
     components : HTestTable or None
         Of the test "combined": the statistics that it combines, the loudest first, each with its
         p-value, that adjusted for all of them, and in its parameters what was found, in words.
@@ -174,12 +183,16 @@ class HTest(Result):
     counts: GradeCounts | None = field(default=None, compare=False)
     replicates: Replicates | None = field(default=None, compare=False)
     components: HTestTable | None = field(default=None, compare=False)
+    size: Gap | None = None
+    finding: str = ""
+    places: tuple[Gap, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("statistic", "pvalue", "estimate"):
             object.__setattr__(self, name, float(getattr(self, name)))
         object.__setattr__(self, "parameters", Parameters(self.parameters))
         object.__setattr__(self, "notes", tuple(self.notes))
+        object.__setattr__(self, "places", tuple(self.places))
         if self.null_distribution is not None:
             object.__setattr__(
                 self,
@@ -415,6 +428,11 @@ class HTest(Result):
             from caltest.results.table import HTestTable
 
             checked["components"] = HTestTable.from_dict(checked["components"])
+        from caltest.measures.gap import Gap
+
+        if checked.get("size") is not None:
+            checked["size"] = Gap(**checked["size"])
+        checked["places"] = tuple(Gap(**place) for place in checked.get("places", ()))
         return cls(**checked)
 
     def to_csv(self) -> str:
