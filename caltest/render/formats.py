@@ -46,8 +46,9 @@ def text(sheet: Sheet) -> str:
         "\t" + line
         for line in textwrap.wrap(printable(sheet.title), WIDTH - 10, break_on_hyphens=False)
     )
-    first = "\n".join(_wrapped(sheet.headline, indent=0)) + "\n"
-    return "\n\n".join([first.lstrip() + "\n" + title, *("\n".join(block) for block in blocks if block)]) + "\n"
+    first = "".join(line + "\n" for line in _wrapped(sheet.headline, indent=0))
+    title = f"{first}\n{title}" if title else first.rstrip("\n")
+    return "\n\n".join([title, *("\n".join(block) for block in blocks if block)]) + "\n"
 
 
 def markdown(sheet: Sheet) -> str:
@@ -55,7 +56,7 @@ def markdown(sheet: Sheet) -> str:
     pairs = markdown_table(("", ""), _pairs(sheet), n_text=2)
     grid = markdown_table(sheet.header, sheet.rows, n_text=sheet.n_text) if sheet.rows else ""
     legend = escape_markdown(sheet.legend)
-    title = f"**{escape_markdown(sheet.title)}**"
+    title = f"**{escape_markdown(sheet.title)}**" if sheet.title else ""
     first = escape_markdown(sheet.headline)
     return "\n\n".join(filter(None, [first, title, pairs, grid, legend])) + "\n"
 
@@ -67,7 +68,7 @@ def html(sheet: Sheet) -> str:
         f'<td style="text-align: left">{_escape_html(value)}</td></tr>'
         for name, value in _pairs(sheet)
     ]
-    caption = f"<caption>{_escape_html(sheet.title)}</caption>"
+    caption = f"<caption>{_escape_html(sheet.title)}</caption>" if sheet.title else ""
     first = [f"<p><strong>{_escape_html(sheet.headline)}</strong></p>"] if sheet.headline else []
     parts = ['<div class="caltest">', *first, "<table>", caption, *pairs, "</table>"]
     if sheet.rows:

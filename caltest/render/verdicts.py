@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from caltest.render.cells import number
+from caltest.render.cells import Sheet, number
 
 if TYPE_CHECKING:
     from caltest.measures.gap import Gap
     from caltest.results import HTest, HTestTable
+    from caltest.results.detectable import Detectable
+    from caltest.results.verdict import Verdict
     from caltest.segments import SegmentsTest
 
 EVIDENCE = ((0.01, "strong"), (0.05, "some"), (0.1, "weak"))  # largest p-values of these words
@@ -271,3 +273,53 @@ def headline_of_segments(test: SegmentsTest) -> str:
         f"{100 * worst.predicted:.1f} % predicted, {100 * worst.observed:.1f} % observed "
         f"(gap {100 * abs(worst.gap):.1f} points, {ends[0]:.1f} to {ends[1]:.1f})."
     )
+
+
+# ---- the verdict --------------------------------------------------------------------------------
+
+
+def sheet_of_verdict(verdict: Verdict) -> Sheet:
+    """The print of a verdict: the answer, then a paragraph for each of the others."""
+    names = {"where": "where", "size": "size", "helps": "what helps", "detectable": "power"}
+    closing = ((names.get(kind, kind), text) for kind, text in verdict.sentences[1:])
+    return Sheet(
+        title="",
+        headline=verdict.headline,
+        facts=(("data", f"{verdict.data_name} (n = {verdict.n}, m = {verdict.m})"),),
+        closing=tuple(closing),
+    )
+
+
+def slope_in_words(size: Gap, slope: float, low: float, high: float) -> str:
+    """Events expected and observed, and the slope of the log odds."""
+    expected, observed = size.n * size.predicted, size.n * size.observed
+    side = ": too extreme" if high < 1 else ": not extreme enough" if low > 1 else ""
+    return (
+        f"{expected:,.1f} events expected, {observed:,.0f} observed; slope of the log odds "
+        f"{slope:.2f} ({low:.2f} to {high:.2f}){side}."
+    )
+
+
+def remedy_in_words(name: str) -> str:
+    """The line of code that fits a calibration map."""
+    return (
+        f"ct.calibrators.{name}().fit(probs, y), with rows that are in neither the training data "
+        "nor this test; recalibrate= compares maps on held-out rows."
+    )
+
+
+def detectable_in_words(found: Sequence[Detectable], n: int) -> str:
+    """What the rows could have shown."""
+    if not found:
+        return f"These {n:,} rows would not have shown even a very large error in 80 % of cases."
+    told = " or ".join(_effect(one) for one in found)
+    return f"These {n:,} rows would have shown {told} in 80 % of cases."
+
+
+def _effect(one: Detectable) -> str:
+    points = f"{100 * abs(one.gap):.1f} points"
+    if one.kind == "gap":
+        return f"a mean prediction that is {points} too {'high' if one.gap > 0 else 'low'}"
+    if one.kind == "slope":
+        return f"a slope of {one.size:.2f}"
+    return f"a temperature of {one.size:.2f} (confidence {points} too high)"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from caltest.results.evidence import Evidence, GradeCounts
     from caltest.results.interval import Interval
     from caltest.results.table import HTestTable
+    from caltest.results.verdict import Verdict
     from caltest.results.witness import Witness
 
 # Not written to JSON as they are.
@@ -324,6 +325,33 @@ class HTest(Result):
         return interval_of(
             self, level, method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs
         )
+
+    def verdict(self, *, n_jobs: int | None = None) -> Verdict:
+        """Return what a person can act on: answer, direction and size, where, what helps.
+
+        Where nothing is found, it says what these rows could have shown: the smallest temperature,
+        or slope and mean error, that the test finds in 80 % of the data sets.
+
+        Parameters
+        ----------
+        n_jobs : int, optional
+            Threads, as in joblib.
+
+        Returns
+        -------
+        Verdict
+            Its print begins with the first line of the print of the result.
+
+        Examples
+        --------
+        >>> import caltest as ct
+        >>> data = ct.datasets.generative_model("M1", n=200, m=3, rng=1)
+        >>> ct.test_calibration(data, rng=1).verdict().answer
+        'no evidence'
+        """
+        from caltest.results.verdict import verdict_of_test
+
+        return verdict_of_test(self, n_jobs)
 
     def witness(self, *, n_jobs: int | None = None) -> Witness:
         """Return the function that shows where the predictions are not calibrated.
