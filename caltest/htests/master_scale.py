@@ -15,6 +15,7 @@ from caltest.htests.combine import METHODS, adjusted_pvalues
 from caltest.htests.run import REGISTRY
 from caltest.measures import Measure
 from caltest.measures.base import Outcome, keys_offering
+from caltest.measures.gap import gap_of_counts
 from caltest.predictions import sources
 from caltest.results import HTest, HTestTable
 from caltest.results.evidence import GradeCounts
@@ -115,7 +116,7 @@ def test_master_scale(
     correlation: float | str = "corporate",
     correction: str | None = "holm",
     level: float | None = None,
-    lights: Sequence[float] | None = (0.5, 0.2, 0.05),
+    lights: Sequence[float] | None = (0.05, 0.01, 0.001),
     portfolio: str | Sequence[str] = PORTFOLIO,
 ) -> HTestTable:
     r"""Test the calibration of a master scale, grade by grade and as a whole.
@@ -143,10 +144,10 @@ def test_master_scale(
         Multiple testing over the rows: a method of statsmodels' `multipletests`.
     level : float, optional
         Significance level in (0, 1). The print holds a verdict only where it is given.
-    lights : (3,) sequence of float or None, default (0.5, 0.2, 0.05)
+    lights : (3,) sequence of float or None, default (0.05, 0.01, 0.001)
         P-values at or below which the traffic light of a row is yellow, orange, red; before
-        adjustment. For a grade as predicted, 50 %, 30 %, 15 % and 5 % are green, yellow, orange and
-        red, were the number of defaults continuous. None leaves them out.
+        adjustment. A grade whose PD is right is green in at least 95 % of the years, and red in one
+        of a thousand. None leaves them out.
     portfolio : {"hosmer-lemeshow", "spiegelhalter"} or list
         Tests of all grades together, with independent defaults: the chi^2 distribution of
         :math:`\sum_g (d_g - n_g PD_g)^2 / (n_g PD_g (1 - PD_g))` with one degree of freedom a
@@ -171,8 +172,8 @@ def test_master_scale(
     Basel Committee on Banking Supervision (2005), Studies on the validation of internal rating
     systems, working paper 14, section III; European Central Bank (2019), Instructions for reporting
     the validation results of internal models, section 2.5.3; Tasche (2003), A traffic lights
-    approach to PD validation; Blochwitz, Hohl, Wehn (2005), Reconsidering ratings, Wilmott (the
-    shares of the four colours).
+    approach to PD validation (yellow from 95 %, red from 99.9 %); Blochwitz, Hohl, Wehn (2005),
+    Reconsidering ratings, Wilmott, have shares of 50, 30, 15 and 5 %, lights=(0.5, 0.2, 0.05).
 
     Examples
     --------
@@ -255,10 +256,12 @@ def _rows(scale: Scale, measures: dict[str, Measure], level: float | None) -> It
                 m=2,
                 lens="strong",
                 claim=f"each obligor of the grade defaults with probability {pd:.4g}",
+                side=measure.side,
                 data_name=scale.name,
                 level=level,
                 group=grade,
                 counts=GradeCounts(measure, d, n),
+                size=gap_of_counts(pd, d, n, "default"),
             )
 
 

@@ -390,6 +390,11 @@ class Measure(ABC):
         return {cls.key: {}} if cls.tests is None else cls.tests
 
     @property
+    def side(self) -> str:
+        """What a small p-value of a one-sided test says of the predictions; empty for others."""
+        return ""
+
+    @property
     @abstractmethod
     def symbol(self) -> str:
         """The name of the value, as printed."""

@@ -119,6 +119,21 @@ def gap_of(rows: Rows, kind: str, name: str, pvalue: float | None = None) -> Gap
     )
 
 
+def gap_of_counts(predicted: float, events: int, n: int, name: str) -> Gap:
+    """Measure the gap of a number of events among n rows of the same prediction."""
+    low, high = share_limits(events / n, float(n))
+    return Gap(
+        kind="event",
+        name=name,
+        n=n,
+        predicted=predicted,
+        observed=events / n,
+        low=predicted - high,
+        high=predicted - low,
+        deviation=math.sqrt(predicted * (1.0 - predicted) / n),
+    )
+
+
 def _clustered_size(
     residuals: Floats, clusters: NDArray[np.int64], scale: float, size: float
 ) -> float:

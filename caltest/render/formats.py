@@ -35,7 +35,7 @@ _LATEX = str.maketrans(
 
 
 def text(sheet: Sheet) -> str:
-    """The sheet as R prints it: the title behind a tab, the facts, the numbers; first the answer."""
+    """The sheet as R prints it, after the answer: the title behind a tab, facts, numbers."""
     head = _text_facts(sheet)
     if sheet.numbers:
         numbers = (f"{name} {equals(value)}" for name, value in sheet.numbers)

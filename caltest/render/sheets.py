@@ -17,8 +17,7 @@ from caltest.render.cells import (
     stars,
     verdict,
 )
-
-from caltest.render.verdicts import headline, headline_of_table
+from caltest.render.verdicts import headline, headline_of_table, one_sided
 
 if TYPE_CHECKING:
     from caltest.results import HTest, HTestTable
@@ -46,7 +45,10 @@ def sheet_of_test(test: HTest) -> Sheet:
     numbers = [(test.statistic_name, number(test.statistic)), ("p-value", _pvalue(test))]
     if test.estimate_name != test.statistic_name:
         numbers.append((test.estimate_name, number(test.estimate)))
-    hypothesis = ("alternative hypothesis", f"the predictions are not calibrated ({test.lens})")
+    wrong = (
+        f"{one_sided(test)} is {test.side}" if test.side else "the predictions are not calibrated"
+    )
+    hypothesis = ("alternative hypothesis", f"{wrong} ({test.lens})")
     if test.null == TOLERANCE:
         hypothesis = ("null hypothesis", f"{test.claim} ({test.lens})")
     return Sheet(
@@ -297,7 +299,9 @@ def _lights(table: HTestTable) -> Pairs:
     if table.light_bounds is None:
         return ()
     yellow, orange, red = map(number, table.light_bounds)
-    rule = f"by p-value, yellow at most {yellow}, orange at most {orange}, red at most {red}"
+    sides = {f" that {one_sided(row)} is {row.side}" if row.side else "" for row in table.rows}
+    about = sides.pop() if len(sides) == 1 else ""
+    rule = f"by p-value{about}, yellow at most {yellow}, orange at most {orange}, red at most {red}"
     return (("traffic lights", rule),)
 
 

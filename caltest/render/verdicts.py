@@ -10,7 +10,7 @@ from caltest.render.cells import Sheet, number
 
 if TYPE_CHECKING:
     from caltest.measures.gap import Gap
-    from caltest.results import HTest, HTestTable
+    from caltest.results import CalibratorComparison, HTest, HTestTable
     from caltest.results.detectable import Detectable
     from caltest.results.verdict import Verdict
     from caltest.segments import SegmentsTest
@@ -53,12 +53,17 @@ def claim_of(test: HTest) -> Claim:
     """What the p-value of a test is about: calibration, one side of it, or a tolerance."""
     if test.null == "tolerance":
         return _within(test) if test.alternative == "less" else _beyond(test)
-    if test.parameters.get("alternative") == "greater":
-        what = "the PD" if test.size is None else f"P({test.size.name})"
-        low = f"{what} is too low"
-        kept = f"{what[0].upper()}{what[1:]} is not shown to be too low"
-        return Claim(f"that {low}", low[0].upper() + low[1:], kept, ("too low", "not rejected"))
+    if test.side:
+        what = one_sided(test)
+        wrong = f"{what} is {test.side}"
+        kept = f"{capital(what)} is not shown to be {test.side}"
+        return Claim(f"that {wrong}", capital(wrong), kept, (test.side, "not rejected"))
     return CALIBRATION
+
+
+def one_sided(test: HTest) -> str:
+    """What a one-sided test is about."""
+    return "the PD" if test.counts is not None or test.size is None else f"P({test.size.name})"
 
 
 def _within(test: HTest) -> Claim:
@@ -105,11 +110,12 @@ def answer_in_words(
 ) -> str:
     """The first sentence, without its full stop."""
     key, numbers = answer(pvalue, level, claim, few=few), f"p {short(pvalue)}"
-    if key == "too few rows":
-        return f"Too few rows to tell ({numbers}, n = {n})"
     if level is not None:
         text = claim.rejected if pvalue <= level else claim.kept
-        return f"{text} ({numbers}, level {number(level)})"
+        told = f"{text} ({numbers}, level {number(level)})"
+        return f"{told}: too few rows to tell (n = {n})" if key == "too few rows" else told
+    if key == "too few rows":
+        return f"Too few rows to tell ({numbers}, n = {n})"
     return f"{key[0].upper()}{key[1:]} {claim.evidence} ({numbers})"
 
 
@@ -132,11 +138,12 @@ def is_too_small(size: Gap | None) -> bool:
     return found > LARGE or found > min(size.predicted, 1.0 - size.predicted)
 
 
-def headline(test: HTest) -> str:
-    """The answer of one test, and the direction and size of what it is about."""
+def headline(test: HTest, pvalue: float | None = None) -> str:
+    """The answer of one test, and the direction and size; p may be adjusted for other questions."""
+    p = test.pvalue if pvalue is None else pvalue
     claim, few = claim_of(test), is_too_small(test.size)
-    first = answer_in_words(test.pvalue, test.level, claim, few=few, n=test.n)
-    return f"{first}. {direction(test, test.pvalue)}".rstrip()
+    first = answer_in_words(p, test.level, claim, few=few, n=test.n)
+    return f"{first}. {direction(test, p)}".rstrip()
 
 
 def direction(test: HTest, pvalue: float) -> str:
@@ -145,6 +152,8 @@ def direction(test: HTest, pvalue: float) -> str:
         return ""
     speaks = pvalue <= (EVIDENCE[-1][0] if test.level is None else test.level)
     found = speaks and claim_of(test).keys[0] != "within tolerance"
+    if test.side:
+        return size_in_words(test.size, clear=found and test.size.high < 0)
     if found and not test.size.is_clear and test.finding:
         return f"{capital(test.finding)}. {size_in_words(test.size, clear=False)}"
     return size_in_words(test.size, clear=found)
@@ -202,11 +211,18 @@ def capital(text: str) -> str:
 # ---- several tests ------------------------------------------------------------------------------
 
 
-def headline_of_table(table: HTestTable) -> str:
+def pvalue_of_table(table: HTestTable) -> float:
+    """The p-value of all rows together: that of all groups, else the least adjusted one."""
+    if not table.omnibus or claim_of(table.rows[0]) is not CALIBRATION:
+        return float(table.adjusted.min())
+    return min(1.0, len(table.omnibus) * min(test.pvalue for test in table.omnibus))
+
+
+def headline_of_table(table: HTestTable, pvalue: float | None = None) -> str:
     """The answer of several tests, and the direction of the one that is farthest out."""
     worst = worst_row(table)
     claim, least = claim_of(table.rows[worst]), float(table.adjusted[worst])
-    whole = min((test.pvalue for test in table.omnibus), default=least)
+    whole = pvalue_of_table(table) if pvalue is None else pvalue
     bound = 0.05 if table.level is None else table.level
     count = int((table.adjusted <= bound).sum())
     noun = noun_of(table.rows)
@@ -218,7 +234,8 @@ def headline_of_table(table: HTestTable) -> str:
         return f"{first}, {where}."
     if not count:
         return f"{first} for all together, {where} by itself."
-    return f"{first}, {where}. Worst is {name_of(row, table.rows)}: {direction(row, least)}".rstrip()
+    told = direction(row, least)
+    return f"{first}, {where}. Worst is {name_of(row, table.rows)}. {told}".rstrip()
 
 
 def worst_row(table: HTestTable) -> int:
@@ -236,8 +253,8 @@ def _distance(size: Gap | None) -> float:
 
 def noun_of(rows: Sequence[HTest]) -> str:
     """What the rows of a table are."""
-    if len({row.group for row in rows}) > 1:
-        return "groups"
+    if len({row.group for row in rows}) == len(rows) > 1:
+        return "groups" if rows[0].counts is None else "grades"
     if len({row.data_name for row in rows}) > 1:
         return "models"
     if len({row.lens for row in rows}) == len(rows) > 1:
@@ -257,12 +274,13 @@ def name_of(row: HTest, rows: Sequence[HTest]) -> str:
     return ", ".join(parts) or row.test
 
 
-def headline_of_segments(test: SegmentsTest) -> str:
+def headline_of_segments(test: SegmentsTest, pvalue: float | None = None) -> str:
     """The answer on all segments, and the worst of them."""
-    first = answer_in_words(test.pvalue, test.level, CALIBRATION)
+    p = test.pvalue if pvalue is None else pvalue
+    first = answer_in_words(p, test.level, CALIBRATION)
     worst = test.rows[0]
     bound = EVIDENCE[-1][0] if test.level is None else test.level
-    if test.pvalue > bound:
+    if p > bound:
         return f"{first} in any of {sum(test.n_segments):,} segments."
     side = "high" if worst.gap < 0 else "low"
     ends = sorted((100 * abs(worst.low), 100 * abs(worst.high)))
@@ -280,7 +298,7 @@ def headline_of_segments(test: SegmentsTest) -> str:
 
 def sheet_of_verdict(verdict: Verdict) -> Sheet:
     """The print of a verdict: the answer, then a paragraph for each of the others."""
-    names = {"where": "where", "size": "size", "helps": "what helps", "detectable": "power"}
+    names = {"helps": "what helps", "detectable": "power", "whole": "all rows"}
     closing = ((names.get(kind, kind), text) for kind, text in verdict.sentences[1:])
     return Sheet(
         title="",
@@ -305,6 +323,25 @@ def remedy_in_words(name: str) -> str:
     return (
         f"ct.calibrators.{name}().fit(probs, y), with rows that are in neither the training data "
         "nor this test; recalibrate= compares maps on held-out rows."
+    )
+
+
+def recalibrated_in_words(comparison: CalibratorComparison) -> str:
+    """The map that the held-out score prefers, and what is left of the error after it."""
+    rows = {row.name: row for row in comparison.rows}
+    best, before = rows[comparison.selected], rows["identity"]
+    score = comparison.score.replace("-", " ")
+    if best is before:
+        return f"no map has a better {score} on held-out rows than the model as it is."
+    old, new = (number(row.scores[comparison.score]) for row in (before, best))
+    error = "" if best.stderr is None else f", standard error {number(best.stderr)}"
+    (test,) = best.tests[:1]
+    left = answer_in_words(test.pvalue, comparison.level, CALIBRATION)
+    each = comparison.n - comparison.n // comparison.n_folds
+    return (
+        f"{best.name}: {score} {new} on held-out rows, before {old}{error}. After it: "
+        f"{left[0].lower()}{left[1:]}, by {test.test} on {comparison.n:,} rows in "
+        f"{comparison.n_folds} parts, each with a map of {each:,} others."
     )
 
 

@@ -145,6 +145,6 @@ def _decision(
     def decide(values: Floats) -> NDArray[np.bool_]:
         values = bound.comparable(values)
         far = values > ordered[-most]
-        return far | (values < ordered[most - 1]) if sides == 2 else far
+        return np.asarray(far | (values < ordered[most - 1]) if sides == 2 else far)
 
     return decide

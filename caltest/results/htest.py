@@ -112,6 +112,8 @@ class HTest(Result):
         What was tested: a model, a file, or "arrays".
     parameters : Mapping
         Settings of the measure in the order in which they print, read-only.
+    side : str
+        Of a one-sided test what a small p-value says of the predictions, "too low"; else empty.
     n_resamples, seed : int or None
         How to repeat the resampling; None where nothing is resampled.
     stopping : str or None
@@ -187,6 +189,7 @@ class HTest(Result):
     size: Gap | None = None
     finding: str = ""
     places: tuple[Gap, ...] = ()
+    side: str = ""
 
     def __post_init__(self) -> None:
         for name in ("statistic", "pvalue", "estimate"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from caltest import render
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SPEAKS = 0.05  # largest adjusted p-value of a place that is named, where no level was given
 MOST_PLACES = 3
 FEW_EVENTS = 100
-OF_CLASSES = ("class-frequencies", "class-slopes", "class-curves", "confusions")
+OF_CLASSES = "class-frequencies"  # the component that no temperature disturbs much
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -96,16 +96,16 @@ class Verdict(Result):
         return render.sheet_of_verdict(self)
 
 
-def verdict_of_test(test: HTest, n_jobs: int | None = None) -> Verdict:
-    """Return the verdict of one test; see `HTest.verdict`."""
+def verdict_of_test(
+    test: HTest, n_jobs: int | None = None, *, pvalue: float | None = None
+) -> Verdict:
+    """Return the verdict of one test; `pvalue` may be adjusted for other questions."""
+    p = test.pvalue if pvalue is None else pvalue
     claim = render.claim_of(test)
-    answer = render.answer(
-        test.pvalue, test.level, claim, few=render.is_too_small(test.size)
-    )
-    speaks = test.pvalue <= (SPEAKS if test.level is None else test.level)
-    found = speaks and answer != "within tolerance"
+    answer = render.answer(p, test.level, claim, few=render.is_too_small(test.size))
+    found = p <= (SPEAKS if test.level is None else test.level) and answer != "within tolerance"
     places = worst_places(test) if found else ()
-    sentences = [("answer", render.headline(test))]
+    sentences = [("answer", render.headline(test, p))]
     if found:
         sentences += [("size", text) for text in _coefficients(test, n_jobs)]
         sentences += [("where", f"{render.place_in_words(place)}.") for place in places]
@@ -115,7 +115,7 @@ def verdict_of_test(test: HTest, n_jobs: int | None = None) -> Verdict:
     return Verdict(
         answer=answer,
         headline=sentences[0][1],
-        pvalue=test.pvalue,
+        pvalue=p,
         level=test.level,
         n=test.n,
         m=test.m,
@@ -126,26 +126,22 @@ def verdict_of_test(test: HTest, n_jobs: int | None = None) -> Verdict:
     )
 
 
-def verdict_of_table(table: HTestTable) -> Verdict:
-    """Return the verdict of several tests; see `HTestTable.verdict`."""
+def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdict:
+    """Return the verdict of several tests; `pvalue` may be adjusted for other questions."""
+    p = render.pvalue_of_table(table) if pvalue is None else pvalue
     worst = table.rows[render.worst_row(table)]
-    least = float(table.adjusted[render.worst_row(table)])
-    pvalue = min((test.pvalue for test in table.omnibus), default=least)
-    answer = render.answer(
-        pvalue,
-        table.level,
-        render.claim_of(worst),
-        few=all(render.is_too_small(row.size) for row in table),
-    )
+    few = all(render.is_too_small(row.size) for row in table)
     places = tuple(places_of_rows(table))
-    sentences = [("answer", render.headline_of_table(table))]
+    sentences = [("answer", render.headline_of_table(table, p))]
     sentences += [("where", f"{render.place_in_words(place)}.") for place in places]
     return Verdict(
-        answer=answer,
+        answer=render.answer(p, table.level, render.claim_of(worst), few=few),
         headline=sentences[0][1],
-        pvalue=pvalue,
+        pvalue=p,
         level=table.level,
-        n=sum(row.n for row in table) if render.noun_of(table.rows) == "groups" else worst.n,
+        n=sum(row.n for row in table)
+        if render.noun_of(table.rows) in {"groups", "grades"}
+        else worst.n,
         m=worst.m,
         size=worst.size,
         places=places,
@@ -154,15 +150,16 @@ def verdict_of_table(table: HTestTable) -> Verdict:
     )
 
 
-def verdict_of_segments(test: SegmentsTest) -> Verdict:
-    """Return the verdict on segments; see `SegmentsTest.verdict`."""
+def verdict_of_segments(test: SegmentsTest, *, pvalue: float | None = None) -> Verdict:
+    """Return the verdict on segments; `pvalue` may be adjusted for other questions."""
+    p = test.pvalue if pvalue is None else pvalue
     places = tuple(places_of_segments(test))
-    sentences = [("answer", render.headline_of_segments(test))]
+    sentences = [("answer", render.headline_of_segments(test, p))]
     sentences += [("where", f"{render.place_in_words(place)}.") for place in places]
     return Verdict(
-        answer=render.answer(test.pvalue, test.level, render.CALIBRATION),
+        answer=render.answer(p, test.level, render.CALIBRATION),
         headline=sentences[0][1],
-        pvalue=test.pvalue,
+        pvalue=p,
         level=test.level,
         n=test.n,
         m=test.m,
@@ -171,6 +168,30 @@ def verdict_of_segments(test: SegmentsTest) -> Verdict:
         sentences=tuple(sentences),
         data_name=test.data_name,
     )
+
+
+def together(parts: Sequence[tuple[str, Verdict]], recalibrated: str | None) -> Verdict:
+    """Make one verdict of several on the same rows, whose p-values are adjusted for each other.
+
+    Parameters
+    ----------
+    parts : sequence of (str, Verdict)
+        What each is about, "whole", "groups" or "segments", in this order.
+    recalibrated : str or None
+        What recalibration gives, in place of the line of code.
+    """
+    _, lead = min(parts, key=lambda part: part[1].pvalue)
+    whole = parts[0][1]
+    sentences = [("answer", lead.headline)]
+    for kind, part in parts:
+        if part is not lead:
+            sentences.append((kind, part.headline))
+        told = [pair for pair in part.sentences[1:] if recalibrated is None or pair[0] != "helps"]
+        sentences += [pair for pair in told if lead is whole or pair[0] != "detectable"]
+    if recalibrated is not None:
+        sentences.append(("helps", recalibrated))
+    places = tuple(place for _, part in parts for place in part.places)
+    return replace(lead, n=whole.n, size=whole.size, places=places, sentences=tuple(sentences))
 
 
 # ---- where --------------------------------------------------------------------------------------
@@ -185,10 +206,10 @@ def worst_places(test: HTest) -> tuple[Gap, ...]:
 
 def places_of_rows(table: HTestTable) -> Iterator[Gap]:
     """Yield the rows of a table that are rejected, the worst first."""
-    from dataclasses import replace
-
     bound = SPEAKS if table.level is None else table.level
-    kind = {"groups": "group", "classes": "class"}.get(render.noun_of(table.rows), "test")
+    kind = {"groups": "group", "grades": "group", "classes": "class"}.get(
+        render.noun_of(table.rows), "test"
+    )
     rows = sorted(zip(table.adjusted.tolist(), table.rows, strict=True), key=lambda pair: pair[0])
     for adjusted, row in rows:
         if adjusted <= bound and row.size is not None:
@@ -260,11 +281,11 @@ def _first_map(test: HTest, seen: Predictions) -> str:
 
 
 def _finds_classes(test: HTest) -> bool:
-    """Tell whether a component that looks at each class is small."""
+    """Tell whether classes occur more or less often than predicted."""
     if test.components is None:
         return False
     pairs = zip(test.components.rows, test.components.adjusted.tolist(), strict=True)
-    return any(row.test in OF_CLASSES and p <= SPEAKS for row, p in pairs)
+    return any(row.test == OF_CLASSES and p <= SPEAKS for row, p in pairs)
 
 
 def _detectable(test: HTest, n_jobs: int | None) -> Iterator[str]:

@@ -107,10 +107,10 @@ class ClassFrequencies(Component):
         mean, share = self.expected[k] / total, (self.expected[k] - gap[k]) / total
         word = "too often" if gap[k] > 0 else "too rarely"
         text = (
-            f"{context.names[k]} predicted {word}: {percent(mean)} on average, "
+            f"class {context.names[k]} predicted {word}: {percent(mean)} on average, "
             f"{percent(share)} observed"
         )
-        place = gap_of(context.event_rows(k), "class", context.names[k])
+        place = gap_of(context.event_rows(k), "class", f"class {context.names[k]}")
         return Finding(text, float(mean - share), f"mean gap of {context.names[k]}", place)
 
 

@@ -76,6 +76,10 @@ class GradeMeasure(Measure):
         return "default rate"
 
     @property
+    def side(self) -> str:
+        return "too low" if self.alternative == "greater" else ""
+
+    @property
     def nulls(self) -> tuple[str, ...]:
         return ("closed-form", "exact", "consistency", "convolution", "saddlepoint")
 

@@ -68,10 +68,10 @@ def test_a_million_obligors_cost_no_more_than_one():
 
 
 def test_traffic_lights_follow_the_pvalues_before_adjustment():
-    """Yellow at most 0.5, orange at most 0.2, red at most 0.05."""
+    """Yellow at most 0.05, orange at most 0.01, red at most 0.001."""
     table = run()
     colours = np.array(["red", "orange", "yellow", "green"])
-    expected = colours[np.digitize(table.pvalues, [0.05, 0.2, 0.5], right=True)]
+    expected = colours[np.digitize(table.pvalues, [0.001, 0.01, 0.05], right=True)]
     assert table.traffic_lights == tuple(expected)
     assert table.to_frame()["light"].to_list() == list(expected)
     assert [record["PD"] for record in table.records()] == PD
