@@ -39,6 +39,7 @@ from caltest.measures.grades.hosmer_lemeshow import *
 from caltest.measures.grades.pigeon_heyse import *
 from caltest.measures.smooth.le_cessie_van_houwelingen import *
 from caltest.measures.smooth.ici import *
+from caltest.measures.smooth.smooth_curve import *
 from caltest.measures.grades.binomial import *
 from caltest.measures.grades.jeffreys import *
 from caltest.measures.grades.normal import *

@@ -158,7 +158,7 @@ def _map(found: Witness, bins: int, rows: int, ax: Axes | None) -> Axes:
             ha="center",
             va="center",
             fontsize=base.SMALL - 1,
-            color="white" if abs(signed[i, j]) > 0.4 * largest else base.BLACK,
+            color=base.ON_DARK if abs(signed[i, j]) > 0.4 * largest else base.ON_PALE,
         )
     _name_rows(ax, shown)
     ax.set_xlim(0, 1)
