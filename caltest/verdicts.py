@@ -68,8 +68,9 @@ def verdict(
     segments : str, list of str, dict, data frame, bool (n, S) array or True, optional
         Segments, which may overlap, as for `test_calibration`.
     recalibrate : str, Calibrator or list, optional
-        Calibrators or their keys: `compare_calibrators` fits each and says which the held-out log
-        loss prefers, and the same test judges what is left of the error. Without it the verdict
+        Calibrators or their keys, simple ones first: the verdict says which the held-out log loss
+        prefers, by the rule of one standard error, and the same test judges what is left of the
+        error, out of fold as in `compare_calibrators`. Without it the verdict
         ends with the line of code that fits the map which is the first to try.
     test, lens : optional
         One test and one lens, by default "combined" and "strong".
@@ -153,13 +154,12 @@ def verdict(
     parts = _adjusted(results, n_jobs)
     told = None
     if recalibrate is not None:
-        from caltest.comparison import compare_calibrators
+        from caltest.comparison.best_map import best_map
 
         tell("recalibration")
-        compared = compare_calibrators(
-            None, predictions, calibrators=recalibrate, **asked, **settings
-        )
-        told = render.recalibrated_in_words(compared)
+        sampling = {"n_resamples": n_resamples, "rng": seed, "n_jobs": n_jobs}
+        best = best_map(predictions, recalibrate, test=test, lens=lens, **sampling)
+        told = render.recalibrated_in_words(best, level)
     return together(parts, told)
 
 

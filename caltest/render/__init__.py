@@ -2,7 +2,11 @@
 
 from caltest.render.answers import sheet_of_interval, sheet_of_witness
 from caltest.render.cells import LEGEND, Sheet, equals, number, pvalue, stars
-from caltest.render.comparisons import sheet_of_calibrators, sheet_of_models
+from caltest.render.comparisons import (
+    sheet_of_calibrators,
+    sheet_of_models,
+    sheet_out_of_fold,
+)
 from caltest.render.formats import csv, html, latex, markdown, text
 from caltest.render.planning import sheet_of_power, sheet_of_precision, sheet_of_sample_size
 from caltest.render.segments import SEGMENT_NUMBERS, segment_cells, sheet_of_segments
@@ -71,6 +75,7 @@ __all__ = [
     "sheet_of_test",
     "sheet_of_verdict",
     "sheet_of_witness",
+    "sheet_out_of_fold",
     "slope_in_words",
     "stars",
     "text",

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from caltest.render.cells import Sheet, number
 
 if TYPE_CHECKING:
+    from caltest.comparison.best_map import BestMap
     from caltest.measures.gap import Gap
-    from caltest.results import CalibratorComparison, HTest, HTestTable
+    from caltest.results import HTest, HTestTable
     from caltest.results.detectable import Detectable
     from caltest.results.verdict import Verdict
     from caltest.segments import SegmentsTest
@@ -326,23 +327,18 @@ def remedy_in_words(name: str) -> str:
     )
 
 
-def recalibrated_in_words(comparison: CalibratorComparison) -> str:
+def recalibrated_in_words(best: BestMap, level: float | None) -> str:
     """The map that the held-out score prefers, and what is left of the error after it."""
-    rows = {row.name: row for row in comparison.rows}
-    best, before = rows[comparison.selected], rows["identity"]
-    score = comparison.score.replace("-", " ")
-    if best is before:
-        return f"no map has a better {score} on held-out rows than the model as it is."
-    old, new = (number(row.scores[comparison.score]) for row in (before, best))
-    error = "" if best.stderr is None else f", standard error {number(best.stderr)}"
-    (test,) = best.tests[:1]
-    left = answer_in_words(test.pvalue, comparison.level, CALIBRATION)
-    each = comparison.n - comparison.n // comparison.n_folds
-    return (
-        f"{best.name}: {score} {new} on held-out rows, before {old}{error}. After it: "
-        f"{left[0].lower()}{left[1:]}, by {test.test} on {comparison.n:,} rows in "
-        f"{comparison.n_folds} parts, each with a map of {each:,} others."
-    )
+    if best.name == "identity":
+        return f"no map has a better held-out {best.score} than the model as it is."
+    low, high = sorted((-best.low, -best.high))
+    gained = f"{number(-best.difference)} better, {number(low)} to {number(high)}"
+    after = f"{best.name}: held-out {best.score} {number(best.after)} ({gained})."
+    if best.pvalue_after is None:
+        return after
+    left = answer_in_words(best.pvalue_after, level, CALIBRATION)
+    tested = f"{best.n:,} rows, each predicted by a map of {best.n_fit:,} others"
+    return f"{after} After it: {left[0].lower()}{left[1:]}, by {best.test} on {tested}."
 
 
 def detectable_in_words(found: Sequence[Detectable], n: int) -> str:

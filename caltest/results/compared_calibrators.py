@@ -74,6 +74,9 @@ class CalibratorComparison(Comparison):
         Numbers of rows and of classes.
     n_folds : int
         Number of held-out parts.
+    n_fit, n_held_out : int
+        Rows that each map was fitted to, the least over the folds, and rows that were held out and
+        tested.
     method : str
         The tests and their null, in words.
     lens_of_measures : str
@@ -104,6 +107,8 @@ class CalibratorComparison(Comparison):
     n: int
     m: int
     n_folds: int
+    n_fit: int
+    n_held_out: int
     method: str
     lens_of_measures: str
     n_resamples: int
