@@ -132,7 +132,7 @@ def verdict(
     )
     predictions = given.predictions()
     asked: dict[str, Any] = {"test": test, "lens": lens, **options}
-    within = {"tolerance": tolerance, "equivalence": equivalence}
+    within: dict[str, Any] = {"tolerance": tolerance, "equivalence": equivalence}
     run = partial(test_calibration, None, predictions, **asked, **within, **settings)
     tell("all rows")
     results: list[tuple[str, Any]] = [("whole", run())]
@@ -157,8 +157,8 @@ def verdict(
         from caltest.comparison.best_map import best_map
 
         tell("recalibration")
-        sampling = {"n_resamples": n_resamples, "rng": seed, "n_jobs": n_jobs}
-        best = best_map(predictions, recalibrate, test=test, lens=lens, **sampling)
+        draws: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed, "n_jobs": n_jobs}
+        best = best_map(predictions, recalibrate, test=test, lens=lens, **draws)
         told = render.recalibrated_in_words(best, level)
     return together(parts, told)
 
