@@ -28,6 +28,7 @@ from caltest.measures.scores.log_loss import *
 from caltest.measures.scores.spherical import *
 from caltest.measures.scores.spiegelhalter import *
 from caltest.measures.scores.decomposition import *
+from caltest.measures.scores.net_benefit import *
 from caltest.measures.scores.confidence import *
 from caltest.measures.recalibration.cox import *
 from caltest.measures.recalibration.mean_calibration import *

@@ -40,10 +40,10 @@ BELOW = 32  # points from the axes to a legend under their names
 
 
 def figure(size: tuple[float, float] = SIZE) -> Figure:
-    """Make a figure of `size` inches whose parts keep clear of each other."""
-    from matplotlib.figure import Figure
+    """Make a figure of `size` inches whose parts keep clear of each other; notebooks show it."""
+    from caltest.plots.shown import Figure as ShownFigure
 
-    return Figure(figsize=size, layout="constrained")
+    return ShownFigure(figsize=size, layout="constrained")
 
 
 def axes(ax: Axes | None, size: tuple[float, float] = SIZE) -> Axes:

@@ -107,7 +107,9 @@ def reliability_grid(
     >>> [ax.get_title(loc="left") for ax in grid]
     ['0', '2', '1']
     """
-    diagram = Diagram(bins=bins, binning=binning, bars=bars, corp=corp, level=level)
+    diagram = Diagram(
+        bins=bins, binning=binning, bars=bars, corp=corp, level=level, curve=None, band=None
+    )
     check_scale(scale)
     validation.check_integer(most, "most")
     if fig is not None:
@@ -122,6 +124,8 @@ def reliability_grid(
     shown = sorted(panels, key=lambda panel: -panel.error)[:most]
     columns = min(COLUMNS, len(shown))
     rows = math.ceil(len(shown) / columns)
+    from caltest.plots.shown import axes_array
+
     if fig is None:
         fig = base.figure((columns * PANEL[0] + 0.4, rows * PANEL[1] + 1.0))
     cells = fig.add_gridspec(rows, columns)
@@ -129,7 +133,7 @@ def reliability_grid(
     for ax, panel in zip(parts, shown, strict=True):
         _draw(ax, panel, diagram, scale)
     _name(fig, parts, columns, f"{len(shown)} of {len(panels)}" if len(panels) > len(shown) else "")
-    return np.array(parts, dtype=object)
+    return axes_array(parts)
 
 
 def _predictions_of(source: object, labels: object) -> Predictions:

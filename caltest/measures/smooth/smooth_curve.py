@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.one_dimension import check_one_dimension
+from caltest.numerics.tube import path_length, tube_quantile
 from caltest.predictions import Predictions, as_measured
 
 __all__ = ["SmoothCurve", "smooth_curve"]
@@ -156,7 +157,9 @@ def _curve(predictions: Predictions, level: float, points: int) -> SmoothCurve:
     at = _grid(z, points)
     terms = _basis(at, knots)
     center, error = terms @ beta, np.sqrt(np.einsum("ij,jk,ik->i", terms, inverse, terms))
-    reach = tube_quantile(_path_length(terms, inverse), level)
+    values, vectors = np.linalg.eigh(inverse)
+    standard = terms @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+    reach = tube_quantile(path_length(standard), level)
     return SmoothCurve(
         x=np.clip(scipy.special.expit(at), event.min(), event.max()),
         probability=scipy.special.expit(center),
@@ -265,25 +268,3 @@ def _grid(z: Floats, points: int) -> Floats:
     first, last = float(scipy.special.expit(low)), float(scipy.special.expit(high))
     inner = scipy.special.logit(np.linspace(first, last, points - half + 2)[1:-1])
     return np.sort(np.concatenate([np.linspace(low, high, half), np.clip(inner, low, high)]))
-
-
-def _path_length(terms: Floats, covariance: Floats) -> float:
-    """Return the length of the path of the standardised terms on the sphere."""
-    values, vectors = np.linalg.eigh(covariance)
-    standard = terms @ (vectors * np.sqrt(np.maximum(values, 0.0)))
-    size = np.linalg.norm(standard, axis=1, keepdims=True)
-    unit = standard / np.where(size > 0, size, 1.0)
-    return float(np.linalg.norm(np.diff(unit, axis=0), axis=1).sum())
-
-
-def tube_quantile(length: float, level: float) -> float:
-    """Return the c that the largest modulus of a Gaussian process exceeds with 1 - level.
-
-    Its standardised terms run along a path of this length on the sphere (Sun and Loader 1994).
-    """
-
-    def excess(c: float) -> float:
-        tails = 2.0 * scipy.special.ndtr(-c) + length / math.pi * math.exp(-0.5 * c * c)
-        return float(tails) - (1.0 - level)
-
-    return float(scipy.optimize.brentq(excess, 0.0, 40.0))
