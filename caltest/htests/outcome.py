@@ -41,7 +41,6 @@ def result_of(
         m=plan.predictions.m,
         lens=str(plan.lens),
         claim=claim,
-        side=plan.measure.side,
         data_name=plan.predictions.source,
         n_resamples=n_resamples,
         seed=plan.seed,

@@ -43,6 +43,13 @@ def keys_offering(capability: str) -> tuple[str, ...]:
     return tuple(key for measure in offering for key in measure.declared_tests())
 
 
+def side_of(test: str, alternative: str) -> str:
+    """Return what a test looks for, where it looks for one direction of an error only."""
+    kinds = (kind for kind in REGISTRY.values() if test in kind.declared_tests())
+    kind = next(kinds, None)
+    return "" if kind is None else kind.sides.get(alternative, "")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Part:
     """One of the statistics that a measure combines.
@@ -369,6 +376,7 @@ class Measure(ABC):
     function: ClassVar[str | None] = None  # its name, where it is not that of the key
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = None  # key -> options it fixes
     alternative: ClassVar[str] = "greater"  # or "two-sided": which values speak against H0
+    sides: ClassVar[Mapping[str, str]] = {}  # what an alternative means, where it has a direction
     is_proper_score: ClassVar[bool] = False  # whether the true probabilities have the best mean
     own_intervals: ClassVar[Mapping[str, str]] = {}  # keys and titles of what `own_interval` does
 
@@ -388,11 +396,6 @@ class Measure(ABC):
     def declared_tests(cls) -> Mapping[str, Mapping[str, object]]:
         """Return the tests that are named after the measure: their keys, and what each fixes."""
         return {cls.key: {}} if cls.tests is None else cls.tests
-
-    @property
-    def side(self) -> str:
-        """What a small p-value of a one-sided test says of the predictions; empty for others."""
-        return ""
 
     @property
     @abstractmethod

@@ -11,6 +11,7 @@ from caltest.render.formats import csv, html, latex, markdown, text
 from caltest.render.planning import sheet_of_power, sheet_of_precision, sheet_of_sample_size
 from caltest.render.segments import SEGMENT_NUMBERS, segment_cells, sheet_of_segments
 from caltest.render.sheets import (
+    TOLERANCE,
     pvalue_of,
     sheet_of_summary,
     sheet_of_table,
@@ -40,6 +41,7 @@ __all__ = [
     "CALIBRATION",
     "LEGEND",
     "SEGMENT_NUMBERS",
+    "TOLERANCE",
     "Sheet",
     "answer",
     "claim_of",

@@ -17,7 +17,7 @@ from caltest.render.cells import (
     stars,
     verdict,
 )
-from caltest.render.verdicts import headline, headline_of_table, one_sided
+from caltest.render.verdicts import headline, headline_of_table
 
 if TYPE_CHECKING:
     from caltest.results import HTest, HTestTable
@@ -45,10 +45,8 @@ def sheet_of_test(test: HTest) -> Sheet:
     numbers = [(test.statistic_name, number(test.statistic)), ("p-value", _pvalue(test))]
     if test.estimate_name != test.statistic_name:
         numbers.append((test.estimate_name, number(test.estimate)))
-    wrong = (
-        f"{one_sided(test)} is {test.side}" if test.side else "the predictions are not calibrated"
-    )
-    hypothesis = ("alternative hypothesis", f"{wrong} ({test.lens})")
+    against = test.side or "the predictions are not calibrated"
+    hypothesis = ("alternative hypothesis", f"{against} ({test.lens})")
     if test.null == TOLERANCE:
         hypothesis = ("null hypothesis", f"{test.claim} ({test.lens})")
     return Sheet(
@@ -237,10 +235,25 @@ def _table_facts(table: HTestTable, *, shown: Columns) -> Pairs:
     facts = [("data", data), *_settings(shared), ("null", _table_null(rows))]
     if all(row.null == TOLERANCE for row in rows):
         facts.append(("null hypothesis", ", ".join(dict.fromkeys(row.claim for row in rows))))
+    facts += _sides(rows)
     if table.correction is not None:
         name = CORRECTIONS.get(table.correction, table.correction)
         facts.append(("adjusted", f"{name}, {len(rows)} test{'s' * (len(rows) > 1)}"))
     return tuple((name, value) for name, value in facts if value)
+
+
+def _sides(rows: Sequence[HTest]) -> Pairs:
+    """What tests look for that look for one direction only, with their keys where others do not."""
+    same = _shared(row.side for row in rows)
+    if same:
+        return (("alternative hypothesis", same),)
+    owners: dict[str, list[str]] = {}
+    for row in rows:
+        if row.side and row.test not in owners.setdefault(row.side, []):
+            owners[row.side].append(row.test)
+    return tuple(
+        (f"alternative hypothesis, {', '.join(tests)}", side) for side, tests in owners.items()
+    )
 
 
 def _table_null(rows: Sequence[HTest]) -> str:
@@ -299,9 +312,11 @@ def _lights(table: HTestTable) -> Pairs:
     if table.light_bounds is None:
         return ()
     yellow, orange, red = map(number, table.light_bounds)
-    sides = {f" that {one_sided(row)} is {row.side}" if row.side else "" for row in table.rows}
-    about = sides.pop() if len(sides) == 1 else ""
-    rule = f"by p-value{about}, yellow at most {yellow}, orange at most {orange}, red at most {red}"
+    what = "more" if all(row.side for row in table.rows) else "more or fewer"
+    rule = (
+        f"{what} defaults than predicted, by p-value: yellow at most {yellow}, orange at most "
+        f"{orange}, red at most {red}"
+    )
     return (("traffic lights", rule),)
 
 

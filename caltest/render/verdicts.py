@@ -55,16 +55,11 @@ def claim_of(test: HTest) -> Claim:
     if test.null == "tolerance":
         return _within(test) if test.alternative == "less" else _beyond(test)
     if test.side:
-        what = one_sided(test)
-        wrong = f"{what} is {test.side}"
-        kept = f"{capital(what)} is not shown to be {test.side}"
-        return Claim(f"that {wrong}", capital(wrong), kept, (test.side, "not rejected"))
+        wrong = test.side.partition(":")[0]
+        what, _, key = wrong.partition(" is ")
+        kept = f"{capital(what)} is not shown to be {key}"
+        return Claim(f"that {wrong}", capital(wrong), kept, (key, "not rejected"))
     return CALIBRATION
-
-
-def one_sided(test: HTest) -> str:
-    """What a one-sided test is about."""
-    return "the PD" if test.counts is not None or test.size is None else f"P({test.size.name})"
 
 
 def _within(test: HTest) -> Claim:

@@ -48,6 +48,8 @@ def frequency(pvalue: float) -> str:
 def reading(test: HTest, adjusted: float | None = None) -> str:
     """Return in words what one test found."""
     parts = [f"Were {_hypothesis(test)}, {_event(test)} in {_how_often(test)}."]
+    if test.side:
+        parts.append(f"The test looks for one side only: {test.side}.")
     if test.components is not None:
         parts.append(_loudest(test.components))
     if test.level is not None:

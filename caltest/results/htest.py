@@ -112,8 +112,6 @@ class HTest(Result):
         What was tested: a model, a file, or "arrays".
     parameters : Mapping
         Settings of the measure in the order in which they print, read-only.
-    side : str
-        Of a one-sided test what a small p-value says of the predictions, "too low"; else empty.
     n_resamples, seed : int or None
         How to repeat the resampling; None where nothing is resampled.
     stopping : str or None
@@ -189,7 +187,6 @@ class HTest(Result):
     size: Gap | None = None
     finding: str = ""
     places: tuple[Gap, ...] = ()
-    side: str = ""
 
     def __post_init__(self) -> None:
         for name in ("statistic", "pvalue", "estimate"):
@@ -267,6 +264,20 @@ class HTest(Result):
     def is_least_pvalue(self) -> bool:
         """Whether no resampled statistic is as extreme as the observed one."""
         return self.least_pvalue is not None and self.pvalue <= self.least_pvalue * (1 + 1e-9)
+
+    @property
+    def side(self) -> str:
+        """What the test looks for, where it looks for one direction of an error only, in words.
+
+        Examples
+        --------
+        >>> import caltest as ct
+        >>> ct.test_calibration([0.1, 0.1], [0, 1], test="binomial").side
+        'the PD is too low: more defaults than predicted'
+        """
+        from caltest.measures.base import side_of
+
+        return "" if self.null == render.TOLERANCE else side_of(self.test, self.alternative)
 
     def summary(self) -> Summary:
         """Return the longer print: every field, and quantiles of the null distribution."""

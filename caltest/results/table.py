@@ -99,8 +99,9 @@ class HTestTable(Table[HTest]):
     def traffic_lights(self) -> tuple[str, ...]:
         """A colour for each row, by its p-value before adjustment; empty without `light_bounds`.
 
-        With the bounds (0.5, 0.2, 0.05): green above 0.5, yellow above 0.2, orange above 0.05, red
-        at or below 0.05.
+        With the bounds (0.05, 0.01, 0.001): green above 0.05, yellow above 0.01, orange above
+        0.001, red at or below 0.001. A one-sided test, the default of grades, gives a colour other
+        than green only where there are more defaults than predicted.
         """
         if self.light_bounds is None:
             return ()
