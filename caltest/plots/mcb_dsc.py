@@ -121,7 +121,9 @@ def _parts(
 def _name_points(ax: Axes, x: Floats, y: Floats, words: list[str]) -> None:
     """Write each name at the first corner of its point that no other name or point is at."""
     letter = 0.6 * base.SMALL / (72 * base.inches(ax))
-    taken = [(a - 0.012, a + 0.012, b - 0.012, b + 0.012) for a, b in zip(x, y, strict=True)]
+    taken: list[tuple[float, ...]] = [
+        (a - 0.012, a + 0.012, b - 0.012, b + 0.012) for a, b in zip(x, y, strict=True)
+    ]
     for a, b, word in zip(x.tolist(), y.tolist(), words, strict=True):
         boxes = [_box(a, b, len(word) * letter, *corner) for corner in CORNERS]
         free = [not any(_overlap(box, other) for other in taken) for box in boxes]

@@ -91,3 +91,11 @@ def test_more_than_two_classes_are_not_applicable():
     assert len(smooth_curve(probs, labels, lens="classwise")) == 3
     with pytest.raises(NotApplicable, match="the smooth curve takes one-dimensional"):
         smooth_curve(probs, labels)
+
+
+def test_few_distinct_predictions_have_a_line():
+    """A spline needs as many of them as it has terms; perfect labels too give a finite band."""
+    curve = smooth_curve([0.2] * 40 + [0.8] * 40, [0] * 40 + [1] * 40)
+    assert curve.terms == 1
+    np.testing.assert_allclose(curve.probability[[0, -1]], [0.5 / 41, 40.5 / 41])
+    assert np.isfinite(curve.upper - curve.lower).all()
