@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -376,6 +377,7 @@ class Measure(ABC):
     function: ClassVar[str | None] = None  # its name, where it is not that of the key
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = None  # key -> options it fixes
     alternative: ClassVar[str] = "greater"  # or "two-sided": which values speak against H0
+    largest: ClassVar[float] = math.inf  # value that it can have where there are two classes
     sides: ClassVar[Mapping[str, str]] = {}  # what an alternative means, where it has a direction
     is_proper_score: ClassVar[bool] = False  # whether the true probabilities have the best mean
     own_intervals: ClassVar[Mapping[str, str]] = {}  # keys and titles of what `own_interval` does
@@ -386,6 +388,11 @@ class Measure(ABC):
         return getattr(cls, capability) is not getattr(Measure, capability)
 
     # ---- the value --------------------------------------------------------------------------
+
+    def support(self, m: int) -> tuple[float, float]:
+        """Return the range of what the measure estimates for m classes: intervals stay in it."""
+        least = 0.0 if self.is_error else -math.inf
+        return least, self.largest if m == 2 else math.inf
 
     @classmethod
     def function_name(cls) -> str:
