@@ -588,6 +588,11 @@ class Measure(ABC):
         )
 
     @property
+    def unrooted(self) -> Measure:
+        """The unbiased square, where the measure is its root; else itself."""
+        return self
+
+    @property
     def is_squared(self) -> bool:
         """Whether the error is the square of a deviation, whose root is steadier."""
         return False
