@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -348,8 +348,8 @@ def _row(coefficient: Coefficient, coefficients: Sequence[Coefficient]) -> tuple
     error, header = coefficient.stderr, _header(coefficients)
     if error is None:
         return first + ("",) * (len(header) - 2)
-    half = float(ndtri((1 + LEVEL) / 2)) * error
-    bounds = (number(coefficient.value - half), number(coefficient.value + half))
+    ends = coefficient.interval(LEVEL) or (math.nan, math.nan)
+    bounds = (number(ends[0]), number(ends[1]))
     test = _z_test(coefficient, error) if "H0" in header else ()
     return (*first, number(error), *test, *bounds)
 

@@ -15,7 +15,7 @@ from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.inputs import Inputs
 from caltest.comparison.calibrators import fit_to_all
 from caltest.comparison.out_of_fold import OutOfFold, out_of_fold
-from caltest.comparison.scores import mean_and_error, mean_score
+from caltest.comparison.scores import SCORES, in_range, mean_and_error, mean_score
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
 from caltest.results.compared_calibrators import REFERENCE
@@ -145,7 +145,7 @@ def best_map(
     score = _score(found)
     losses = {name: scores[score] for name, scores in found.scores.items() if scores}
     name = one_standard_error(losses, found)
-    difference, low, high = _interval(losses[name] - losses[REFERENCE], found)
+    difference, low, high = _interval(losses[name] - losses[REFERENCE], score, found)
     before, after = (found[one].tests for one in (REFERENCE, name))
     inputs = Inputs(predictions.probs, from_logits=False)
     rows = data or CalibrationSet(inputs, predictions.labels, predictions.sample_weight)
@@ -188,11 +188,12 @@ def one_standard_error(losses: dict[str, Floats], found: OutOfFold) -> str:
     return least
 
 
-def _interval(differences: Floats, found: OutOfFold) -> tuple[float, float, float]:
+def _interval(differences: Floats, score: str, found: OutOfFold) -> tuple[float, float, float]:
     """Return a mean of differences with its interval by Student's t over rows or clusters."""
     mean, error = mean_and_error(differences, found.weight, found.units)
     if error is None:
         return mean, -math.inf, math.inf
     count = int(found.units.max()) + 1
     half = float(stdtrit(count - 1, (1 + LEVEL) / 2)) * error
-    return mean, mean - half, mean + half
+    kind = next(one for one in SCORES.values() if one.title == score)
+    return (mean, *in_range(mean - half, mean + half, kind, found.m))

@@ -15,6 +15,7 @@ from caltest.htests.combine import METHODS, adjusted_pvalues
 from caltest.htests.run import REGISTRY
 from caltest.measures import Measure
 from caltest.measures.base import Outcome, keys_offering
+from caltest.measures.gap import gap_of_counts
 from caltest.predictions import sources
 from caltest.results import HTest, HTestTable
 from caltest.results.evidence import GradeCounts
@@ -263,6 +264,7 @@ def _rows(scale: Scale, measures: dict[str, Measure], level: float | None) -> It
                 level=level,
                 group=grade,
                 counts=GradeCounts(measure, d, n),
+                size=gap_of_counts(pd, d, n, "default"),
             )
 
 

@@ -13,7 +13,8 @@ from caltest.intervals.base import Method
 from caltest.intervals.row_functions import GROUPS, jackknife_error, row_function
 from caltest.measures import Measure
 from caltest.measures.base import Ends, Outcome
-from caltest.measures.tolerance import Tolerance
+from caltest.measures.residual_sums import Flipped
+from caltest.measures.tolerance import Deviation, Tolerance
 from caltest.nulls.base import resampling_pvalue
 from caltest.nulls.cluster import Clusters, cluster_test, dependence_parameters, plural
 from caltest.nulls.tolerance import NO_WEIGHTS
@@ -108,47 +109,95 @@ def cluster_tolerance_test(
     For "at most :math:`\tau`", p is the larger of that of Student's t for
     :math:`(T - \tau) / se` and of the share of flipped signs with an error of :math:`T - \tau` or
     more. For "at least", it is that of :math:`(\tau - T) / se`, and no less than the tail of
-    numbers of events that independent rows have at the tolerance.
+    numbers of events that independent rows have at the tolerance; a squared error has the largest
+    standard error that it can have at the tolerance, see `squared_deviation`.
 
     Raises
     ------
     NotApplicable
-        If the measure has no tolerance, a squared error is to be shown to be small, or fewer than
-        10 clusters hold events of either kind.
+        If the measure has no tolerance, or fewer than 10 clusters hold events of either kind.
     """
     if measure.tolerance_method is None:
         return measure.tolerance_limit(predictions, tolerance, n_jobs)  # which says why not
     if predictions.sample_weight is not None:
         raise NotApplicable(*NO_WEIGHTS)
-    if tolerance.equivalence and measure.tolerance_method == "limit":
-        raise NotApplicable(
-            f"where rows depend on each other, the {measure.symbol} cannot be shown to be below a "
-            "tolerance: near 0 a squared error varies in a way that few clusters do not tell",
-            "use test='ks'",
-        )
     clusters = Clusters.of(predictions)
     _check_events(predictions, clusters)
-    found = jackknife(measure, predictions, clusters, seed)
-    T, tau = found.estimate, tolerance.value
+    # A root has no jackknife error where it is 0; its square has one.
+    squares = tolerance.equivalence and measure.tolerance_method == "limit"
+    used = measure.unrooted if squares else measure
+    tau = tolerance.value if used is measure else tolerance.value**2
+    found = jackknife(used, predictions, clusters, seed)
+    z, degrees = (found.estimate - tau) / found.error, float(found.degrees)
+    if squares:
+        z = squared_deviation(used, predictions, clusters, found, n_jobs).z(tau)
+        degrees = min(degrees, effective_count(clusters) - 1.0)
     if tolerance.equivalence:
-        tail = measure.boundary_tail(predictions, tolerance, n_jobs)
-        pvalue = max(student_sf((tau - T) / found.error, found.degrees), tail)
+        floor = measure.boundary_tail(predictions, tolerance, n_jobs)
     else:
         flipped = cluster_test(
             measure, predictions, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs
         ).distribution
-        noise = 0.0 if flipped is None else resampling_pvalue(T - tau, flipped)
-        pvalue = max(student_sf((T - tau) / found.error, found.degrees), noise)
+        floor = 0.0 if flipped is None else resampling_pvalue(found.estimate - tau, flipped)
     return Outcome(
         statistic_name="t",
-        statistic=(T - tau) / found.error,
-        pvalue=pvalue,
-        estimate=T,
+        statistic=z,
+        pvalue=max(student_sf(tolerance.signed(z), degrees), floor),
+        estimate=found.estimate if used is measure else math.sqrt(max(found.estimate, 0.0)),
         alternative=tolerance.alternative,
         null_text=LIMITS.format(words=clusters.words()).replace("interval", "limit"),
-        parameters={"tolerance": tau, **dependence_parameters(predictions)},
+        parameters={"tolerance": tolerance.value, **dependence_parameters(predictions)},
         notes=clusters.notes(),
     )
+
+
+def squared_deviation(
+    measure: Measure,
+    predictions: Predictions,
+    clusters: Clusters,
+    found: Jackknife,
+    n_jobs: int | None,
+) -> Deviation:
+    r"""Return what the standard error of a squared error is made of, with clusters as the rows.
+
+    With M the products of the sums of two clusters, in units of the error, and 0 on its diagonal,
+    the variance of the estimate is about :math:`2 \|M\|_F^2` where the error is 0, and at an error
+    of 1 at most 4 times the largest eigenvalue of the covariance of the sums, which is at most
+    :math:`(\mathrm{tr} M^4)^{1/4}`. Where rows of a cluster are alike, the estimate is too large,
+    which speaks against a small error.
+    """
+    (statistic,) = measure.residual_statistics(predictions, n_jobs)
+    groups, count = clusters.codes, clusters.count
+    if count > GROUPS:
+        groups, count = groups * GROUPS // count, GROUPS
+    products = pair_products(statistic.flipped(groups, count, n_jobs), count)
+    square = products @ products
+    return Deviation(
+        value=found.estimate,
+        variance=found.error**2,
+        degenerate=2.0 * float(np.trace(square)),
+        largest=4.0 * math.sqrt(float(np.linalg.norm(square))),
+    )
+
+
+def pair_products(quadratic: Flipped, count: int) -> Floats:
+    """Return the matrix (C, C) of a quadratic form of the signs, 0 on its diagonal.
+
+    A sign of 0 leaves a cluster out, so that pairs and single clusters give the products.
+    """
+    single = np.eye(count)
+    none, alone = quadratic(np.zeros((1, count)))[0], quadratic(single)
+    out = np.zeros((count, count))
+    for c in range(1, count):
+        both = quadratic(single[:c] + single[c])
+        out[c, :c] = 0.5 * (both - alone[:c] - alone[c] + none)
+    return out + out.T
+
+
+def effective_count(clusters: Clusters) -> float:
+    """Return how many clusters of equal size vary as much in their squares (Kish)."""
+    sizes = clusters.sizes.astype(float)
+    return float(sizes.sum() ** 2 / np.square(sizes).sum())
 
 
 def _check_events(predictions: Predictions, clusters: Clusters) -> None:

@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FEW_CLUSTERS = 20
+FEW_EVENTS = 50  # of the rarer kind of label; with fewer, sums of clusters are far from symmetric
 UNKNOWN = "pass cluster=, or time= and lag="
 HALF = 1 << 61  # of the uniform numbers, which have 62 bits
 LEVEL = 0.05
@@ -155,9 +156,9 @@ def cluster_test(
 
     This is exact where the :math:`U_c` are symmetric about 0, at every number of clusters and for
     any sizes, and for others valid as the number of clusters grows. Where there are no more than B
-    + 1 vectors of signs, all of them take the place of random ones. A p-value is no less than that
-    of the exact null, which takes the rows as independent: the signs of few clusters with few
-    events know nothing of the events that did not happen.
+    + 1 vectors of signs, all of them take the place of random ones. Where few clusters or few
+    events are expected, the p-value is no less than that of the exact null, which takes the rows as
+    independent: signs know nothing of the events that did not happen.
 
     References
     ----------
@@ -197,7 +198,7 @@ def cluster_test(
         replicates=Replicates(every, scale, alternative),
         parts=parts(measure, predictions, statistics, values) if combined else (),
     )
-    if "exact" not in measure.nulls:
+    if "exact" not in measure.nulls or are_many(predictions, clusters):
         return outcome
     exact = exact_test(measure, predictions, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
     return at_least_independent(outcome, exact.pvalue)
@@ -253,6 +254,19 @@ def parts(
         )
         for k in np.lexsort((-scores[:, 0], adjusted))
     )
+
+
+def are_many(predictions: Predictions, clusters: Clusters) -> bool:
+    r"""Tell whether sums of clusters are many, and of enough events, for signs alone.
+
+    With :math:`v_i = (1 - \sum_k p_{ik}^2) / 2`, which is p (1 - p) of two classes, and their sums
+    :math:`v_c` of clusters, 50 events of the rarer kind are :math:`\sum_c v_c \ge 50`, and
+    :math:`\sum_c (1 - e^{-v_c})` is about the number of clusters that have one. The rule looks at
+    predictions alone, so that it does not depend on the labels.
+    """
+    spread = 0.5 * (1.0 - np.einsum("ik,ik->i", predictions.probs, predictions.probs))
+    sums = np.bincount(clusters.codes, spread, clusters.count)
+    return float(sums.sum()) >= FEW_EVENTS and float(-np.expm1(-sums).sum()) >= FEW_CLUSTERS
 
 
 def at_least_independent(outcome: Outcome, exact: float) -> Outcome:

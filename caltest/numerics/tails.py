@@ -20,6 +20,6 @@ def student_isf(p: float, df: float) -> float:
     return -float(scipy.special.stdtrit(df, p))
 
 
-def student_sf(t: float, degrees: int) -> float:
+def student_sf(t: float, degrees: float) -> float:
     """Return P(T > t) for Student's T."""
     return float(scipy.special.stdtr(degrees, -t))

@@ -115,8 +115,9 @@ def _calibrator_facts(comparison: CalibratorComparison | OutOfFold) -> Pairs:
     facts = [
         ("difference", "from identity, mean over the held-out rows, with its standard error"),
         ("selected", rule),
-        ("rows", _rows(comparison)),
     ]
+    if comparison.n_fit is not None:  # JSON of earlier versions does not have it
+        facts.append(("rows", _rows(comparison)))
     tested = next((row.tests for row in comparison.rows if row.tests), ())
     if tested:
         lenses = ", ".join(dict.fromkeys(test.lens for test in tested))

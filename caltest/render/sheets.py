@@ -17,6 +17,7 @@ from caltest.render.cells import (
     stars,
     verdict,
 )
+from caltest.render.verdicts import headline, headline_of_table
 
 if TYPE_CHECKING:
     from caltest.results import HTest, HTestTable
@@ -50,9 +51,10 @@ def sheet_of_test(test: HTest) -> Sheet:
         hypothesis = ("null hypothesis", f"{test.claim} ({test.lens})")
     return Sheet(
         title=test.method,
+        headline=headline(test),
         facts=(("data", _data(test)), *_settings(test.parameters), ("null", _null(test))),
         numbers=tuple(numbers),
-        closing=(*_components(test), hypothesis, *_remarks(test)),
+        closing=(*_components(test), hypothesis, *_notes(test)),
     )
 
 
@@ -88,10 +90,11 @@ def sheet_of_summary(test: HTest, quantiles: Mapping[str, float]) -> Sheet:
     lines = [(name, number(value)) for name, value in facts.items() if value is not None]
     return Sheet(
         title=test.method,
+        headline=headline(test),
         facts=(*lines, ("p-value", _pvalue(test))),
         header=("under the null", test.statistic_name),
         rows=tuple((name, number(value)) for name, value in quantiles.items()),
-        closing=_remarks(test),
+        closing=_notes(test),
         listing=True,
     )
 
@@ -102,6 +105,7 @@ def sheet_of_table(table: HTestTable, *, long: bool = False) -> Sheet:
     columns = names | _number_columns(table, long=long)
     return Sheet(
         title=_shared(row.method for row in table) or "Tests of calibration",
+        headline=headline_of_table(table),
         facts=_table_facts(table, shown=columns),
         header=tuple("" if name == "code" else name for name in columns),
         rows=tuple(zip(*columns.values(), strict=True)),
@@ -162,14 +166,8 @@ def _settings(parameters: Mapping[str, object]) -> Pairs:
     return tuple(lines)
 
 
-def _remarks(test: HTest) -> Pairs:
-    """The verdict if a level was given, and the notes."""
-    remarks = []
-    if test.level is not None:
-        what = "the null hypothesis" if test.null == TOLERANCE else "calibration"
-        word = f"{what} is {verdict(test.rejected)}"
-        remarks.append((f"at level {number(test.level)}", word))
-    return (*remarks, *(("note", note) for note in test.notes))
+def _notes(test: HTest) -> Pairs:
+    return tuple(("note", note) for note in test.notes)
 
 
 def _name_columns(rows: Sequence[HTest]) -> Columns:

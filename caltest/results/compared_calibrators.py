@@ -74,7 +74,7 @@ class CalibratorComparison(Comparison):
         Numbers of rows and of classes.
     n_folds : int
         Number of held-out parts.
-    n_fit, n_held_out : int
+    n_fit, n_held_out : int or None
         Rows that each map was fitted to, the least over the folds, and rows that were held out and
         tested.
     method : str
@@ -107,8 +107,6 @@ class CalibratorComparison(Comparison):
     n: int
     m: int
     n_folds: int
-    n_fit: int
-    n_held_out: int
     method: str
     lens_of_measures: str
     n_resamples: int
@@ -116,6 +114,8 @@ class CalibratorComparison(Comparison):
     correction: str | None = None
     level: float | None = None
     notes: tuple[str, ...] = ()
+    n_fit: int | None = None
+    n_held_out: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", tuple(self.rows))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from caltest.render import Sheet
+    from caltest.results.verdict import Verdict
 
 LIGHTS = ("green", "yellow", "orange", "red")
 
@@ -110,6 +111,20 @@ class HTestTable(Table[HTest]):
     def summary(self) -> Summary:
         """Return the longer print: sizes, statistics and parameters as columns."""
         return Summary(render.sheet_of_table(self, long=True))
+
+    def verdict(self) -> Verdict:
+        """Return what a person can act on; see `HTest.verdict`.
+
+        With groups it is the answer on all of them together, and names those that are rejected.
+
+        Returns
+        -------
+        Verdict
+            Its print begins with the first line of the print of the table.
+        """
+        from caltest.results.verdict import verdict_of_table
+
+        return verdict_of_table(self)
 
     def plot(self, kind: str | None = None, *, ax: Axes | None = None) -> Axes:
         """Draw the table; see `caltest.plots`.

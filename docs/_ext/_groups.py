@@ -24,7 +24,7 @@ TITLES = {
 
 GROUPS = {
     "caltest": {
-        "Tests": ["test_calibration", "test_segments", "test_master_scale"],
+        "Tests": ["verdict", "test_calibration", "test_segments", "test_master_scale"],
         "Data": ["Predictions"],
         "Results": ["HTest", "HTestTable", "SegmentsTest", "Segment"],
         "Comparing and calibrating": ["compare_calibrators", "compare_models"],

@@ -23,12 +23,17 @@ from scipy import special
 
 import caltest as ct
 from caltest.htests import REGISTRY
+from caltest.intervals.cluster import effective_count, jackknife, squared_deviation
+from caltest.kernels import Exponential
+from caltest.measures import Measure
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.base import resampling_pvalue
 from caltest.nulls.cluster import Clusters, flipped_values
 from caltest.predictions.dependence import Dependence
 
 LEVEL = 0.05
+SIZES = (10, 30, 200)  # numbers of clusters
+WIDTH = 0.3  # of the kernel whose error is known
 B = 199  # 0.05 x 200 is whole
 ROWS = 10  # of a cluster, on average
 PAGE = Path(__file__).with_suffix(".md")
@@ -53,7 +58,20 @@ SOME = ("combined", "skce", "ece", "ks", "brier", "calibration-in-the-large", "c
 ERRORS = {"calibrated": (1.0, 0.0), "too extreme": (0.6, 0.0), "too low": (1.0, 0.35)} | {
     "a little too extreme": (0.75, 0.0),
     "a little too low": (1.0, 0.2),
+    "much too low": (1.0, 0.7),
 }
+MAIN = (
+    "combined",
+    "skce",
+    "ks",
+    "ece",
+    "debiased-ece",
+    "calibration-in-the-large",
+    "calibration-slope",
+    "brier",
+)
+SCORES = ("calibration-in-the-large", "brier")  # with a sum per cluster for Student's t
+CERTIFIED = ("skce", "debiased-ece")
 INTERVALS = ("skce", "ece", "ks", "brier", "calibration-in-the-large", "calibration-slope")
 
 
@@ -126,6 +144,8 @@ def pvalue_by(way: str, key: str, predictions: ct.Predictions, seed: int) -> flo
     """Return the p-value by a null, by signs alone, or with every row its own cluster."""
     if way == "signs":
         return signs_alone(key, predictions, seed)
+    if way == "t":
+        return student(predictions, key) if key in SCORES else math.nan
     if way == "rows":
         return pvalue(key, predictions.with_clusters(np.arange(predictions.n)), "cluster", seed)
     return pvalue(key, predictions, way, seed)
@@ -160,23 +180,96 @@ def table(header: list[str], rows: Iterable[list[str]], words: int = 1) -> str:
 
 
 def size_table(pool: joblib.Parallel, repetitions: int) -> str:
-    """Size of every test."""
-    grid = list(itertools.product((10, 30, 100, 200), ("equal", "unequal"), (0, 0.05, 0.2, 0.5)))
-    few = {100: 2, 200: 4}
-    jobs = [(Cell(c, s, r), TESTS, ("cluster",), repetitions // few.get(c, 1)) for c, s, r in grid]
+    """Size of the main tests."""
+    kinds = list(itertools.product(("equal", "unequal"), (0.0, 0.05, 0.2, 0.5)))
+    grid = [(c, *kind) for c in SIZES for kind in kinds]
+    jobs = [(Cell(c, s, r), MAIN, ("cluster",), repetitions) for c, s, r in grid]
     found = dict(zip(grid, simulated(pool, jobs), strict=True))
     rows = []
-    for key_number, key in enumerate(TESTS):
-        for clusters in (10, 30, 100, 200):
-            n = repetitions // few.get(clusters, 1)
-            cells = [
-                entry(float(found[clusters, s, r][0, key_number]), n)
-                for s, r in itertools.product(("equal", "unequal"), (0, 0.05, 0.2, 0.5))
-            ]
-            rates = [float(found[clusters, s, r][0, key_number]) for _, s, r in grid[:8]]
-            rows.append([key, str(clusters), *cells, entry(float(np.mean(rates)), 8 * n)])
-    names = [f"{s}, {r:g}" for s, r in itertools.product(("equal", "unequal"), (0, 0.05, 0.2, 0.5))]
+    for number, key in enumerate(MAIN):
+        for clusters in SIZES:
+            rates = [float(found[clusters, *kind][0, number]) for kind in kinds]
+            cells = [entry(rate, repetitions) for rate in rates]
+            mean = entry(float(np.mean(rates)), len(kinds) * repetitions)
+            rows.append([key, str(clusters), *cells, mean])
+    names = [f"{s}, {r:g}" for s, r in kinds]
     return table(["test", "clusters", *names, "mean"], rows)
+
+
+def other_size_table(pool: joblib.Parallel, repetitions: int) -> str:
+    """Size of the other tests with 30 clusters."""
+    kinds = list(itertools.product(("equal", "unequal"), (0.0, 0.2)))
+    others = tuple(key for key in TESTS if key not in MAIN)
+    jobs = [(Cell(30, s, r), others, ("cluster",), repetitions) for s, r in kinds]
+    found = simulated(pool, jobs)
+    names = [f"{s}, correlation {r:g}" for s, r in kinds]
+    rows = [
+        [name, *[entry(float(v), repetitions) for v in rates[0]]]
+        for name, rates in zip(names, found, strict=True)
+    ]
+    return table(["data", *others], rows)
+
+
+def student(predictions: ct.Predictions, key: str) -> float:
+    """Return the p-value of Student's t of the sums of clusters of a score."""
+    p = predictions.probs[:, 1]
+    weight = 1 - 2 * p if key == "brier" else 1.0
+    sums = np.bincount(predictions.clusters, weight * (predictions.labels - p))
+    t = sums.mean() / (sums.std(ddof=1) / math.sqrt(sums.size))
+    return 2.0 * float(special.stdtr(sums.size - 1, -abs(t)))
+
+
+def certified(cell: Cell, key: str, true: float, seeds: range) -> np.ndarray:
+    """Return how often an error is certified to be below 1, 2 and 4 times itself, and by plain t.
+
+    The floor of numbers of events, which can only lower the rates, is left out.
+    """
+    measure = certificate_measure(key)
+    out = np.zeros((2, 3))
+    for seed in seeds:
+        predictions = simulate(cell, seed)
+        clusters = Clusters.of(predictions)
+        found = jackknife(measure, predictions, clusters, seed)
+        deviation = squared_deviation(measure, predictions, clusters, found, 1)
+        degrees = min(found.degrees, effective_count(clusters) - 1)
+        for k, tau in enumerate((true, 2 * true, 4 * true)):
+            out[0, k] += special.stdtr(degrees, deviation.z(tau)) <= LEVEL
+            plain = (found.estimate - tau) / found.error
+            out[1, k] += special.stdtr(found.degrees, plain) <= LEVEL
+    return out
+
+
+def certificate_measure(key: str) -> Measure:
+    """Return a measure whose true value is known: its kernel has a fixed bandwidth."""
+    return REGISTRY[key].with_options({"kernel": Exponential(WIDTH)} if key == "skce" else {})
+
+
+def squared_error(key: str, error: str) -> float:
+    """Return the squared error of a model."""
+    if key == "skce":
+        x = np.random.default_rng(5).normal(size=3000)
+        return skce_of(x, truth(x, error), WIDTH)
+    x = np.random.default_rng(6).normal(size=1_000_000)
+    p = special.expit(x)
+    cell = np.minimum((15 * p).astype(int), 14)
+    size, gaps = np.bincount(cell), np.bincount(cell, truth(x, error) - p)
+    return float(np.sum(gaps[size > 0] ** 2 / size[size > 0]) / x.size)
+
+
+def certificate_table(pool: joblib.Parallel, repetitions: int) -> str:
+    """Certificates of squared errors: false ones at the tolerance, and power."""
+    rows = []
+    errors = ("too low", "too extreme", "much too low")
+    for key, error, clusters in itertools.product(CERTIFIED, errors, (10, 30, 100)):
+        true = squared_error(key, error)
+        some = repetitions // (2 if clusters == 100 else 1)
+        parts = [range(i, min(i + 25, some)) for i in range(0, some, 25)]
+        cell = Cell(clusters, "unequal", 0.2, 0.0, error)
+        found = 100 * sum(pool(joblib.delayed(certified)(cell, key, true, s) for s in parts)) / some
+        cells = [entry(float(v), some) for v in (*found[0], found[1, 0])]
+        rows.append([key, f"{error}, {true:.4f}", str(clusters), *cells])
+    header = ["measure", "model, error", "clusters", "at the tolerance", "half", "a quarter"]
+    return table([*header, "plain t, at the tolerance"], rows, 2)
 
 
 def independent_table(pool: joblib.Parallel, repetitions: int) -> str:
@@ -192,7 +285,7 @@ def independent_table(pool: joblib.Parallel, repetitions: int) -> str:
 
 
 def power_table(pool: joblib.Parallel, repetitions: int) -> str:
-    """Power of the two nulls."""
+    """Power of the nulls, and of Student's t of the sums of clusters."""
     grid = [
         (30, "too extreme"),
         (30, "too low"),
@@ -200,24 +293,28 @@ def power_table(pool: joblib.Parallel, repetitions: int) -> str:
         (100, "a little too low"),
     ]
     rows = []
-    ways = ("exact", "rows", "cluster")
-    settings = [(Cell(c, "equal", r, 0.0, e), c) for r in (0.0, 0.2) for c, e in grid]
+    settings = [Cell(c, "equal", r, 0.0, e) for r in (0.0, 0.2) for c, e in grid]
+    few, many = ("t", "cluster"), ("exact", "rows", "t", "cluster")
     jobs = [
-        (cell, SOME, ("cluster",) if cell.correlation else ways, repetitions // (c // 50 + 1))
-        for cell, c in settings
+        (
+            cell,
+            MAIN,
+            few if cell.correlation else many,
+            repetitions // (cell.clusters // 50 + 1),
+        )
+        for cell in settings
     ]
-    names = {"exact": "exact", "rows": "every row a cluster", "cluster": "cluster"}
+    names = {"rows": "every row a cluster", "t": "Student's t"}
     for job, rates in zip(jobs, simulated(pool, jobs), strict=True):
         cell = job[0]
         for way, line in zip(job[2], rates, strict=True):
-            rows.append(
-                [
-                    f"{cell.error}, {cell.clusters} clusters, correlation {cell.correlation:g}",
-                    names[way],
-                    *[entry(float(v), job[3]) for v in line],
-                ]
-            )
-    return table(["data", "null", *SOME], rows, 2)
+            shown = [
+                "" if way == "t" and key not in SCORES else entry(float(v), job[3])
+                for key, v in zip(MAIN, line, strict=True)
+            ]
+            what = f"{cell.error}, {cell.clusters} clusters, correlation {cell.correlation:g}"
+            rows.append([what, names.get(way, way), *shown])
+    return table(["data", "null", *MAIN], rows, 2)
 
 
 def rare_table(pool: joblib.Parallel, repetitions: int) -> str:
@@ -344,7 +441,7 @@ def coverage_table(pool: joblib.Parallel, repetitions: int) -> str:
         weights = np.concatenate([1 - t, t])
         labels = np.repeat([0, 1], x.size)
         if key == "skce":
-            true = skce_of(x, t)
+            true = skce_of(x, t, median_width(x, t))
         else:
             probs = np.tile(special.expit(x), 2)
             both = ct.Predictions(probs, labels, sample_weight=weights)
@@ -363,11 +460,15 @@ def coverage_table(pool: joblib.Parallel, repetitions: int) -> str:
     )
 
 
-def skce_of(x: np.ndarray, t: np.ndarray) -> float:
-    """Return the SKCE with the bandwidth of 300 rows, from the mean deviations."""
+def median_width(x: np.ndarray, t: np.ndarray) -> float:
+    """Return the bandwidth of the SKCE for these rows."""
     some = ct.Predictions(special.expit(x[:3000]), (t[:3000] > 0.5).astype(int))
     bound = REGISTRY["skce"].with_options({}).bind(some)
-    width = float(str(bound.parameters["bandwidth"]).split()[0])
+    return float(str(bound.parameters["bandwidth"]).split()[0])
+
+
+def skce_of(x: np.ndarray, t: np.ndarray, width: float) -> float:
+    """Return the SKCE from the mean deviations."""
     p = special.expit(x[:3000])
     d = t[:3000] - p
     kernel = np.exp(-np.abs(p[:, None] - p) / width)
@@ -397,6 +498,8 @@ def main() -> None:
         "coverage": lambda: coverage_table(pool, given.repetitions),
         "rare": lambda: rare_table(pool, given.repetitions),
         "size": lambda: size_table(pool, given.repetitions),
+        "others": lambda: other_size_table(pool, given.repetitions),
+        "certificates": lambda: certificate_table(pool, given.repetitions),
     }
     for name, make in makers.items():
         if not given.only or name in given.only:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -153,6 +153,10 @@ class DebiasedECE(BinnedMeasure):
     def intervals(self) -> tuple[str, ...]:
         # A resample with its repeated rows is not unbiased.
         return ("jackknife", *super().intervals)
+
+    @property
+    def unrooted(self) -> Measure:
+        return replace(self, root=False) if self.root else self
 
     @property
     def is_squared(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from caltest import plots, test_master_scale
 
 PD = [0.0005, 0.002, 0.01, 0.03, 0.1, 0.3]
-D, N = [0, 7, 25, 66, 82, 75], [900, 2000, 2000, 1500, 800, 200]
+D, N = [0, 7, 31, 80, 102, 60], [900, 2000, 2000, 1500, 800, 200]
 
 
 def table_of():

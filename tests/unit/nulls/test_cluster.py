@@ -9,6 +9,7 @@ from scipy import stats
 import caltest as ct
 from caltest.errors import NotApplicable
 from caltest.htests import REGISTRY
+from caltest.intervals.cluster import jackknife, pair_products
 from caltest.measures.combined.combined import portfolio
 from caltest.nulls.cluster import Clusters, dependence_parameters, flipped_values
 
@@ -249,16 +250,41 @@ def test_small_error_is_certified_by_student_over_clusters():
     assert result.pvalue < 0.001
 
 
+def test_products_of_clusters_are_those_of_a_loop():
+    """The SKCE of three classes is a quadratic form of the sums of clusters."""
+    p = ct.datasets.generative_model("M2", n=24, m=3, rng=0).with_clusters(np.arange(24) // 4)
+    measure = REGISTRY["skce"].with_options({})
+    width = float(measure.bind(p).parameters["bandwidth"])
+    r = np.eye(3)[p.labels] - p.probs
+    distance = 0.5 * np.abs(p.probs[:, None] - p.probs).sum(axis=2)
+    h = np.exp(-distance / width) * (r @ r.T) / (24 * 23)
+    expected = h.reshape(6, 4, 6, 4).sum(axis=(1, 3)) * (1 - np.eye(6))
+    (statistic,) = measure.residual_statistics(p)
+    found = pair_products(statistic.flipped(p.clusters, 6), 6)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize("test", ["skce", "debiased-ece"])
+def test_squared_errors_are_certified_with_their_error_at_the_tolerance(test):
+    """More carefully than by Student's t of the estimate; a root is as its square."""
+    data, options = dependent(count=100), {"equivalence": True, "rng": 0}
+    result = ct.test_calibration(data, test=test, tolerance=0.04, **options)
+    se = jackknife(REGISTRY[test].with_options({}), data, Clusters.of(data), 0).error
+    assert stats.t.cdf((result.estimate - 0.04) / se, 99) < result.pvalue < 0.05
+    if test == "debiased-ece":
+        root = ct.test_calibration(data, test=test, tolerance=0.2, root=True, **options)
+        assert root.pvalue == pytest.approx(result.pvalue)
+
+
 @pytest.mark.parametrize(
     ("data", "test", "message"),
     [
-        (dependent(), "skce", "use test='ks'"),
         (dependent(), "brier", "no test with a tolerance"),
         (dependent(count=8), "ks", "do not show how much the error varies"),
     ],
 )
 def test_certificate_that_would_not_hold_is_refused(data, test, message):
-    """Squared errors, other statistics, few clusters with events."""
+    """Other statistics, few clusters with events."""
     with pytest.raises(NotApplicable, match=message):
         ct.test_calibration(data, test=test, tolerance=0.1, equivalence=True, rng=0)
 
