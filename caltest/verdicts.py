@@ -151,7 +151,7 @@ def verdict(
         }
         found = test_calibration(model, data, segments=segments, **columns, **settings)
         results.append(("segments", found))
-    parts = _adjusted(results, n_jobs)
+    parts = adjusted_verdicts(results, n_jobs)
     told = None
     if recalibrate is not None:
         from caltest.comparison.best_map import best_map
@@ -163,8 +163,23 @@ def verdict(
     return together(parts, told)
 
 
-def _adjusted(results: list[tuple[str, Any]], n_jobs: int | None) -> list[tuple[str, Verdict]]:
-    """Return the verdict of each result, with its p-value adjusted for their number."""
+def adjusted_verdicts(
+    results: list[tuple[str, Any]], n_jobs: int | None
+) -> list[tuple[str, Verdict]]:
+    """Return the verdict of each result, with its p-value adjusted for their number.
+
+    Parameters
+    ----------
+    results : list of (str, HTest, HTestTable or SegmentsTest)
+        What each is about, "whole", "groups" or "segments".
+    n_jobs : int or None
+        Threads.
+
+    Returns
+    -------
+    list of (str, Verdict)
+        In the same order; `caltest.results.verdict.together` makes one of them.
+    """
     plain = [_verdict(result, n_jobs, None) for _, result in results]
     if len(plain) == 1:
         return [(results[0][0], plain[0])]

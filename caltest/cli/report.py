@@ -56,7 +56,7 @@ Meta = Annotated[
     typer.Option(
         "--meta",
         metavar="KEY=VALUE",
-        help="What the author states: \"data period=2024\", limitations=..., signatures=..., "
+        help='What the author states: "data period=2024", limitations=..., signatures=..., '
         "event=death. Repeatable.",
     ),
 ]
@@ -140,7 +140,7 @@ def report(
     path = to_file(output)
     if path is not None and not quiet:
         size = path.stat().st_size / 1000
-        note = f"wrote {path} ({form}, {size:,.0f} kB): {made.content.answer.headline}"
+        note = f"wrote {path} ({form}, {size:,.0f} kB): {made.content.answer.verdict.headline}"
         echo(note + "\n", err=True)
 
 

@@ -81,5 +81,3 @@ def signers(text: str) -> list[str]:
     ['A. Author, validator', 'B. Owner']
     """
     return [name.strip() for name in text.replace("\n", ";").split(";") if name.strip()]
-
-

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from caltest.results import HTestTable, Result
+from caltest.results import HTest, HTestTable, Result
 from caltest.results.printable import plain
+from caltest.results.verdict import Verdict
 
 if TYPE_CHECKING:
     from caltest.measures import ScoreDecomposition
@@ -55,23 +56,17 @@ class Data:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What was found, in sentences; the tests; and what was not tested and why.
+    """The verdict, the tests, and what was not tested and why.
 
     Attributes
     ----------
-    answer : str
-        The answer in two or three words, such as "strong evidence".
-    headline : str
-        The answer, its direction and size.
-    sentences : tuple of (kind, text)
-        What a reader needs beside the headline.
+    verdict : Verdict
+        On all rows, the groups and the segments together.
     tests : HTestTable
     left_out : tuple of str
     """
 
-    answer: str
-    headline: str
-    sentences: tuple[tuple[str, str], ...]
+    verdict: Verdict
     tests: HTestTable
     left_out: tuple[str, ...]
 

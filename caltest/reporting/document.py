@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from caltest.render import Sheet
 from caltest.reporting.about import ADEQUACY, LIMITATIONS, PERIOD, SIGNATURES, WORDS, signers
+from caltest.reporting.answered import tolerance_in_words
 from caltest.reporting.content import (
     Content,
     Data,
@@ -18,7 +19,7 @@ from caltest.reporting.content import (
     Within,
 )
 from caltest.reporting.figures import Figure
-from caltest.reporting.gaps import covers_zero, is_clear, ranked
+from caltest.reporting.gaps import FIRST_EVIDENCE, covers_zero, is_clear, ranked
 from caltest.reporting.profiles import Profile
 from caltest.reporting.reading import MEANING, segments_reading
 from caltest.reporting.wording import (
@@ -40,6 +41,13 @@ GAP = (
     "The gap is what is predicted less what is observed, in percentage points, with an interval of "
     "95 % that holds for any number of events."
 )
+LABELS = {
+    "where": "Where: ",
+    "helps": "What helps: ",
+    "whole": "All rows: ",
+    "groups": "Groups: ",
+    "segments": "Segments: ",
+}
 APPENDIX = ("data", "diagrams", "scores", "comparison", "methods", "reproduction")
 
 
@@ -123,9 +131,12 @@ def _notes(notes: Sequence[str]) -> Iterator[Block]:
 
 
 def _answer(content: Content) -> Iterator[Block]:
-    yield Block(kind="headline", text=content.answer.headline)
-    for _, text in content.answer.sentences:
-        yield Block(kind="text", text=text)
+    yield Block(kind="headline", text=content.answer.verdict.headline)
+    for kind, text in content.answer.verdict.sentences:
+        if kind != "answer":
+            yield Block(kind="text", text=f"{LABELS.get(kind, '')}{text}")
+    for text in tolerance_in_words(content.within):
+        yield Block(kind="text", text=f"Tolerance: {text}")
     yield from _notes(content.data.warnings)
 
 
@@ -135,20 +146,25 @@ def _answer(content: Content) -> Iterator[Block]:
 def _within(within: Within | None) -> Iterator[Block]:
     if within is None:
         return
-    for sentence in within.sentences:
-        yield Block(kind="text", text=sentence)
     if within.rows:
         size = f"{100 * within.tolerance:.3g} points"
         rows = tuple(
-            (row.name, f"{100 * row.estimate:.1f}", short_pvalue(row.within), short_pvalue(row.exceeds))
+            (
+                row.name,
+                f"{100 * row.estimate:.1f}",
+                short_pvalue(row.within),
+                short_pvalue(row.exceeds),
+            )
             for row in within.rows
         )
         header = ("error", "points", f"p, at least {size}", f"p, at most {size}")
         closing = (
             (
                 "p-values",
-                f"a small one under \u201cat least {size}\u201d shows that the error is smaller, "
-                f"under \u201cat most {size}\u201d that it is larger",
+                (
+                    f"a small one under \u201cat least {size}\u201d shows that the error is "
+                    f"smaller, under \u201cat most {size}\u201d that it is larger"
+                ),
             ),
         )
         title = "Both hypotheses"
@@ -178,9 +194,11 @@ def _in_unit(one: Estimate) -> tuple[str, ...]:
     if one.unit == "points":
         value, low, high = (None if v is None else f"{100 * v:.1f}" for v in values)
         ideal = "" if one.ideal is None else f"{100 * one.ideal:g}"
-        return (f"{value} points".replace("-", "\u2212"), *(
-            (v or "").replace("-", "\u2212") for v in (low, high)
-        ), ideal)
+        return (
+            f"{value} points".replace("-", "\u2212"),
+            *((v or "").replace("-", "\u2212") for v in (low, high)),
+            ideal,
+        )
     if one.unit == "share":
         texts = ["" if v is None else f"{100 * v:.1f}" for v in values]
         return (f"{texts[0]} %", *texts[1:], "")
@@ -193,7 +211,8 @@ def _grades(table: HTestTable | None) -> Iterator[Block]:
         return
     rows, bars = [], []
     for row, adjusted in zip(table, table.adjusted.tolist(), strict=True):
-        assert row.counts is not None
+        if row.counts is None:
+            continue
         defaults, n = row.counts.defaults, row.counts.n
         pd = float(str(row.parameters["PD"]))
         found = row.confidence_interval()
@@ -284,11 +303,8 @@ def _groups(content: Content, profile: Profile) -> Iterator[Block]:
 def names_places(content: Content) -> bool:
     """Tell whether something is rejected, or speaks against calibration without a level."""
     least = float(content.answer.tests.adjusted.min())
-    if content.level is None:
-        small = least <= 0.1
-    else:
-        small = least <= content.level
-    return small or any(is_clear(gap, content.level) for gap in content.where.places)
+    bound = FIRST_EVIDENCE if content.level is None else content.level
+    return least <= bound or any(is_clear(gap, content.level) for gap in content.where.places)
 
 
 def _where(content: Content, profile: Profile) -> Iterator[Block]:
@@ -310,7 +326,11 @@ def _where(content: Content, profile: Profile) -> Iterator[Block]:
     }
     for kind, title in kinds.items():
         of_kind = [gap for gap in content.where.places if gap.kind == kind]
-        some = [gap for gap in of_kind if is_clear(gap, content.level)] if kind == "class range" else of_kind
+        some = (
+            [gap for gap in of_kind if is_clear(gap, content.level)]
+            if kind == "class range"
+            else of_kind
+        )
         if some:
             first = "class" if kind != "range" else "range"
             yield _gap_block(title, first, some[:MOST_ROWS], content, profile)
@@ -324,7 +344,7 @@ def _where(content: Content, profile: Profile) -> Iterator[Block]:
         kind="text",
         text=f"{GAP} The p-values are adjusted for all {len(content.where.places):,} classes and "
         "ranges together, which the predictions alone define; a direction is named where the "
-        f"p-value is {0.1 if content.level is None else content.level:g} or less.",
+        f"p-value is {FIRST_EVIDENCE if content.level is None else content.level:g} or less.",
     )
 
 
@@ -392,7 +412,15 @@ def _segments(test: SegmentsTest | None) -> Iterator[Block]:
     if test is None:
         return
     yield Block(kind="text", text=segments_reading(test))
-    header = ("segment", "gap", f"{100 * test.confidence:g} %", "adjusted p", "n", "predicted", "observed")
+    header = (
+        "segment",
+        "gap",
+        f"{100 * test.confidence:g} %",
+        "adjusted p",
+        "n",
+        "predicted",
+        "observed",
+    )
     rows = tuple(
         (
             row.definition,
@@ -427,7 +455,9 @@ def _about(content: Content) -> Iterator[Block]:
     if not names:
         return
     facts = [(name.capitalize(), meta[name]) for name in names if name == PERIOD]
-    facts += [("Sample adequacy", " ".join(filter(None, (content.adequacy, meta.get(ADEQUACY, "")))))]
+    facts += [
+        ("Sample adequacy", " ".join(filter(None, (content.adequacy, meta.get(ADEQUACY, "")))))
+    ]
     facts += [(name, meta[name]) for name in names if name not in (PERIOD, ADEQUACY, LIMITATIONS)]
     facts += [(name.capitalize(), meta[name]) for name in names if name == LIMITATIONS]
     yield Block(kind="facts", sheet=Sheet(title="Stated by the author", facts=tuple(facts)))
@@ -533,8 +563,10 @@ def _data(data: Data) -> Iterator[Block]:
     closing = (
         (
             "columns",
-            "expected is the sum of the probabilities of the class, difference that less observed; "
-            "predicted counts the rows where the class has the largest probability",
+            (
+                "expected is the sum of the probabilities of the class, difference that less "
+                "observed; predicted counts the rows where the class has the largest probability"
+            ),
         ),
     )
     sheet = Sheet(title="Balance of the classes", header=header, rows=rows, closing=closing)
@@ -556,8 +588,10 @@ def _scores(scores: Scores) -> Iterator[Block]:
     closing = (
         (
             "if calibrated",
-            "the mean, and the range by the central limit theorem, over labels redrawn from the "
-            "probabilities; a calibration error is not 0 for a calibrated model either",
+            (
+                "the mean, and the range by the central limit theorem, over labels redrawn from "
+                "the probabilities; a calibration error is not 0 for a calibrated model either"
+            ),
         ),
     )
     sheet = Sheet(title="Scores", header=header, rows=rows, closing=closing)
@@ -577,9 +611,11 @@ def _scores(scores: Scores) -> Iterator[Block]:
             closing=(
                 (
                     "parts",
-                    "by the isotonic fit of the labels (CORP; Dimitriadis, Gneiting, Jordan 2021): "
-                    "MCB is what recalibration could gain on these data, DSC what the predictions "
-                    "gain on the class frequencies, UNC the score of the class frequencies",
+                    (
+                        "by the isotonic fit of the labels (CORP; Dimitriadis, Gneiting, Jordan "
+                        "2021): MCB is what recalibration could gain on these data, DSC what the "
+                        "predictions gain on the class frequencies, UNC the score of these"
+                    ),
                 ),
             ),
         ),
@@ -600,9 +636,7 @@ def _comparison(comparison: RecalibrationContent | None) -> Iterator[Block]:
     )
     names = [MARKS.get(row.key, row.key) for row in comparison.rows]
     fields = ("log_loss", "brier", "ece", "difference", "stderr")
-    columns = [
-        evenly([getattr(row, name) for row in comparison.rows], 4) for name in fields
-    ]
+    columns = [evenly([getattr(row, name) for row in comparison.rows], 4) for name in fields]
     tested = [[_pvalue(row.pvalue) for row in comparison.rows]]
     adjusted = ("adjusted",) if comparison.correction else ()
     if adjusted:
@@ -644,5 +678,3 @@ def _reproduction(content: Content) -> Iterator[Block]:
     if content.author is not None:
         facts.insert(0, ("author", content.author))
     yield Block(kind="facts", sheet=Sheet(title="This run", facts=tuple(facts)))
-
-

@@ -19,6 +19,7 @@ from caltest.reporting.wording import short_pvalue
 from caltest.results import HTest, HTestTable
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
     from caltest.reporting.recalibrated import HeldOut
@@ -127,8 +128,17 @@ def _of_answer(predictions: Predictions, table: HTestTable) -> Iterator[Sketch]:
         f"Reliability diagram of {_subject(predictions)}",
         "Smooth curve of the observed frequency against the predicted probability, with a band "
         "that holds all of it with 95 %; on top the predictions of both outcomes." + tested,
-        lambda: plots.reliability_diagram(row or predictions, pvalue=adjusted, numbers=False),
+        lambda: plots.reliability_diagram(
+            row or predictions, pvalue=adjusted, numbers=False, ax=_tall_axes()
+        ),
     )
+
+
+def _tall_axes() -> Axes:
+    """Return axes with room for the key under a diagram as wide as the figure."""
+    from matplotlib.figure import Figure as Empty
+
+    return Empty(figsize=(4.4, 6.2), layout="constrained").add_subplot()
 
 
 def _lens(predictions: Predictions) -> str:
@@ -192,11 +202,10 @@ def _of_groups(where: Where) -> Iterator[Sketch]:
 
 
 def _group_diagram(row: HTest, pvalue: float) -> Any:
-    lens = "strong" if row.m == 2 else "confidence"
-    assert row.evidence is not None
-    if row.lens == lens:
+    if row.m == 2:
         return plots.reliability_diagram(row, pvalue=pvalue, numbers=False)
-    return plots.reliability_diagram(row.evidence.predictions, numbers=False)
+    seen = None if row.evidence is None else row.evidence.predictions
+    return plots.reliability_diagram(seen, numbers=False)
 
 
 def _of_tests(table: HTestTable) -> Iterator[Sketch]:

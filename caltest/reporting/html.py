@@ -45,7 +45,7 @@ def html_page(content: Content, sections: Sequence[Section]) -> str:
         version=__version__,
         formula=_formulas(),
         bar=gap_bar,
-        tone=TONES.get(content.answer.answer, "unsure"),
+        tone=TONES.get(content.answer.verdict.answer, "unsure"),
         appendix=next((section.key for section in sections if section.is_appendix), ""),
         css=Markup(_template_text("report.css")),  # noqa: S704 - a file of this package
         js=Markup(_template_text("report.js")),  # noqa: S704 - a file of this package
@@ -61,6 +61,7 @@ TONES = {
     "no evidence": "fine",
     "not rejected": "fine",
     "within tolerance": "fine",
+    "too low": "bad",
 }
 WIDTH, HEIGHT = 144.0, 16.0  # of a bar, in its own unit
 

@@ -36,17 +36,20 @@ def _block(block: Block) -> Iterator[str]:
     elif block.figure is not None:
         words = f"{block.figure.title}. {block.figure.description}"
         yield f"Figure (in the HTML report): {escape_markdown(words)}"
-    elif block.kind == "lines" and block.sheet is not None:
-        for name, _ in block.sheet.facts:
-            yield f"- {escape_markdown(name)}: ____________________ (date, signature)"
-    elif block.lights and block.sheet is not None:
-        rows = (
-            (*row, light) for row, light in zip(block.sheet.rows, block.lights, strict=True)
-        )
-        header = (*block.sheet.header, "light")
-        yield from _sheet(replace(block.sheet, header=header, rows=tuple(rows)))
     elif block.sheet is not None:
-        yield from _sheet(block.sheet)
+        yield from _table(block, block.sheet)
+
+
+def _table(block: Block, sheet: Sheet) -> Iterator[str]:
+    """Write a table with its lights, or lines to sign on."""
+    if block.kind == "lines":
+        for name, _ in sheet.facts:
+            yield f"- {escape_markdown(name)}: ____________________ (date, signature)"
+    elif block.lights:
+        rows = tuple((*row, light) for row, light in zip(sheet.rows, block.lights, strict=True))
+        yield from _sheet(replace(sheet, header=(*sheet.header, "light"), rows=rows))
+    else:
+        yield from _sheet(sheet)
 
 
 def _sheet(sheet: Sheet) -> Iterator[str]:

@@ -19,7 +19,7 @@ from caltest.measures import Measure
 from caltest.predictions import ModelData, Predictions
 from caltest.reporting.about import adequacy, check_meta
 from caltest.reporting.answered import answer_of
-from caltest.reporting.content import Answer, Content, RecalibrationContent, as_dict
+from caltest.reporting.content import Answer, Content, MethodText, RecalibrationContent, as_dict
 from caltest.reporting.data import describe_data
 from caltest.reporting.document import Section, sections
 from caltest.reporting.estimates import collect_estimates
@@ -37,7 +37,7 @@ from caltest.reporting.tested import Settings, run_tests
 from caltest.reporting.where import find_segments, find_where
 from caltest.reporting.within import certify
 from caltest.results import HTestTable
-from caltest.segments.inputs import read_segments
+from caltest.segments.inputs import Given, read_segments
 
 if TYPE_CHECKING:
     from caltest.calibrators import Calibrator
@@ -285,12 +285,15 @@ def report(
     field = worded(profile_of(profile, predictions.m), stated)
     plan = plan_of(predictions, tests, lenses, field.binary)
     content, outcomes = _content(
-        predictions, plan, maps, field, error, settings, calibration_set=calibration_set
+        predictions,
+        plan,
+        maps=maps,
+        columns=columns,
+        profile=field,
+        tolerance=error,
+        settings=settings,
+        calibration_set=calibration_set,
     )
-    content["segments"] = None
-    if columns is not None:
-        content["segments"] = find_segments(predictions, columns, settings)
-        content["methods"] += (segments_method(),)
     name = f"Are the probabilities of {predictions.source} calibrated?" if title is None else title
     told = reproduction(
         predictions, seed=settings.seed, n_resamples=n_resamples, command=command, time=time
@@ -322,16 +325,18 @@ def _read(given: ModelData, *, fitted: bool) -> tuple[Predictions, CalibrationSe
 def _content(
     predictions: Predictions,
     plan: TestPlan,
+    *,
     maps: list[Calibrator],
+    columns: Given | None,
     profile: Profile,
     tolerance: float | None,
     settings: Settings,
-    *,
     calibration_set: CalibrationSet | None,
 ) -> tuple[dict[str, Any], tuple[HeldOut, ...]]:
     """Collect the parts of the content that are computed."""
     tests, left_out = run_tests(predictions, plan, settings)
     where = find_where(predictions, settings)
+    segments = None if columns is None else find_segments(predictions, columns, settings)
     within = None if tolerance is None else certify(predictions, tolerance, settings)
     grades, ungraded = _grades(predictions, profile, settings)
     comparison: RecalibrationContent | None = None
@@ -342,20 +347,23 @@ def _content(
         comparison, outcomes = compare(predictions, maps, settings, calibration_set)
     groups = () if where.groups is None else where.groups.rows
     after = () if comparison is None else comparison.tests
-    methods = methods_of(
-        [*tests.rows, *groups, *after],
-        correction=tests.correction,
-        recalibrated=comparison is not None,
+    methods: tuple[MethodText, ...] = tuple(
+        methods_of(
+            [*tests.rows, *groups, *after],
+            correction=tests.correction,
+            recalibrated=comparison is not None,
+        )
     )
-    answer, headline, sentences = answer_of(predictions, tests.rows[0], where, within, profile)
+    if segments is not None:
+        methods = (*methods, segments_method())
+    settings.progress("verdict")
+    verdict = answer_of(tests.rows[0], where.groups, segments, comparison, settings.n_jobs)
     estimates = collect_estimates(predictions, tests, profile, settings)
     settings.progress("scores")
     parts = {
         "data": describe_data(predictions),
         "answer": Answer(
-            answer=answer,
-            headline=headline,
-            sentences=sentences,
+            verdict=verdict,
             tests=tests,
             left_out=(*left_out, *ungraded),
         ),
@@ -363,9 +371,10 @@ def _content(
         "estimates": estimates,
         "grades": grades,
         "where": where,
+        "segments": segments,
         "scores": collect_scores(predictions, tests),
         "comparison": comparison,
-        "methods": tuple(methods),
+        "methods": methods,
     }
     return parts, outcomes
 

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.measures.gap import Rows, event_rows, gap_of
 from caltest.nulls.cluster import Clusters
 from caltest.numerics.joint import step_down, tail_scores
 from caltest.numerics.labels import resample_keys
 from caltest.predictions import Predictions
 from caltest.reporting.content import Gap
-from caltest.reporting.gaps import gap_of, ranked
+from caltest.reporting.gaps import as_place, ranked
 from caltest.reporting.wording import percent
 
 Floats = NDArray[np.float64]
@@ -70,12 +72,12 @@ class Places:
     def sums(self, values: Floats) -> Floats:
         """Return the sums over the rows of each place of values (n, m), (n, 1) or (n,)."""
         values = np.broadcast_to(values.reshape(len(self.codes), -1), self.codes.shape)
-        return np.bincount(self.codes.ravel(), values.ravel(), len(self.names))
+        return np.asarray(
+            np.bincount(self.codes.ravel(), values.ravel(), len(self.names)), dtype=np.float64
+        )
 
 
-def find_places(
-    predictions: Predictions, *, n_resamples: int, seed: int
-) -> tuple[Gap, ...]:
+def find_places(predictions: Predictions, *, n_resamples: int, seed: int) -> tuple[Gap, ...]:
     """Compare what is predicted with what is observed in every class and range, the worst first.
 
     Parameters
@@ -94,14 +96,13 @@ def find_places(
     families = list(_families(predictions))
     weight = predictions.sample_weight
     weight = np.ones(predictions.n) if weight is None else weight
-    scores = np.vstack(
-        [_scores(one, predictions, weight, n_resamples, seed) for one in families]
-    )
+    scores = np.vstack([_scores(one, predictions, weight, n_resamples, seed) for one in families])
     adjusted = step_down(scores)
-    found, start = [], 0
+    found: list[Gap] = []
+    start = 0
     for family in families:
         stop = start + len(family.names)
-        found += _gaps(family, predictions, weight, adjusted[start:stop])
+        found += _gaps(family, predictions, adjusted[start:stop])
         start = stop
     return ranked(found)
 
@@ -160,7 +161,7 @@ def _joined(divided: Sequence[tuple[int, tuple[float, ...]]], probs: Floats) -> 
         codes[:, k] = _place(probs[:, k], ends) + len(names)
         names += [f"{k}\0{name}" for name in _range_names(ends)]
     codes[codes < 0] = len(names)
-    return Places("class range", (*names, ""), codes, None, probs)
+    return Places("class range", (*names, f"{probs.shape[1]}\0"), codes, None, probs)
 
 
 def _place(values: Floats, ends: Sequence[float]) -> NDArray[np.int64]:
@@ -177,9 +178,7 @@ def _range_names(ends: Sequence[float]) -> tuple[str, ...]:
     """
     if len(ends) == 2:
         return ("all rows",)
-    inner = [
-        f"{percent(low)} to {percent(high)} %" for low, high in zip(ends[1:-2], ends[2:-1], strict=True)
-    ]
+    inner = [f"{percent(low)} to {percent(high)} %" for low, high in pairwise(ends[1:-1])]
     return (f"up to {percent(ends[1])} %", *inner, f"above {percent(ends[-2])} %")
 
 
@@ -220,27 +219,25 @@ def _flipped(
     return np.asarray((clusters.signs(n_resamples, seed) @ sums).T)
 
 
-def _gaps(
-    places: Places, predictions: Predictions, weight: Floats, adjusted: Floats
-) -> Iterator[Gap]:
-    mass = places.sums(weight[:, None])
-    squares = places.sums(np.square(weight)[:, None])
-    rows = places.sums(np.ones((predictions.n, 1)))
-    expected = places.sums(weight[:, None] * places.chance)
-    seen = places.counts(predictions.labels[None].astype(np.int64), weight)[:, 0]
-    for k, name in enumerate(places.names):
-        if name == "" or mass[k] == 0:
-            continue
-        number, _, part = name.rpartition("\0")
-        yield gap_of(
-            kind=places.kind,
-            name=part if number == "" else str(predictions.classes.tolist()[int(number)]),
-            part=part if number else "",
-            n=int(rows[k]),
-            predicted=float(expected[k] / mass[k]),
-            observed=float(seen[k] / mass[k]),
-            effective=float(mass[k] ** 2 / squares[k]),
-            pvalue=float(adjusted[k]),
-        )
-
-
+def _gaps(places: Places, predictions: Predictions, adjusted: Floats) -> Iterator[Gap]:
+    every = event_rows(predictions)
+    names = tuple(map(str, predictions.classes.tolist()))
+    for number, name in enumerate(places.names):
+        known, _, part = name.rpartition("\0")
+        if places.kind == "range":
+            rows, some = every, places.codes[:, 0] == number
+        else:
+            k = int(known) if known else number
+            if k >= len(names):  # what is left over
+                continue
+            happens = predictions.labels == k
+            rows = Rows(predictions.probs[:, k], happens, every.weight, every.clusters)
+            some = places.codes[:, k] == number
+        if some.any():
+            yield as_place(
+                gap_of(rows.of(some), places.kind, name),
+                places.kind,
+                names[int(known)] if known else part,
+                part if known else "",
+                float(adjusted[number]),
+            )

@@ -1,4 +1,4 @@
-"""The certificate: is the error beyond a tolerance, or shown to be within it?"""
+"""The certificate of a tolerance: whether the error is shown to be within it, or beyond."""
 
 from __future__ import annotations
 
@@ -117,5 +117,3 @@ def _sentences(rows: list[WithinRow], tolerance: float, level: float | None) -> 
         )
     if level is not None:
         yield f"Level {level:g}."
-
-

@@ -132,6 +132,7 @@ def test_json_of_every_map_follows_its_schema(capsys, table, key):
         ("report", "--by", "ward", "--recalibrate", "temperature", "--level", "0.05"),
         ("test", "--segments", "ward", "--level", "0.05"),
         ("report", "--lens", "confidence", "--test", "ece", "--segments", "ward"),
+        ("report", "--test", "ece", "--tolerance", "0.1", "--meta", "limitations=few rows"),
         ("compare", "--calibrators", "temperature", "--cv", "3"),
     ],
 )

@@ -29,18 +29,23 @@ def test_format_is_chosen_by_name(caltest, predictions_csv, name, start):
 def test_output_goes_to_a_file_in_the_format_of_its_suffix(
     caltest, predictions_csv, tmp_path, suffix, start
 ):
-    """With --output nothing is left for stdout; no suffix has HTML."""
+    """With --output nothing is left for stdout, and stderr says what was written."""
     path = tmp_path / f"report{suffix}"
-    assert caltest("report", predictions_csv, *SEEDED, "-o", path) == (0, "", "")
+    finished = caltest("report", predictions_csv, *SEEDED, "-o", path)
+    assert (finished.status, finished.out) == (0, "")
+    assert finished.err.startswith(f"wrote {path} (")
     assert path.read_text(encoding="utf-8").startswith(start)
 
 
 def test_options_reach_the_page(caltest, predictions_csv):
     """Title, author, level, groups and tests are those of the options."""
     named = ("--title", "T", "--author", "A", "--level", "0.1", "--by", "ward", "--test", "ece,ks")
+    named += ("--meta", "data period=2024", "--tolerance", "0.2", "--profile", "ml")
     finished = caltest("report", predictions_csv, *SEEDED, *named, "--format", "json")
     page = json.loads(finished.out)
     assert (page["title"], page["author"], page["level"]) == ("T", "A", 0.1)
+    assert (page["profile"], page["meta"]) == ("ml", [["data period", "2024"]])
+    assert page["within"]["tolerance"] == 0.2
     assert [row["test"] for row in page["answer"]["tests"]["rows"]] == ["ece", "ks"]
     assert [row["group"] for row in page["where"]["groups"]["rows"]] == ["A", "B"]
 
@@ -70,6 +75,8 @@ def test_command_has_its_seed(caltest, predictions_csv):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("--profile", "clinic"), "did you mean 'clinical'?"),
+        (("--meta", "period"), "--meta must be KEY=VALUE"),
         (("--format", "pdf"), "--format must be one of"),
         (("-o", "report.docx"), "must name a format where no --format does; got 'report.docx'"),
         (("--recalibrate", "temprature"), "did you mean 'temperature'?"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import caltest as ct
-from caltest.reporting.reading import frequency, headline, reading, segments_reading
+from caltest.reporting.reading import frequency, reading, segments_reading
 
 
 @pytest.fixture(scope="module")
@@ -82,15 +82,6 @@ def test_verdict_is_by_the_adjusted_pvalue(tested):
     judged = replace(tested, level=0.01)
     assert reading(judged).endswith("At level 0.01: rejected.")
     assert reading(judged, adjusted=0.04).endswith("At level 0.01: not rejected.")
-
-
-def test_headline_names_the_smallest(tested):
-    """The first sentence has the number of tests and the smallest adjusted p-value."""
-    table = ct.HTestTable((tested, replace(tested, pvalue=0.5)), "holm", [0.002, 0.5])
-    first = headline(table, "the model")[0]
-    assert first.startswith("2 tests of the model were run.")
-    assert "is 0.002: combined, lens strong" in first
-    assert "in at most 2 in 1,000 data sets" in first
 
 
 def test_segments_are_told_by_the_worst():

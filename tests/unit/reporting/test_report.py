@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -12,9 +13,12 @@ from caltest.errors import InvalidInput, NotApplicable
 
 KEYS = [
     "answer",
+    "estimates",
+    "groups",
+    "where",
+    "tests",
     "data",
     "diagrams",
-    "where",
     "scores",
     "comparison",
     "methods",
@@ -23,12 +27,12 @@ KEYS = [
 
 
 def test_answer_comes_first(page):
-    """The sections stand in the order of the issue, each once."""
+    """Answer, numbers and places, then all tests, then the appendix; each section once."""
     assert [section.key for section in page.sections] == KEYS
 
 
 def test_numbers_are_those_of_test_calibration(page, three_classes):
-    """The first row is the test that anybody can make."""
+    """The first row is the test that anybody can make, and the verdict that of `verdict`."""
     alone = ct.test_calibration(three_classes, n_resamples=19, rng=1, level=0.05)
     assert page.content.answer.tests[0] == alone
 
@@ -147,7 +151,7 @@ def with_segments(make, three_classes):
 def test_segments_have_a_section(with_segments, three_classes):
     """Sentence, table, what the numbers are, and a figure; after where it is wrong."""
     keys = [section.key for section in with_segments.sections]
-    assert keys[keys.index("scores") - 1] == "segments"
+    assert keys[keys.index("tests") - 1] == "segments"
     [section] = [one for one in with_segments.sections if one.key == "segments"]
     assert [block.kind for block in section.blocks] == ["text", "sheet", "text", "figure"]
     test = with_segments.content.segments
@@ -174,3 +178,101 @@ def test_segments_are_columns_of_the_data_frame():
     for segments in (["site"], True):
         page = ct.report(frame, segments=segments, **settings)
         assert page.content.segments.n_segments == (1, 2)
+
+
+# ---- profiles, certificate, what the author states ----------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def risks():
+    """Return risks that are too high, and outcomes."""
+    rng = np.random.default_rng(1)
+    p = rng.beta(1.0, 3.0, 400)
+    return p, (rng.random(400) < 0.6 * p).astype(int)
+
+
+def _section(page, key):
+    return next(section for section in page.sections if section.key == key)
+
+
+@pytest.mark.full
+def test_clinical_page_has_its_numbers_and_decisions(make, risks):
+    """E/O, intercept, slope and ICI with intervals, the belt, and the net benefit."""
+    page = make(*risks, profile="clinical", meta={"event": "death"})
+    found = {one.name: one for one in page.content.estimates}
+    ratio = ct.measures.expected_observed_interval(*risks)
+    assert found["expected / observed (E/O)"].value == ratio.ratio
+    for name in ("calibration intercept", "calibration slope", "ICI"):
+        assert found[name].low < found[name].value < found[name].high
+    assert "deaths predicted" in page.to_markdown()
+    assert [figure.section for figure in page.figures][:3] == ["answer", "estimates", "decisions"]
+
+
+def test_credit_page_has_grades_with_lights(make, risks):
+    """The groups are the grades, tested as `test_master_scale` does."""
+    grade = np.searchsorted([0.1, 0.3], risks[0])
+    page = make(*risks, by=grade, profile="credit", test="ece")
+    table = page.content.grades
+    n, defaults = np.bincount(grade), np.bincount(grade, risks[1]).astype(int)
+    alone = ct.test_master_scale(
+        np.bincount(grade, risks[0]) / n, defaults, n, grades=["0", "1", "2"]
+    )
+    assert table == alone
+    block = _section(page, "grades").blocks[0]
+    assert block.lights == alone.traffic_lights
+    assert "green above" in page.to_markdown()
+
+
+def test_certificate_has_both_hypotheses(make, risks):
+    """The p-values are those of `test_calibration` with the tolerance and both hypotheses."""
+    page = make(*risks, tolerance=0.03, test="ece")
+    row = page.content.within.rows[0]
+    settings = {"test": "ks", "tolerance": 0.03, "n_resamples": 19, "rng": 1}
+    assert row.exceeds == ct.test_calibration(*risks, **settings).pvalue
+    assert row.within == ct.test_calibration(*risks, **settings, equivalence=True).pvalue
+    assert "3 percentage points" in page.to_markdown()
+
+
+def test_author_states_and_signs(make, risks):
+    """Period, adequacy and limitations have a section, and signatures lines at the end."""
+    meta = {"data period": "2024", "limitations": "one site", "signatures": "Ann; Bo"}
+    page = make(*risks, meta=meta, test="ece")
+    facts = dict(_section(page, "about").blocks[0].sheet.facts)
+    assert facts["Data period"] == "2024"
+    assert facts["Sample adequacy"].startswith("400 rows with")
+    assert page.sections[-1].key == "signatures"
+    assert page.to_html().count('class="line"') == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"profile": "clinic"}, "did you mean 'clinical'"),
+        ({"tolerance": 5}, "pass 0.05 for 5 %"),
+        ({"meta": ["a"]}, "meta must map names to texts"),
+    ],
+)
+def test_bad_argument_of_the_page_is_named(make, risks, arguments, message):
+    """The message has the remedy."""
+    with pytest.raises(InvalidInput, match=message):
+        make(*risks, **arguments)
+
+
+def test_nothing_is_wrong_where_nothing_is_rejected(make):
+    """A calibrated model has no section of places."""
+    rng = np.random.default_rng(5)
+    p = rng.uniform(0.1, 0.9, 300)
+    page = make(p, (rng.random(300) < p).astype(int), test="ece", level=0.05)
+    assert page.content.answer.verdict.answer == "not rejected"
+    assert "where" not in [section.key for section in page.sections]
+
+
+def test_groups_show_their_direction(make):
+    """Two groups that are off in opposite directions stand as such, and the headline says so."""
+    rng = np.random.default_rng(2)
+    p, group = rng.uniform(0.2, 0.8, 1200), np.repeat(["a", "b"], 600)
+    y = (rng.random(1200) < p + np.where(group == "a", 0.12, -0.12)).astype(int)
+    page = make(p, y, by=group, test="ece")
+    rows = {row[0]: row for row in _section(page, "groups").blocks[0].sheet.rows}
+    assert (rows["a"][1], rows["b"][1]) == ("too low", "too high")
+    assert "groups" in page.content.answer.verdict.headline
