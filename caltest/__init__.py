@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from caltest.reporting import report
     from caltest.results import HTest, HTestTable
     from caltest.segments import Segment, SegmentsTest, test_segments
+    from caltest.verdicts import verdict
 
 __all__ = [
     "DegenerateDataWarning",
@@ -49,6 +50,7 @@ __all__ = [
     "test_calibration",
     "test_master_scale",
     "test_segments",
+    "verdict",
 ]
 
 # Loaded at first use: numba and SciPy would triple the time of `import caltest`.
@@ -78,6 +80,7 @@ _NAMES = {
     "test_calibration": "caltest.htests",
     "test_master_scale": "caltest.htests",
     "test_segments": "caltest.segments",
+    "verdict": "caltest.verdicts",
 }
 
 

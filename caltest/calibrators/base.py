@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -134,12 +135,47 @@ class Coefficient:
     neutral : float or None
         The value in the map that changes nothing, which z tests; None where the parameter has no
         such value.
+    n : float or None
+        The number of rows of which a share is the parameter: its interval is Wilson's then.
+    scale : {"", "log", "positive"}
+        Of the interval: logarithmic for parameters that are positive, cut off at 0 for those that
+        may be 0; else as the parameter stands.
     """
 
     name: str
     value: float
     stderr: float | None = None
     neutral: float | None = None
+    n: float | None = None
+    scale: str = ""
+
+    def interval(self, level: float = 0.95) -> tuple[float, float] | None:
+        r"""Return an interval that stays in the range of the parameter; None without an error.
+
+        Of a share v of n rows Wilson's, :math:`(v + z^2 / 2n \pm z \sqrt{v (1 - v) / n + z^2 /
+        4 n^2}) / (1 + z^2 / n)`; on a logarithmic scale :math:`v \exp(\pm z s / v)`; else
+        :math:`v \pm z s`.
+
+        References
+        ----------
+        Wilson (1927), Probable inference, the law of succession, and statistical inference, JASA
+        22; Brown, Cai, DasGupta (2001), Interval estimation for a binomial proportion, Statistical
+        Science 16.
+        """
+        from scipy.special import ndtri
+
+        if self.stderr is None:
+            return None
+        z, v = float(ndtri((1 + level) / 2)), self.value
+        if self.n is not None:
+            half = z * math.sqrt(v * (1 - v) / self.n + (z / self.n) ** 2 / 4)
+            middle, size = v + z * z / self.n / 2, 1 + z * z / self.n
+            return max(0.0, (middle - half) / size), min(1.0, (middle + half) / size)
+        if self.scale == "log":
+            factor = math.exp(min(z * self.stderr / v, 700.0))
+            return v / factor, v * factor
+        low, high = v - z * self.stderr, v + z * self.stderr
+        return (max(0.0, low) if self.scale == "positive" else low), high
 
 
 class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -59,7 +59,9 @@ class Output(BaseEstimator):
         ----------
         X, y : array_like, optional
             Held-out predictions and their labels, on which log loss, ECE and the default test are
-            computed. By default the calibration set, where "after" is optimistic.
+            computed. By default the calibration set, where log loss and ECE after the fit are
+            optimistic, and a p-value stands only before it: `compare_calibrators` has that of rows
+            out of fold.
         n_resamples : int, default 999
             Resamples of the exact test.
         rng : None, int, Generator or SeedSequence
@@ -282,14 +284,15 @@ def summary_of(
     if data is not None:
         source = "held out" if held_out else "those of the fit"
         facts += [("observations (n)", f"{data.inputs.n}, {source}")]
-        facts += _before_and_after(calibrator, data, n_resamples, check_seed(rng), n_jobs)
+        options = {"n_resamples": n_resamples, "rng": check_seed(rng), "n_jobs": n_jobs}
+        facts += _before_and_after(calibrator, data, options, held_out=held_out)
     coefficients = calibrator.coefficients()
     if len(coefficients) > MOST_ROWS:
         facts += [("parameters", f"{len(coefficients)}, see the attributes that end with _")]
         coefficients = ()
     # The labels have shaped the map: redrawing them from it is no null distribution of theirs.
-    text = "after the fit, errors on its own data are too small and p-values too large"
-    notes = [("note", f"{text}; pass data that were held out")]
+    text = "log loss and ECE after are too small on the rows of the fit, which give no p-value"
+    notes = [("note", f"{text}; pass data that were held out, or call compare_calibrators")]
     return Summary(
         Sheet(
             title=calibrator.title,
@@ -303,30 +306,27 @@ def summary_of(
 
 
 def _before_and_after(
-    calibrator: Calibrator,
-    data: CalibrationSet,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
+    calibrator: Calibrator, data: CalibrationSet, options: Mapping[str, Any], *, held_out: bool
 ) -> Facts:
-    """Log loss, ECE and the default test, of the inputs and of the calibrated probabilities."""
+    """Log loss, ECE and the default test, of the inputs and of the calibrated probabilities.
+
+    The rows of the fit have no p-value after it.
+    """
     pair = [
         Predictions(probs, data.codes, sample_weight=data.weight, classes=np.arange(data.inputs.m))
         for probs in (data.inputs.probs, calibrator.calibrate(data.inputs))
     ]
     losses = [number(float(log_loss(p, eps=SMALLEST_PROBABILITY))) for p in pair]
     errors = [number(float(ece(p, lens="confidence"))) for p in pair]
-    tests = [
-        cast("HTest", test_calibration(None, p, n_resamples=n_resamples, rng=seed, n_jobs=n_jobs))
-        for p in pair
-    ]
-    null = f"{tests[0].test}, {tests[0].null}, B = {n_resamples}, seed = {seed}"
-    lines = {
-        "log loss": losses,
-        "ECE (confidence)": errors,
-        f"p-value ({null})": [pvalue_of(test) for test in tests],
-    }
-    return [(name, f"{before} before, {after} after") for name, (before, after) in lines.items()]
+    tested = pair if held_out else pair[:1]
+    tests = [cast("HTest", test_calibration(None, p, **options)) for p in tested]
+    first = tests[0]
+    how = f"B = {options['n_resamples']}, seed = {options['rng']}"
+    test = ("test", f"{first.test}, lens: {first.lens}, {first.null}, {how}")
+    lines = {"log loss": losses, "ECE (confidence)": errors}
+    told = [(name, f"{before} before, {after} after") for name, (before, after) in lines.items()]
+    values = zip(map(pvalue_of, tests), ("before", "after"), strict=False)
+    return [*told, test, ("p-value", ", ".join(f"{value} {when}" for value, when in values))]
 
 
 def _header(coefficients: Sequence[Coefficient]) -> tuple[str, ...]:
@@ -348,8 +348,8 @@ def _row(coefficient: Coefficient, coefficients: Sequence[Coefficient]) -> tuple
     error, header = coefficient.stderr, _header(coefficients)
     if error is None:
         return first + ("",) * (len(header) - 2)
-    half = float(ndtri((1 + LEVEL) / 2)) * error
-    bounds = (number(coefficient.value - half), number(coefficient.value + half))
+    ends = coefficient.interval(LEVEL) or (math.nan, math.nan)
+    bounds = (number(ends[0]), number(ends[1]))
     test = _z_test(coefficient, error) if "H0" in header else ()
     return (*first, number(error), *test, *bounds)
 

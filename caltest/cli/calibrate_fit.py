@@ -86,10 +86,13 @@ def fit(
 ) -> None:
     """Fit a calibration map to predictions that the model was not fitted on, and save it.
 
-    The map goes to --output, or else to standard output; a summary of it is printed.
+    The map goes to --output, or else to standard output; a summary of it is printed, and how maps
+    of four fifths of the rows do on the others, as `caltest compare` has it for the same seed.
     """
     choose_format(None, output, file=file.file)
     with progress_bar("fitting", quiet=quiet):
+        from sklearn.base import clone
+
         from caltest.validation import check_jobs, check_seed
 
         seed, jobs = check_seed(seed), check_jobs(jobs)
@@ -100,23 +103,30 @@ def fit(
             chosen = settings.calibrator(method, parsed, seed=seed, n_jobs=jobs)
         predictions, values = file.read(file.probs)
         if method == AUTO:
-            chosen, note = _selected(predictions, values, logits=file.logits, seed=seed, jobs=jobs)
+            chosen, note, name = _selected(
+                predictions, values, logits=file.logits, seed=seed, jobs=jobs
+            )
         else:
+            name = method
             chosen, note = _for_classes(chosen, predictions.m, jobs)
-        fitted = _fitted(chosen, predictions, values, file.logits)
-        summary = None if quiet else fitted.summary(n_resamples=n_resamples, rng=seed, n_jobs=jobs)
+        fitted = _fitted(clone(chosen), predictions, values, file.logits)
+        options: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed, "n_jobs": jobs}
+        summary = "" if quiet else str(fitted.summary(**options))
+        if not quiet:
+            given = values if file.logits else None
+            summary += _out_of_fold({name: chosen}, predictions, given, options)
     data = _data(predictions, file)
     write_text(calibration_map.to_json(_without_jobs(fitted), data), output=output)
     if note and not quiet:
         echo(f"caltest: {note}\n", err=True)
-    if summary is not None:
-        echo(str(summary), err=to_file(output) is None)
+    if summary:
+        echo(summary, err=to_file(output) is None)
 
 
 def _selected(
     predictions: Predictions, values: object, *, logits: bool, seed: int, jobs: int | None
-) -> tuple[Calibrator, str]:
-    """Return the calibrator with the least cross-validated log loss, not fitted, and a note."""
+) -> tuple[Calibrator, str, str]:
+    """Return the calibrator with the least cross-validated log loss, a note, and its name."""
     from sklearn.base import clone
 
     from caltest import compare_calibrators
@@ -137,7 +147,7 @@ def _selected(
     scores = {row.name: row.scores.get(compared.score) for row in compared.rows[:-1]}
     shown = ", ".join(f"{name} {value:.4g}" for name, value in scores.items() if value is not None)
     note = f"--method auto selected {compared.selected} by cross-validated log loss ({shown})"
-    return clone(compared.best), note
+    return clone(compared.best), note, compared.selected
 
 
 def _for_classes(calibrator: Calibrator, m: int, jobs: int | None) -> tuple[Calibrator, str]:
@@ -159,6 +169,27 @@ def _fitted(
     calibrator.set_params(from_logits=True, classes=predictions.classes.tolist())
     labels = predictions.classes[predictions.labels]
     return calibrator.fit(values, labels, predictions.sample_weight)
+
+
+def _out_of_fold(
+    maps: dict[str, Calibrator], predictions: Predictions, logits: Any, options: dict[str, Any]
+) -> str:
+    """Print how the map does on rows that it was not fitted to, by the rule of `compare`."""
+    from caltest import render
+    from caltest.calibrators.base import CalibrationSet
+    from caltest.calibrators.inputs import Inputs
+    from caltest.comparison.calibrators import FEWEST_ROWS
+    from caltest.comparison.out_of_fold import out_of_fold
+    from caltest.validation import check_logits
+
+    if predictions.n < FEWEST_ROWS:
+        return f"\nOut of fold: not tested, {predictions.n} rows are fewer than {FEWEST_ROWS}.\n"
+    inputs = Inputs(predictions.probs, from_logits=False)
+    if logits is not None:
+        inputs = Inputs(check_logits(logits), from_logits=True)
+    data = CalibrationSet(inputs, predictions.labels, predictions.sample_weight)
+    found = out_of_fold(predictions, maps, data=data, correction=None, **options)
+    return render.text(found.sheet())
 
 
 def _without_jobs(calibrator: Calibrator) -> Calibrator:

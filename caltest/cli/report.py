@@ -28,7 +28,7 @@ Recalibrate = Annotated[
     typer.Option(
         "--recalibrate",
         metavar="KEY",
-        help="Calibrator to fit on half of the rows and test on the other half: temperature, "
+        help="Calibrator to fit and to test on rows that it was not fitted to: temperature, "
         "dirichlet, ... Repeatable, as --lens.",
         autocompletion=completion.of_registry("calibrators"),
     ),
@@ -81,8 +81,13 @@ def report(
         from caltest.validation import check_seed
 
         seed = check_seed(seed)
+        predictions, values = file.read(file.probs, by=by)
+        # What is fitted sees more in logits than in their probabilities.
+        beside = file.logits and bool(recalibrate)
         made: Report = make(
-            file.predictions(by=by),
+            values if beside else predictions,
+            predictions if beside else None,
+            from_logits=beside,
             test=_keys(test),
             lens=_keys(lens),
             by=True if by else None,

@@ -33,6 +33,7 @@ from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.predictions import ModelData, Predictions
 from caltest.results import CalibratorComparison
+from caltest.results.compared_calibrators import SELECTED
 from caltest.validation.arrays import AnyArray
 from caltest.validation.options import check_integer
 
@@ -205,7 +206,7 @@ def compare_calibrators(
     )
     maps = resolve_calibrators(calibrators, predictions.m, from_logits=from_logits)
     functions = check_functions(measures, COLUMNS, "measures")
-    setup = _setup(
+    setup = make_setup(
         predictions,
         calibration_set,
         folds=(cv, inner_cv),
@@ -215,9 +216,10 @@ def compare_calibrators(
         seed=seed,
     )
     outcomes, winners = _cross_validated(maps, setup, progress)
-    rows = rows_of(maps, outcomes, of_selected(outcomes, winners, setup), winners, setup)
+    everything = {**outcomes, SELECTED: of_selected(outcomes, winners, setup)}
+    rows = rows_of(maps, everything, setup, winners)
     selected = min(maps, key=lambda name: _loss(outcomes[name]))
-    best, notes_of_best = _fitted(maps[selected], predictions, calibration_set)
+    best, notes_of_best = fit_to_all(maps[selected], predictions, calibration_set)
     return CalibratorComparison(
         rows=rows,
         score=chosen.title,
@@ -227,21 +229,23 @@ def compare_calibrators(
         n=predictions.n,
         m=predictions.m,
         n_folds=len(setup.pairs),
-        method=_method(outcomes),
+        n_fit=setup.n_fit,
+        n_held_out=setup.rows.size,
+        method=method_of(outcomes),
         lens_of_measures=lens_of_measures(predictions.m),
         n_resamples=tests_of.n_resamples,
         seed=seed,
         correction=tests_of.correction,
         level=tests_of.level,
         notes=(
-            *_note_of_folds(cv),
-            *_notes(outcomes, len(setup.pairs)),
+            *note_of_folds(cv),
+            *notes_of(outcomes, len(setup.pairs)),
             *(f"best: {text}" for text in notes_of_best),
         ),
     )
 
 
-def _setup(
+def make_setup(
     predictions: Predictions,
     calibration_set: CalibrationSet,
     *,
@@ -250,8 +254,9 @@ def _setup(
     tests_of: CalibrationTests,
     functions: Mapping[str, object],
     seed: int,
+    nested: bool = True,
 ) -> Setup:
-    """Deal the rows to folds, outside and inside of each training set."""
+    """Deal the rows to folds, outside and, to select there, inside of each training set."""
     check_enough_rows(predictions.n, FEWEST_ROWS)
     split_seed, test_seed = _seeds(seed)
     cv, inner_cv = folds
@@ -261,7 +266,8 @@ def _setup(
     outside = cv if isinstance(cv, int | np.integer) else INNER
     inside = outside if inner_cv is None else inner_cv
     inner = (
-        split(predictions.subset(train), inside, split_seed, by_label=True) for train, _ in pairs
+        split(predictions.subset(train), inside, split_seed, by_label=True)
+        for train, _ in (pairs if nested else ())
     )
     return Setup(
         predictions=predictions,
@@ -316,7 +322,7 @@ def _loss(outcome: CrossValidated) -> float:
     return math.inf if outcome.loss is None or math.isnan(outcome.loss) else outcome.loss
 
 
-def _fitted(
+def fit_to_all(
     calibrator: Calibrator, predictions: Predictions, data: CalibrationSet
 ) -> tuple[Calibrator, list[str]]:
     """Fit to all rows; what the data leave undefined is handed over."""
@@ -332,19 +338,20 @@ def _fitted(
     return best, [str(one.message) for one in caught]
 
 
-def _method(outcomes: Mapping[str, CrossValidated]) -> str:
+def method_of(outcomes: Mapping[str, CrossValidated]) -> str:
+    """Return the tests that were run, in words, each once."""
     tests = (test for outcome in outcomes.values() for part in outcome.tests for test in part.tests)
     return "; ".join(dict.fromkeys(test.method for test in tests))
 
 
-def _note_of_folds(cv: object) -> list[str]:
+def note_of_folds(cv: object) -> list[str]:
     """Say where the labels decide which rows are held out, which the null does not know."""
     if isinstance(cv, StratifiedKFold | StratifiedGroupKFold | StratifiedShuffleSplit):
         return ["folds by label make the p-values of fitted maps too large; take KFold"]
     return []
 
 
-def _notes(outcomes: Mapping[str, CrossValidated], n_folds: int) -> list[str]:
+def notes_of(outcomes: Mapping[str, CrossValidated], n_folds: int) -> list[str]:
     """Say once, with the number of folds, what maps and tests left undefined."""
     lines = []
     for name, outcome in outcomes.items():

@@ -57,6 +57,11 @@ class Setup:
         return np.concatenate([test for _, test in self.pairs])
 
     @property
+    def n_fit(self) -> int:
+        """The number of training rows of a fold, the least where they differ."""
+        return min(train.size for train, _ in self.pairs)
+
+    @property
     def weight(self) -> Floats:
         """Their weights."""
         return weights_of(self.predictions)[self.rows]
@@ -237,16 +242,14 @@ def _tested_folds(folds: tuple[int, ...], probs: Sequence[Floats], setup: Setup)
 def rows_of(
     maps: Mapping[str, Calibrator],
     outcomes: Mapping[str, CrossValidated],
-    selected: CrossValidated,
-    chosen: tuple[str, ...],
     setup: Setup,
+    chosen: tuple[str, ...] = (),
 ) -> tuple[ComparedCalibrator, ...]:
-    """Turn outcomes into rows with adjusted p-values, the procedure of selection last."""
+    """Turn outcomes into rows with adjusted p-values; `chosen` is what the selection chose."""
     reference = outcomes[REFERENCE].scores[setup.score.title]
     texts = {name: " ".join(repr(each).split()) for name, each in maps.items()}
     texts[SELECTED] = f"the least {setup.score.title} inside of the training rows"
-    everything = {**outcomes, SELECTED: selected}
-    tested = _combined(everything, setup)
+    tested = _combined(outcomes, setup)
     return tuple(
         _row(
             name,
@@ -257,7 +260,7 @@ def rows_of(
             tests=tested[name],
             chosen=chosen if name == SELECTED else (),
         )
-        for name, each in everything.items()
+        for name, each in outcomes.items()
     )
 
 

@@ -14,6 +14,7 @@ from caltest.comparison.midpoint import redrawn_pvalue
 from caltest.comparison.scores import (
     Codes,
     ProperScore,
+    in_range,
     mean_and_error,
     sums_of_units,
     units_of,
@@ -69,6 +70,8 @@ def compared_pairs(
             pvalue = max(pvalue, sharp)
             if pvalue > 1.0 - confidence:
                 low, high = _with_0(low, high)
+        if low is not None and high is not None:
+            low, high = in_range(low, high, score, first.m)
         compared.append(
             ScoreDifference(
                 name=name,

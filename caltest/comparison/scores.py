@@ -38,6 +38,8 @@ class ProperScore:
         (n, m) probabilities -> (n, m) array: the score of each row if each class were its label.
     parts_up_to : int
         The most classes for which it is decomposed; 0 where it is not.
+    largest : callable
+        m -> the largest value that it can have; the least is 0.
     """
 
     key: str
@@ -45,6 +47,7 @@ class ProperScore:
     of_rows: Callable[[Predictions], Floats]
     of_classes: Callable[[Floats], Floats]
     parts_up_to: int = 0
+    largest: Callable[[int], float] = lambda _m: math.inf
 
 
 def _observed(predictions: Predictions) -> Floats:
@@ -79,12 +82,29 @@ def _spherical_losses(probs: Floats) -> Floats:
     return np.asarray(1.0 - probs / np.linalg.norm(probs, axis=1, keepdims=True))
 
 
+def _largest_brier(m: int) -> float:
+    return 1.0 if m == 2 else 2.0
+
+
+def _one(_m: int) -> float:
+    return 1.0
+
+
 SCORES: Mapping[str, ProperScore] = {
     score.key: score
     for score in (
         ProperScore("log-loss", "log loss", _log_loss, _log_losses, parts_up_to=2),
-        ProperScore("brier", "Brier score", _brier, _brier_losses, parts_up_to=MOST_CLASSES),
-        ProperScore("spherical", "1 - spherical score", _spherical, _spherical_losses),
+        ProperScore(
+            "brier",
+            "Brier score",
+            _brier,
+            _brier_losses,
+            parts_up_to=MOST_CLASSES,
+            largest=_largest_brier,
+        ),
+        ProperScore(
+            "spherical", "1 - spherical score", _spherical, _spherical_losses, largest=_one
+        ),
     )
 }
 
@@ -150,6 +170,12 @@ def mean_and_error(differences: Floats, weight: Floats, units: Codes) -> tuple[f
         return mean, None
     total = float(np.square(sums_of_units((w * (d - mean))[:, None], units)).sum())
     return mean, math.sqrt(total * count / (count - 1)) / float(w.sum())
+
+
+def in_range(low: float, high: float, score: ProperScore, m: int) -> tuple[float, float]:
+    """Cut an interval of a difference off where no difference of the score can be."""
+    most = score.largest(m)
+    return max(low, -most), min(high, most)
 
 
 def lens_of_measures(m: int) -> str:

@@ -15,6 +15,7 @@ from caltest.htests.combine import METHODS, adjusted_pvalues
 from caltest.htests.run import REGISTRY
 from caltest.measures import Measure
 from caltest.measures.base import Outcome, keys_offering
+from caltest.measures.gap import gap_of_counts
 from caltest.predictions import sources
 from caltest.results import HTest, HTestTable
 from caltest.results.evidence import GradeCounts
@@ -23,6 +24,7 @@ from caltest.validation.arrays import AnyArray, Codes, as_array, as_numbers, rea
 Floats = NDArray[np.float64]
 TESTS = keys_offering("outcome_of_counts")
 PORTFOLIO = tuple(sorted(keys_offering("outcome_of_grades")))
+LIGHT_BOUNDS = (0.05, 0.01, 0.001)  # confidence levels of 95, 99 and 99.9 %
 INDEPENDENT = "the tests of all groups assume independent defaults"
 
 
@@ -115,7 +117,7 @@ def test_master_scale(
     correlation: float | str = "corporate",
     correction: str | None = "holm",
     level: float | None = None,
-    lights: Sequence[float] | None = (0.5, 0.2, 0.05),
+    lights: Sequence[float] | None = LIGHT_BOUNDS,
     portfolio: str | Sequence[str] = PORTFOLIO,
 ) -> HTestTable:
     r"""Test the calibration of a master scale, grade by grade and as a whole.
@@ -143,10 +145,12 @@ def test_master_scale(
         Multiple testing over the rows: a method of statsmodels' `multipletests`.
     level : float, optional
         Significance level in (0, 1). The print holds a verdict only where it is given.
-    lights : (3,) sequence of float or None, default (0.5, 0.2, 0.05)
+    lights : (3,) sequence of float or None, default (0.05, 0.01, 0.001)
         P-values at or below which the traffic light of a row is yellow, orange, red; before
-        adjustment. For a grade as predicted, 50 %, 30 %, 15 % and 5 % are green, yellow, orange and
-        red, were the number of defaults continuous. None leaves them out.
+        adjustment. Of grades as predicted about 95 % are green and one in a thousand is red: green
+        below a confidence level of 95 %, red from 99.9 %, as Oesterreichische Nationalbank and FMA
+        (2004) have it, with orange from 99 %. The (0.5, 0.2, 0.05) of Blochwitz, Hohl and Wehn
+        (2005) makes half of the grades as predicted yellow or worse. None leaves them out.
     portfolio : {"hosmer-lemeshow", "spiegelhalter"} or list
         Tests of all grades together, with independent defaults: the chi^2 distribution of
         :math:`\sum_g (d_g - n_g PD_g)^2 / (n_g PD_g (1 - PD_g))` with one degree of freedom a
@@ -171,8 +175,9 @@ def test_master_scale(
     Basel Committee on Banking Supervision (2005), Studies on the validation of internal rating
     systems, working paper 14, section III; European Central Bank (2019), Instructions for reporting
     the validation results of internal models, section 2.5.3; Tasche (2003), A traffic lights
-    approach to PD validation; Blochwitz, Hohl, Wehn (2005), Reconsidering ratings, Wilmott (the
-    shares of the four colours).
+    approach to PD validation; Oesterreichische Nationalbank and FMA (2004), Rating models
+    and validation, chart 71 and the text below it; Blochwitz, Hohl, Wehn (2005),
+    Reconsidering ratings, Wilmott.
 
     Examples
     --------
@@ -181,7 +186,7 @@ def test_master_scale(
     ...     [0.001, 0.01, 0.05], [1, 30, 55], [1000, 2000, 1000], grades=["A", "B", "C"]
     ... )
     >>> table.traffic_lights
-    ('yellow', 'red', 'yellow')
+    ('green', 'yellow', 'green')
     >>> [round(row.pvalue, 4) for row in table]
     [0.4277, 0.0167, 0.2309]
     """
@@ -259,6 +264,7 @@ def _rows(scale: Scale, measures: dict[str, Measure], level: float | None) -> It
                 level=level,
                 group=grade,
                 counts=GradeCounts(measure, d, n),
+                size=gap_of_counts(pd, d, n, "default"),
             )
 
 

@@ -14,10 +14,11 @@ import numpy as np
 from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.htests.combine import METHODS, adjusted_rows, omnibus
+from caltest.htests.outcome import result_of
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import REGISTRY as MEASURES
 from caltest.measures import Measure
-from caltest.measures.base import Outcome, Part
+from caltest.measures.base import Outcome
 from caltest.measures.tolerance import Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.adaptive import LEVEL, MOST, adaptive_null
@@ -25,7 +26,7 @@ from caltest.nulls.cluster import treated_as_independent
 from caltest.nulls.tolerance import at_least_exact, tolerance_null
 from caltest.predictions import ModelData, Predictions
 from caltest.predictions.dependence import Dependence
-from caltest.results import Evidence, HTest, HTestTable
+from caltest.results import HTest, HTestTable
 from caltest.segments import SegmentsTest, test_segments
 
 SEEDS = ("seed", "random_state")  # what other libraries call it
@@ -488,7 +489,7 @@ def _run_or_nearest(
             raise
     for message in outcome.degenerate:
         warnings.warn(message, DegenerateDataWarning, stacklevel=OF_THE_USER)
-    return _result(plan, seen, outcome, n_resamples=n_resamples, level=level)
+    return result_of(plan, seen, outcome, n_resamples=n_resamples, level=level)
 
 
 def run_plan(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predictions, Outcome]:
@@ -562,64 +563,3 @@ def _warn_left_out(plan: Plan, error: NotApplicable) -> str:
     note = f"{plan.test} under {where} is left out of the table: {error}"
     warnings.warn(note, DegenerateDataWarning, stacklevel=OF_THE_USER)
     return note
-
-
-def _result(
-    plan: Plan,
-    seen: Predictions,
-    outcome: Outcome,
-    *,
-    n_resamples: int,
-    level: float | None,
-) -> HTest:
-    kind, claim = plan.null, plan.lens.claim
-    if plan.tolerance is not None:
-        kind, claim = plan.tolerance.title, plan.tolerance.claim(plan.measure.estimate_symbol)
-    whole = HTest.from_outcome(
-        outcome,
-        test=plan.test,
-        method=f"{kind.capitalize()} test of calibration: {plan.measure.title}",
-        estimate_name=plan.measure.estimate_symbol,
-        null=plan.null,
-        n=seen.n,
-        m=plan.predictions.m,
-        lens=str(plan.lens),
-        claim=claim,
-        data_name=plan.predictions.source,
-        n_resamples=n_resamples,
-        seed=plan.seed,
-        note=plan.note,
-        level=level,
-        group=plan.group,
-        evidence=Evidence(plan.measure, plan.lens, plan.predictions, plan.seed),
-    )
-    return replace(whole, components=_components(whole, outcome.parts)) if outcome.parts else whole
-
-
-def _components(whole: HTest, parts: Sequence[Part]) -> HTestTable:
-    """Return the statistics that a test combines as results, in their order."""
-    rows = [
-        replace(
-            whole,
-            test=part.key,
-            method=f"Component of the {whole.test} test: {part.title}",
-            statistic_name=part.title,
-            statistic=part.values[0],
-            pvalue=part.pvalue,
-            estimate_name=part.estimate_name,
-            estimate=part.estimate,
-            alternative="two-sided" if part.two_sided else "greater",
-            lens=part.lens if whole.lens == "strong" else whole.lens,
-            parameters={"finding": part.finding},
-            n_resamples=whole.n_resamples and part.values.size - 1,
-            stopping=None,
-            null_distribution=part.values[1:],
-            notes=(),
-            evidence=None,
-            replicates=None,
-        )
-        for part in parts
-    ]
-    return HTestTable(
-        tuple(rows), "joint", np.array([part.adjusted for part in parts]), level=whole.level
-    )

@@ -36,6 +36,13 @@ CLASSES_A_GROUP = 200  # tiles of a thread's task, times the number of classes
 CALLABLE_UP_TO = 10_000  # a callable metric keeps its n x n distances: 0.8 GB here
 LOGIT_CLIP = 2.0**-52
 FEW = 3  # columns that NumPy goes through as fast
+NEIGHBOURS = 2.0  # a row with fewer is compared with next to nothing but itself
+NARROW = (
+    "the bandwidth is so small that rows have next to no neighbours: predictions are compared with "
+    "hardly any but themselves, and what is wrong may not show; take test='combined' or a larger "
+    "bandwidth"
+)
+PROBED, BESIDE = 100, 2000  # rows whose neighbours are counted, and rows among which
 PACK = 64  # columns packed at a time: two accumulators and four packed rows stay in the L1 cache
 
 
@@ -80,6 +87,22 @@ class FittedScalar:
     def pairs(self, left: Indices, right: Indices) -> Floats:
         """Return kappa between row left[p] and row right[p]."""
         return self.kernel.profile(self._pair_distances(left, right) / self.bandwidth)
+
+    def neighbours(self, variance: Floats) -> float:
+        r"""Return the mean number of neighbours of a row.
+
+        .. math:: N = \sum_i v_i \sum_{j \ne i} \kappa(p_i, p_j) \Big/ \sum_i v_i,
+
+        with the variance v_i of the label, estimated from up to 100 rows and 2,000 others: rows
+        that are all but certain, whose labels hold no information, do not count.
+        """
+        n, total = variance.size, np.cumsum(variance)
+        places = (np.arange(PROBED) + 0.5) / PROBED * total[-1]
+        rows = np.minimum(np.searchsorted(total, places), n - 1)
+        beside = np.unique(np.linspace(0, n - 1, min(n, BESIDE)).astype(np.int64))
+        left, right = np.repeat(rows, beside.size), np.tile(beside, rows.size)
+        differ = left != right
+        return float(self.pairs(left[differ], right[differ]).sum() / left.size * n)
 
     def cross(self, points: Floats, rows: slice) -> Floats:
         """Return kappa between some rows and other `points` of the simplex."""
@@ -232,6 +255,7 @@ class FittedKernel:
         fitted = {scalar: FittedScalar(scalar, probs, n_jobs, weight) for scalar in scalars}
         self.kernel = kernel
         self.scalars = tuple(fitted.values())
+        self._variance = residual_variances(probs, weight)
         self.terms = tuple(_fitted_term(term, fitted) for term in terms)
 
     @classmethod
@@ -257,11 +281,21 @@ class FittedKernel:
         """What the reader of a result should know about this kernel."""
         m = len(self.terms[0].matrix)
         doubtful = dict.fromkeys(str(s.kernel) for s in self.scalars if not s.kernel.is_psd(m))
-        return tuple(
+        psd = tuple(
             f"{name} is not known to be positive semi-definite for m = {m}: the exact p-value is "
             "valid all the same, but the error need not vanish only for calibrated models"
             for name in doubtful
         )
+        return (*psd, *self._narrow())
+
+    def _narrow(self) -> Iterator[str]:
+        """Say where a bandwidth hides errors: fewer than 2 neighbours, or a tenth of few rows."""
+        n = self._variance.size
+        if n < 2 or not self._variance.any():
+            return
+        for scalar in self.scalars:
+            if scalar.neighbours(self._variance) < min(NEIGHBOURS, (n - 1) / 10):
+                yield NARROW
 
     @property
     def degenerate(self) -> tuple[str, ...]:

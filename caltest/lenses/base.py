@@ -30,11 +30,14 @@ class Lens(ABC):
         How it is written, with its options in braces.
     null : str
         The null hypothesis in words, likewise.
+    is_confidence : bool
+        Whether the event that it leaves is that the predicted class is right.
     """
 
     title: ClassVar[str]
     key: ClassVar[str]
     null: ClassVar[str]
+    is_confidence: ClassVar[bool] = False
 
     @abstractmethod
     def __call__(self, predictions: Predictions) -> Predictions:

@@ -29,6 +29,7 @@ class Confidence(Lens):
     title = "the largest probability, and whether its class is right"
     key = "confidence"
     null = "the largest probability is the probability that its class is right"
+    is_confidence = True
 
     def __call__(self, predictions: Predictions) -> Predictions:
         """Return (1 - max p, max p), and 1 where y = argmax p."""
@@ -119,6 +120,7 @@ class TopLabel(PerClass):
 
     title = "confidence for each predicted class; top-label[K] for one"
     key = "top-label"
+    is_confidence = True
 
     def __call__(self, predictions: Predictions) -> Predictions:
         """Return the confidence in the rows where k is predicted."""

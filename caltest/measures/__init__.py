@@ -28,6 +28,7 @@ from caltest.measures.scores.log_loss import *
 from caltest.measures.scores.spherical import *
 from caltest.measures.scores.spiegelhalter import *
 from caltest.measures.scores.decomposition import *
+from caltest.measures.scores.net_benefit import *
 from caltest.measures.scores.confidence import *
 from caltest.measures.recalibration.cox import *
 from caltest.measures.recalibration.mean_calibration import *
@@ -39,6 +40,7 @@ from caltest.measures.grades.hosmer_lemeshow import *
 from caltest.measures.grades.pigeon_heyse import *
 from caltest.measures.smooth.le_cessie_van_houwelingen import *
 from caltest.measures.smooth.ici import *
+from caltest.measures.smooth.smooth_curve import *
 from caltest.measures.grades.binomial import *
 from caltest.measures.grades.jeffreys import *
 from caltest.measures.grades.normal import *

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ from caltest.predictions.redrawing import Redrawing
 
 if TYPE_CHECKING:
     from caltest.kernels import MatrixKernel
+    from caltest.measures.gap import Gap
     from caltest.measures.residual_sums import Flipped, ResidualStatistic
     from caltest.measures.tolerance import Tolerance, ToleranceBootstrap
     from caltest.nulls.base import Replicates
@@ -40,6 +42,13 @@ def keys_offering(capability: str) -> tuple[str, ...]:
     """Return the keys of the named tests whose measure offers something; see `Measure.offers`."""
     offering = [measure for measure in REGISTRY.values() if measure.offers(capability)]
     return tuple(key for measure in offering for key in measure.declared_tests())
+
+
+def side_of(test: str, alternative: str) -> str:
+    """Return what a test looks for, where it looks for one direction of an error only."""
+    kinds = (kind for kind in REGISTRY.values() if test in kind.declared_tests())
+    kind = next(kinds, None)
+    return "" if kind is None else kind.sides.get(alternative, "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +73,10 @@ class Part:
         Whether small values speak against calibration too.
     pvalue, adjusted : float
         By itself, and for all components together.
+    place : Gap or None
+        Predictions and labels of the rows that the finding is on, where it is on some.
+    in_words : bool
+        Whether the finding is for a user of the model, not only for a statistician.
     """
 
     key: str
@@ -76,6 +89,8 @@ class Part:
     two_sided: bool
     pvalue: float
     adjusted: float
+    place: Gap | None = None
+    in_words: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -362,6 +377,8 @@ class Measure(ABC):
     function: ClassVar[str | None] = None  # its name, where it is not that of the key
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = None  # key -> options it fixes
     alternative: ClassVar[str] = "greater"  # or "two-sided": which values speak against H0
+    largest: ClassVar[float] = math.inf  # value that it can have where there are two classes
+    sides: ClassVar[Mapping[str, str]] = {}  # what an alternative means, where it has a direction
     is_proper_score: ClassVar[bool] = False  # whether the true probabilities have the best mean
     own_intervals: ClassVar[Mapping[str, str]] = {}  # keys and titles of what `own_interval` does
 
@@ -371,6 +388,11 @@ class Measure(ABC):
         return getattr(cls, capability) is not getattr(Measure, capability)
 
     # ---- the value --------------------------------------------------------------------------
+
+    def support(self, m: int) -> tuple[float, float]:
+        """Return the range of what the measure estimates for m classes: intervals stay in it."""
+        least = 0.0 if self.is_error else -math.inf
+        return least, self.largest if m == 2 else math.inf
 
     @classmethod
     def function_name(cls) -> str:

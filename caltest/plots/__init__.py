@@ -1,17 +1,20 @@
 """Plots of results that exist already: nothing here tests anew or draws random numbers.
 
 Every function takes matplotlib axes (`ax=`, or a figure `fig=` for a grid), or makes a figure of
-its own without pyplot, and returns the axes; `.figure` of these shows in a notebook, and
-`.figure.savefig("plot.pdf")` writes a file.
+its own without pyplot, and returns the axes. As the value of a cell these show their figure in a
+notebook, once; `.figure.savefig("plot.pdf")` writes a file.
 """
 
+from caltest.plots.attributes_diagram import attributes_diagram
 from caltest.plots.calibration_belt import calibration_belt
 from caltest.plots.calibration_graphs import calibration_graphs
 from caltest.plots.calibration_map import calibration_map
 from caltest.plots.confusion_change import confusion_change
 from caltest.plots.critical_difference import critical_difference
+from caltest.plots.decision_curve import decision_curve
 from caltest.plots.latent_function import latent_function
 from caltest.plots.master_scale import master_scale
+from caltest.plots.mcb_dsc import mcb_dsc
 from caltest.plots.null_distribution import null_distribution
 from caltest.plots.parameter_heatmap import parameter_heatmap
 from caltest.plots.power_curve import power_curve
@@ -25,13 +28,16 @@ from caltest.plots.size_and_power import size_and_power
 from caltest.plots.witness import witness
 
 __all__ = [
+    "attributes_diagram",
     "calibration_belt",
     "calibration_graphs",
     "calibration_map",
     "confusion_change",
     "critical_difference",
+    "decision_curve",
     "latent_function",
     "master_scale",
+    "mcb_dsc",
     "null_distribution",
     "parameter_heatmap",
     "power_curve",

@@ -25,6 +25,7 @@ Corner = Literal["upper left", "upper right", "lower left", "lower right"]
 BLACK, GREY, PALE = "0.1", "0.5", "0.85"
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, YELLOW = "#E69F00", "#56B4E9", "#F0E442"
+ON_DARK, ON_PALE = "#fefefe", "#1b1b1b"  # text on coloured cells, the same in every theme
 CYCLE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "0.35")
 STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -39,10 +40,10 @@ BELOW = 32  # points from the axes to a legend under their names
 
 
 def figure(size: tuple[float, float] = SIZE) -> Figure:
-    """Make a figure of `size` inches whose parts keep clear of each other."""
-    from matplotlib.figure import Figure
+    """Make a figure of `size` inches whose parts keep clear of each other; notebooks show it."""
+    from caltest.plots.shown import Figure as ShownFigure
 
-    return Figure(figsize=size, layout="constrained")
+    return ShownFigure(figsize=size, layout="constrained")
 
 
 def axes(ax: Axes | None, size: tuple[float, float] = SIZE) -> Axes:
@@ -92,12 +93,30 @@ def legend(ax: Axes, **kwargs: Any) -> None:
         ax.legend(**{"frameon": False, "fontsize": SMALL, "handlelength": 2.2} | kwargs)
 
 
-def legend_below(ax: Axes) -> None:
+def legend_below(ax: Axes, *, right: bool = False) -> None:
     """Draw the legend under the name of the x axis, one entry a line, however small the axes."""
     from matplotlib.transforms import ScaledTranslation
 
     down = ScaledTranslation(0, -BELOW / 72, ax.figure.dpi_scale_trans)
-    legend(ax, loc="upper center", bbox_to_anchor=(0.5, 0), bbox_transform=ax.transAxes + down)
+    place, x = ("upper right", 1.0) if right else ("upper center", 0.5)
+    style: dict[str, Any] = {"borderaxespad": 0.0, "borderpad": 0.0} if right else {}
+    transform = ax.transAxes + down
+    legend(ax, loc=place, bbox_to_anchor=(x, 0), bbox_transform=transform, **style)
+
+
+def text_below(ax: Axes, text: str) -> None:
+    """Write lines under the name of the x axis, at the left."""
+    ax.annotate(
+        text,
+        (0, 0),
+        (0, -BELOW),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        ha="left",
+        va="top",
+        fontsize=SMALL,
+        linespacing=1.35,
+    )
 
 
 def pvalue_text(result: HTest | CalibrationBeltCurve | float) -> str:

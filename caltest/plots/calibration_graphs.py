@@ -111,18 +111,20 @@ def calibration_graphs(
     before = seen(predictions, None, lens, "a calibration graph")
     parts = [before.predictions]
     if recalibrated is not None:
-        parts.append(before.lens(_after(recalibrated, predictions)))
+        parts.append(before.lens(after_map(recalibrated, predictions)))
     graphs = [_graphs(part, knots) for part in parts]
+    from caltest.plots.shown import axes_array
+
     if fig is None:
         fig = base.figure((SIZE[0], SIZE[1] * len(parts)))
     grid = check_instance(fig, FigureBase, "fig").subplots(len(parts), 4, squeeze=False)
     names = ("before recalibration: ", "after recalibration: ") if len(parts) > 1 else ("",)
     for row, curves, name in zip(grid, graphs, names, strict=True):
         _draw_row(row, curves, f"{name}KS error = {100 * curves.ks_error:.2f} %")
-    return np.asarray(grid)
+    return axes_array(grid)
 
 
-def _after(recalibrated: object, source: Predictions | HTest) -> Predictions:
+def after_map(recalibrated: object, source: Predictions | HTest) -> Predictions:
     """Return the predictions after recalibration; a calibrator maps those before."""
     from caltest.results import HTest
     from caltest.results.evidence import required

@@ -69,7 +69,7 @@ def _largest(values: Floats, share: float) -> float:
 
 def _write_numbers(ax: Axes, values: Floats, text: Callable[[float], str], dark: float) -> None:
     for (i, j), value in np.ndenumerate(values):
-        color = "white" if abs(value) > dark else base.BLACK
+        color = base.ON_DARK if abs(value) > dark else base.ON_PALE
         style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": base.SMALL}
         ax.text(j, i, text(float(value)), color=color, **style)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,8 +17,13 @@ from caltest.measures.isotonic.confidence_band_curve import (
 )
 from caltest.measures.isotonic.corp_curve import CorpBand, corp_curve
 from caltest.measures.scores.decomposition import ScoreDecomposition, score_decomposition
+from caltest.measures.smooth.smooth_curve import SmoothCurve, smooth_curve
 from caltest.plots import base
+from caltest.plots.numbers import number_lines
+from caltest.plots.outcome_strip import strip
+from caltest.plots.scales import Scale, check_scale, diagonal, scale_of
 from caltest.plots.seen import Seen, seen
+from caltest.plots.tips import set_tips
 from caltest.predictions import Predictions
 
 if TYPE_CHECKING:
@@ -30,13 +34,18 @@ if TYPE_CHECKING:
 
 NAME = "a reliability diagram"
 BARS = ("consistency",)
-BANDS = ("consistency", "confidence")
+CURVES = ("smooth",)
 Kind = TypeVar("Kind")
+BANDS = ("auto", "consistency", "confidence")
+Band = str | CorpBand | ConfidenceBandCurve | None
 
-GAP, STRIP = 1.02, 0.16  # where the histogram starts, and its height, as shares of the axes
-STRIP_BINS = 50
 BAR_WIDTH = 5.0  # points
 MOST_STEPS = 500
+LARGEST, SMALLEST = 48.0, 6.0  # area of a point in square points
+FEW, SOME = 10, 30  # rows of a bin below which its point is faint, or less so
+TALL = (4.6, 7.0)  # inches, with room for the numbers and the legend below
+WIDE = 3.3  # inches: axes with room for numbers and legend side by side
+LEAST_FILLED = 6  # bins of equal width with rows, below which bins of equal mass are drawn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,19 +53,23 @@ class Diagram:
     """What a reliability diagram shows; see `reliability_diagram` for the options."""
 
     bins: int = 15
-    binning: str = "uniform"
+    binning: str | None = None
     bars: str | None = "consistency"
-    band: str | CorpBand | ConfidenceBandCurve | None = None
+    curve: str | None = "smooth"
+    band: Band = "auto"
     corp: bool = False
     level: float = 0.95
 
     def __post_init__(self) -> None:
         validation.check_integer(self.bins, "bins")
-        validation.check_choice(self.binning, BINNINGS, "binning")
+        if self.binning is not None:
+            validation.check_choice(self.binning, BINNINGS, "binning")
         validation.check_level(self.level)
         validation.check_flag(self.corp, "corp")
         if self.bars is not None:
             validation.check_choice(self.bars, BARS, "bars")
+        if self.curve is not None:
+            validation.check_choice(self.curve, CURVES, "curve")
         if not isinstance(self.band, CorpBand | ConfidenceBandCurve | None):
             validation.check_choice(self.band, BANDS, "band")
         if self.corp and self.band == "consistency":
@@ -64,29 +77,48 @@ class Diagram:
             remedy = "pass band=caltest.measures.corp_band(...), which draws labels"
             raise invalid(rule, shown(self.band), remedy)
 
-    def draw(self, ax: Axes, predictions: Predictions) -> tuple[Floats, Floats]:
-        """Draw all but names and texts, and return the points or the corners of the curve."""
-        base.diagonal(ax)
-        base.unit_square(ax)
+    def bins_of(self, predictions: Predictions, scale: Scale) -> ReliabilityBins:
+        """Return the bins: of equal width where these show the predictions, else of equal mass."""
+        options: dict[str, Any] = {"bins": self.bins, "level": self.level}
+        binning = self.binning or ("quantile" if scale.is_cut else "uniform")
+        found = _single(reliability_bins(predictions, binning=binning, **options))
+        if self.binning is None and found.mean.size < min(LEAST_FILLED, self.bins):
+            found = _single(reliability_bins(predictions, binning="quantile", **options))
+        return found
+
+    def draw(self, ax: Axes, predictions: Predictions, scale: Scale) -> None:
+        """Draw all but names and texts."""
+        diagonal(ax, scale)
+        scale.apply(ax)
         if isinstance(self.band, CorpBand):
-            _corp_band(ax, self.band)
-        elif isinstance(self.band, ConfidenceBandCurve):
-            _confidence_band(ax, self.band)
-        elif self.band == "confidence":
-            _confidence_band(ax, _single(confidence_band_curve(predictions, level=self.level)))
+            _corp_band(ax, self.band, scale)
+        else:
+            self._draw_confidence_band(ax, predictions, scale)
         if self.corp:
-            x, y = _single(corp_curve(predictions)).points
-            _curve(ax, x, y)
-            return x, y
-        found = _single(
-            reliability_bins(predictions, binning=self.binning, bins=self.bins, level=self.level)
-        )
+            _curve(ax, *_single(corp_curve(predictions)).points, scale)
+            return
+        if self.curve is not None:
+            fitted = _single(smooth_curve(predictions, level=self.level))
+            _smooth(ax, fitted, scale, band=self.band == "auto")
+        found = self.bins_of(predictions, scale)
         if self.band == "consistency":
-            _band_of_bins(ax, found)
+            _band_of_bins(ax, found, scale)
         elif self.bars is not None:
-            _bars(ax, found)
-        _points(ax, found, compared=self.band == "consistency" or self.bars is not None)
-        return found.mean, found.frequency
+            _bars(ax, found, scale)
+        _points(ax, found, scale, compared=self.band == "consistency" or self.bars is not None)
+
+    @property
+    def _is_auto_corp(self) -> bool:
+        return self.corp and self.band == "auto"
+
+    def _draw_confidence_band(self, ax: Axes, predictions: Predictions, scale: Scale) -> None:
+        if isinstance(self.band, ConfidenceBandCurve):
+            _confidence_band(ax, self.band, scale)
+        elif self.band == "confidence" or (
+            self._is_auto_corp and predictions.sample_weight is None
+        ):
+            found = _single(confidence_band_curve(predictions, level=self.level))
+            _confidence_band(ax, found, scale)
 
 
 def reliability_diagram(
@@ -95,19 +127,28 @@ def reliability_diagram(
     *,
     lens: str | Lens | None = None,
     bins: int = 15,
-    binning: str = "uniform",
+    binning: str | None = None,
     bars: str | None = "consistency",
-    band: str | CorpBand | ConfidenceBandCurve | None = None,
+    curve: str | None = "smooth",
+    band: Band = "auto",
     corp: bool = False,
+    scale: str | None = None,
+    zoom: bool = True,
     histogram: bool = True,
+    numbers: bool = True,
+    pvalue: float | None = None,
     level: float = 0.95,
     ax: Axes | None = None,
 ) -> Axes:
     """Show observed frequencies against predicted probabilities, and what chance allows.
 
-    In each bin the bar spans the frequencies that a calibrated model shows with probability
-    `level`, exactly, so that a point outside its bar differs by more than noise; of many bins a few
-    do. The p-value of a result stands in a corner.
+    The curve is `caltest.measures.smooth_curve` with the band that holds all of it at once. In each
+    bin the bar spans the frequencies that a calibrated model shows with probability `level`,
+    exactly, so that a point outside its bar differs by more than noise; of many bins a few do. The
+    area of a point grows with the rows in its bin, and points of fewer than 30 rows are fainter.
+    The strip on top counts the predictions of rows with the event (upwards) and without it
+    (downwards, each on a scale of its own), and its lines are their mean and the observed
+    frequency. Below stand numbers with their intervals, and the p-value of a result with its test.
 
     Parameters
     ----------
@@ -120,20 +161,36 @@ def reliability_diagram(
         "confidence" for more.
     bins : int, default 15
         Number of bins.
-    binning : {"uniform", "quantile"}
-        Bins of equal width or of equal mass.
+    binning : {"uniform", "quantile"}, optional
+        Bins of equal width or of equal mass; by default of equal mass where the axes are cut to the
+        predictions, or where few bins of equal width have any.
     bars : "consistency" or None
         Whether each bin has its bar, see `caltest.measures.reliability_bins`.
-    band : {"consistency", "confidence"}, CorpBand or ConfidenceBandCurve, optional
-        "consistency" joins the ends of the bars. "confidence" is where the curve of calibration
-        lies as a whole with probability `level`, `caltest.measures.confidence_band_curve`. A band
-        of `caltest.measures.corp_band` or `confidence_band_curve`, made for the same lens, is drawn
+    curve : "smooth" or None
+        Whether the smooth curve is drawn.
+    band : {"auto", "consistency", "confidence"}, CorpBand, ConfidenceBandCurve or None
+        "auto" is the simultaneous confidence band of the smooth curve, and with `corp` that of
+        "confidence". "consistency" joins the ends of the bars. "confidence" is where the curve of
+        calibration lies as a whole with probability `level`,
+        `caltest.measures.confidence_band_curve`. A band of `caltest.measures.corp_band` or
+        `confidence_band_curve`, made for the same lens, is drawn
         as it is.
     corp : bool, default False
         Draw the isotonic fit in place of bins, with its miscalibration (MCB), discrimination (DSC)
         and uncertainty (UNC), the parts of the Brier score.
+    scale : {"probability", "log-odds"}, optional
+        Of both axes. By default log odds where half of the predictions lie within 0.02 of 0 or 1
+        and others do not, as those of networks; there the axes end at 1 / (2 n), and what lies
+        beyond is drawn at the end.
+    zoom : bool, default True
+        Whether axes of probabilities are cut to the data where these fill up to 60 % of them.
     histogram : bool, default True
-        Whether a strip on top shows how the predictions are spread.
+        Whether a strip on top shows how the predictions are spread, by outcome.
+    numbers : bool, default True
+        Whether intercept, slope, ICI and E90 stand below, the first two with intervals by profile
+        likelihood, where the axes are wide enough.
+    pvalue : float, optional
+        Shown in place of that of a result: the one adjusted in a table of tests.
     level : float, default 0.95
         Probability of bars and bands.
     ax : matplotlib.axes.Axes, optional
@@ -165,30 +222,40 @@ def reliability_diagram(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('confidence', 'accuracy')
     """
-    diagram = Diagram(bins=bins, binning=binning, bars=bars, band=band, corp=corp, level=level)
-    validation.check_flag(histogram, "histogram")
+    diagram = Diagram(
+        bins=bins, binning=binning, bars=bars, curve=curve, band=band, corp=corp, level=level
+    )
+    for name, flag in (("histogram", histogram), ("numbers", numbers), ("zoom", zoom)):
+        validation.check_flag(flag, name)
+    check_scale(scale)
+    if pvalue is not None and not 0 <= pvalue <= 1:
+        raise invalid("pvalue must lie between 0 and 1", shown(pvalue), "pass an adjusted p-value")
     view = seen(source, labels, lens, NAME)
-    ax = base.axes(ax)
-    x, y = diagram.draw(ax, view.predictions)
+    ax = base.axes(ax, TALL if numbers else base.SIZE)
+    drawn = _single(reliability_bins(view.predictions, binning="quantile", bins=bins)).frequency
+    axes_scale = scale_of(view.predictions, scale, zoom=zoom, drawn=drawn)
+    diagram.draw(ax, view.predictions, axes_scale)
     base.label_axes(ax, *view.axis_names)
-    _texts(ax, view, diagram, above=float(np.mean(y - x)) > 0)
     if histogram:
-        strip(ax, view.predictions)
+        strip(ax, view.predictions, axes_scale)
+    _texts(ax, view, diagram, pvalue, numbers=numbers)
     return ax
 
 
-def _texts(ax: Axes, view: Seen, diagram: Diagram, *, above: bool) -> None:
-    """Write the numbers in the corner where the curve is not, and the legend below."""
+def _texts(ax: Axes, view: Seen, diagram: Diagram, pvalue: float | None, *, numbers: bool) -> None:
+    """Write the numbers below at the left, and the legend at their right."""
     lines = [f"n = {view.predictions.n:,}"]
     if view.result is not None:
-        lines.append(view.pvalue_text(view.result))
+        lines.append(view.pvalue_text(view.result, pvalue))
     if diagram.corp:
         lines.append(_parts_text(_single(score_decomposition(view.predictions))))
-    base.corner_text(ax, "\n".join(lines), "lower right" if above else "upper left")
-    if base.inches(ax) <= base.NARROW:
+    if not numbers or base.inches(ax) < WIDE:
+        base.corner_text(ax, "\n".join(lines))
         base.legend_below(ax)
         return
-    base.legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=3, columnspacing=1.2)
+    lines += number_lines(view.predictions, diagram.level)
+    base.text_below(ax, "\n".join(lines))
+    base.legend_below(ax, right=True)
 
 
 def _parts_text(parts: ScoreDecomposition) -> str:
@@ -200,75 +267,83 @@ def _parts_text(parts: ScoreDecomposition) -> str:
     return "\n".join(f"{name} {value:.4f}" for name, value in named.items())
 
 
-def _bars(ax: Axes, found: ReliabilityBins) -> None:
-    ax.vlines(
-        found.mean,
-        found.lower,
-        found.upper,
-        color=base.PALE,
-        linewidth=BAR_WIDTH,
-        zorder=1,
-        label=f"{100 * found.level:g} % consistency",
-    )
-
-
-def _band_of_bins(ax: Axes, found: ReliabilityBins) -> None:
-    if found.mean.size == 1:  # nothing to join
-        _bars(ax, found)
+def _smooth(ax: Axes, found: SmoothCurve, scale: Scale, *, band: bool) -> None:
+    """Draw the curve as far as there are predictions, with its band."""
+    inside = (found.x >= scale.low) & (found.x <= scale.high)
+    if found.x.size == 1 or inside.sum() < 2:
         return
-    ax.fill_between(
-        found.mean,
-        found.lower,
-        found.upper,
-        color=base.PALE,
-        linewidth=0,
-        zorder=1,
-        label=f"{100 * found.level:g} % consistency",
-    )
+    x, y = found.x[inside], found.probability[inside]
+    if band:
+        low, high = found.lower[inside], found.upper[inside]
+        name = f"{100 * found.level:g} % band, simultaneous"
+        style: dict[str, Any] = {"color": base.SKY, "alpha": base.BAND, "linewidth": 0}
+        ax.fill_between(x, low, high, zorder=0.5, label=name, **style)
+    ax.plot(x, y, color=base.BLUE, linewidth=base.LINE, zorder=3, label="smooth curve")
 
 
-def _points(ax: Axes, found: ReliabilityBins, *, compared: bool) -> None:
+def _bars(ax: Axes, found: ReliabilityBins, scale: Scale) -> None:
+    x, low, high = (scale.place(edge) for edge in (found.mean, found.lower, found.upper))
+    name = f"{100 * found.level:g} % if calibrated"
+    ax.vlines(x, low, high, color=base.PALE, linewidth=BAR_WIDTH, zorder=1, label=name)
+
+
+def _band_of_bins(ax: Axes, found: ReliabilityBins, scale: Scale) -> None:
+    if found.mean.size == 1:  # nothing to join
+        _bars(ax, found, scale)
+        return
+    x, low, high = (scale.place(edge) for edge in (found.mean, found.lower, found.upper))
+    name = f"{100 * found.level:g} % if calibrated"
+    ax.fill_between(x, low, high, color=base.PALE, linewidth=0, zorder=1, label=name)
+
+
+def _points(ax: Axes, found: ReliabilityBins, scale: Scale, *, compared: bool) -> None:
     """Draw the bins; those outside their limits stand out, in black and white too."""
-    x, y = found.mean, found.frequency
+    from matplotlib.colors import to_rgba
+
     rounding = 1e-9
+    y = found.frequency
     outside = (y < found.lower - rounding) | (y > found.upper + rounding)
     outside &= compared
-    ax.plot(x, y, color=base.BLUE, linewidth=base.THIN, zorder=3)
-    kinds: Sequence[tuple[NDArray[np.bool_], str, dict[str, Any]]] = (
-        (~outside, "observed", {"marker": "o", "color": base.BLUE}),
-        (
-            outside,
-            "observed, outside",
-            {"marker": "D", "color": base.VERMILION, "markerfacecolor": "white"},
-        ),
-    )
-    for chosen, name, style in kinds:
-        if not chosen.any():  # the extent of an empty line that is not clipped upsets the layout
+    area = np.maximum(LARGEST * found.mass / found.mass.max(), SMALLEST)
+    opacity = np.where(found.count < FEW, 0.4, np.where(found.count < SOME, 0.7, 1.0))
+    texts = np.array([_tip(found, i) for i in range(y.size)], dtype=object)
+    kinds = ((~outside, "observed", "o", base.BLUE), (outside, "outside", "D", base.VERMILION))
+    for chosen, name, marker, color in kinds:
+        if not chosen.any():
             continue
-        dots = ax.plot(x[chosen], y[chosen], linestyle="none", label=name, zorder=4, **style)[0]
-        dots.set(markersize=4.5, markeredgewidth=1.1, clip_on=False)
+        edges = np.array([to_rgba(color, alpha) for alpha in opacity[chosen]])
+        faces = edges if marker == "o" else "white"
+        x_drawn, y_drawn = (scale.place(values[chosen]) for values in (found.mean, y))
+        style: dict[str, Any] = {"marker": marker, "facecolors": faces, "edgecolors": edges}
+        style |= {"linewidths": 1.1, "clip_on": False, "zorder": 4, "label": name}
+        dots = ax.scatter(x_drawn, y_drawn, s=area[chosen], **style)
+        set_tips(dots, texts[chosen].tolist())
 
 
-def _curve(ax: Axes, x: Floats, y: Floats) -> None:
+def _tip(found: ReliabilityBins, i: int) -> str:
+    """Tell the numbers of a bin."""
+    calibrated = f"{100 * found.lower[i]:.1f} to {100 * found.upper[i]:.1f} %"
+    return (
+        f"{found.count[i]:,} rows: predicted {100 * found.mean[i]:.1f} %, observed "
+        f"{100 * found.frequency[i]:.1f} % (if calibrated {calibrated})"
+    )
+
+
+def _curve(ax: Axes, x: Floats, y: Floats, scale: Scale) -> None:
+    x, y = scale.place(x), scale.place(y)
     ax.plot(x, y, color=base.BLUE, linewidth=base.LINE, zorder=4, label="isotonic fit (CORP)")
     ax.plot(x[[0, -1]], y[[0, -1]], "o", color=base.BLUE, markersize=3, zorder=4, clip_on=False)
 
 
-def _corp_band(ax: Axes, band: CorpBand) -> None:
-    if band.x.size == 1:
-        ax.vlines(band.x, band.lower, band.upper, color=base.PALE, linewidth=BAR_WIDTH, zorder=1)
-    ax.fill_between(
-        band.x,
-        band.lower,
-        band.upper,
-        color=base.PALE,
-        linewidth=0,
-        zorder=1,
-        label=f"{100 * band.level:g} % consistency",
-    )
+def _corp_band(ax: Axes, band: CorpBand, scale: Scale) -> None:
+    x, lower, upper = (scale.place(values) for values in (band.x, band.lower, band.upper))
+    if x.size == 1:
+        ax.vlines(x, lower, upper, color=base.PALE, linewidth=BAR_WIDTH, zorder=1)
+    name = f"{100 * band.level:g} % if calibrated"
+    ax.fill_between(x, lower, upper, color=base.PALE, linewidth=0, zorder=1, label=name)
 
 
-def _confidence_band(ax: Axes, band: ConfidenceBandCurve) -> None:
+def _confidence_band(ax: Axes, band: ConfidenceBandCurve, scale: Scale) -> None:
     """Draw the band as steps: bounds hold to the right of a prediction, or to its left.
 
     So they hold without some of the steps too.
@@ -280,6 +355,7 @@ def _confidence_band(ax: Axes, band: ConfidenceBandCurve) -> None:
     low_y = np.repeat(np.append(0.0, band.lower[kept]), 2)
     high_x = np.append(0.0, np.repeat(np.append(x, 1.0), 2)[:-1])
     high_y = np.repeat(np.append(band.upper[kept], 1.0), 2)
+    low_x, low_y, high_x, high_y = map(scale.place, (low_x, low_y, high_x, high_y))
     ax.fill(
         np.concatenate([low_x, high_x[::-1]]),
         np.concatenate([low_y, high_y[::-1]]),
@@ -287,22 +363,10 @@ def _confidence_band(ax: Axes, band: ConfidenceBandCurve) -> None:
         alpha=base.BAND,
         linewidth=0,
         zorder=0.5,
-        label=f"{100 * band.level:g} % confidence",
+        label=f"{100 * band.level:g} % band, simultaneous",
     )
     for edge in ((low_x, low_y), (high_x, high_y)):
         ax.plot(*edge, color=base.BLUE, linewidth=base.THIN, linestyle=":", zorder=2)
-
-
-def strip(ax: Axes, predictions: Predictions) -> Axes:
-    """Draw the histogram of the predictions on top of the axes."""
-    part = ax.inset_axes((0.0, GAP, 1.0, STRIP), sharex=ax)
-    weight = predictions.sample_weight
-    edges = np.linspace(0.0, 1.0, STRIP_BINS + 1)
-    mass, _ = np.histogram(predictions.probs[:, 1], edges, weights=weight)
-    part.stairs(mass, edges, fill=True, color=base.GREY)
-    part.set_ylim(0, 1.05 * float(mass.max()))
-    part.axis("off")
-    return part
 
 
 def _single(value: Kind | list[Kind]) -> Kind:

@@ -15,6 +15,7 @@ from caltest.measures.bins.ece import ece
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.plots import base
 from caltest.plots.reliability import Diagram
+from caltest.plots.scales import UNIT, check_scale, scale_of
 from caltest.predictions import Predictions, as_measured
 from caltest.results import HTest, HTestTable
 from caltest.results.evidence import required
@@ -48,9 +49,10 @@ def reliability_grid(
     *,
     lens: str | Lens = "classwise",
     bins: int = 15,
-    binning: str = "uniform",
+    binning: str | None = None,
     bars: str | None = "consistency",
     corp: bool = False,
+    scale: str = "probability",
     level: float = 0.95,
     most: int = 12,
     fig: Figure | None = None,
@@ -69,12 +71,14 @@ def reliability_grid(
         A family of lenses, "classwise" or "top-label". Not used for a table.
     bins : int, default 15
         Number of bins.
-    binning : {"uniform", "quantile"}
-        Bins of equal width or of equal mass.
+    binning : {"uniform", "quantile"}, optional
+        Bins of equal width or of equal mass; by default of equal mass on log odds.
     bars : "consistency" or None
         Whether each bin has its bar.
     corp : bool, default False
         Draw isotonic fits in place of bins.
+    scale : {"probability", "log-odds"}, default "probability"
+        Of all axes.
     level : float, default 0.95
         Probability of the bars.
     most : int, default 12
@@ -103,7 +107,10 @@ def reliability_grid(
     >>> [ax.get_title(loc="left") for ax in grid]
     ['0', '2', '1']
     """
-    diagram = Diagram(bins=bins, binning=binning, bars=bars, corp=corp, level=level)
+    diagram = Diagram(
+        bins=bins, binning=binning, bars=bars, corp=corp, level=level, curve=None, band=None
+    )
+    check_scale(scale)
     validation.check_integer(most, "most")
     if fig is not None:
         from matplotlib.figure import FigureBase
@@ -117,14 +124,16 @@ def reliability_grid(
     shown = sorted(panels, key=lambda panel: -panel.error)[:most]
     columns = min(COLUMNS, len(shown))
     rows = math.ceil(len(shown) / columns)
+    from caltest.plots.shown import axes_array
+
     if fig is None:
-        fig = base.figure((columns * PANEL[0] + 0.4, rows * PANEL[1] + 0.7))
+        fig = base.figure((columns * PANEL[0] + 0.4, rows * PANEL[1] + 1.0))
     cells = fig.add_gridspec(rows, columns)
     parts = [base.axes(fig.add_subplot(cells[divmod(k, columns)])) for k in range(len(shown))]
     for ax, panel in zip(parts, shown, strict=True):
-        _draw(ax, panel, diagram)
+        _draw(ax, panel, diagram, scale)
     _name(fig, parts, columns, f"{len(shown)} of {len(panels)}" if len(panels) > len(shown) else "")
-    return np.array(parts, dtype=object)
+    return axes_array(parts)
 
 
 def _predictions_of(source: object, labels: object) -> Predictions:
@@ -150,7 +159,6 @@ def _name_of(lens: Lens) -> str:
 def _panels_of_table(table: HTestTable, diagram: Diagram) -> list[Panel]:
     """Return a panel for all tests of one lens, group and data set."""
     panels: dict[tuple[str, ...], Panel] = {}
-    several = len({row.test for row in table.rows}) > 1
     for row, pvalue in zip(table.rows, table.adjusted.tolist(), strict=True):
         evidence = required(row.evidence, NAME)
         if evidence.seen.m != 2:
@@ -160,7 +168,7 @@ def _panels_of_table(table: HTestTable, diagram: Diagram) -> list[Panel]:
             group = "" if row.group is None else f"{row.group}, "
             name, error = group + _name_of(evidence.lens), _error(evidence.seen, diagram)
             panels[key] = Panel(evidence.predictions, evidence.lens, name, error)
-        entry = pvalue, base.name_text(row.test) if several else ""
+        entry = pvalue, base.name_text(row.test)
         panels[key] = panels[key]._replace(pvalues=(*panels[key].pvalues, entry))
     if not panels:
         raise NotApplicable(
@@ -172,14 +180,16 @@ def _panels_of_table(table: HTestTable, diagram: Diagram) -> list[Panel]:
 
 def _error(predictions: Predictions, diagram: Diagram) -> float:
     check_one_dimension(predictions, NAME)
-    return float(ece(predictions, binning=diagram.binning, bins=diagram.bins))
+    return float(ece(predictions, binning=diagram.binning or "uniform", bins=diagram.bins))
 
 
-def _draw(ax: Axes, panel: Panel, diagram: Diagram) -> None:
-    x, y = diagram.draw(ax, panel.lens(panel.predictions))
+def _draw(ax: Axes, panel: Panel, diagram: Diagram, scale: str) -> None:
+    seen = panel.lens(panel.predictions)
+    diagram.draw(ax, seen, scale_of(seen, scale, zoom=False))
+    found = diagram.bins_of(seen, UNIT)
+    above = float(np.mean(found.frequency - found.mean)) > 0
     ax.set_title(base.name_text(panel.name, LONGEST_NAME), fontsize=base.SMALL, loc="left")
     lines = [f"ECE {panel.error:.3f}", *_texts(panel.pvalues)]
-    above = float(np.mean(y - x)) > 0
     base.corner_text(ax, "\n".join(lines), "lower right" if above else "upper left")
 
 
@@ -204,5 +214,5 @@ def _name(fig: Figure, parts: Sequence[Axes], columns: int, selection: str) -> N
     if selection:
         title = f"{selection} diagrams, those with the largest expected calibration error"
         fig.suptitle(title, fontsize=base.TEXT, x=0.02, ha="left")
-    style = {"frameon": False, "fontsize": base.SMALL, "ncols": len(named)}
+    style = {"frameon": False, "fontsize": base.SMALL, "ncols": min(len(named), COLUMNS)}
     fig.legend(named.values(), named.keys(), loc="outside lower center", **style)

@@ -34,12 +34,13 @@ class Seen(NamedTuple):
         event = name_text(self.predictions.classes[1])
         return f"predicted probability of {event}", f"observed frequency of {event}"
 
-    def pvalue_text(self, result: HTest) -> str:
-        """Return the p-value, with the lens of the test where that is another than this one."""
-        text = pvalue_text(result)
-        if result.lens == str(self.lens):
-            return text
-        return f"{text}\n({name_text(result.test)}, lens {name_text(result.lens)})"
+    def pvalue_text(self, result: HTest, adjusted: float | None = None) -> str:
+        """Return the p-value with its test, and its lens where that is another than this one."""
+        text = pvalue_text(result if adjusted is None else adjusted)
+        about = [name_text(result.test)]
+        about += [] if result.lens == str(self.lens) else [f"lens {name_text(result.lens)}"]
+        about += [] if adjusted is None else ["adjusted"]
+        return f"{text} ({', '.join(about)})"
 
 
 def seen(source: object, labels: object, lens: str | Lens | None, what: str) -> Seen:

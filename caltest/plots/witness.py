@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from caltest import render, validation
 from caltest.plots import base
@@ -22,6 +23,9 @@ COLUMNS = 10
 STRIP, STRIP_BINS = 0.07, 50  # the height of the histogram, of that of the axes
 ROOM_FOR_NUMBER = 30.0  # points for a number in a cell
 NARROW = 3.2  # inches, below which the entries of the legend stand in a column
+POINTS = 201
+LEAST_POINTS = 1.0  # percentage points that the axis shows at least
+REACH = 0.05  # probability that some cell of a calibrated model is coloured
 UNDER, OVER = "under-predicted", "over-predicted"
 
 
@@ -30,11 +34,13 @@ def witness(
 ) -> Axes:
     """Draw where the predictions are not calibrated, and in which direction.
 
-    For two classes, the witness function over the predicted probability: above 0 the event happens
-    more often than predicted, below 0 less often. The strip at the bottom shows how many
-    predictions there are. For more classes, a map of classes by predicted probability: the colour
-    of a region is its part of the SKCE, the number in it the observed less the predicted
-    frequency.
+    For two classes, the gap between what happened and what was predicted in percentage points,
+    smoothed by the kernel of the test, with the band in which the whole curve of a calibrated model
+    lies with probability 95 % (`Witness.gap_curve`): above it the event happens more often than
+    predicted, below it less often. The strip at the bottom shows how many predictions there are.
+    For more classes, a map of classes by predicted probability: colour and number of a region are
+    its gap in percentage points, and regions stay white whose gap is within what a calibrated model
+    shows in all regions at once with probability 95 % (a normal limit with Sidak's factor).
 
     Parameters
     ----------
@@ -79,43 +85,37 @@ def witness(
     validation.check_instance(found, Witness, "result", "pass the result of a kernel test")
     ax = _curve(found, ax) if len(found.classes) == 2 else _map(found, bins, rows, ax)
     if isinstance(result, HTest):
-        title = ", ".join(filter(None, [base.pvalue_text(result), ax.get_title(loc="left")]))
+        own = f"{base.pvalue_text(result)} ({base.name_text(result.test)})"
+        title = ", ".join(filter(None, [own, ax.get_title(loc="left")]))
         ax.set_title(title, fontsize=base.TEXT, loc="left")
     return ax
 
 
 def _curve(found: Witness, ax: Axes | None) -> Axes:
+    """Draw the gap in percentage points, with what calibrated predictions would show."""
     ax = base.axes(ax)
-    grid, values = found.curve(401)
-    regions = found.regions(STRIP_BINS)
+    curve = found.gap_curve(POINTS)
+    x, gap, limit = curve.x, 100 * curve.gap, 100 * curve.limit
     ax.axhline(0.0, color=base.GREY, linewidth=base.THIN)
-    # Where there are no predictions, the curve continues the kernel and nothing that was seen.
-    ax.plot(grid, values, color=base.GREY, linewidth=base.THIN, linestyle="--")
-    seen = (grid >= min(r.low for r in regions)) & (grid <= max(r.high for r in regions))
-    ax.plot(grid[seen], values[seen], color=base.BLACK, linewidth=base.LINE)
-    shade: dict[str, Any] = {"alpha": base.BAND, "interpolate": True}
-    ax.fill_between(
-        grid, values, where=seen & (values >= 0), color=base.BLUE, linewidth=0, label=UNDER, **shade
-    )
-    ax.fill_between(
-        grid,
-        values,
-        where=seen & (values <= 0),
-        facecolor=base.VERMILION,
-        edgecolor=base.VERMILION,
-        hatch="////",
-        linewidth=0,
-        label=OVER,
-        **shade,
-    )
-    _strip(ax, regions)
-    low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
-    room, wide = high - low, base.inches(ax) > NARROW
-    above = 0.2 if wide else 0.5
-    ax.set(xlim=(-0.02, 1.02), ylim=(low - 0.15 * room, high + above * room))
-    base.legend(ax, loc="upper center", ncols=3 if wide else 1, columnspacing=1.2)
-    name = base.name_text(found.classes[1])
-    return base.label_axes(ax, f"predicted probability of {name}", "witness $f(p)$")
+    name = f"{100 * curve.level:g} % if calibrated, simultaneous"
+    ax.fill_between(x, -limit, limit, color=base.PALE, linewidth=0, zorder=1, label=name)
+    ax.plot(x, gap, color=base.BLACK, linewidth=base.LINE, zorder=3)
+    shade: dict[str, Any] = {"alpha": 0.5, "linewidth": 0, "zorder": 2}
+    if (gap > limit).any():
+        ax.fill_between(x, limit, gap, where=gap > limit, color=base.BLUE, label=UNDER, **shade)
+    if (gap < -limit).any():
+        over: dict[str, Any] = {"facecolor": base.VERMILION, "edgecolor": base.VERMILION}
+        over |= {"hatch": "////", "label": OVER}
+        ax.fill_between(x, gap, -limit, where=gap < -limit, **over, **shade)
+    _strip(ax, found.regions(STRIP_BINS))
+    inner = np.abs(limit) <= 4 * np.median(limit)
+    largest = max(LEAST_POINTS, 1.1 * float(np.abs(gap).max()), 1.1 * float(limit[inner].max()))
+    wide = base.inches(ax) > NARROW
+    ax.set(xlim=(-0.02, 1.02), ylim=(-1.15 * largest, (1.3 if wide else 1.6) * largest))
+    base.legend(ax, loc="upper center", ncols=2 if wide else 1, columnspacing=1.2)
+    event = base.name_text(found.classes[1])
+    y = "observed less predicted, percentage points"
+    return base.label_axes(ax, f"predicted probability of {event}", y)
 
 
 def _strip(ax: Axes, regions: tuple[Region, ...]) -> None:
@@ -135,22 +135,24 @@ def _strip(ax: Axes, regions: tuple[Region, ...]) -> None:
 def _map(found: Witness, bins: int, rows: int, ax: Axes | None) -> Axes:
     worst = found.by_class()
     shown = worst[:rows]
-    signed, gaps = _cells(found, [region.name for region in shown], bins)
-    ax = base.axes(ax, (3.0 + 0.42 * bins, max(2.6, 1.5 + 0.24 * len(shown))))
-    largest = float(np.nanmax(np.abs(signed))) or 1.0
-    ax.set_facecolor(base.PALE)
+    gaps, loud = _cells(found, [region.name for region in shown], bins)
+    ax = base.axes(ax, (3.0 + 0.42 * bins, max(2.6, 1.7 + 0.24 * len(shown))))
+    largest = max(LEAST_POINTS, float(np.abs(gaps[loud]).max())) if loud.any() else LEAST_POINTS
     edges = np.linspace(0.0, 1.0, bins + 1)
+    places = np.arange(len(shown) + 1) - 0.5
+    empty = np.where(np.isnan(gaps), 0.0, np.nan)
+    grid: dict[str, Any] = {"edgecolors": base.PALE, "linewidth": 0.5}
+    ax.pcolormesh(edges, places, empty, cmap=_single_colour(base.PALE), vmin=0, vmax=1, **grid)
     image = ax.pcolormesh(
         edges,
-        np.arange(len(shown) + 1) - 0.5,
-        signed,
+        places,
+        np.where(np.isnan(gaps) | loud, gaps, 0.0),
         cmap=_colours(),
         norm=_root_scale(largest),
-        edgecolors="white",
-        linewidth=0.5,
+        **grid,
     )
     room = 72 * base.inches(ax) / bins
-    for i, j in np.argwhere(np.abs(signed) >= 0.01 * largest).tolist():
+    for i, j in np.argwhere(loud).tolist():
         ax.text(
             (edges[j] + edges[j + 1]) / 2,
             i,
@@ -158,38 +160,41 @@ def _map(found: Witness, bins: int, rows: int, ax: Axes | None) -> Axes:
             ha="center",
             va="center",
             fontsize=base.SMALL - 1,
-            color="white" if abs(signed[i, j]) > 0.4 * largest else base.BLACK,
+            color=base.ON_DARK if abs(gaps[i, j]) > 0.4 * largest else base.ON_PALE,
         )
     _name_rows(ax, shown)
     ax.set_xlim(0, 1)
     bar = ax.figure.colorbar(image, ax=ax, pad=0.02, aspect=30)
     ticks = [-largest, -largest / 4, 0.0, largest / 4, largest]
     bar.set_ticks(ticks, labels=[f"{abs(tick):.2g}" for tick in ticks])
-    bar.set_label(f"{OVER}  |  {UNDER}", fontsize=base.SMALL)
+    bar.set_label(f"{OVER}  |  {UNDER}, points", fontsize=base.SMALL)
     bar.ax.tick_params(labelsize=base.SMALL)
     left = len(worst) - len(shown)
     title = f"the {len(shown)} of {len(worst)} classes with the largest parts" if left else ""
+    if not loud.any():
+        title = ", ".join(filter(None, [title, "no gap beyond chance"]))
     return base.label_axes(ax, "predicted probability of the class (grey: none)", "", title)
 
 
 def _gap_text(gap: float, room: float) -> str:
-    """Write a gap, or its sign alone where a cell has no room for it (in points)."""
+    """Write a gap in points, or its sign alone where a cell has no room for it (in points)."""
     if room < ROOM_FOR_NUMBER:
         return "+" if gap > 0 else "\N{MINUS SIGN}"
-    return f"{gap:+.{2 if abs(gap) >= 0.005 else 3}f}"
+    return f"{gap:+.{0 if abs(gap) >= 9.95 else 1}f}"
 
 
-def _cells(found: Witness, names: list[object], bins: int) -> tuple[Floats, Floats]:
-    """Return the parts of the SKCE with the sign of the gap, and gaps; NaN where no rows are."""
+def _cells(found: Witness, names: list[object], bins: int) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return gaps in points, NaN where no rows are, and which are more than chance in any cell."""
     place = {name: i for i, name in enumerate(names)}
-    signed, gaps = np.full((2, len(names), bins), np.nan)
-    for region in found.regions(bins):
+    gaps, noise = np.full((len(names), bins), np.nan), np.zeros((len(names), bins))
+    regions = found.regions(bins)
+    for region in regions:
         i, j = place.get(region.name), round(region.low * bins)
         if i is not None:
-            # A part below 0 is noise around 0.
-            signed[i, j] = np.sign(region.gap) * max(region.contribution, 0.0)
-            gaps[i, j] = region.gap
-    return signed, gaps
+            gaps[i, j], noise[i, j] = 100 * region.gap, 100 * region.noise
+    each = 1.0 - (1.0 - REACH) ** (1.0 / len(regions))
+    limit = float(special.ndtri(1.0 - each / 2)) * noise
+    return gaps, ~np.isnan(gaps) & (np.abs(gaps) > limit)
 
 
 def _name_rows(ax: Axes, shown: tuple[Region, ...]) -> None:
@@ -213,6 +218,12 @@ def _root_scale(largest: float) -> Normalize:
         return np.sign(x) * np.square(x)
 
     return FuncNorm((root, square), -largest, largest)
+
+
+def _single_colour(color: str) -> Colormap:
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap([color])
 
 
 def _colours() -> Colormap:

@@ -21,6 +21,8 @@ class Sheet:
     ----------
     title : str
         One line.
+    headline : str
+        The answer in a sentence or two, before everything else.
     facts : pairs of str
         Named lines, such as ("data", "GaussianNB() (n = 899, m = 10)").
     numbers : pairs of str
@@ -40,6 +42,7 @@ class Sheet:
     """
 
     title: str
+    headline: str = ""
     facts: Pairs = ()
     numbers: Pairs = ()
     header: tuple[str, ...] = ()

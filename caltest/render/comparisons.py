@@ -10,6 +10,7 @@ from caltest.render.cells import LEGEND, Pairs, Sheet, number, pvalue, stars, ve
 from caltest.render.sheets import CORRECTIONS
 
 if TYPE_CHECKING:
+    from caltest.comparison import OutOfFold
     from caltest.results import (
         CalibratorComparison,
         ComparedCalibrator,
@@ -66,6 +67,22 @@ def sheet_of_calibrators(
     )
 
 
+def sheet_out_of_fold(found: OutOfFold) -> Sheet:
+    """The print of maps out of fold: nothing is selected, so that all are shown alike."""
+    columns = {"calibrator": tuple(row.name for row in found.rows)} | _calibrator_columns(found)
+    return Sheet(
+        title="Out of fold: each row is predicted by a map that was not fitted to it",
+        facts=(
+            ("data", f"{found.data_name} (n = {found.n}, m = {found.m})"),
+            *(pair for pair in _calibrator_facts(found) if pair[0] != "selected"),
+        ),
+        header=tuple(columns),
+        rows=tuple(zip(*columns.values(), strict=True)),
+        legend=LEGEND if _kinds_of(found.rows) else "",
+        closing=(*_calibrator_verdicts(found), *_reasons(found.rows), *_notes(found.notes)),
+    )
+
+
 def _kinds(
     rows: Sequence[ComparedCalibrator] | Sequence[ComparedModel],
     name: str,
@@ -92,13 +109,15 @@ def _names_of(rows: Sequence[ComparedCalibrator] | Sequence[ComparedModel], kind
     return list(dict.fromkeys(name for row in rows for name in getattr(row, kind)))
 
 
-def _calibrator_facts(comparison: CalibratorComparison) -> Pairs:
+def _calibrator_facts(comparison: CalibratorComparison | OutOfFold) -> Pairs:
     """How differences, selection and p-values were found."""
     rule = f"least {comparison.score} of an inner cross-validation in the training rows"
     facts = [
         ("difference", "from identity, mean over the held-out rows, with its standard error"),
         ("selected", rule),
     ]
+    if comparison.n_fit is not None:  # JSON of earlier versions does not have it
+        facts.append(("rows", _rows(comparison)))
     tested = next((row.tests for row in comparison.rows if row.tests), ())
     if tested:
         lenses = ", ".join(dict.fromkeys(test.lens for test in tested))
@@ -112,7 +131,13 @@ def _calibrator_facts(comparison: CalibratorComparison) -> Pairs:
     return tuple(facts)
 
 
-def _calibrator_columns(comparison: CalibratorComparison) -> Columns:
+def _rows(comparison: CalibratorComparison | OutOfFold) -> str:
+    """How many rows were tested, and to how many the map was fitted that predicts them."""
+    fitted = f"a map fitted to {comparison.n_fit}"
+    return f"{comparison.n_held_out} tested, each predicted by {fitted} others"
+
+
+def _calibrator_columns(comparison: CalibratorComparison | OutOfFold) -> Columns:
     rows, score = comparison.rows, comparison.score
     columns = {
         score: tuple(_cell(row.scores.get(score)) for row in rows),
@@ -136,7 +161,7 @@ def _calibrator_columns(comparison: CalibratorComparison) -> Columns:
     return columns
 
 
-def _calibrator_verdicts(comparison: CalibratorComparison) -> Pairs:
+def _calibrator_verdicts(comparison: CalibratorComparison | OutOfFold) -> Pairs:
     """What is rejected at the level; one test has a column for it."""
     kinds = _kinds_of(comparison.rows)
     if len(kinds) < 2:
@@ -158,7 +183,9 @@ def _kinds_of(rows: Sequence[ComparedCalibrator]) -> list[tuple[str, str]]:
     return list(dict.fromkeys((test.test, test.lens) for row in rows for test in row.tests))
 
 
-def _only_test(tests: Sequence[TestedPart | None], comparison: CalibratorComparison) -> Columns:
+def _only_test(
+    tests: Sequence[TestedPart | None], comparison: CalibratorComparison | OutOfFold
+) -> Columns:
     """The estimate and the p-values of the one test that there is; a verdict takes their room."""
     symbol = next(test.estimate_name for test in tests if test is not None)
     columns = {symbol: tuple("" if t is None else number(t.estimate) for t in tests)}

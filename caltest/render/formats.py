@@ -35,7 +35,7 @@ _LATEX = str.maketrans(
 
 
 def text(sheet: Sheet) -> str:
-    """The sheet as R prints it: a blank line, the title behind a tab, the facts, the numbers."""
+    """The sheet as R prints it, after the answer: the title behind a tab, facts, numbers."""
     head = _text_facts(sheet)
     if sheet.numbers:
         numbers = (f"{name} {equals(value)}" for name, value in sheet.numbers)
@@ -46,7 +46,9 @@ def text(sheet: Sheet) -> str:
         "\t" + line
         for line in textwrap.wrap(printable(sheet.title), WIDTH - 10, break_on_hyphens=False)
     )
-    return "\n\n".join(["\n" + title, *("\n".join(block) for block in blocks if block)]) + "\n"
+    first = "".join(line + "\n" for line in _wrapped(sheet.headline, indent=0))
+    title = f"{first}\n{title}" if title else first.rstrip("\n")
+    return "\n\n".join([title, *("\n".join(block) for block in blocks if block)]) + "\n"
 
 
 def markdown(sheet: Sheet) -> str:
@@ -54,8 +56,9 @@ def markdown(sheet: Sheet) -> str:
     pairs = markdown_table(("", ""), _pairs(sheet), n_text=2)
     grid = markdown_table(sheet.header, sheet.rows, n_text=sheet.n_text) if sheet.rows else ""
     legend = escape_markdown(sheet.legend)
-    title = f"**{escape_markdown(sheet.title)}**"
-    return "\n\n".join(filter(None, [title, pairs, grid, legend])) + "\n"
+    title = f"**{escape_markdown(sheet.title)}**" if sheet.title else ""
+    first = escape_markdown(sheet.headline)
+    return "\n\n".join(filter(None, [first, title, pairs, grid, legend])) + "\n"
 
 
 def html(sheet: Sheet) -> str:
@@ -65,8 +68,9 @@ def html(sheet: Sheet) -> str:
         f'<td style="text-align: left">{_escape_html(value)}</td></tr>'
         for name, value in _pairs(sheet)
     ]
-    caption = f"<caption>{_escape_html(sheet.title)}</caption>"
-    parts = ['<div class="caltest">', "<table>", caption, *pairs, "</table>"]
+    caption = f"<caption>{_escape_html(sheet.title)}</caption>" if sheet.title else ""
+    first = [f"<p><strong>{_escape_html(sheet.headline)}</strong></p>"] if sheet.headline else []
+    parts = ['<div class="caltest">', *first, "<table>", caption, *pairs, "</table>"]
     if sheet.rows:
         parts += ["<table>", *_html_grid(sheet), "</table>"]
     if sheet.legend:
@@ -87,7 +91,7 @@ def latex(sheet: Sheet) -> str:
     return "\n".join(
         [
             r"\begin{table}",
-            rf"\caption{{{_escape_latex(sheet.title)}}}",
+            rf"\caption{{{_escape_latex(' '.join(filter(None, [sheet.headline, sheet.title])))}}}",
             rf"\begin{{tabular}}{{{'l' * n_text}{'r' * (n_columns - n_text)}}}",
             r"\hline",
             *body,

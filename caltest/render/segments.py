@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from caltest.render.cells import LEGEND, Pairs, Sheet, number, pvalue, stars, verdict
+from caltest.render.cells import LEGEND, Pairs, Sheet, number, pvalue, stars
+from caltest.render.verdicts import headline_of_segments
 
 if TYPE_CHECKING:
     from caltest.segments import Segment, SegmentsTest
@@ -26,6 +27,7 @@ def sheet_of_segments(test: SegmentsTest, *, long: bool = False) -> Sheet:
     names = [f"[{k}]" if numbered else row.definition for k, row in enumerate(rows, start=1)]
     return Sheet(
         title="Exact test of calibration in segments",
+        headline=headline_of_segments(test),
         facts=_facts(test),
         numbers=(("T", number(test.statistic)), ("p-value", pvalue(test.pvalue))),
         header=header,
@@ -85,9 +87,8 @@ def segment_cells(row: Segment, name: str, *, long: bool = False) -> tuple[str, 
 
 def _closing(test: SegmentsTest) -> Iterator[tuple[str, str]]:
     if test.level is not None:
-        word = verdict(test.rejected)
-        some = f"{test.n_rejected} of {sum(test.n_segments)} segments rejected"
-        yield f"at level {number(test.level)}", f"calibration in every segment is {word}, {some}"
+        some = f"{test.n_rejected} of {sum(test.n_segments)} segments"
+        yield f"rejected at level {number(test.level)}", some
     yield (
         "predicted, observed, gap",
         "in per cent and percentage points; Wilson's interval of the gap, each by itself",

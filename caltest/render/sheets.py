@@ -17,6 +17,7 @@ from caltest.render.cells import (
     stars,
     verdict,
 )
+from caltest.render.verdicts import headline, headline_of_table
 
 if TYPE_CHECKING:
     from caltest.results import HTest, HTestTable
@@ -44,14 +45,16 @@ def sheet_of_test(test: HTest) -> Sheet:
     numbers = [(test.statistic_name, number(test.statistic)), ("p-value", _pvalue(test))]
     if test.estimate_name != test.statistic_name:
         numbers.append((test.estimate_name, number(test.estimate)))
-    hypothesis = ("alternative hypothesis", f"the predictions are not calibrated ({test.lens})")
+    against = test.side or "the predictions are not calibrated"
+    hypothesis = ("alternative hypothesis", f"{against} ({test.lens})")
     if test.null == TOLERANCE:
         hypothesis = ("null hypothesis", f"{test.claim} ({test.lens})")
     return Sheet(
         title=test.method,
+        headline=headline(test),
         facts=(("data", _data(test)), *_settings(test.parameters), ("null", _null(test))),
         numbers=tuple(numbers),
-        closing=(*_components(test), hypothesis, *_remarks(test)),
+        closing=(*_components(test), hypothesis, *_notes(test)),
     )
 
 
@@ -87,10 +90,11 @@ def sheet_of_summary(test: HTest, quantiles: Mapping[str, float]) -> Sheet:
     lines = [(name, number(value)) for name, value in facts.items() if value is not None]
     return Sheet(
         title=test.method,
+        headline=headline(test),
         facts=(*lines, ("p-value", _pvalue(test))),
         header=("under the null", test.statistic_name),
         rows=tuple((name, number(value)) for name, value in quantiles.items()),
-        closing=_remarks(test),
+        closing=_notes(test),
         listing=True,
     )
 
@@ -101,6 +105,7 @@ def sheet_of_table(table: HTestTable, *, long: bool = False) -> Sheet:
     columns = names | _number_columns(table, long=long)
     return Sheet(
         title=_shared(row.method for row in table) or "Tests of calibration",
+        headline=headline_of_table(table),
         facts=_table_facts(table, shown=columns),
         header=tuple("" if name == "code" else name for name in columns),
         rows=tuple(zip(*columns.values(), strict=True)),
@@ -161,14 +166,8 @@ def _settings(parameters: Mapping[str, object]) -> Pairs:
     return tuple(lines)
 
 
-def _remarks(test: HTest) -> Pairs:
-    """The verdict if a level was given, and the notes."""
-    remarks = []
-    if test.level is not None:
-        what = "the null hypothesis" if test.null == TOLERANCE else "calibration"
-        word = f"{what} is {verdict(test.rejected)}"
-        remarks.append((f"at level {number(test.level)}", word))
-    return (*remarks, *(("note", note) for note in test.notes))
+def _notes(test: HTest) -> Pairs:
+    return tuple(("note", note) for note in test.notes)
 
 
 def _name_columns(rows: Sequence[HTest]) -> Columns:
@@ -236,10 +235,25 @@ def _table_facts(table: HTestTable, *, shown: Columns) -> Pairs:
     facts = [("data", data), *_settings(shared), ("null", _table_null(rows))]
     if all(row.null == TOLERANCE for row in rows):
         facts.append(("null hypothesis", ", ".join(dict.fromkeys(row.claim for row in rows))))
+    facts += _sides(rows)
     if table.correction is not None:
         name = CORRECTIONS.get(table.correction, table.correction)
         facts.append(("adjusted", f"{name}, {len(rows)} test{'s' * (len(rows) > 1)}"))
     return tuple((name, value) for name, value in facts if value)
+
+
+def _sides(rows: Sequence[HTest]) -> Pairs:
+    """What tests look for that look for one direction only, with their keys where others do not."""
+    same = _shared(row.side for row in rows)
+    if same:
+        return (("alternative hypothesis", same),)
+    owners: dict[str, list[str]] = {}
+    for row in rows:
+        if row.side and row.test not in owners.setdefault(row.side, []):
+            owners[row.side].append(row.test)
+    return tuple(
+        (f"alternative hypothesis, {', '.join(tests)}", side) for side, tests in owners.items()
+    )
 
 
 def _table_null(rows: Sequence[HTest]) -> str:
@@ -298,7 +312,11 @@ def _lights(table: HTestTable) -> Pairs:
     if table.light_bounds is None:
         return ()
     yellow, orange, red = map(number, table.light_bounds)
-    rule = f"by p-value, yellow at most {yellow}, orange at most {orange}, red at most {red}"
+    what = "more" if all(row.side for row in table.rows) else "more or fewer"
+    rule = (
+        f"{what} defaults than predicted, by p-value: yellow at most {yellow}, orange at most "
+        f"{orange}, red at most {red}"
+    )
     return (("traffic lights", rule),)
 
 

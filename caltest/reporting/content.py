@@ -122,24 +122,66 @@ class Scores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalibrated:
-    """Predictions of the held-out part after a calibrator; "identity" is before."""
+    """Predictions of held-out rows after a calibrator; "identity" is before.
+
+    Attributes
+    ----------
+    key, title : str
+    log_loss, brier, ece : float
+        Of all held-out rows together.
+    difference, stderr : float or None
+        Of the log loss, from that before, with its standard error; None where it is infinite.
+    pvalue, adjusted : float or None
+        Of the test of the held-out rows; None where the data leave it undefined.
+    fold_pvalues : tuple of float
+        The p-values that Fisher's method combines.
+    """
 
     key: str
     title: str
     log_loss: float
     brier: float
     ece: float
+    difference: float | None
+    stderr: float | None
+    pvalue: float | None
+    adjusted: float | None
+    fold_pvalues: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecalibrationContent:
-    """Calibrators fitted on one part of the data and tested on the other."""
+    """Calibrators scored and tested on rows that they were not fitted to.
+
+    Attributes
+    ----------
+    rows : tuple of Recalibrated
+        Before, then after each calibrator.
+    readings : tuple of str
+        A sentence on each.
+    tests : tuple of HTest
+        The test before, on all held-out rows.
+    method, lens : str
+        The test and the lens that all have.
+    n_fit, n_held_out, n_folds : int
+        Rows of a fit, rows that were tested, and folds.
+    correction : str or None
+        The adjustment for the number of calibrators.
+    seed : int
+        Of the folds and of the tests.
+    left_out : tuple of str
+        What could not be fitted or tested, and why.
+    """
 
     rows: tuple[Recalibrated, ...]
-    tests: HTestTable
     readings: tuple[str, ...]
+    tests: tuple[HTest, ...]
+    method: str
+    lens: str
     n_fit: int
     n_held_out: int
+    n_folds: int
+    correction: str | None
     seed: int
     left_out: tuple[str, ...]
 

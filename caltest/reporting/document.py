@@ -311,23 +311,40 @@ def _comparison(comparison: RecalibrationContent | None) -> Iterator[Block]:
         return
     yield Block(
         kind="text",
-        text=f"Each calibrator was fitted to {comparison.n_fit:,} rows and tested on the "
-        f"{comparison.n_held_out:,} others, a random half of each class (seed "
-        f"{comparison.seed}).",
+        text=f"Each calibrator was fitted {comparison.n_folds} times, to {comparison.n_fit:,} rows "
+        f"or one more, and tested on the rows that the fit had not seen, {comparison.n_held_out:,} "
+        f"rows in all (folds at random, seed {comparison.seed}). {comparison.method}, lens: "
+        f"{comparison.lens}. The commands \u201ccaltest compare\u201d and \u201ccaltest calibrate "
+        "fit\u201d have the same p-values for this seed.",
     )
     names = [MARKS.get(row.key, row.key) for row in comparison.rows]
+    adjusted = ("adjusted",) if comparison.correction else ()
     rows = tuple(
         (
             name,
-            *(render.number(value) for value in (row.log_loss, row.brier, row.ece)),
-            render.pvalue_of(test),
+            *(_number(value) for value in (row.log_loss, row.brier, row.ece)),
+            *(_number(value) for value in (row.difference, row.stderr)),
+            *(_pvalue(value) for value in (row.pvalue, row.adjusted)[: 1 + len(adjusted)]),
         )
-        for name, row, test in zip(names, comparison.rows, comparison.tests, strict=True)
+        for name, row in zip(names, comparison.rows, strict=True)
     )
-    header = ("calibrator", "log loss", "Brier", "ECE", "p-value")
-    yield Block(kind="sheet", sheet=Sheet(title="The held-out half", header=header, rows=rows))
-    yield from _tests(comparison.tests, comparison.readings, "tests of calibrators", names)
+    header = ("calibrator", "log loss", "Brier", "ECE", "difference", "s.e.", "p-value", *adjusted)
+    closing = (("difference", "of the log loss, from that before, with its standard error"),)
+    yield Block(
+        kind="sheet",
+        sheet=Sheet(title="Rows that were held out", header=header, rows=rows, closing=closing),
+    )
+    sheet = Sheet(title="In words", facts=tuple(zip(names, comparison.readings, strict=True)))
+    yield Block(kind="words", sheet=sheet, shown=SHOWN_WORDS)
     yield from _notes(comparison.left_out)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else render.number(value)
+
+
+def _pvalue(value: float | None) -> str:
+    return "" if value is None else render.pvalue(value)
 
 
 def _methods(methods: Sequence[MethodText]) -> Iterator[Block]:

@@ -198,11 +198,13 @@ def _of_segments(segments: SegmentsTest | None) -> Iterator[Sketch]:
 
 def _of_outcomes(outcomes: Sequence[HeldOut]) -> Iterator[Sketch]:
     for outcome in outcomes[:MOST_AFTER]:
-        when = "before" if outcome.row.key == "identity" else f"after {outcome.row.key}"
+        row = outcome.row
+        when = "before" if row.key == "identity" else f"after {row.key}"
+        tested = "" if row.pvalue is None else f"p-value {render.pvalue(row.pvalue)}, "
         yield Sketch(
             "comparison",
-            f"Held-out half, {when}",
-            f"Reliability diagram; p-value {render.pvalue_of(outcome.test)}, ECE "
-            f"{render.number(outcome.row.ece)}.",
-            partial(plots.reliability_diagram, outcome.test),
+            f"Rows that were held out, {when}",
+            f"Reliability diagram of {outcome.predictions.n:,} rows; {tested}ECE "
+            f"{render.number(row.ece)}.",
+            partial(plots.reliability_diagram, outcome.predictions),
         )

@@ -88,13 +88,16 @@ def methods_of(
     if recalibrated:
         yield MethodText(
             kind="comparison",
-            key="held-out half",
-            title="calibrators are fitted to one half of the data and tested on the other",
+            key="out of fold",
+            title="calibrators are tested on rows that they were not fitted to",
             text=_text(
-                "The rows of each class are split at random into two halves. What is fitted to one "
-                "half is tested on the other with labels that the fit has not seen, so that the "
-                "p-values are valid for the fitted map. They depend on the split."
+                "The rows are dealt to folds at random, whatever their labels. What is fitted to "
+                "the others is tested on a fold with labels that the fit has not seen; folds "
+                "whose maps agree, as those of the model before, are tested together, each other "
+                "fold by itself, and Fisher's method combines the p-values. The test, the lens and "
+                "the folds are those of compare_calibrators, for the same seed."
             ),
+            references="Fisher (1932), Statistical methods for research workers, section 21.1.",
         )
 
 

@@ -32,6 +32,7 @@ from caltest.segments.inputs import read_segments
 
 if TYPE_CHECKING:
     from caltest.calibrators import Calibrator
+    from caltest.calibrators.base import CalibrationSet
     from caltest.reporting.recalibrated import HeldOut
 
 SCHEMA = "caltest/report/2"
@@ -185,8 +186,9 @@ def report(
         Segments to be tested, which may overlap, as for `test_calibration`; the page shows the
         worst.
     recalibrate : str, Calibrator or list, optional
-        Calibrators, or their keys in `caltest.calibrators.REGISTRY`, to be fitted on a random half
-        of the rows of each class and tested on the other.
+        Calibrators, or their keys in `caltest.calibrators.REGISTRY`, to be fitted to four fifths
+        of the rows and tested on the others, five times, by the rule of `compare_calibrators`, with
+        which the p-values agree.
     title, author : str, optional
         As they stand on the page.
     level : float, optional
@@ -197,7 +199,7 @@ def report(
     n_resamples : int, default 999
         B; the smallest attainable p-value is 1 / (B + 1).
     rng : None, int, Generator or SeedSequence
-        The seed of all tests and of the halves; the page shows it.
+        The seed of all tests and of the folds; the page shows it.
     n_jobs : int, optional
         Threads, as in joblib; the numbers do not depend on it.
     label, features, probs : str or list of str, optional
@@ -248,9 +250,11 @@ def report(
     lenses = None if lens is None else [resolve_lens(one) for one in _as_list(lens, "lens")]
     maps = _calibrators(recalibrate)
     given = ModelData(model, data, label, features, probs, classes, from_logits, renormalize, by)
-    predictions = given.predictions()
+    predictions, calibration_set = _read(given, fitted=bool(maps))
     columns = None if segments is None else read_segments(segments, None, given, predictions.n)
-    content, outcomes = _content(predictions, tests, lenses, maps, settings)
+    content, outcomes = _content(
+        predictions, tests, lenses, maps, settings, calibration_set=calibration_set
+    )
     content["segments"] = None
     if columns is not None:
         content["segments"] = find_segments(predictions, columns, settings)
@@ -267,12 +271,23 @@ def report(
     return Report(full, figures, left_out)
 
 
+def _read(given: ModelData, *, fitted: bool) -> tuple[Predictions, CalibrationSet | None]:
+    """Read the predictions and, where maps are fitted to logits, these."""
+    if not (fitted and given.from_logits):
+        return given.predictions(), None
+    from caltest.comparison.inputs import read_inputs
+
+    return read_inputs(given)
+
+
 def _content(
     predictions: Predictions,
     tests: list[str | Measure] | None,
     lenses: list[Lens] | None,
     maps: list[Calibrator],
     settings: Settings,
+    *,
+    calibration_set: CalibrationSet | None,
 ) -> tuple[dict[str, Any], tuple[HeldOut, ...]]:
     """Collect the parts of the content that are computed."""
     plan = plan_of(predictions, tests, lenses)
@@ -283,10 +298,10 @@ def _content(
     if maps:
         from caltest.reporting.recalibrated import compare
 
-        comparison, outcomes = compare(predictions, maps, settings)
+        comparison, outcomes = compare(predictions, maps, settings, calibration_set)
     settings.progress("scores")
     groups = () if where.groups is None else where.groups.rows
-    after = () if comparison is None else comparison.tests.rows
+    after = () if comparison is None else comparison.tests
     methods = methods_of(
         [*found.tests.rows, *groups, *after],
         correction=found.tests.correction,

@@ -7,10 +7,16 @@ were the probabilities right. There is no verdict unless the caller gave a level
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from caltest import render
 from caltest.results import HTest, HTestTable
+from caltest.results.compared_calibrators import REFERENCE
 from caltest.segments import SegmentsTest
+
+if TYPE_CHECKING:
+    from caltest.comparison import OutOfFold
+    from caltest.reporting.content import Recalibrated
 
 MEANING = (
     "Probabilities are right in the sense of this report where, among all cases that are given "
@@ -42,11 +48,36 @@ def frequency(pvalue: float) -> str:
 def reading(test: HTest, adjusted: float | None = None) -> str:
     """Return in words what one test found."""
     parts = [f"Were {_hypothesis(test)}, {_event(test)} in {_how_often(test)}."]
+    if test.side:
+        parts.append(f"The test looks for one side only: {test.side}.")
     if test.components is not None:
         parts.append(_loudest(test.components))
     if test.level is not None:
         parts.append(_verdict(test, test.pvalue if adjusted is None else adjusted))
     return " ".join(parts)
+
+
+def after_reading(row: Recalibrated, found: OutOfFold) -> str:
+    """Return in words what the held-out rows say of one map, or of the model before."""
+    if row.pvalue is None:
+        return "The test is not defined for these data."
+    whose = (
+        "the probabilities before recalibration"
+        if row.key == REFERENCE
+        else f"the maps of {row.key}"
+    )
+    parts = len(row.fold_pvalues)
+    how = "tested together"
+    if parts > 1:
+        how = f"in {parts} parts, each tested by itself, p-values combined by Fisher's method"
+    told = (
+        f"Were {whose} right, held-out rows as far off as these would come up in "
+        f"{frequency(row.pvalue)} data sets like this one ({found.n_held_out:,} rows, {how})."
+    )
+    if found.level is None or row.adjusted is None:
+        return told
+    word = "rejected" if row.adjusted <= found.level else "not rejected"
+    return f"{told} At level {found.level:g}: {word}."
 
 
 def sentence(error: Exception) -> str:

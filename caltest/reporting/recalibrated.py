@@ -1,105 +1,103 @@
-"""Calibrators fitted to one half of the data and tested on the other, before and after."""
+"""Calibrators tested on rows that they were not fitted to, by the rule of `compare_calibrators`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from caltest import measures
-from caltest.calibrators import REGISTRY, BinaryCalibrator, Calibrator, OneVsRest
-from caltest.errors import InvalidInput, NotApplicable
-from caltest.htests import DEFAULT
-from caltest.htests.combine import adjusted_pvalues
+from caltest.calibrators import Calibrator
+from caltest.calibrators.base import CalibrationSet
+from caltest.comparison.calibrators import FEWEST_ROWS
+from caltest.comparison.out_of_fold import OutOfFold, out_of_fold
+from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
 from caltest.reporting.content import Recalibrated, RecalibrationContent
-from caltest.reporting.reading import reading, sentence
-from caltest.reporting.tested import Settings, run
-from caltest.results import HTest, HTestTable
-
-Rows = NDArray[np.int64]
-
-FEWEST_ROWS = 10  # rows of which halves are made
+from caltest.reporting.reading import after_reading
+from caltest.reporting.tested import Settings
+from caltest.results import ComparedCalibrator
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """The held-out part as a calibrator maps it."""
+    """The held-out rows as a calibrator maps them."""
 
     row: Recalibrated
-    test: HTest
     predictions: Predictions
 
 
 def compare(
-    predictions: Predictions, calibrators: Sequence[Calibrator], settings: Settings
+    predictions: Predictions,
+    calibrators: Sequence[Calibrator],
+    settings: Settings,
+    data: CalibrationSet | None = None,
 ) -> tuple[RecalibrationContent, tuple[HeldOut, ...]]:
-    """Fit each calibrator on one half and test its predictions of the other."""
+    """Score and test each calibrator out of fold; `data` is what they are fitted to, as logits."""
     if predictions.n < FEWEST_ROWS:
         raise NotApplicable(
-            f"calibrators are compared on halves of the data, and {predictions.n} rows are too few",
+            f"calibrators are tested on rows that are held out, and {predictions.n} rows are too "
+            "few",
             f"pass {FEWEST_ROWS} rows or more, or leave recalibrate out",
         )
-    fit, held_out = (predictions.subset(rows) for rows in halves(predictions, settings.seed))
-    lens = "strong" if predictions.m == 2 else "confidence"
-    outcomes, left_out = [], []
-    for calibrator in [REGISTRY["identity"](), *calibrators]:
-        settings.progress(f"calibrator {calibrator.key}")
-        try:
-            outcomes.append(_outcome(calibrator, fit, held_out, lens, settings))
-        except (NotApplicable, InvalidInput) as error:
-            left_out.append(f"{calibrator.key}: {sentence(error)}")
-    tests = [outcome.test for outcome in outcomes]
-    # Of different predictions: their labels are not redrawn together.
-    adjusted, name = adjusted_pvalues([test.pvalue for test in tests], settings.correction)
-    table = HTestTable(tuple(tests), name, adjusted, level=settings.level)
-    pairs = zip(table.rows, table.adjusted.tolist(), strict=True)
-    comparison = RecalibrationContent(
+    found = out_of_fold(
+        predictions,
+        _named(calibrators),
+        data=data,
+        correction="holm" if settings.correction == "joint" else settings.correction,
+        level=settings.level,
+        n_resamples=settings.n_resamples,
+        rng=settings.seed,
+        n_jobs=settings.n_jobs,
+        progress=settings.progress,
+    )
+    outcomes = tuple(
+        HeldOut(_row(row, found), found.predictions[row.name])
+        for row in found.rows
+        if row.name in found.predictions
+    )
+    left_out = (f"{row.name}: {row.reason}." for row in found.rows if row.reason)
+    content = RecalibrationContent(
         rows=tuple(outcome.row for outcome in outcomes),
-        tests=table,
-        readings=tuple(reading(row, value) for row, value in pairs),
-        n_fit=fit.n,
-        n_held_out=held_out.n,
-        seed=settings.seed,
-        left_out=tuple(left_out),
+        readings=tuple(after_reading(outcome.row, found) for outcome in outcomes),
+        tests=found.tests,
+        method=found.method,
+        lens=_lens(found),
+        n_fit=found.n_fit,
+        n_held_out=found.n_held_out,
+        n_folds=found.n_folds,
+        correction=found.correction,
+        seed=found.seed,
+        left_out=(*left_out, *found.notes),
     )
-    return comparison, tuple(outcomes)
+    return content, outcomes
 
 
-def halves(predictions: Predictions, seed: int) -> tuple[Rows, Rows]:
-    """Deal the rows of each class at random to two parts, in turn."""
-    order = np.random.default_rng(seed).permutation(predictions.n)
-    order = order[np.argsort(predictions.labels[order], kind="stable")]
-    return np.sort(order[::2]), np.sort(order[1::2])
+def _named(calibrators: Sequence[Calibrator]) -> dict[str, Calibrator]:
+    """Name calibrators by their keys; the second of a key has its number beside it."""
+    named: dict[str, Calibrator] = {}
+    for one in calibrators:
+        count = sum(other.key == one.key for other in named.values())
+        named[f"{one.key} {count + 1}" if count else one.key] = one
+    return named
 
 
-def _outcome(
-    calibrator: Calibrator,
-    fit: Predictions,
-    held_out: Predictions,
-    lens: str,
-    settings: Settings,
-) -> HeldOut:
-    mapped = calibrator
-    if isinstance(calibrator, BinaryCalibrator) and fit.m > 2:
-        mapped = OneVsRest(calibrator)
-    probs = mapped.fit(fit).predict_proba(held_out)
-    after = Predictions(
-        probs,
-        held_out.labels,
-        sample_weight=held_out.sample_weight,
-        source=str(calibrator.key),
-        renormalize=True,
+def _lens(found: OutOfFold) -> str:
+    return next((test.lens for row in found.rows for test in row.tests), "strong")
+
+
+def _row(row: ComparedCalibrator, found: OutOfFold) -> Recalibrated:
+    after = found.predictions[row.name]
+    test = row.tests[0] if row.tests else None
+    inside = getattr(found.maps[row.name], "calibrator", None) or found.maps[row.name]
+    return Recalibrated(
+        key=row.name,
+        title=inside.title,
+        log_loss=float(row.scores["log loss"]),
+        brier=float(row.scores["Brier score"]),
+        ece=float(measures.ece(after, lens=found.lens_of_measures)),
+        difference=row.difference,
+        stderr=row.stderr,
+        pvalue=None if test is None else test.pvalue,
+        adjusted=None if test is None else test.adjusted,
+        fold_pvalues=() if test is None else test.fold_pvalues,
     )
-    after = Predictions.trusted(after.probs, held_out.labels, held_out.classes, like=after)
-    test = run(after, DEFAULT, "strong", settings).rows[0]
-    row = Recalibrated(
-        key=calibrator.key,
-        title=calibrator.title,
-        log_loss=float(measures.log_loss(after)),
-        brier=float(measures.brier_score(after)),
-        ece=float(measures.ece(after, lens=lens)),
-    )
-    return HeldOut(row, test, after)

@@ -45,9 +45,10 @@ def _lenses(predictions: Predictions) -> tuple[list[Lens], list[str]]:
 
 def _scores(predictions: Predictions, tests: HTestTable) -> Iterator[Score]:
     sums = _sums(predictions)
-    yield _score("accuracy", sums[0])
-    yield _score("Brier score", sums[1] / 2 if predictions.m == 2 else sums[1])
-    yield _score("log loss", sums[2])
+    yield _score("accuracy", sums[0], 1.0)
+    two = predictions.m == 2
+    yield _score("Brier score", sums[1] / 2 if two else sums[1], 1.0 if two else 2.0)
+    yield _score("log loss", sums[2], math.inf)
     lens = "strong" if predictions.m == 2 else "confidence"
     yield _ece(predictions, lens, tests)
     if predictions.m > 2:
@@ -65,15 +66,15 @@ def _ece(predictions: Predictions, lens: str, tests: HTestTable) -> Score:
     return Score(name=name, value=float(measures.ece(predictions, lens=lens)))
 
 
-def _score(name: str, sums: Floats) -> Score:
+def _score(name: str, sums: Floats, most: float) -> Score:
     """Add the range that the central limit theorem gives for redrawn labels."""
     value, expected, variance = sums.tolist()
     if not math.isfinite(value):
         return Score(name=name, value=value, expected=expected)
     half = Z * math.sqrt(max(variance, 0.0))
-    return Score(
-        name=name, value=value, expected=expected, low=expected - half, high=expected + half
-    )
+    # The limit knows no range, the score does.
+    low, high = max(expected - half, 0.0), min(expected + half, most)
+    return Score(name=name, value=value, expected=expected, low=low, high=high)
 
 
 def _sums(predictions: Predictions) -> Floats:

@@ -7,6 +7,8 @@ import re
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+from caltest.plots.tips import tips_of
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
@@ -14,11 +16,31 @@ _NAMESPACE = re.compile(r"^\{[^}]*\}")
 _REFERENCE = re.compile(r"#([^)\"']+)")
 _DECIMALS = re.compile(r"(\d+\.\d{2})\d+")
 FORMULA_SIZE = 13.0
-STYLE = "stroke-linejoin:round;stroke-linecap:butt"
+STYLE = "stroke-linejoin:round;stroke-linecap:butt;fill:currentColor"
+# Colours of the plots that follow the theme of the page; without these variables they stay.
+THEMED = {
+    "#000000": "currentColor",
+    "#1a1a1a": "currentColor",
+    "#ffffff": "var(--figure-ground, #ffffff)",
+    "#d9d9d9": "var(--figure-pale, #d9d9d9)",
+    "#0072b2": "var(--figure-blue, #0072b2)",
+    "#d55e00": "var(--figure-vermilion, #d55e00)",
+}
+THEMES = {
+    "light": "--figure-ground:#ffffff;--figure-pale:#d9d9d9;--figure-blue:#0072b2;"
+    "--figure-vermilion:#d55e00",
+    "dark": "--figure-ground:#14181d;--figure-pale:#46505a;--figure-blue:#4aa8e0;"
+    "--figure-vermilion:#f58a3c",
+}
+_COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 
 
 def inline_svg(canvas: Canvas, *, key: str, title: str, description: str) -> str:
-    """Draw a figure as an SVG element.
+    """Draw a figure as an SVG element whose ground and colours are those of the page.
+
+    Text and axes have the colour of the text around, and other colours are CSS variables, whose
+    values for light and dark pages are in `THEMES`. Points with texts have them as titles, which
+    a browser shows where the pointer rests.
 
     Parameters
     ----------
@@ -34,13 +56,62 @@ def inline_svg(canvas: Canvas, *, key: str, title: str, description: str) -> str
     str
         One `<svg>` element without namespaces, comments and metadata, as HTML has it.
     """
+    texts = _number_tips(canvas)
     buffer = io.StringIO()
-    canvas.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    metadata = {"Date": None, "Creator": None}
+    canvas.savefig(buffer, format="svg", metadata=metadata, transparent=True)
     root = _read(buffer.getvalue())
     _clean(root)
+    _add_tips(root, texts)
+    _theme(root)
     _rename(root, key)
     _describe(root, key, title, description)
     return ET.tostring(root, encoding="unicode")
+
+
+def _number_tips(canvas: Canvas) -> dict[str, tuple[str, ...]]:
+    """Give artists with texts an id each, and return the texts by it."""
+    texts: dict[str, tuple[str, ...]] = {}
+    for number, (artist, own) in enumerate(tips_of(canvas)):
+        artist.set_gid(f"tips-{number}")
+        texts[f"tips-{number}"] = own
+    return texts
+
+
+def _add_tips(root: ET.Element, texts: dict[str, tuple[str, ...]]) -> None:
+    """Wrap each point that has a text in a group with a title."""
+    for element in list(root.iter()):
+        own = texts.get(element.get("id", ""))
+        if own is None:
+            continue
+        if len(own) == 1:
+            element.insert(0, _title(own[0]))
+            continue
+        marks = [
+            (parent, mark)
+            for parent in element.iter()
+            if parent.tag != "defs"
+            for mark in parent
+            if mark.tag in {"use", "path"}
+        ]
+        for (parent, mark), text in zip(marks, own, strict=True):
+            group = ET.Element("g")
+            parent[list(parent).index(mark)] = group
+            group.extend([_title(text), mark])
+
+
+def _title(text: str) -> ET.Element:
+    element = ET.Element("title")
+    element.text = text
+    return element
+
+
+def _theme(root: ET.Element) -> None:
+    """Replace the colours of the plots by those of the page."""
+    for element in root.iter():
+        style = element.get("style")
+        if style is not None and "#" in style:
+            element.set("style", _COLOUR.sub(lambda m: THEMED.get(m[0], m[0]), style))
 
 
 def formula_svg(latex: str, *, key: str) -> str | None:

@@ -13,6 +13,7 @@ from caltest.results.htest import HTest, Parameters
 from caltest.results.interval import Interval
 from caltest.results.printable import Printable, Result, Summary
 from caltest.results.table import HTestTable
+from caltest.results.verdict import Verdict
 from caltest.results.witness import Region, Witness
 
 __all__ = [
@@ -32,5 +33,6 @@ __all__ = [
     "ScoreDifference",
     "Summary",
     "TestedPart",
+    "Verdict",
     "Witness",
 ]

@@ -74,6 +74,9 @@ class CalibratorComparison(Comparison):
         Numbers of rows and of classes.
     n_folds : int
         Number of held-out parts.
+    n_fit, n_held_out : int or None
+        Rows that each map was fitted to, the least over the folds, and rows that were held out and
+        tested.
     method : str
         The tests and their null, in words.
     lens_of_measures : str
@@ -111,6 +114,8 @@ class CalibratorComparison(Comparison):
     correction: str | None = None
     level: float | None = None
     notes: tuple[str, ...] = ()
+    n_fit: int | None = None
+    n_held_out: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", tuple(self.rows))

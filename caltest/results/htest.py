@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from caltest.measures.base import Outcome
+    from caltest.measures.gap import Gap
     from caltest.nulls.base import Replicates
     from caltest.render import Sheet
     from caltest.results.evidence import Evidence, GradeCounts
     from caltest.results.interval import Interval
     from caltest.results.table import HTestTable
+    from caltest.results.verdict import Verdict
     from caltest.results.witness import Witness
 
 # Not written to JSON as they are.
@@ -129,6 +131,14 @@ class HTest(Result):
         The same of a grade that was tested without rows.
     replicates : Replicates or None
         The observed statistic and the resampled ones, for tests of several rows together. Likewise.
+    size : Gap or None
+        Mean prediction and observed share of the event, or of the predicted class being right, with
+        the interval of their difference; None where the test has no rows.
+    finding : str
+        Of the test "combined": what the loudest component found, in words, where its adjusted
+        p-value is at most 0.1.
+    places : tuple of Gap
+        Of the test "combined": the classes and ranges of probability that its components found.
     components : HTestTable or None
         Of the test "combined": the statistics that it combines, the loudest first, each with its
         p-value, that adjusted for all of them, and in its parameters what was found, in words.
@@ -174,12 +184,16 @@ class HTest(Result):
     counts: GradeCounts | None = field(default=None, compare=False)
     replicates: Replicates | None = field(default=None, compare=False)
     components: HTestTable | None = field(default=None, compare=False)
+    size: Gap | None = None
+    finding: str = ""
+    places: tuple[Gap, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("statistic", "pvalue", "estimate"):
             object.__setattr__(self, name, float(getattr(self, name)))
         object.__setattr__(self, "parameters", Parameters(self.parameters))
         object.__setattr__(self, "notes", tuple(self.notes))
+        object.__setattr__(self, "places", tuple(self.places))
         if self.null_distribution is not None:
             object.__setattr__(
                 self,
@@ -251,6 +265,20 @@ class HTest(Result):
         """Whether no resampled statistic is as extreme as the observed one."""
         return self.least_pvalue is not None and self.pvalue <= self.least_pvalue * (1 + 1e-9)
 
+    @property
+    def side(self) -> str:
+        """What the test looks for, where it looks for one direction of an error only, in words.
+
+        Examples
+        --------
+        >>> import caltest as ct
+        >>> ct.test_calibration([0.1, 0.1], [0, 1], test="binomial").side
+        'the PD is too low: more defaults than predicted'
+        """
+        from caltest.measures.base import side_of
+
+        return "" if self.null == render.TOLERANCE else side_of(self.test, self.alternative)
+
     def summary(self) -> Summary:
         """Return the longer print: every field, and quantiles of the null distribution."""
         return Summary(render.sheet_of_summary(self, self._null_quantiles()))
@@ -311,6 +339,33 @@ class HTest(Result):
         return interval_of(
             self, level, method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs
         )
+
+    def verdict(self, *, n_jobs: int | None = None) -> Verdict:
+        """Return what a person can act on: answer, direction and size, where, what helps.
+
+        Where nothing is found, it says what these rows could have shown: the smallest temperature,
+        or slope and mean error, that the test finds in 80 % of the data sets.
+
+        Parameters
+        ----------
+        n_jobs : int, optional
+            Threads, as in joblib.
+
+        Returns
+        -------
+        Verdict
+            Its print begins with the first line of the print of the result.
+
+        Examples
+        --------
+        >>> import caltest as ct
+        >>> data = ct.datasets.generative_model("M1", n=200, m=3, rng=1)
+        >>> ct.test_calibration(data, rng=1).verdict().answer
+        'no evidence'
+        """
+        from caltest.results.verdict import verdict_of_test
+
+        return verdict_of_test(self, n_jobs)
 
     def witness(self, *, n_jobs: int | None = None) -> Witness:
         """Return the function that shows where the predictions are not calibrated.
@@ -415,6 +470,11 @@ class HTest(Result):
             from caltest.results.table import HTestTable
 
             checked["components"] = HTestTable.from_dict(checked["components"])
+        from caltest.measures.gap import Gap
+
+        if checked.get("size") is not None:
+            checked["size"] = Gap(**checked["size"])
+        checked["places"] = tuple(Gap(**place) for place in checked.get("places", ()))
         return cls(**checked)
 
     def to_csv(self) -> str:

@@ -109,9 +109,11 @@ def interval_of(
     )
     if chosen.key != "cluster":  # it agrees with its own null
         ends = _agreeing(ends, test, evidence, level=level, n_resamples=n_resamples, n_jobs=n_jobs)
+    # What lies outside of the range is not the value: to cut it off leaves the coverage as it is.
+    least, largest = evidence.measure.support(seen.m)
     return Interval(
-        low=ends.low,
-        high=ends.high,
+        low=min(max(ends.low, least), largest),
+        high=max(min(ends.high, largest), least),
         estimate=ends.estimate,
         level=level,
         method=ends.method_text,

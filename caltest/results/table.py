@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from caltest.render import Sheet
+    from caltest.results.verdict import Verdict
 
 LIGHTS = ("green", "yellow", "orange", "red")
 
@@ -98,8 +99,9 @@ class HTestTable(Table[HTest]):
     def traffic_lights(self) -> tuple[str, ...]:
         """A colour for each row, by its p-value before adjustment; empty without `light_bounds`.
 
-        With the bounds (0.5, 0.2, 0.05): green above 0.5, yellow above 0.2, orange above 0.05, red
-        at or below 0.05.
+        With the bounds (0.05, 0.01, 0.001): green above 0.05, yellow above 0.01, orange above
+        0.001, red at or below 0.001. A one-sided test, the default of grades, gives a colour other
+        than green only where there are more defaults than predicted.
         """
         if self.light_bounds is None:
             return ()
@@ -109,6 +111,20 @@ class HTestTable(Table[HTest]):
     def summary(self) -> Summary:
         """Return the longer print: sizes, statistics and parameters as columns."""
         return Summary(render.sheet_of_table(self, long=True))
+
+    def verdict(self) -> Verdict:
+        """Return what a person can act on; see `HTest.verdict`.
+
+        With groups it is the answer on all of them together, and names those that are rejected.
+
+        Returns
+        -------
+        Verdict
+            Its print begins with the first line of the print of the table.
+        """
+        from caltest.results.verdict import verdict_of_table
+
+        return verdict_of_table(self)
 
     def plot(self, kind: str | None = None, *, ax: Axes | None = None) -> Axes:
         """Draw the table; see `caltest.plots`.

@@ -15,7 +15,7 @@ from caltest.results.evidence import required
 from caltest.results.frames import data_frame
 from caltest.results.interval import data_line
 from caltest.results.printable import Printable, plain
-from caltest.validation import check_integer, check_jobs
+from caltest.validation import check_integer, check_jobs, check_level
 from caltest.validation.arrays import AnyArray, as_array, check_probs
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
+    from caltest.measures.kernel.gap_curve import GapCurve
     from caltest.measures.kernel.witness import Embedding
     from caltest.predictions import Predictions
     from caltest.render import Sheet
@@ -81,6 +82,8 @@ class Region:
         Observed less mean predicted.
     contribution : float
         What the region adds to the unbiased SKCE; near 0, of either sign, where it is calibrated.
+    noise : float
+        Standard deviation of the gap of calibrated predictions, that of labels drawn from them.
     """
 
     name: object
@@ -91,6 +94,7 @@ class Region:
     observed: float
     gap: float
     contribution: float
+    noise: float = 0.0
 
     @property
     def direction(self) -> str:
@@ -209,6 +213,41 @@ class Witness(Printable):
         grid = np.linspace(0.0, 1.0, points)
         return grid, self(grid)[:, 1]
 
+    def gap_curve(self, points: int = 101, *, level: float = 0.95) -> GapCurve:
+        r"""Smooth the gap of two classes by the kernel, with its band under calibration.
+
+        The witness times the mean of the kernel's values, divided by these:
+
+        .. math:: g(s) = \sum_i k(s, p_i) (y_i - p_i) / \sum_i k(s, p_i).
+
+        Parameters
+        ----------
+        points : int, default 101
+            How many, 0 and 1 included.
+        level : float, default 0.95
+            The probability with which the gaps of calibrated predictions all lie in the band.
+
+        Returns
+        -------
+        GapCurve
+            With the band of labels drawn from the predictions, by the normal distribution and the
+            tube formula; see `caltest.measures.smooth_curve`.
+
+        Raises
+        ------
+        NotApplicable
+            If the lens shows more than two classes.
+        """
+        from caltest.measures.kernel.gap_curve import gap_curve
+
+        check_integer(points, "points", minimum=2)
+        if len(self.classes) != 2:
+            raise NotApplicable(
+                f"a curve needs two classes, and the lens shows {len(self.classes)}",
+                "test under a one-dimensional lens such as 'classwise'",
+            )
+        return gap_curve(self._embedding, points, check_level(level))
+
     def regions(self, bins: int = BINS) -> tuple[Region, ...]:
         """Divide the unbiased SKCE by class and predicted probability, the largest part first.
 
@@ -293,13 +332,16 @@ def _regions_of(
     mass, parts = np.bincount(place, weight, bins), np.bincount(place, contributions, bins)
     predicted = np.bincount(place, weight * event, bins)
     observed = np.bincount(place, weight * happens, bins)
+    noise = np.sqrt(np.bincount(place, weight**2 * event * (1.0 - event), bins))
     for b in np.flatnonzero(mass > 0).tolist():
         mean, share = float(predicted[b] / mass[b]), float(observed[b] / mass[b])
         name, ends = predictions.classes[k], (b / bins, (b + 1) / bins)
         part = float(parts[b])
-        yield Region(plain(name), *ends, int(count[b]), mean, share, share - mean, part)
+        sd = float(noise[b] / mass[b])
+        yield Region(plain(name), *ends, int(count[b]), mean, share, share - mean, part, sd)
 
 
 def _record(region: Region) -> dict[str, Any]:
     record = asdict(region)
+    del record["noise"]
     return {"class": record.pop("name"), "direction": region.direction, **record}

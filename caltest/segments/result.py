@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from caltest.render import Sheet
+    from caltest.results.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +161,18 @@ class SegmentsTest(Table[Segment]):
     def summary(self) -> Summary:
         """Return the longer print: all the segments that are held, and both statistics."""
         return Summary(render.sheet_of_segments(self, long=True))
+
+    def verdict(self) -> Verdict:
+        """Return what a person can act on; see `HTest.verdict`.
+
+        Returns
+        -------
+        Verdict
+            Its print begins with the first line of the print of the segments.
+        """
+        from caltest.results.verdict import verdict_of_segments
+
+        return verdict_of_segments(self)
 
     def plot(self, *, rows: int = 20, ax: Axes | None = None) -> Axes:
         """Draw the gaps of the worst segments; see `caltest.plots.segments`.

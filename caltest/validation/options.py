@@ -82,7 +82,9 @@ def check_light_bounds(bounds: object, name: str = "lights") -> tuple[float, flo
         if 1 > first > second > third > 0:
             return first, second, third
     rule = f"{name} must be three descending p-values between 0 and 1"
-    raise invalid(rule, shown(bounds), "pass (0.5, 0.2, 0.05), the limits of yellow, orange, red")
+    raise invalid(
+        rule, shown(bounds), "pass (0.05, 0.01, 0.001), the limits of yellow, orange, red"
+    )
 
 
 def check_choice(value: object, choices: Collection[str], name: str) -> str:

@@ -24,7 +24,7 @@ TITLES = {
 
 GROUPS = {
     "caltest": {
-        "Tests": ["test_calibration", "test_segments", "test_master_scale"],
+        "Tests": ["verdict", "test_calibration", "test_segments", "test_master_scale"],
         "Data": ["Predictions"],
         "Results": ["HTest", "HTestTable", "SegmentsTest", "Segment"],
         "Comparing and calibrating": ["compare_calibrators", "compare_models"],
@@ -108,6 +108,8 @@ GROUPS = {
         "Predictions": [
             "reliability_diagram",
             "reliability_grid",
+            "attributes_diagram",
+            "decision_curve",
             "calibration_graphs",
             "calibration_belt",
             "confusion_change",
@@ -121,6 +123,7 @@ GROUPS = {
         ],
         "Comparisons and planning": [
             "score_differences",
+            "mcb_dsc",
             "critical_difference",
             "power_curve",
             "size_and_power",

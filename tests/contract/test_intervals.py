@@ -74,3 +74,22 @@ def test_interval_and_exact_pvalue_never_contradict_each_other(key, sets):
     level = 0.95
     found = [contradiction(key, rare(seed), seed, level) for seed in range(sets)]
     assert [one for one in found if one is not None] == []
+
+
+@pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
+@pytest.mark.parametrize("sets", [3, pytest.param(40, marks=pytest.mark.full)])
+@pytest.mark.parametrize("key", [key for key in REGISTRY if has_interval(key)])
+def test_interval_stays_in_the_range_of_what_it_estimates(key, sets):
+    """By each of its methods, with few events: no error below 0, no Brier score above 1."""
+    for seed in range(sets):
+        data = rare(seed)
+        options = {"n_resamples": RESAMPLES, "rng": seed, "n_jobs": 1, **options_of(key)}
+        with suppress(NotApplicable):
+            result = ct.test_calibration(data, test=key, **options)
+            least, largest = result.evidence.measure.support(2)
+            for method in result.evidence.measure.intervals:
+                with suppress(NotApplicable):
+                    found = result.confidence_interval(
+                        n_resamples=RESAMPLES, n_jobs=1, method=method
+                    )
+                    assert least <= found.low <= found.high <= largest, (method, seed)

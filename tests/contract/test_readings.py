@@ -28,6 +28,7 @@ SENTENCE = re.compile(
     r"|as far from its expected value as (?P<centred>\S+), in either direction,)"
     r" in (?P<bound>at most about|about|fewer than) (?P<k>[\d.,]+) in (?P<base>[\d,]+)"
     r" data sets like this one(?: \(in (?P<count>none|[\d,]+) of .+?\))?\."
+    r"(?: The test looks for one side only: .+?\.)?"
     r"(?: Farthest out is .+\.)?"
 )
 RESAMPLES = 199

@@ -47,8 +47,8 @@ def test_estimate_prints_where_it_is_not_the_statistic(make_test):
 def test_verdict_prints_only_with_a_level(make_test, make_table):
     """Without a level no word says what to conclude."""
     assert "reject" not in str(make_test()) + str(make_table({}, {}))
-    assert "at level 0.05: calibration is rejected" in str(make_test(level=0.05))
-    assert "calibration is not rejected" in str(make_test(level=0.05, pvalue=0.2))
+    assert str(make_test(level=0.05)).startswith("Not calibrated (p = 0.001, level 0.05).")
+    assert "Calibration is not rejected" in str(make_test(level=0.05, pvalue=0.2))
     assert "not rejected" in str(make_table({"pvalue": 0.5}, {}, level=0.05))
 
 

@@ -246,6 +246,12 @@ class BetaCalibrator(BinaryCalibrator):
         if self._has_intercept:
             values["c"] = self.c_
         return [
-            Coefficient(name, v, self.standard_errors_[name], neutral=0.0 if name == "c" else 1.0)
+            Coefficient(
+                name,
+                v,
+                self.standard_errors_[name],
+                neutral=0.0 if name == "c" else 1.0,
+                scale="positive" if self.constrained and name != "c" else "",
+            )
             for name, v in values.items()
         ]

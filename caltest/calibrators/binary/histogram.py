@@ -127,8 +127,9 @@ class HistogramBinning(BinaryCalibrator):
         free = (self.counts_ > 0) & (self.values_ > 0) & (self.values_ < 1)
         variance = self.values_ * (1 - self.values_)
         errors = np.sqrt(np.divide(variance, self.counts_, out=variance, where=free)).tolist()
-        rows = zip(names, self.values_.tolist(), errors, free.tolist(), strict=True)
-        return [Coefficient(name, value, err if has else None) for name, value, err, has in rows]
+        counts = [n if has else None for n, has in zip(self.counts_.tolist(), free, strict=True)]
+        rows = zip(names, self.values_.tolist(), errors, counts, strict=True)
+        return [Coefficient(name, v, err if n else None, n=n) for name, v, err, n in rows]
 
 
 def _distinct_texts(values: Floats) -> list[str]:

@@ -110,5 +110,11 @@ class TemperatureScaling(Calibrator):
 
     def coefficients(self) -> Sequence[Coefficient]:
         return (
-            Coefficient("temperature", self.temperature_, self.temperature_stderr_, neutral=1.0),
+            Coefficient(
+                "temperature",
+                self.temperature_,
+                self.temperature_stderr_,
+                neutral=1.0,
+                scale="log",
+            ),
         )

@@ -126,6 +126,7 @@ class ClasswiseECE(Measure):
     p: float = 1
 
     key: ClassVar[str] = "classwise-ece"
+    largest: ClassVar[float] = 1.0
     title: ClassVar[str] = "classwise expected calibration error"
 
     def __post_init__(self) -> None:

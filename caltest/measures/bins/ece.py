@@ -400,6 +400,7 @@ class ECE(BinErrors):
     p: float = 1
 
     key: ClassVar[str] = "ece"
+    largest: ClassVar[float] = 1.0
     title: ClassVar[str] = "expected calibration error"
 
     def __post_init__(self) -> None:

@@ -30,6 +30,7 @@ class MCE(BinErrors):
     """The MCE with its bins and distance; see `mce` for the parameters."""
 
     key: ClassVar[str] = "mce"
+    largest: ClassVar[float] = 1.0
     title: ClassVar[str] = "maximum calibration error"
 
     @property

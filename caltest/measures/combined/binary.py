@@ -123,7 +123,8 @@ class Belt(BinaryComponent):
         names = ("the level", "the slope", "the curvature")
         j = int(np.argmax(np.abs(scores)))
         text = f"{names[j]} is off most (z = {scores[j]:.3g})"
-        return Finding(text, float(scores[j]), f"z of {names[j].removeprefix('the ')}")
+        name = names[j].removeprefix("the ")
+        return Finding(text, float(scores[j]), f"z of {name}", in_words=False)
 
 
 class PartialSums(BinaryComponent):

@@ -106,6 +106,8 @@ class Combined(Measure):
                 estimate_name=found.estimate_name,
                 values=np.empty(0),
                 two_sided=component.two_sided,
+                place=found.place,
+                in_words=found.in_words,
                 pvalue=1.0,
                 adjusted=1.0,
             )
@@ -196,6 +198,8 @@ class BoundCombined(BoundMeasure):
                 estimate_name=found[k].estimate_name,
                 values=statistics[k],
                 two_sided=self.portfolio[k].two_sided,
+                place=found[k].place,
+                in_words=found[k].in_words,
                 pvalue=float(pvalues[k]),
                 adjusted=float(adjusted[k]),
             )

@@ -13,6 +13,7 @@ from caltest.measures.base import Labels, Order
 from caltest.measures.combined.features import Features
 from caltest.measures.combined.findings import Finding
 from caltest.measures.combined.line import Line
+from caltest.measures.gap import Rows
 from caltest.measures.residual_sums import Reordered, ResidualStatistic, residuals
 from caltest.numerics.labels import Hashes, label_dtype
 from caltest.predictions import Predictions
@@ -79,6 +80,19 @@ class Context:
         return labels if self.order is None else labels[self.order]
 
     @cached_property
+    def clusters(self) -> Codes | None:
+        """The clusters of the rows; None where rows are independent."""
+        if not self.predictions.has_dependence:
+            return None
+        clusters = self.predictions.clusters
+        return clusters if clusters is None or self.order is None else clusters[self.order]
+
+    def event_rows(self, event: int, some: NDArray[np.bool_] | None = None) -> Rows:
+        """Return the probabilities of a class and where it is the label, of some of the rows."""
+        rows = Rows(self.probs[:, event], self.labels == event, self.weight, self.clusters)
+        return rows if some is None else rows.of(some)
+
+    @cached_property
     def residuals(self) -> Floats:
         """The differences of labels and probabilities times the weights, (n, m)."""
         found = residuals(self.predictions)
@@ -116,12 +130,12 @@ class Context:
     @cached_property
     def line(self) -> Line:
         """The probabilities of class 1 in ascending order."""
-        return Line(self.probs[:, 1], self.weight)
+        return Line(self.probs[:, 1], self.weight, self.clusters)
 
     @cached_property
     def confidence_line(self) -> Line:
         """The probabilities of the predicted classes in ascending order."""
-        return Line(self.top_prob, self.weight)
+        return Line(self.top_prob, self.weight, self.clusters)
 
     @cached_property
     def features(self) -> Features:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.measures.gap import Gap
+
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
@@ -25,15 +27,23 @@ class Finding:
         The number in it.
     estimate_name : str
         What the number is, with its unit.
+    place : Gap or None
+        Where that is a part of the rows: predictions and labels there.
+    in_words : bool
+        Whether the text tells a user of the model what is wrong, not only by how many z.
     """
 
     text: str
     estimate: float
     estimate_name: str
+    place: Gap | None = None
+    in_words: bool = True
 
 
-NO_GAP = Finding("no gap", 0.0, "mean gap there")
-NO_TEMPERATURE = Finding("no temperature changes the probabilities", 1.0, "temperature")
+NO_GAP = Finding("no gap", 0.0, "mean gap there", in_words=False)
+NO_TEMPERATURE = Finding(
+    "no temperature changes the probabilities", 1.0, "temperature", in_words=False
+)
 
 
 def points(difference: float) -> str:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from caltest.measures.base import Labels
 from caltest.measures.combined.findings import NO_GAP, Finding, points, ratio, span
+from caltest.measures.gap import Rows, gap_of
 from caltest.measures.residual_sums import (
     LinePairs,
     OrderedSums,
@@ -17,6 +18,7 @@ from caltest.numerics.recursion import exponential_pair_sums
 from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
 
 LEAST_PROB = 1e-15  # of log odds
 LEAST_VARIANCE = 1e-4  # a row's: bounds what one row contributes to a weighted kernel
@@ -57,8 +59,9 @@ class Line:
     `order` has the rows in that order.
     """
 
-    def __init__(self, p: Floats, weight: Floats) -> None:
+    def __init__(self, p: Floats, weight: Floats, clusters: Codes | None = None) -> None:
         self.order = np.argsort(p, kind="stable")
+        self.clusters = None if clusters is None else clusters[self.order]
         self.p, self.weight = p[self.order], weight[self.order]
         self.variance = self.p * (1 - self.p)
         carried = np.cumsum(np.square(self.weight) * self.variance)
@@ -70,6 +73,7 @@ class Line:
         last = np.searchsorted(self.p, self.p, side="right")
         self.places = {"log odds": log_odds(self.p), "ranks": 0.5 * (ends[first] + ends[last])}
         self._decays: dict[tuple[str, float], Floats] = {}
+        self._findings: dict[str, Finding] = {}
 
     def kuiper(self, happens: Labels) -> Floats:
         """Return the range of the partial sums of w (y - p), in standard deviations of the sum."""
@@ -110,7 +114,12 @@ class Line:
         return Reordered(pairs, self.order)
 
     def finding(self, happens: Floats, what: str) -> Finding:
-        """Name the range of probabilities with the largest sum of gaps."""
+        """Name the range of probabilities with the largest sum of gaps of the observed events."""
+        if what not in self._findings:
+            self._findings[what] = self._find(happens, what)
+        return self._findings[what]
+
+    def _find(self, happens: Floats, what: str) -> Finding:
         gaps = self.weight * (self.p - happens[self.order])
         ends = np.flatnonzero(step_ends(self.p)) + 1
         places = np.append(0, ends)
@@ -118,12 +127,16 @@ class Line:
         low, high = sorted((int(np.argmin(sums)), int(np.argmax(sums))))
         if low == high:
             return NO_GAP
-        first, last = places[low], places[high] - 1
-        mass = max(float(self.weight[first : last + 1].sum()), 1e-300)
+        inside = slice(places[low], places[high])
+        p, weight = self.p[inside], self.weight[inside]
+        mass = max(float(weight.sum()), 1e-300)
         gap = float(sums[high] - sums[low]) / mass
         word = "high" if gap > 0 else "low"
-        text = f"{what} {span(self.p[first], self.p[last])} is {points(gap)} too {word}"
-        return Finding(text, gap, "mean gap there")
+        where = f"{what} {span(p[0], p[-1])}"
+        clusters = None if self.clusters is None else self.clusters[inside]
+        rows = Rows(p, happens[self.order[inside]] > 0, weight, clusters)
+        text = f"{where} is {points(gap)} too {word}"
+        return Finding(text, gap, "mean gap there", gap_of(rows, "region", where))
 
 
 def median_distance(ordered: Floats) -> float:

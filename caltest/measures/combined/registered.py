@@ -75,7 +75,7 @@ class OfMeasure(Component):
     def finding(self, labels: Codes) -> Finding:
         value = float(self.bound.values(self._own(self.context.rows(labels)), 1)[0])
         estimate, name = self.bound.estimate(value), self.measure.estimate_symbol
-        return Finding(f"{name} = {estimate:.4g}", estimate, name)
+        return Finding(f"{name} = {estimate:.4g}", estimate, name, in_words=False)
 
 
 def measure_of(key: str) -> Measure:

@@ -30,6 +30,7 @@ from caltest.measures.combined.loops import (
     rank_totals,
 )
 from caltest.measures.combined.surprise import Surprise
+from caltest.measures.gap import gap_of
 from caltest.measures.residual_sums import (
     CellSums,
     Products,
@@ -106,10 +107,11 @@ class ClassFrequencies(Component):
         mean, share = self.expected[k] / total, (self.expected[k] - gap[k]) / total
         word = "too often" if gap[k] > 0 else "too rarely"
         text = (
-            f"{context.names[k]} predicted {word}: {percent(mean)} on average, "
+            f"class {context.names[k]} predicted {word}: {percent(mean)} on average, "
             f"{percent(share)} observed"
         )
-        return Finding(text, float(mean - share), f"mean gap of {context.names[k]}")
+        place = gap_of(context.event_rows(k), "class", f"class {context.names[k]}")
+        return Finding(text, float(mean - share), f"mean gap of {context.names[k]}", place)
 
 
 class ClassSlopes(Component):
@@ -205,8 +207,10 @@ class ClassCurves(Component):
         mass = max(float(context.weight[inside].sum()), 1e-300)
         gap, p = float(gaps[high] - gaps[low]) / mass, context.probs[inside, k]
         word = "high" if gap > 0 else "low"
-        text = f"P({context.names[k]}) {span(p.min(), p.max())} is {points(gap)} too {word}"
-        return Finding(text, gap, f"mean gap of {context.names[k]}")
+        where = f"P({context.names[k]}) {span(p.min(), p.max())}"
+        text = f"{where} is {points(gap)} too {word}"
+        place = gap_of(context.event_rows(k, inside), "region", where)
+        return Finding(text, gap, f"mean gap of {context.names[k]}", place)
 
 
 def equal_variance_cells(p: Floats, variance: Floats) -> NDArray[np.uint8]:
@@ -261,7 +265,10 @@ class Confusions(Component):
             f"where {context.names[a]} is predicted, {context.names[k]} has {percent(mean)} on "
             f"average and is observed in {percent(share)}"
         )
-        return Finding(text, float(mean - share), "mean gap of the pair")
+        rows = context.event_rows(int(k), context.top == a)
+        where = f"P({context.names[k]}) where {context.names[a]} is predicted"
+        place = gap_of(rows, "region", where)
+        return Finding(text, float(mean - share), "mean gap of the pair", place)
 
 
 class Confidence(Component):
@@ -427,7 +434,7 @@ class KernelError(Component):
 
     def finding(self, labels: Codes) -> Finding:
         value = float(self.values(self.context.rows(labels))[0])
-        return Finding(f"{self.title} = {value:.4g}", value, self.title)
+        return Finding(f"{self.title} = {value:.4g}", value, self.title, in_words=False)
 
 
 SEVERAL: tuple[type[Component], ...] = (

@@ -29,6 +29,7 @@ class KSError(PartialSumMeasure):
     """The KS error, scaled or not; see `ks_error`."""
 
     key: ClassVar[str] = "ks"
+    largest: ClassVar[float] = 1.0
     function: ClassVar[str] = "ks_error"
     title: ClassVar[str] = "Kolmogorov-Smirnov calibration error"
 

@@ -22,6 +22,7 @@ class KuiperError(PartialSumMeasure):
     """The Kuiper error, scaled or not; see `kuiper_error`."""
 
     key: ClassVar[str] = "kuiper"
+    largest: ClassVar[float] = 1.0
     function: ClassVar[str] = "kuiper_error"
     title: ClassVar[str] = "Kuiper calibration error"
 

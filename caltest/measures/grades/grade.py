@@ -23,6 +23,12 @@ from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
 ALTERNATIVES = ("greater", "two-sided")
+SIDES = {"greater": "the PD is too low: more defaults than predicted"}
+OTHER_SIDE = (
+    "there are fewer defaults than predicted (lower tail {tail:.2g}), so that the PD may be too "
+    "high; this test does not look for that, alternative='two-sided' does"
+)
+RARE = 0.05  # a lower tail that is told
 CERTAIN = (
     "the PD of the grade is {pd:g}, so that its number of defaults is certain: p is 1 where it is "
     "observed, and the least positive number where it is impossible"
@@ -61,6 +67,7 @@ class GradeMeasure(Measure):
     """The number of defaults with the alternative that its test is for."""
 
     own_intervals: ClassVar[Mapping[str, str]] = OWN
+    sides: ClassVar[Mapping[str, str]] = SIDES
 
     alternative: str = "greater"  # type: ignore[misc]  # an option here, fixed in other measures
 
@@ -118,7 +125,7 @@ class GradeMeasure(Measure):
             alternative=self.alternative,
             null_text=f"{self.distribution_text}, {self.alternative}",
             parameters=self.settings(pd),
-            notes=notes,
+            notes=(*notes, *other_side(tails, self.alternative)),
             degenerate=degenerate,
         )
 
@@ -186,6 +193,13 @@ def pvalue_of(tails: Tails, alternative: str) -> float:
     """Return the upper tail, or twice the smaller of both."""
     upper, lower = tails
     return upper if alternative == "greater" else min(1.0, 2.0 * min(upper, lower))
+
+
+def other_side(tails: Tails, alternative: str) -> tuple[str, ...]:
+    """Say that the number of defaults is rare on the side that the test does not look for."""
+    if alternative == "two-sided" or tails[1] > RARE:
+        return ()
+    return (OTHER_SIDE.format(tail=tails[1]),)
 
 
 def certain_tails(d: int, n: int, pd: float) -> Tails:

@@ -7,7 +7,14 @@ from typing import ClassVar
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import Ends, Outcome
-from caltest.measures.grades.grade import GradeMeasure, Tails, defaults_in, normal_score, pvalue_of
+from caltest.measures.grades.grade import (
+    GradeMeasure,
+    Tails,
+    defaults_in,
+    normal_score,
+    other_side,
+    pvalue_of,
+)
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 
@@ -74,15 +81,16 @@ class Normal(GradeMeasure):
         sparse = (
             (FEW_EXPECTED_NOTE.format(count=fewest, kind=kind),) if fewest < FEWEST_EXPECTED else ()
         )
+        tails = self.tails(d, n, pd)
         return Outcome(
             statistic_name="z",
             statistic=normal_score(d, n, pd),
-            pvalue=pvalue_of(self.tails(d, n, pd), self.alternative),
+            pvalue=pvalue_of(tails, self.alternative),
             estimate=d / n,
             alternative=self.alternative,
             null_text=f"{self.distribution_text}, {self.alternative}",
             parameters=self.settings(pd),
-            notes=(*notes, *sparse),
+            notes=(*notes, *sparse, *other_side(tails, self.alternative)),
         )
 
     def grade_interval(self, d: int, n: int, *, level: float) -> Ends:

@@ -18,6 +18,7 @@ from caltest.measures.grades.grade import (
     defaults_in,
     factor_limit_tails,
     factor_tails,
+    other_side,
     pvalue_of,
 )
 from caltest.predictions import Predictions
@@ -112,16 +113,16 @@ class Vasicek(GradeMeasure):
                 f"{pd:g} and {correlation:g}",
                 "use null='closed-form'",
             )
-        pvalue = pvalue_of(factor_limit_tails(d, n, pd, correlation), self.alternative)
+        tails = factor_limit_tails(d, n, pd, correlation)
         return Outcome(
             statistic_name="defaults",
             statistic=float(d),
-            pvalue=pvalue,
+            pvalue=pvalue_of(tails, self.alternative),
             estimate=d / n,
             alternative=self.alternative,
             null_text=f"limit of an infinite grade, {self.alternative}",
             parameters=self.settings(pd),
-            notes=notes,
+            notes=(*notes, *other_side(tails, self.alternative)),
         )
 
 

@@ -29,6 +29,7 @@ class MMCE(RootSKCE):
     width: float = WIDTH
 
     key: ClassVar[str] = "mmce"
+    largest: ClassVar[float] = 1.0
     title: ClassVar[str] = "maximum mean calibration error"
 
     def __post_init__(self) -> None:

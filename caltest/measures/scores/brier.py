@@ -32,6 +32,9 @@ class BrierScore(MeanScore):
     title: ClassVar[str] = "Brier score"
     is_proper_score: ClassVar[bool] = True
 
+    def support(self, m: int) -> tuple[float, float]:
+        return 0.0, 1.0 if m == 2 else 2.0
+
     @property
     def symbol(self) -> str:
         return "Brier"

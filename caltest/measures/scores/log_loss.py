@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -36,6 +37,9 @@ class LogLoss(MeanScore):
     def __post_init__(self) -> None:
         if self.eps is not None:
             validation.check_level(self.eps, "eps")
+
+    def support(self, m: int) -> tuple[float, float]:
+        return 0.0, math.inf
 
     @property
     def symbol(self) -> str:

@@ -50,6 +50,7 @@ class SmoothECE(Measure):
     method: str = "grid"
 
     key: ClassVar[str] = "smooth-ece"
+    largest: ClassVar[float] = 1.0
     title: ClassVar[str] = "smooth ECE"
 
     def __post_init__(self) -> None:

@@ -26,7 +26,7 @@ BASELINE = Path(__file__).parent / "baseline"
 WRITE = "CALTEST_WRITE_PICTURES"
 DPI = 64
 TOLERANCE = 3.0  # grey values of 255, root mean square
-MOST_BYTES = 40_000
+MOST_BYTES = 50_000
 
 
 @pytest.fixture(autouse=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from caltest import plots, test_master_scale
 
 PD = [0.0005, 0.002, 0.01, 0.03, 0.1, 0.3]
-D, N = [0, 7, 25, 66, 82, 75], [900, 2000, 2000, 1500, 800, 200]
+D, N = [0, 7, 31, 80, 102, 60], [900, 2000, 2000, 1500, 800, 200]
 
 
 def table_of():
     """Test six grades."""
     grades = ["AAA", "AA", "A", "B", "C", "a grade with a long name"]
-    return test_master_scale(PD, D, N, grades=grades)
+    return test_master_scale(PD, D, N, grades=grades, lights=(0.5, 0.2, 0.05))
 
 
 def test_master_scale_looks_as_it_did(assert_same_picture):

@@ -27,14 +27,15 @@ def test_summary_of_one_observation_has_all_lines(kind):
     text = str(kind().fit([[0.3, 0.7]], [1]).summary([[0.3, 0.7]], [1]))
     assert "log loss:" in text
     assert "ECE (confidence):" in text
-    assert "p-value (combined, exact" in text
+    assert "test:              combined, lens: strong, exact" in text
 
 
 def test_summary_of_the_calibration_set_says_that_it_flatters():
     """A p-value on the data of the fit is not one of a test; the print says so."""
     calibrator = Identity().fit([[0.3, 0.7], [0.6, 0.4], [0.5, 0.5]], [1, 0, 1])
     text = " ".join(str(calibrator.summary(n_resamples=19, rng=0)).split())
-    assert "errors on its own data are too small and p-values too large" in text
+    assert "too small on the rows of the fit, which give no p-value" in text
+    assert "before, " not in text.partition("p-value:")[2].partition("note:")[0]
 
 
 def row_of(name, calibrator):

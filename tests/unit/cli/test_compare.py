@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 
 import numpy as np
 import polars as pl
@@ -111,6 +112,27 @@ def test_format_is_that_of_the_output(caltest, models_csv, tmp_path, suffix, sta
     arguments = ("--probs", "good_", "--calibrators", "platt", "--cv", "2", "-o", output)
     assert caltest("compare", models_csv, *QUICK, *arguments).out == ""
     assert output.read_text(encoding="utf-8").startswith(start)
+
+
+def test_commands_that_fit_maps_print_the_same_pvalue(caltest, tmp_path):
+    """`compare`, `calibrate fit` and `report` have the one of Python for the same seed."""
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=(200, 3))
+    y = [rng.choice(3, p=row / row.sum()) for row in np.exp(z)]
+    path = tmp_path / "logits.csv"
+    pl.DataFrame({"y": y, **{f"z_{k}": 2 * z[:, k] for k in range(3)}}).write_csv(path)
+    common = (path, "--label", "y", "--logits", "--probs", "z_", "--seed", "3")
+    common += ("--n-resamples", "19")
+    texts = [
+        caltest("compare", *common, "--calibrators", "vector", "--correction", "none").out,
+        caltest("calibrate", "fit", *common, "--method", "vector").err,
+        caltest("report", *common, "--recalibrate", "vector", "--format", "markdown").out,
+    ]
+    options = {"from_logits": True, "calibrators": "vector", "n_resamples": 19, "rng": 3}
+    expected = package.compare_calibrators(2 * z, y, **options)["vector"].tests[0].pvalue
+    for text in texts:
+        line = next(row for row in text.splitlines() if re.match(r"(\| )?vector +[|0-9]", row))
+        assert f" {package.render.pvalue(expected)} " in f"{line} "
 
 
 @pytest.mark.parametrize(

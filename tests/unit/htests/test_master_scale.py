@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ from caltest.measures import spiegelhalter_z
 PD = [0.0005, 0.002, 0.01, 0.05, 0.2]
 DEFAULTS = [1, 2, 30, 55, 31]
 N = [1000, 1500, 2000, 1000, 100]
+BOUNDS = (0.05, 0.01, 0.001)  # of the traffic lights
 TESTS = ["binomial", "jeffreys", "normal", "vasicek"]
 
 
@@ -68,10 +70,10 @@ def test_a_million_obligors_cost_no_more_than_one():
 
 
 def test_traffic_lights_follow_the_pvalues_before_adjustment():
-    """Yellow at most 0.5, orange at most 0.2, red at most 0.05."""
+    """Yellow at most 0.05, orange at most 0.01, red at most 0.001."""
     table = run()
     colours = np.array(["red", "orange", "yellow", "green"])
-    expected = colours[np.digitize(table.pvalues, [0.05, 0.2, 0.5], right=True)]
+    expected = colours[np.digitize(table.pvalues, [0.001, 0.01, 0.05], right=True)]
     assert table.traffic_lights == tuple(expected)
     assert table.to_frame()["light"].to_list() == list(expected)
     assert [record["PD"] for record in table.records()] == PD
@@ -84,6 +86,26 @@ def test_lights_may_be_moved_or_left_out():
     ).replace("\n    ", " ")
     assert run(lights=None).traffic_lights == ()
     assert "light" not in str(run(lights=None, portfolio=()))
+
+
+def test_grades_as_predicted_are_rarely_yellow():
+    """About 5, 1 and 0.1 % at most are yellow, orange and red or worse, of ten thousand grades."""
+    rng = np.random.default_rng(1)
+    n, pd = rng.integers(100, 3000, 10_000), np.exp(rng.uniform(-5, -2, 10_000))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        table = run(pd=pd, defaults=rng.binomial(n, pd), n=n, test="binomial", portfolio=())
+    counts = [sum(p <= bound for p in table.pvalues) for bound in (0.05, 0.01, 0.001)]
+    assert all(stats.binom.sf(k - 1, 10_000, b) > 1e-4 for k, b in zip(counts, BOUNDS, strict=True))
+    assert sum(light == "green" for light in table.traffic_lights) == 10_000 - counts[0]
+
+
+def test_print_says_which_side_the_lights_are_of():
+    """More defaults than predicted, or more or fewer where the test is two-sided."""
+    assert "traffic lights: more defaults than predicted, by p-value" in str(run())
+    assert "alternative hypothesis:  the PD is too low" in str(run())
+    assert "lights: more or fewer defaults than predicted" in str(run(alternative="two-sided"))
+    assert "the PD is too low" not in str(run(alternative="two-sided"))
 
 
 def test_portfolio_is_tested_as_its_rows_are():

@@ -18,7 +18,8 @@ from caltest.kernels import (
     Sum,
     fitted,
 )
-from caltest.kernels.fitted import COLUMNS, ROWS, tile_groups
+from caltest.kernels.bandwidth import residual_variances
+from caltest.kernels.fitted import COLUMNS, NARROW, ROWS, tile_groups
 
 LOGIT_CLIP = 2.0**-52
 
@@ -198,3 +199,39 @@ def test_callable_metric_must_be_a_distance(value):
     kernel = Scaled(Exponential(metric=lambda *_: value))
     with pytest.raises(InvalidInput, match="metric must return finite distances >= 0"):
         FittedKernel(kernel, predictions(3))
+
+
+def test_neighbours_are_the_weighted_mean_of_kernel_sums():
+    """The estimate is near the formula, in which rows without variance do not count."""
+    p = np.r_[np.random.default_rng(1).random(300), np.zeros(200)]
+    probs = np.column_stack([1 - p, p])
+    scalar = FittedKernel(Scaled(Exponential(bandwidth=0.05)), probs).scalars[0]
+    values = np.exp(-np.abs(p[:, None] - p) / 0.05) - np.eye(500)
+    weight = residual_variances(probs)
+    expected = weight @ values.sum(axis=1) / weight.sum()
+    assert scalar.neighbours(weight) == pytest.approx(expected, rel=0.03)
+
+
+@pytest.mark.parametrize("narrow", [True, False], ids=["median", "weighted median"])
+def test_bandwidth_that_hides_everything_is_a_note(narrow):
+    """Nine in ten predictions of a class are all but 0: their distances are no scale for others."""
+    rng = np.random.default_rng(1)
+    p = np.where(np.arange(1000) < 900, 1e-12 * rng.random(1000), rng.random(1000))
+    rule = "median" if narrow else "auto"
+    kernel = FittedKernel(Scaled(Exponential(bandwidth=rule)), np.column_stack([1 - p, p]))
+    assert kernel.notes == ((NARROW,) if narrow else ())
+
+
+@pytest.mark.parametrize("n", [2, 3, 10, 300])
+@pytest.mark.parametrize("m", [2, 3, 20])
+def test_usual_bandwidths_hide_nothing(n, m):
+    """The default rules have no note, however few the rows."""
+    probs = np.random.default_rng(n).dirichlet(np.ones(m), n)
+    assert FittedKernel(Scaled(Exponential()), probs).notes == ()
+
+
+def test_equal_rows_are_neighbours_at_any_bandwidth():
+    """Grades: a tiny bandwidth compares the rows of a grade with each other."""
+    p = np.repeat([0.1, 0.2, 0.4], 10)
+    kernel = Scaled(Exponential(bandwidth=1e-9))
+    assert FittedKernel(kernel, np.column_stack([1 - p, p])).notes == ()

@@ -49,9 +49,9 @@ def test_every_kind_is_drawn_for_a_test_of_two_classes(kind):
 
 def test_options_reach_the_plot():
     """Bins and axes are those given."""
-    drawn = result_of(TWO, test="ece").plot(bins=4, bars=None)
+    drawn = result_of(TWO, test="ece").plot(bins=4, bars=None, curve=None, histogram=False)
     assert result_of(TWO).plot("reliability", ax=drawn) is drawn
-    assert len(drawn.lines[1].get_xdata()) == 4
+    assert len(drawn.collections[0].get_offsets()) == 4
 
 
 def test_result_of_json_shows_its_null_distribution():

@@ -3,22 +3,31 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import caltest as ct
 from caltest import InvalidInput, NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
-from caltest.measures import confidence_band_curve, corp_band, corp_curve, reliability_bins
+from caltest.measures import (
+    confidence_band_curve,
+    corp_band,
+    corp_curve,
+    reliability_bins,
+    smooth_curve,
+)
 from caltest.plots import reliability_diagram
+from caltest.plots.tips import tips_of
 from caltest.results import HTest
 
 RNG = np.random.default_rng(1)
 P = RNG.random(400)
 Y = (RNG.random(400) < P).astype(int)
+DOTS = {"observed", "outside"}
 P3 = RNG.dirichlet(np.ones(3), 400)
 Y3 = RNG.integers(0, 3, 400)
 
 
 def points_of(ax):
     """All points of the bins, in the order of the predictions."""
-    dots = [line.get_xydata() for line in ax.lines if line.get_linestyle() == "None"]
+    dots = [part.get_offsets() for part in ax.collections if part.get_label() in DOTS]
     return np.array(sorted(np.concatenate(dots).tolist()))
 
 
@@ -33,26 +42,27 @@ def test_points_and_bars_are_those_of_the_bins(binning):
     ax = reliability_diagram(P, Y, binning=binning, bins=8, level=0.9)
     found = reliability_bins(P, Y, binning=binning, bins=8, level=0.9)
     np.testing.assert_allclose(points_of(ax), np.column_stack([found.mean, found.frequency]))
-    bars = np.array(ax.collections[0].get_segments())
+    drawn = next(part for part in ax.collections if part.get_label() == "90 % if calibrated")
+    bars = np.array(drawn.get_segments())
     np.testing.assert_allclose(bars[:, :, 1], np.column_stack([found.lower, found.upper]))
 
 
 def test_points_outside_their_bars_stand_out():
     """Of a model that is always wrong all points are outside."""
-    assert names_of(reliability_diagram(P, 1 - Y))[-1] == "observed, outside"
-    assert names_of(reliability_diagram(P, Y, bars=None)) == ["observed"]
+    assert "outside" in names_of(reliability_diagram(P, 1 - Y))
+    plain = reliability_diagram(P, Y, bars=None, curve=None, histogram=False)
+    assert names_of(plain) == ["observed"]
 
 
 def test_band_joins_the_bars():
     """The consistency band takes the place of the bars."""
-    ax = reliability_diagram(P, Y, band="consistency")
-    assert len(ax.collections) == 1
-    assert names_of(ax)[0] == "95 % consistency"
+    ax = reliability_diagram(P, Y, band="consistency", histogram=False)
+    assert names_of(ax) == ["smooth curve", "95 % if calibrated", "observed"]
 
 
 def test_corp_draws_the_isotonic_fit_and_the_parts_of_the_score():
     """The corners of the curve are drawn, with MCB, DSC and UNC."""
-    ax = reliability_diagram(P, Y, corp=True)
+    ax = reliability_diagram(P, Y, corp=True, numbers=False)
     curve = next(line for line in ax.lines if line.get_label().startswith("isotonic"))
     np.testing.assert_allclose(curve.get_xydata().T, corp_curve(P, Y).points)
     words = [line.split()[0] for line in ax.texts[0].get_text().splitlines()]
@@ -62,7 +72,7 @@ def test_corp_draws_the_isotonic_fit_and_the_parts_of_the_score():
 def test_bands_are_drawn_as_they_are():
     """A band of corp_band, and one of confidence_band_curve, which "confidence" computes."""
     drawn = corp_band(P, Y, level=0.9, n_resamples=99, rng=1)
-    assert "90 % consistency" in names_of(reliability_diagram(P, Y, corp=True, band=drawn))
+    assert "90 % if calibrated" in names_of(reliability_diagram(P, Y, corp=True, band=drawn))
     first, second = (
         reliability_diagram(P, Y, corp=True, band=band).patches[0].get_xy()
         for band in ("confidence", confidence_band_curve(P, Y))
@@ -101,18 +111,74 @@ def test_result_shows_its_pvalue_and_lens():
     result = calibration_test(P3, Y3, lens="classwise[2]", test="ece", n_resamples=99, rng=1)
     ax = reliability_diagram(result)
     assert ax.get_xlabel() == "predicted probability of 2"
-    assert ax.texts[0].get_text() == f"n = 400\n$p$ = {result.pvalue:g}"
-    other = reliability_diagram(result, lens="confidence")
-    assert other.texts[0].get_text().endswith("(ece, lens classwise[2])")
+    lines = ax.texts[0].get_text().splitlines()
+    assert lines[:2] == ["n = 400", f"$p$ = {result.pvalue:g} (ece)"]
+    other = reliability_diagram(result, lens="confidence", pvalue=0.2, numbers=False)
+    assert other.texts[0].get_text().endswith("$p$ = 0.2 (ece, lens classwise[2], adjusted)")
 
 
-def test_histogram_counts_the_predictions():
-    """The strip on top has all rows; without it there is none."""
+def test_strip_counts_the_predictions_of_each_outcome():
+    """Upwards those with the event, downwards those without; the legend has the rows."""
     ax = reliability_diagram(P, Y)
     (strip,) = ax.child_axes
-    assert strip.patches[0].get_data().values.sum() == 400
-    assert ax.texts[0].get_text() == "n = 400"
+    up, down = (patch.get_data().values for patch in strip.patches)
+    counts = np.histogram(P[Y == 1], np.linspace(0, 1, 51))[0]
+    np.testing.assert_allclose(up, counts / counts.max())
+    assert (down <= 0).all()
+    assert {f"1: {Y.sum()} rows", f"observed {100 * Y.mean():.1f} %"} <= set(names_of(ax))
     assert not reliability_diagram(P, Y, histogram=False).child_axes
+
+
+def test_curve_and_band_are_those_of_the_measure():
+    """The smooth curve is drawn over the range of the predictions."""
+    ax = reliability_diagram(P, Y, level=0.8)
+    found = smooth_curve(P, Y, level=0.8)
+    line = next(line for line in ax.lines if line.get_label() == "smooth curve")
+    np.testing.assert_allclose(line.get_xydata().T, (found.x, found.probability))
+    assert "80 % band, simultaneous" in names_of(ax)
+
+
+def test_numbers_are_those_of_the_measures():
+    """Intercept and slope with intervals, ICI and E90 in percentage points."""
+    lines = reliability_diagram(P, Y).texts[0].get_text().splitlines()
+    slope, error = ct.measures.calibration_slope(P, Y), ct.measures.ici(P, Y)
+    assert lines[2].startswith(f"slope {slope:.2f} (")
+    assert lines[3] == f"ICI {100 * error:.1f} points"
+
+
+def test_saturated_predictions_are_drawn_on_log_odds():
+    """Where half of them are near 0 or 1 and others are not; and where it is asked for."""
+    p = np.concatenate([np.full(200, 0.999), P[:150]])
+    y = np.concatenate([np.ones(200, int), Y[:150]])
+    assert reliability_diagram(p, y).get_xscale() == "logit"
+    assert reliability_diagram(p, y, scale="probability").get_xscale() == "linear"
+    ax = reliability_diagram(P, Y, scale="log-odds")
+    assert (ax.get_xscale(), ax.get_xlim()) == ("logit", ax.get_ylim())
+    assert np.isfinite(points_of(ax)).all()
+
+
+def test_axes_are_cut_to_the_predictions():
+    """Where they fill a part of the axes; both axes alike."""
+    ax = reliability_diagram(P / 10, Y * (P < 0.1))
+    assert ax.get_xlim() == ax.get_ylim()
+    assert ax.get_xlim()[1] < 0.7
+    assert reliability_diagram(P / 10, Y, zoom=False).get_xlim() == (-0.02, 1.02)
+
+
+def test_area_of_points_grows_with_their_rows():
+    """The point of most rows is the largest, and points of few rows are faint."""
+    p, y = np.repeat([0.1, 0.5, 0.9], [5, 25, 100]), np.repeat([0, 1, 0, 1], [5, 10, 15, 100])
+    ax = reliability_diagram(p, y, bins=5, binning="uniform", bars=None)
+    dots = next(part for part in ax.collections if part.get_label() == "observed")
+    assert np.all(np.diff(dots.get_sizes()) > 0)
+    assert dots.get_edgecolors()[:, 3].tolist() == [0.4, 0.7, 1.0]
+
+
+def test_points_tell_their_numbers():
+    """Each point has a text for pictures that can show it."""
+    ax = reliability_diagram([0.25] * 40, [0] * 30 + [1] * 10)
+    texts = [text for _, own in tips_of(ax.figure) for text in own]
+    assert texts[0].startswith("40 rows: predicted 25.0 %, observed 25.0 % (if calibrated ")
 
 
 @pytest.mark.full
@@ -129,19 +195,22 @@ def test_constant_predictions_are_drawn(p, n, corp):
 
 def test_weights_are_heights_of_the_histogram():
     """The strip shows the weight of the predictions."""
-    weighted = Predictions(P, Y, sample_weight=np.full(400, 0.5))
-    (strip,) = reliability_diagram(weighted).child_axes
-    assert strip.patches[0].get_data().values.sum() == 200
+    weighted = Predictions(P, Y, sample_weight=np.where(P < 0.5, 0.0, 1.0))
+    (strip,) = reliability_diagram(weighted, zoom=False).child_axes
+    assert not strip.patches[0].get_data().values[:25].any()
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"bars": "confidence"}, "bars must be one of 'consistency'"),
-        ({"band": "belt"}, "band must be one of 'consistency', 'confidence'"),
+        ({"band": "belt"}, "band must be one of 'auto', 'consistency'"),
         ({"band": "consistency", "corp": True}, r"pass band=caltest.measures.corp_band\(...\)"),
         ({"binning": "sweep"}, "binning must be one of 'uniform', 'quantile'"),
         ({"lens": "classwise"}, "lens must be a single one; got 'classwise'"),
+        ({"scale": "logit"}, "scale must be one of 'probability', 'log-odds'"),
+        ({"curve": "loess"}, "curve must be one of 'smooth'"),
+        ({"pvalue": 2}, "pvalue must lie between 0 and 1; got 2"),
         ({"histogram": 1}, "histogram must be True or False"),
         ({"level": 1}, "level must lie strictly between 0 and 1"),
         ({"ax": "axes"}, "ax must be a Axes; got a str"),

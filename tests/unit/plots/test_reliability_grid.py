@@ -38,7 +38,7 @@ def test_grid_of_a_table_shows_adjusted_pvalues():
     shown = {ax.get_title(loc="left"): ax.texts[0].get_text().splitlines()[1] for ax in grid}
     expected = dict(zip((row.lens for row in table), table.adjusted.tolist(), strict=True))
     del expected["strong"]
-    assert shown == {lens: base.pvalue_text(value) for lens, value in expected.items()}
+    assert shown == {lens: f"{base.pvalue_text(value)} ece" for lens, value in expected.items()}
 
 
 def test_tests_of_one_lens_share_a_diagram():

@@ -21,38 +21,59 @@ def test_curve_is_that_of_the_witness(lens, name):
     """Under one-dimensional lenses; the axis names the event."""
     result = result_of(n=200, m=3, lens=lens)
     ax = witness(result)
-    grid, values = result.witness().curve(401)
-    assert np.array_equal(ax.lines[1].get_xydata(), np.column_stack([grid, values]))
+    curve = result.witness().gap_curve(201)
+    np.testing.assert_allclose(
+        ax.lines[1].get_xydata(), np.column_stack([curve.x, 100 * curve.gap])
+    )
     assert ax.get_xlabel() == f"predicted probability of {name}"
 
 
 def test_witness_itself_has_no_pvalue():
     """The title of a result begins with its p-value."""
     result = result_of(n=50, m=2, alpha=1.0)
-    assert witness(result).get_title(loc="left") == f"$p$ = {result.pvalue:.4g}"
+    assert witness(result).get_title(loc="left") == f"$p$ = {result.pvalue:.4g} (skce)"
     assert not witness(result.witness()).get_title(loc="left")
 
 
-def test_shades_stop_where_no_predictions_are():
-    """Beyond them the curve is dashed."""
+def test_gap_is_that_of_the_kernel_and_the_band_that_of_drawn_labels():
+    """The mean of y - p by the weights of the kernel, with the deviation of labels of p."""
+    result = result_of(n=80, m=2, alpha=1.0)
+    found = result.witness()
+    curve = found.gap_curve(5)
+    data = result.evidence.seen
+    p, y = data.probs[:, 1], data.labels
+    h = float(result.parameters["bandwidth"])
+    kernel = np.exp(-np.abs(curve.x[:, None] - p) / h)  # of the total variation
+    weight = kernel / kernel.sum(axis=1, keepdims=True)
+    assert curve.gap == pytest.approx(weight @ (y - p))
+    deviation = np.sqrt(weight**2 @ (p * (1 - p)))
+    ratio = curve.limit / deviation
+    assert ratio == pytest.approx(np.full(5, ratio[0]))
+    assert 1.96 < ratio[0] < 3.5
+
+
+def test_only_what_is_outside_the_band_is_shaded():
+    """Labels that are all 1 are under-predicted; a calibrated model has no shade."""
     rng = np.random.default_rng(1)
     p = rng.uniform(0.41, 0.59, 100)
-    ax = witness(ct.test_calibration(p, np.ones(100, int), test="skce", n_resamples=19, rng=1))
-    shaded = np.concatenate([path.vertices[:, 0] for path in ax.collections[0].get_paths()])
-    assert 0.39 < shaded.min() < shaded.max() < 0.61
-    assert [line.get_linestyle() for line in ax.lines[1:]] == ["--", "-"]
+    wrong = witness(ct.test_calibration(p, np.ones(100, int), test="skce", n_resamples=19, rng=1))
+    right = witness(ct.test_calibration(p, rng.random(100) < p, test="skce", n_resamples=19, rng=1))
+    names = [[text.get_text() for text in ax.get_legend().get_texts()] for ax in (wrong, right)]
+    assert "under-predicted" in names[0]
+    assert names[1] == ["95 % if calibrated, simultaneous", "predictions"]
 
 
-def test_map_has_the_parts_of_the_regions():
-    """The cell of a class and a range has the contribution, signed by the gap."""
+def test_map_colours_the_gaps_beyond_chance():
+    """In percentage points; other cells are white, and those without rows grey."""
     result = result_of(n=300, m=4)
     ax = witness(result, bins=5)
     found = result.witness()
     order = [region.name for region in found.by_class()]
-    cells = ax.collections[0].get_array().filled(np.nan)
+    cells = ax.collections[1].get_array().filled(np.nan)
     for region in found.regions(5):
-        expected = np.sign(region.gap) * max(region.contribution, 0)
-        assert cells[order.index(region.name), round(region.low * 5)] == expected
+        cell = cells[order.index(region.name), round(region.low * 5)]
+        assert cell in {0.0, 100 * region.gap}
+        assert (cell == 0) or abs(region.gap) > 2.5 * region.noise
     assert [text.get_text() for text in ax.get_yticklabels()] == [str(name) for name in order]
 
 
@@ -70,7 +91,7 @@ def test_constant_predictions_are_drawn():
     with pytest.warns(DegenerateDataWarning, match="all predictions are equal"):
         result = ct.test_calibration([0.3] * 20, [0] * 20, test="skce", n_resamples=19, rng=1)
     ax = witness(result)
-    assert len(ax.lines) == 3
+    assert len(ax.lines) == 2
 
 
 def test_tests_without_a_witness_are_refused():

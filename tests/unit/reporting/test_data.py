@@ -1,13 +1,11 @@
-"""What is said of the data before the tests, the halves, and the hash."""
+"""What is said of the data before the tests, and the hash."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import caltest as ct
 from caltest.reporting.data import describe_data
-from caltest.reporting.recalibrated import halves
 from caltest.reporting.reproduction import data_hash
 
 
@@ -35,15 +33,6 @@ def test_warnings_name_what_is_odd(probs, labels, warning):
     """Few rows, constant predictions, unseen classes, impossible labels and certainty are said."""
     found = describe_data(ct.Predictions(probs, labels)).warnings
     assert any(line.startswith(warning) for line in found)
-
-
-def test_halves_are_stratified_and_cover_all_rows():
-    """Each class is dealt to both parts, at most one row more to one of them."""
-    data = ct.datasets.generative_model("M1", n=101, m=3, rng=1)
-    first, second = halves(data, 7)
-    assert np.array_equal(np.sort(np.concatenate([first, second])), np.arange(101))
-    counts = [np.bincount(data.labels[rows], minlength=3) for rows in (first, second)]
-    assert np.abs(counts[0] - counts[1]).max() <= 1
 
 
 def test_hash_depends_on_every_value():

@@ -110,3 +110,10 @@ def test_segments_are_told_by_the_worst():
     assert segments_reading(replace(result, level=0.05, n_rejected=1)).endswith(
         "At level 0.05: one segment is rejected."
     )
+
+
+def test_one_sided_test_says_what_it_looks_for():
+    """A PD that is too high gives a large p-value, which says nothing for it."""
+    found = ct.test_calibration(np.full(200, 0.3), np.arange(200) < 30, test="binomial")
+    side = "The test looks for one side only: the PD is too low: more defaults than predicted."
+    assert side in reading(found)

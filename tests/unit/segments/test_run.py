@@ -98,7 +98,7 @@ def test_level_gives_verdict_and_intervals():
     result = run(level=0.1)
     assert result.confidence == 0.9
     assert result.n_rejected == sum(row.adjusted <= 0.1 for row in result)
-    assert "at level 0.1: calibration in every segment is" in str(result)
+    assert f"rejected at level 0.1: {result.n_rejected} of" in str(result)
 
 
 def test_wilson_interval_is_that_of_statsmodels():

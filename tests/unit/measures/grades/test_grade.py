@@ -14,6 +14,7 @@ from caltest.measures.grades.normal import Normal
 from caltest.measures.grades.vasicek import Vasicek
 
 MEASURES = [Binomial(), Jeffreys(), Normal(), Vasicek()]
+OPTIONS = {"vasicek": {"correlation": 0.01}, "binomial": {}, "jeffreys": {}, "normal": {}}
 every_measure = pytest.mark.parametrize("measure", MEASURES, ids=[m.key for m in MEASURES])
 
 
@@ -110,3 +111,23 @@ def test_normal_limit_needs_a_variance():
     """The message names the test that does not."""
     with pytest.raises(NotApplicable, match="between 0 and 1, and it is 0; use the test 'binomial"):
         Normal().limit(grade(0.0, 8, 0))
+
+
+@every_measure
+def test_one_sided_test_says_its_side(measure):
+    """The print names the alternative, and what the test does not look for where that is rare."""
+    few = calibration_test(grade(0.2, 400, 30), test=measure.key, **OPTIONS[measure.key])
+    assert few.pvalue > 0.9
+    assert "alternative hypothesis: the PD is too low: more defaults than predicted" in str(few)
+    assert any("fewer defaults than predicted" in note for note in few.notes)
+    many = calibration_test(grade(0.2, 400, 120), test=measure.key, **OPTIONS[measure.key])
+    assert not any("fewer defaults" in note for note in many.notes)
+
+
+@every_measure
+def test_two_sided_test_has_no_side(measure):
+    """Both directions speak against calibration."""
+    both = calibration_test(grade(0.2, 400, 60), test=measure.key, alternative="two-sided")
+    assert both.side == ""
+    assert "alternative hypothesis: the predictions are not calibrated" in str(both)
+    assert not any("fewer defaults" in note for note in both.notes)

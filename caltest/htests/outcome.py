@@ -1,0 +1,103 @@
+"""The outcome of a plan becomes a result: what it was, how large it is, and what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from caltest.measures.base import Outcome, Part
+from caltest.measures.gap import Gap, event_rows, gap_of
+from caltest.predictions import Predictions
+from caltest.results import Evidence, HTest, HTestTable
+
+if TYPE_CHECKING:
+    from caltest.htests.run import Plan
+
+TOLD = 0.1  # largest adjusted p-value of what a component found that is told with the answer
+
+
+def result_of(
+    plan: Plan,
+    seen: Predictions,
+    outcome: Outcome,
+    *,
+    n_resamples: int,
+    level: float | None,
+) -> HTest:
+    """Return the result of a plan; `seen` are the predictions as its lens shows them."""
+    kind, claim = plan.null, plan.lens.claim
+    if plan.tolerance is not None:
+        kind, claim = plan.tolerance.title, plan.tolerance.claim(plan.measure.estimate_symbol)
+    whole = HTest.from_outcome(
+        outcome,
+        test=plan.test,
+        method=f"{kind.capitalize()} test of calibration: {plan.measure.title}",
+        estimate_name=plan.measure.estimate_symbol,
+        null=plan.null,
+        n=seen.n,
+        m=plan.predictions.m,
+        lens=str(plan.lens),
+        claim=claim,
+        data_name=plan.predictions.source,
+        n_resamples=n_resamples,
+        seed=plan.seed,
+        note=plan.note,
+        level=level,
+        group=plan.group,
+        size=_size(plan, seen),
+        evidence=Evidence(plan.measure, plan.lens, plan.predictions, plan.seed),
+    )
+    return _with_parts(whole, outcome.parts) if outcome.parts else whole
+
+
+def _size(plan: Plan, seen: Predictions) -> Gap:
+    if seen.m > 2 or plan.lens.is_confidence:
+        return gap_of(event_rows(seen), "confidence", "right")
+    return gap_of(event_rows(seen), "event", str(seen.classes[1]))
+
+
+def _with_parts(whole: HTest, parts: Sequence[Part]) -> HTest:
+    """Add the statistics that a test combines, and what they found."""
+    places: dict[str, Gap] = {}
+    for part in parts:
+        if part.place is not None:
+            places.setdefault(part.place.name, replace(part.place, pvalue=part.adjusted))
+    told = (part.finding for part in parts if part.in_words and part.adjusted <= TOLD)
+    return replace(
+        whole,
+        components=_components(whole, parts),
+        finding=next(told, ""),
+        places=tuple(places.values()),
+    )
+
+
+def _components(whole: HTest, parts: Sequence[Part]) -> HTestTable:
+    """Return the statistics that a test combines as results, in their order."""
+    rows = [
+        replace(
+            whole,
+            test=part.key,
+            method=f"Component of the {whole.test} test: {part.title}",
+            statistic_name=part.title,
+            statistic=part.values[0],
+            pvalue=part.pvalue,
+            estimate_name=part.estimate_name,
+            estimate=part.estimate,
+            alternative="two-sided" if part.two_sided else "greater",
+            lens=part.lens if whole.lens == "strong" else whole.lens,
+            parameters={"finding": part.finding},
+            n_resamples=whole.n_resamples and part.values.size - 1,
+            stopping=None,
+            null_distribution=part.values[1:],
+            notes=(),
+            evidence=None,
+            replicates=None,
+        )
+        for part in parts
+    ]
+    return HTestTable(
+        tuple(rows), "joint", np.array([part.adjusted for part in parts]), level=whole.level
+    )

@@ -1,0 +1,169 @@
+"""How far the mean prediction of an event is from its share, with an interval for few events."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.numerics.tails import student_isf
+from caltest.predictions import Predictions
+
+Floats = NDArray[np.float64]
+Events = NDArray[np.bool_]
+
+LEVEL = 0.95
+UNSEEN = 1.92  # squared residuals that rows of one label may have hidden: half of 1.96^2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """A mean prediction against an observed share, over all rows or some of them.
+
+    Attributes
+    ----------
+    kind : str
+        "event" for the event of two classes, "confidence" for the predicted class; of a part of
+        the rows "region", "class", "group" or "segment".
+    name : str
+        The event, or which rows.
+    n : int
+        Rows.
+    predicted, observed : float
+        Mean prediction and share of events, weighted as the rows are.
+    low, high : float
+        Ends of the 95 % interval of predicted - observed.
+    deviation : float
+        Standard deviation of the gap if the predictions are calibrated.
+    pvalue : float or None
+        That they are calibrated there, adjusted where it is one of many.
+    """
+
+    kind: str
+    name: str
+    n: int
+    predicted: float
+    observed: float
+    low: float
+    high: float
+    deviation: float
+    pvalue: float | None = None
+
+    @property
+    def gap(self) -> float:
+        """The mean prediction less the observed share."""
+        return self.predicted - self.observed
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return self.low > 0 or self.high < 0
+
+
+class Rows(NamedTuple):
+    """Predictions of an event (n,), whether it happened, weights and clusters of the rows."""
+
+    probs: Floats
+    happened: Events
+    weight: Floats | None = None
+    clusters: NDArray[np.int64] | None = None
+
+    def of(self, some: Events) -> Rows:
+        """Return some of the rows."""
+        return Rows(*(None if column is None else column[some] for column in self))  # type: ignore[arg-type]
+
+
+def gap_of(rows: Rows, kind: str, name: str, pvalue: float | None = None) -> Gap:
+    r"""Measure the gap of some rows.
+
+    The interval is that of Korn and Graubard for the share of events: the limits of Clopper and
+    Pearson for an effective number of rows :math:`\bar y (1 - \bar y) / v`, with v the variance of
+    the mean residual, over clusters where rows depend on each other. v is no less than that of
+    calibrated predictions, nor than few rows could hide. Independent rows have no wider limits
+    than the binomial ones, which hold for events of any probabilities (Hoeffding 1956).
+
+    References
+    ----------
+    Korn, Graubard (1998), Confidence intervals for proportions with small expected number of
+    positive counts estimated from survey data, Survey Methodology 24; Clopper, Pearson (1934),
+    Biometrika 26; Hoeffding (1956), On the distribution of the number of successes in independent
+    trials, Ann. Math. Statist. 27.
+    """
+    p, y = rows.probs, rows.happened
+    weight = np.ones(p.size) if rows.weight is None else rows.weight
+    mass, squares = float(weight.sum()), float(weight @ weight)
+    predicted, observed = float(weight @ p) / mass, float(weight @ y) / mass
+    variance = float(np.square(weight) @ (p * (1.0 - p)))
+    residuals = weight * (p - y - (predicted - observed))
+    hidden = UNSEEN * squares / p.size
+    spread = max(float(residuals @ residuals), variance, hidden)
+    binomial = mass * mass / squares  # Kish
+    scale = observed * (1.0 - observed) * mass * mass
+    size = binomial if scale == 0 else max(binomial, scale / spread)
+    if rows.clusters is not None:
+        size = _clustered_size(residuals, rows.clusters, scale, size)
+    low, high = share_limits(observed, size)
+    return Gap(
+        kind=kind,
+        name=name,
+        n=p.size,
+        predicted=predicted,
+        observed=observed,
+        low=predicted - high,
+        high=predicted - low,
+        deviation=math.sqrt(variance) / mass,
+        pvalue=pvalue,
+    )
+
+
+def gap_of_counts(predicted: float, events: int, n: int, name: str) -> Gap:
+    """Measure the gap of a number of events among n rows of the same prediction."""
+    low, high = share_limits(events / n, float(n))
+    return Gap(
+        kind="event",
+        name=name,
+        n=n,
+        predicted=predicted,
+        observed=events / n,
+        low=predicted - high,
+        high=predicted - low,
+        deviation=math.sqrt(predicted * (1.0 - predicted) / n),
+    )
+
+
+def _clustered_size(
+    residuals: Floats, clusters: NDArray[np.int64], scale: float, size: float
+) -> float:
+    """Return the effective number of rows, with Student's quantile for that of clusters."""
+    codes = np.unique(clusters, return_inverse=True)[1]
+    sums = np.bincount(codes, residuals)
+    C = sums.size
+    if C < 2 or scale == 0:
+        return min(size, float(C))
+    spread = C / (C - 1) * float(sums @ sums)
+    tail = (1.0 - LEVEL) / 2.0
+    ratio = student_isf(tail, np.inf) / student_isf(tail, C - 1)
+    return min(size, scale / max(spread, 1e-300)) * ratio**2
+
+
+def share_limits(share: float, size: float) -> tuple[float, float]:
+    """Return the limits of Clopper and Pearson, for a number of rows that need not be whole."""
+    from scipy.special import betaincinv
+
+    tail, events = (1.0 - LEVEL) / 2.0, share * size
+    low = 0.0 if share == 0 else float(betaincinv(events, size - events + 1.0, tail))
+    high = 1.0 if share == 1 else float(betaincinv(events + 1.0, size - events, 1.0 - tail))
+    return low, high
+
+
+def event_rows(predictions: Predictions) -> Rows:
+    """Return the second of two classes, of more whether the predicted class is right."""
+    if predictions.m == 2:
+        probs, happened = predictions.probs[:, 1], predictions.labels == 1
+    else:
+        probs, happened = predictions.probs.max(axis=1), predictions.labels == predictions.predicted
+    clusters = predictions.clusters if predictions.has_dependence else None
+    return Rows(probs, happened, predictions.sample_weight, clusters)

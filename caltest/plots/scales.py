@@ -1,0 +1,146 @@
+"""Axes of probabilities: their scale, and where they begin and end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.plots import base
+from caltest.validation import check_choice
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from caltest.predictions import Predictions
+
+Floats = NDArray[np.float64]
+
+SCALES = ("probability", "log-odds")
+SATURATED = 0.02  # a probability that is as close to 0 or 1 is hardly told from it
+SHARE = 0.5  # of the rows that are saturated, from which on log odds are drawn
+WIDE = 0.4  # range of the predictions from which on zooming does not help
+ZOOMED = 0.6  # range of what is drawn up to which the axes are cut to it
+MARGIN = 0.02
+TICKS = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
+MINOR = (0.7, 0.8, 0.95)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A scale of probabilities and its ends, the same for predictions and frequencies."""
+
+    name: str
+    low: float
+    high: float
+
+    @property
+    def is_log_odds(self) -> bool:
+        return self.name == "log-odds"
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the axes do not run from 0 to 1."""
+        return self.is_log_odds or self.high - self.low < 1.0
+
+    def place(self, values: Floats) -> Floats:
+        """Return where values are drawn: on log odds what lies beyond an end, at the end."""
+        return np.clip(values, self.low, self.high) if self.is_log_odds else values
+
+    def edges(self, cells: int) -> Floats:
+        """Return the edges of cells of equal width on this scale."""
+        if not self.is_log_odds:
+            return np.linspace(self.low, self.high, cells + 1)
+        low, high = (float(np.log(p / (1 - p))) for p in (self.low, self.high))
+        return np.asarray(1.0 / (1.0 + np.exp(-np.linspace(low, high, cells + 1))))
+
+    def apply(self, ax: Axes, *, both: bool = True) -> None:
+        """Set the x axis, and by default the y axis likewise, with one length for both."""
+        self._set(ax, "x")
+        if both:
+            self._set(ax, "y")
+            ax.set_box_aspect(1)
+
+    def _set(self, ax: Axes, axis: str) -> None:
+        direction = getattr(ax, f"{axis}axis")
+        if self.is_log_odds:
+            from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+
+            getattr(ax, f"set_{axis}scale")("logit")
+            ticks = [p for t in TICKS for p in {t, 1 - t} if self.low <= p <= self.high]
+            ticks = sorted(round(p, 9) for p in ticks)
+            if len(ticks) < 4:
+                more = {q for p in MINOR for q in (p, 1 - p) if self.low <= q <= self.high}
+                ticks = sorted({*ticks, *(round(p, 9) for p in more)})
+            direction.set_major_locator(FixedLocator(ticks))
+            direction.set_major_formatter(FixedFormatter([f"{p:g}" for p in ticks]))
+            direction.set_minor_locator(NullLocator())
+            limits = self._widened()
+        else:
+            margin = MARGIN * (self.high - self.low)
+            limits = self.low - margin, self.high + margin
+            if not self.is_cut:
+                direction.set_ticks([0, 0.2, 0.4, 0.6, 0.8, 1])
+        getattr(ax, f"set_{axis}lim")(*limits)
+
+    def _widened(self) -> tuple[float, float]:
+        a, b = (float(np.log(p / (1 - p))) for p in (self.low, self.high))
+        margin = 1.5 * MARGIN * (b - a)
+        low, high = (float(1 / (1 + np.exp(-z))) for z in (a - margin, b + margin))
+        return low, high
+
+
+UNIT = Scale("probability", 0.0, 1.0)
+
+
+def check_scale(scale: object) -> None:
+    """Check the name of a scale, or None for the one that suits the predictions."""
+    if scale is not None:
+        check_choice(scale, SCALES, "scale")
+
+
+def scale_of(
+    predictions: Predictions, scale: str | None, *, zoom: bool, drawn: Floats | None = None
+) -> Scale:
+    """Return the scale that suits the predictions, or the one that is asked for.
+
+    `drawn` holds frequencies, which the axes are to hold too.
+    """
+    p = _counted(predictions)
+    if scale is None:
+        scale = "log-odds" if _is_saturated(p) else "probability"
+    values = p if drawn is None else np.concatenate([p, drawn])
+    if scale == "log-odds":
+        finest = min(0.1, 0.5 / p.size)  # no frequency can be told from 0 or 1 more finely
+        values = values[(values > 0) & (values < 1)] if drawn is not None else values
+        values = values if values.size else np.array([0.5])
+        low = float(np.clip(values.min(), finest, 0.45))
+        high = float(np.clip(values.max(), 0.55, 1 - finest))
+        return Scale(scale, low, high)
+    low, high = float(values.min()), float(values.max())
+    room = 0.05 * (high - low)
+    low, high = max(0.0, low - room), min(1.0, high + room)
+    if not zoom or high - low > ZOOMED or high - low < 1e-6:
+        return UNIT
+    return Scale(scale, low, high)
+
+
+def _counted(predictions: Predictions) -> Floats:
+    weight = predictions.sample_weight
+    p = predictions.probs[:, 1]
+    return p if weight is None else p[weight > 0]
+
+
+def _is_saturated(p: Floats) -> bool:
+    low, high = np.quantile(p, [0.005, 0.995]).tolist()
+    near = np.minimum(p, 1.0 - p) <= SATURATED
+    return high - low >= WIDE and bool(near.mean() >= SHARE)
+
+
+def diagonal(ax: Axes, scale: Scale) -> None:
+    """Draw where predictions and frequencies agree."""
+    style: dict[str, Any] = {"color": base.GREY, "linestyle": (0, (4, 3)), "linewidth": base.THIN}
+    ends = [scale.low, scale.high]
+    ax.plot(ends, ends, zorder=2, **style)

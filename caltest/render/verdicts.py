@@ -1,0 +1,353 @@
+"""The answer of a test in a sentence or two: what every print begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from caltest.render.cells import Sheet, number
+
+if TYPE_CHECKING:
+    from caltest.comparison.best_map import BestMap
+    from caltest.measures.gap import Gap
+    from caltest.results import HTest, HTestTable
+    from caltest.results.detectable import Detectable
+    from caltest.results.verdict import Verdict
+    from caltest.segments import SegmentsTest
+
+EVIDENCE = ((0.01, "strong"), (0.05, "some"), (0.1, "weak"))  # largest p-values of these words
+DETECTABLE = 2.8  # standard deviations that a test at 5 % finds with 80 %: 1.96 + 0.84
+LARGE = 0.1  # a gap that nobody would overlook
+SMALLEST = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a small p-value speaks for, in the words of evidence and of decision.
+
+    Attributes
+    ----------
+    evidence : str
+        After "strong evidence".
+    rejected, kept : str
+        What is decided at a level.
+    keys : (str, str)
+        The same decisions as they are held in `Verdict.answer`.
+    """
+
+    evidence: str
+    rejected: str
+    kept: str
+    keys: tuple[str, str]
+
+
+CALIBRATION = Claim(
+    "against calibration",
+    "Not calibrated",
+    "Calibration is not rejected",
+    ("not calibrated", "not rejected"),
+)
+
+
+def claim_of(test: HTest) -> Claim:
+    """What the p-value of a test is about: calibration, one side of it, or a tolerance."""
+    if test.null == "tolerance":
+        return _within(test) if test.alternative == "less" else _beyond(test)
+    if test.side:
+        wrong = test.side.partition(":")[0]
+        what, _, key = wrong.partition(" is ")
+        kept = f"{capital(what)} is not shown to be {key}"
+        return Claim(f"that {wrong}", capital(wrong), kept, (key, "not rejected"))
+    return CALIBRATION
+
+
+def _within(test: HTest) -> Claim:
+    below = f"the {test.estimate_name} is below {number(test.parameters['tolerance'])}"
+    return Claim(
+        f"that {below}",
+        f"Within the tolerance: {below}",
+        f"Not shown to be within the tolerance that {below}",
+        ("within tolerance", "not shown within tolerance"),
+    )
+
+
+def _beyond(test: HTest) -> Claim:
+    above = f"the {test.estimate_name} is above {number(test.parameters['tolerance'])}"
+    return Claim(
+        f"that {above}",
+        f"Beyond the tolerance: {above}",
+        f"Not shown to be beyond the tolerance that {above}",
+        ("beyond tolerance", "not rejected"),
+    )
+
+
+def answer(pvalue: float, level: float | None, claim: Claim, *, few: bool = False) -> str:
+    """The key of the answer: words of evidence, or with a level of decision.
+
+    Examples
+    --------
+    >>> answer(0.03, None, CALIBRATION), answer(0.03, 0.05, CALIBRATION)
+    ('some evidence', 'not calibrated')
+    >>> answer(0.3, None, CALIBRATION), answer(0.3, None, CALIBRATION, few=True)
+    ('no evidence', 'too few rows')
+    """
+    speaks = pvalue <= (EVIDENCE[-1][0] if level is None else level)
+    if few and not speaks and claim is CALIBRATION:
+        return "too few rows"
+    if level is not None:
+        return claim.keys[0] if speaks else claim.keys[1]
+    strength = next((word for bound, word in EVIDENCE if pvalue <= bound), "no")
+    return f"{strength} evidence"
+
+
+def answer_in_words(
+    pvalue: float, level: float | None, claim: Claim, *, few: bool = False, n: int = 0
+) -> str:
+    """The first sentence, without its full stop."""
+    key, numbers = answer(pvalue, level, claim, few=few), f"p {short(pvalue)}"
+    if level is not None:
+        text = claim.rejected if pvalue <= level else claim.kept
+        told = f"{text} ({numbers}, level {number(level)})"
+        return f"{told}: too few rows to tell (n = {n})" if key == "too few rows" else told
+    if key == "too few rows":
+        return f"Too few rows to tell ({numbers}, n = {n})"
+    return f"{key[0].upper()}{key[1:]} {claim.evidence} ({numbers})"
+
+
+def short(pvalue: float) -> str:
+    """A p-value with two digits, with the sign before it.
+
+    Examples
+    --------
+    >>> short(0.04317), short(3e-9)
+    ('= 0.043', '< 1e-04')
+    """
+    return f"< {SMALLEST:.0e}" if pvalue < SMALLEST else f"= {pvalue:.2g}"
+
+
+def is_too_small(size: Gap | None) -> bool:
+    """Tell whether a gap of 10 points, or twice as many events, would mostly stay unseen."""
+    if size is None or size.deviation == 0:
+        return False
+    found = DETECTABLE * size.deviation
+    return found > LARGE or found > min(size.predicted, 1.0 - size.predicted)
+
+
+def headline(test: HTest, pvalue: float | None = None) -> str:
+    """The answer of one test, and the direction and size; p may be adjusted for other questions."""
+    p = test.pvalue if pvalue is None else pvalue
+    claim, few = claim_of(test), is_too_small(test.size)
+    first = answer_in_words(p, test.level, claim, few=few, n=test.n)
+    return f"{first}. {direction(test, p)}".rstrip()
+
+
+def direction(test: HTest, pvalue: float) -> str:
+    """Direction and size in percentage points with the interval, as far as p speaks for them."""
+    if test.size is None:
+        return ""
+    speaks = pvalue <= (EVIDENCE[-1][0] if test.level is None else test.level)
+    found = speaks and claim_of(test).keys[0] != "within tolerance"
+    if test.side:
+        return size_in_words(test.size, clear=found and test.size.high < 0)
+    if found and not test.size.is_clear and test.finding:
+        return f"{capital(test.finding)}. {size_in_words(test.size, clear=False)}"
+    return size_in_words(test.size, clear=found)
+
+
+def size_in_words(size: Gap, *, clear: bool = True) -> str:
+    """A mean prediction and an observed share; with the word for the side where that is clear."""
+    predicted, observed, gap = numbers_in_words(size)
+    if size.kind == "confidence":
+        numbers = f"claims {predicted}, is right in {observed} ({gap})"
+        word = "Overconfident" if size.gap > 0 else "Underconfident"
+        return f"{word}: {numbers}." if clear and size.is_clear else f"On average it {numbers}."
+    if clear and size.is_clear:
+        side = "high" if size.gap > 0 else "low"
+        return f"P({size.name}) too {side}: {predicted} predicted, {observed} observed ({gap})."
+    return f"P({size.name}) is {predicted} on average, {observed} observed ({gap})."
+
+
+def numbers_in_words(size: Gap) -> tuple[str, str, str]:
+    """Prediction and observation in per cent, and their gap in points, all with as many digits.
+
+    The gap is that in size where its interval leaves out 0, else predicted less observed.
+    """
+    digits = decimals(size)
+    sign = -1.0 if size.high < 0 else 1.0
+    low, high = sorted((sign * size.low, sign * size.high))
+    gap, low_end, high_end = (
+        f"{100 * value:z.{digits}f}" for value in (sign * size.gap, low, high)
+    )
+    predicted, observed = (
+        f"{100 * value:.{digits}f} %" for value in (size.predicted, size.observed)
+    )
+    return predicted, observed, f"gap {gap} points, {low_end} to {high_end}"
+
+
+def decimals(size: Gap) -> int:
+    """One decimal of a percentage point, more where the interval is short."""
+    width = 100 * (size.high - size.low)
+    return 1 if width >= 1 else 2 if width >= 0.1 else 3
+
+
+def place_in_words(place: Gap) -> str:
+    """Where it is wrong: rows, gap with interval, adjusted p-value."""
+    predicted, observed, gap = numbers_in_words(place)
+    pvalue = "" if place.pvalue is None else f", p {short(place.pvalue)}"
+    numbers = f"n = {place.n}, {gap}{pvalue}"
+    return f"{place.name}: {predicted} predicted, {observed} observed ({numbers})"
+
+
+def capital(text: str) -> str:
+    """The text as a sentence begins; a formula such as P(1) stays."""
+    return text[:1].upper() + text[1:]
+
+
+# ---- several tests ------------------------------------------------------------------------------
+
+
+def pvalue_of_table(table: HTestTable) -> float:
+    """The p-value of all rows together: that of all groups, else the least adjusted one."""
+    if not table.omnibus or claim_of(table.rows[0]) is not CALIBRATION:
+        return float(table.adjusted.min())
+    return min(1.0, len(table.omnibus) * min(test.pvalue for test in table.omnibus))
+
+
+def headline_of_table(table: HTestTable, pvalue: float | None = None) -> str:
+    """The answer of several tests, and the direction of the one that is farthest out."""
+    worst = worst_row(table)
+    claim, least = claim_of(table.rows[worst]), float(table.adjusted[worst])
+    whole = pvalue_of_table(table) if pvalue is None else pvalue
+    bound = 0.05 if table.level is None else table.level
+    count = int((table.adjusted <= bound).sum())
+    noun = noun_of(table.rows)
+    row = table.rows[worst]
+    few = all(is_too_small(one.size) for one in table.rows)
+    first = answer_in_words(whole, table.level, claim, few=few, n=sum(one.n for one in table.rows))
+    where = f"in {count} of {len(table)} {noun}" if count else f"in none of {len(table)} {noun}"
+    if whole > bound and not count:
+        return f"{first}, {where}."
+    if not count:
+        return f"{first} for all together, {where} by itself."
+    told = direction(row, least)
+    return f"{first}, {where}. Worst is {name_of(row, table.rows)}. {told}".rstrip()
+
+
+def worst_row(table: HTestTable) -> int:
+    """The row with the least adjusted p-value; of several the one that is farthest out."""
+    keys = [
+        (float(p), row.pvalue, -_distance(row.size))
+        for row, p in zip(table.rows, table.adjusted, strict=True)
+    ]
+    return min(range(len(keys)), key=keys.__getitem__)
+
+
+def _distance(size: Gap | None) -> float:
+    return 0.0 if size is None or size.deviation == 0 else abs(size.gap) / size.deviation
+
+
+def noun_of(rows: Sequence[HTest]) -> str:
+    """What the rows of a table are."""
+    if len({row.group for row in rows}) == len(rows) > 1:
+        return "groups" if rows[0].counts is None else "grades"
+    if len({row.data_name for row in rows}) > 1:
+        return "models"
+    if len({row.lens for row in rows}) == len(rows) > 1:
+        return "classes" if all("[" in row.lens for row in rows) else "lenses"
+    return "tests"
+
+
+def name_of(row: HTest, rows: Sequence[HTest]) -> str:
+    """What tells a row from the others."""
+    parts = [str(row.group)] if len({one.group for one in rows}) > 1 else []
+    for value, others in (
+        (row.data_name, {one.data_name for one in rows}),
+        (row.test, {one.test for one in rows}),
+        (row.lens, {one.lens for one in rows}),
+    ):
+        parts += [value] if len(others) > 1 else []
+    return ", ".join(parts) or row.test
+
+
+def headline_of_segments(test: SegmentsTest, pvalue: float | None = None) -> str:
+    """The answer on all segments, and the worst of them."""
+    p = test.pvalue if pvalue is None else pvalue
+    first = answer_in_words(p, test.level, CALIBRATION)
+    worst = test.rows[0]
+    bound = EVIDENCE[-1][0] if test.level is None else test.level
+    if p > bound:
+        return f"{first} in any of {sum(test.n_segments):,} segments."
+    side = "high" if worst.gap < 0 else "low"
+    ends = sorted((100 * abs(worst.low), 100 * abs(worst.high)))
+    if worst.low < 0 < worst.high:
+        ends = [-100 * worst.high, -100 * worst.low]
+    return (
+        f"{first} in some segments. Worst is {worst.definition}: predictions too {side}, "
+        f"{100 * worst.predicted:.1f} % predicted, {100 * worst.observed:.1f} % observed "
+        f"(gap {100 * abs(worst.gap):.1f} points, {ends[0]:.1f} to {ends[1]:.1f})."
+    )
+
+
+# ---- the verdict --------------------------------------------------------------------------------
+
+
+def sheet_of_verdict(verdict: Verdict) -> Sheet:
+    """The print of a verdict: the answer, then a paragraph for each of the others."""
+    names = {"helps": "what helps", "detectable": "power", "whole": "all rows"}
+    closing = ((names.get(kind, kind), text) for kind, text in verdict.sentences[1:])
+    return Sheet(
+        title="",
+        headline=verdict.headline,
+        facts=(("data", f"{verdict.data_name} (n = {verdict.n}, m = {verdict.m})"),),
+        closing=tuple(closing),
+    )
+
+
+def slope_in_words(size: Gap, slope: float, low: float, high: float) -> str:
+    """Events expected and observed, and the slope of the log odds."""
+    expected, observed = size.n * size.predicted, size.n * size.observed
+    side = ": too extreme" if high < 1 else ": not extreme enough" if low > 1 else ""
+    return (
+        f"{expected:,.1f} events expected, {observed:,.0f} observed; slope of the log odds "
+        f"{slope:.2f} ({low:.2f} to {high:.2f}){side}."
+    )
+
+
+def remedy_in_words(name: str) -> str:
+    """The line of code that fits a calibration map."""
+    return (
+        f"ct.calibrators.{name}().fit(probs, y), with rows that are in neither the training data "
+        "nor this test; recalibrate= compares maps on held-out rows."
+    )
+
+
+def recalibrated_in_words(best: BestMap, level: float | None) -> str:
+    """The map that the held-out score prefers, and what is left of the error after it."""
+    if best.name == "identity":
+        return f"no map has a better held-out {best.score} than the model as it is."
+    low, high = sorted((-best.low, -best.high))
+    gained = f"{number(-best.difference)} better, {number(low)} to {number(high)}"
+    after = f"{best.name}: held-out {best.score} {number(best.after)} ({gained})."
+    if best.pvalue_after is None:
+        return after
+    left = answer_in_words(best.pvalue_after, level, CALIBRATION)
+    tested = f"{best.n:,} rows, each predicted by a map of {best.n_fit:,} others"
+    return f"{after} After it: {left[0].lower()}{left[1:]}, by {best.test} on {tested}."
+
+
+def detectable_in_words(found: Sequence[Detectable], n: int) -> str:
+    """What the rows could have shown."""
+    if not found:
+        return f"These {n:,} rows would not have shown even a very large error in 80 % of cases."
+    told = " or ".join(_effect(one) for one in found)
+    return f"These {n:,} rows would have shown {told} in 80 % of cases."
+
+
+def _effect(one: Detectable) -> str:
+    points = f"{100 * abs(one.gap):.1f} points"
+    if one.kind == "gap":
+        return f"a mean prediction that is {points} too {'high' if one.gap > 0 else 'low'}"
+    if one.kind == "slope":
+        return f"a slope of {one.size:.2f}"
+    return f"a temperature of {one.size:.2f} (confidence {points} too high)"

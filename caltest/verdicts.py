@@ -1,0 +1,183 @@
+"""`verdict`: test a model, its groups and its segments, and answer once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from caltest import render, validation
+from caltest.htests import test_calibration
+from caltest.htests.combine import adjusted_pvalues
+from caltest.lenses import Lens
+from caltest.measures import Measure
+from caltest.predictions import ModelData
+from caltest.predictions.dependence import Dependence
+from caltest.results import HTest, HTestTable
+from caltest.results.verdict import (
+    Verdict,
+    together,
+    verdict_of_segments,
+    verdict_of_table,
+    verdict_of_test,
+)
+from caltest.segments import SegmentsTest
+
+if TYPE_CHECKING:
+    from caltest.calibrators import Calibrator
+
+
+def verdict(
+    model: object,
+    data: object = None,
+    *,
+    by: object = None,
+    segments: object = None,
+    recalibrate: str | Calibrator | Sequence[str | Calibrator] | None = None,
+    test: str | Measure | None = None,
+    lens: str | Lens = "strong",
+    tolerance: float | None = None,
+    equivalence: bool = False,
+    cluster: object = None,
+    time: object = None,
+    lag: int | None = None,
+    level: float | None = None,
+    n_resamples: int = 999,
+    rng: object = None,
+    n_jobs: int | None = None,
+    label: str | None = None,
+    features: Sequence[str] | None = None,
+    probs: str | Sequence[str] | None = None,
+    classes: object = None,
+    from_logits: bool = False,
+    renormalize: bool = False,
+    progress: Callable[[str], None] | None = None,
+    **options: Any,
+) -> Verdict:
+    """Test a model and answer: is it calibrated, how far is it off, where, and what helps.
+
+    All rows together, the groups and the segments are tested, and the p-values of these questions
+    are adjusted by Holm's method: the answer speaks of the one that is farthest out.
+
+    Parameters
+    ----------
+    model, data : object
+        As for `test_calibration`.
+    by : (n,) array, column name, list of column names or True, optional
+        Groups, as for `test_calibration`.
+    segments : str, list of str, dict, data frame, bool (n, S) array or True, optional
+        Segments, which may overlap, as for `test_calibration`.
+    recalibrate : str, Calibrator or list, optional
+        Calibrators or their keys, simple ones first: the verdict says which the held-out log loss
+        prefers, by the rule of one standard error, and the same test judges what is left of the
+        error, out of fold as in `compare_calibrators`. Without it the verdict
+        ends with the line of code that fits the map which is the first to try.
+    test, lens : optional
+        One test and one lens, by default "combined" and "strong".
+    tolerance, equivalence : float and bool, optional
+        Test the size of the error, as for `test_calibration`.
+    cluster, time, lag : optional
+        Rows that depend on each other, as for `test_calibration`.
+    level : float, optional
+        Significance level in (0, 1). With it the answer is a decision, without it evidence.
+    n_resamples, rng, n_jobs : optional
+        As for `test_calibration`; all parts have the same seed.
+    label, features, probs, classes, from_logits, renormalize : optional
+        As for `test_calibration`.
+    progress : callable, optional
+        Called with what is done next.
+    **options
+        Options of the measure, such as `kernel=`.
+
+    Returns
+    -------
+    Verdict
+        Its print is the answer.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule; the message names it, its value and the remedy.
+    NotApplicable
+        If the test has no meaning for the data.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M2", n=300, m=3, rng=1)
+    >>> answer = ct.verdict(data, recalibrate=["temperature"], n_resamples=99, rng=1)
+    >>> answer.answer, [kind for kind, _ in answer.sentences][-1]
+    ('strong evidence', 'helps')
+    """
+    tell = progress or (lambda _what: None)
+    seed = validation.check_seed(rng)
+    settings: dict[str, Any] = {
+        "n_resamples": n_resamples,
+        "rng": seed,
+        "n_jobs": n_jobs,
+        "level": level,
+    }
+    dependence = Dependence(cluster, time, lag)
+    given = ModelData(
+        model,
+        data,
+        label,
+        features,
+        probs,
+        classes,
+        from_logits,
+        renormalize,
+        by,
+        dependence,
+    )
+    predictions = given.predictions()
+    asked: dict[str, Any] = {"test": test, "lens": lens, **options}
+    within: dict[str, Any] = {"tolerance": tolerance, "equivalence": equivalence}
+    run = partial(test_calibration, None, predictions, **asked, **within, **settings)
+    tell("all rows")
+    results: list[tuple[str, Any]] = [("whole", run())]
+    if by is not None:
+        tell("groups")
+        results.append(("groups", run(by=True)))
+    if segments is not None:
+        tell("segments")
+        columns: dict[str, Any] = {
+            "label": label,
+            "features": features,
+            "probs": probs,
+            "classes": classes,
+            "from_logits": from_logits,
+            "renormalize": renormalize,
+        }
+        found = test_calibration(model, data, segments=segments, **columns, **settings)
+        results.append(("segments", found))
+    parts = _adjusted(results, n_jobs)
+    told = None
+    if recalibrate is not None:
+        from caltest.comparison.best_map import best_map
+
+        tell("recalibration")
+        draws: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed, "n_jobs": n_jobs}
+        best = best_map(predictions, recalibrate, test=test, lens=lens, **draws)
+        told = render.recalibrated_in_words(best, level)
+    return together(parts, told)
+
+
+def _adjusted(results: list[tuple[str, Any]], n_jobs: int | None) -> list[tuple[str, Verdict]]:
+    """Return the verdict of each result, with its p-value adjusted for their number."""
+    plain = [_verdict(result, n_jobs, None) for _, result in results]
+    if len(plain) == 1:
+        return [(results[0][0], plain[0])]
+    adjusted, _ = adjusted_pvalues([one.pvalue for one in plain], "holm")
+    return [
+        (kind, _verdict(result, n_jobs, float(p)))
+        for (kind, result), p in zip(results, adjusted, strict=True)
+    ]
+
+
+def _verdict(result: object, n_jobs: int | None, pvalue: float | None) -> Verdict:
+    if isinstance(result, SegmentsTest):
+        return verdict_of_segments(result, pvalue=pvalue)
+    if isinstance(result, HTestTable):
+        return verdict_of_table(result, pvalue=pvalue)
+    return verdict_of_test(cast("HTest", result), n_jobs, pvalue=pvalue)

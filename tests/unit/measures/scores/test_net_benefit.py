@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from caltest import InvalidInput, NotApplicable, Predictions
+from caltest.measures import net_benefit
+
+RNG = np.random.default_rng(1)
+P = RNG.random(300)
+Y = (RNG.random(300) < P).astype(int)
+
+
+def test_values_are_those_of_dcurves():
+    """Family history in df_binary: 105 cancers of 750; 24 of 115 with a history have cancer.
+
+    Net benefits of R's dcurves, dca(cancer ~ famhistory, df_binary), in the file
+    dcurves/data/r_dca_famhistory.csv of MSKCC-Epi-Bio/dcurves.
+    """
+    history = np.repeat([1.0, 0.0], [115, 635])
+    cancer = np.concatenate([np.arange(115) < 24, np.arange(635) < 81]).astype(int)
+    found = net_benefit(history, cancer, thresholds=[0.05, 0.1, 0.15, 0.2, 0.35])
+    published = [0.025614035087719297, 0.018518518518518517, 0.010588235294117645]
+    published += [0.0016666666666666635, -0.033333333333333354]
+    np.testing.assert_allclose(found.model, published, rtol=1e-12)
+    treat_all = [0.09473684210526317, 0.04444444444444445, -0.011764705882352927]
+    treat_all += [-0.07499999999999998, -0.32307692307692315]
+    np.testing.assert_allclose(found.treat_all, treat_all, rtol=1e-12)
+
+
+def test_interval_is_that_of_a_mean():
+    """A row gains 1, loses the odds of the threshold, or is not treated."""
+    found = net_benefit(P, Y, thresholds=[0.25])
+    gain = np.where(P >= 0.25, np.where(Y == 1, 1.0, -1 / 3), 0.0)
+    assert found.model[0] == pytest.approx(gain.mean())
+    error = gain.std(ddof=1) / np.sqrt(300)
+    assert found.high[0] - found.low[0] == pytest.approx(2 * 1.959964 * error)
+
+
+def test_clusters_of_copies_keep_the_interval():
+    """Twice the same rows, in clusters, say as much as once; weights of 2 change nothing."""
+    rows = np.repeat(np.arange(300), 2)
+    copies = net_benefit(Predictions(P[rows], Y[rows], clusters=rows))
+    weighted = net_benefit(Predictions(P, Y, sample_weight=np.full(300, 2.0)))
+    for other in (copies, weighted):
+        np.testing.assert_allclose(other.low, net_benefit(P, Y).low)
+
+
+def test_treating_all_is_the_model_below_all_predictions():
+    """A threshold of 0 treats everybody, and a false positive costs nothing."""
+    found = net_benefit(P, Y, thresholds=0.0)
+    assert found.model == found.treat_all == pytest.approx(Y.mean())
+
+
+def test_thresholds_of_1_are_refused():
+    """The odds are infinite there; and more classes need a lens."""
+    with pytest.raises(InvalidInput, match="thresholds must hold probabilities of at least 0"):
+        net_benefit(P, Y, thresholds=[0.5, 1.0])
+    with pytest.raises(NotApplicable, match="the net benefit takes one-dimensional"):
+        net_benefit(RNG.dirichlet(np.ones(3), 30), RNG.integers(0, 3, 30))

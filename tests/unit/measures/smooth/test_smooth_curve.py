@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy
+
+from caltest import NotApplicable, Predictions
+from caltest.measures import smooth_curve
+from caltest.measures.smooth.smooth_curve import _basis
+from caltest.numerics.tube import tube_quantile
+
+RNG = np.random.default_rng(2)
+P = scipy.special.expit(RNG.normal(-0.5, 1.3, 600))
+Y = (RNG.random(600) < P).astype(int)
+
+
+def test_line_is_that_of_firths_regression():
+    """Of few events the curve is a line in the log odds; the penalised score is 0 there."""
+    p, y = P[:40], Y[:40]
+    curve = smooth_curve(p, y)
+    assert curve.terms == 1
+    z = scipy.special.logit(p)
+    slope, intercept = np.polyfit(
+        scipy.special.logit(curve.x), scipy.special.logit(curve.probability), 1
+    )
+    x = np.column_stack([np.ones(40), z])
+    fitted = scipy.special.expit(intercept + slope * z)
+    spread = fitted * (1 - fitted)
+    leverage = spread * np.einsum("ij,ij->i", x @ np.linalg.inv((x.T * spread) @ x), x)
+    np.testing.assert_allclose(x.T @ (y - fitted + leverage * (0.5 - fitted)), 0, atol=1e-6)
+
+
+def test_separated_classes_have_a_finite_curve():
+    """Jeffreys' penalty keeps it so; a single class and a single prediction have one too."""
+    for p, y in (
+        ([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1]),
+        (P[:30], Y[:30] * 0),
+        ([0.3] * 20, [0] * 20),
+    ):
+        curve = smooth_curve(p, y)
+        assert np.isfinite(curve.probability).all()
+        assert (curve.lower < curve.probability).all()
+        assert (curve.probability < curve.upper).all()
+
+
+def test_constant_prediction_has_a_single_point():
+    """Its probability is that of Jeffreys' prior, (events + 1/2) / (n + 1)."""
+    curve = smooth_curve([0.3] * 20, [0] * 15 + [1] * 5)
+    assert curve.terms == 0
+    np.testing.assert_allclose(curve.probability, [5.5 / 21])
+    np.testing.assert_allclose(curve.multiplier, 1.959964, rtol=1e-6)
+
+
+def test_spline_is_linear_beyond_its_outer_knots():
+    """Second differences vanish there, and not between."""
+    knots = np.array([-2.0, 0.0, 1.0, 3.0])
+    low, high = (_basis(np.linspace(*ends, 9), knots) for ends in ((-6, -2), (3, 8)))
+    np.testing.assert_allclose(np.diff(low, 2, axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(np.diff(high, 2, axis=0), 0, atol=1e-9)
+
+
+def test_multiplier_is_that_of_scheffe_for_a_half_circle():
+    """All directions of a plane: exp(-c^2 / 2) with the tails of both ends."""
+    c = tube_quantile(np.pi, 0.95)
+    assert 2 * scipy.stats.norm.sf(c) + np.exp(-c * c / 2) == pytest.approx(0.05)
+    assert tube_quantile(0.0, 0.95) == pytest.approx(1.959964)
+
+
+def test_equal_weights_change_the_curve_by_nothing():
+    """The curve is that without weights; errors are robust ones, close to the others."""
+    weighted = smooth_curve(Predictions(P, Y, sample_weight=np.full(600, 3.0)))
+    curve = smooth_curve(P, Y)
+    np.testing.assert_allclose(weighted.probability, curve.probability, atol=1e-6)
+    width = (weighted.upper - weighted.lower) / (curve.upper - curve.lower)
+    assert 0.7 < np.median(width) < 1.4
+
+
+def test_clusters_of_copies_widen_the_band():
+    """Four copies of each row say as much as one."""
+    rows = np.repeat(np.arange(600), 4)
+    copies = smooth_curve(Predictions(P[rows], Y[rows], clusters=rows))
+    curve = smooth_curve(P, Y)
+    width = (copies.upper - copies.lower)[100] / (curve.upper - curve.lower)[100]
+    assert 0.8 < width < 1.25
+
+
+def test_more_than_two_classes_are_not_applicable():
+    """A family of lenses gives a curve each."""
+    probs = RNG.dirichlet(np.ones(3), 90)
+    labels = RNG.integers(0, 3, 90)
+    assert len(smooth_curve(probs, labels, lens="classwise")) == 3
+    with pytest.raises(NotApplicable, match="the smooth curve takes one-dimensional"):
+        smooth_curve(probs, labels)
+
+
+def test_few_distinct_predictions_have_a_line():
+    """A spline needs as many of them as it has terms; perfect labels too give a finite band."""
+    curve = smooth_curve([0.2] * 40 + [0.8] * 40, [0] * 40 + [1] * 40)
+    assert curve.terms == 1
+    np.testing.assert_allclose(curve.probability[[0, -1]], [0.5 / 41, 40.5 / 41])
+    assert np.isfinite(curve.upper - curve.lower).all()

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+import caltest as ct
+from caltest.reporting.svg import THEMED, THEMES, inline_svg
+
+
+def svg_of_diagram():
+    """Return a diagram of two bins as SVG."""
+    ax = ct.plots.reliability_diagram([0.2] * 40 + [0.8] * 40, [0] * 40 + [1] * 40)
+    return inline_svg(ax.figure, key="figure-1", title="A diagram", description="Points.")
+
+
+def test_points_have_titles():
+    """A browser shows them where the pointer rests; one for each bin."""
+    root = ET.fromstring(svg_of_diagram())  # noqa: S314 - written above
+    titles = [element.text for element in root.iter("title")]
+    assert titles[0] == "A diagram"
+    assert [text.split(":")[0] for text in titles[1:]] == ["40 rows", "40 rows"]
+
+
+def test_colours_are_those_of_the_page():
+    """No colour that has a variable is left without it, and the ground is not drawn."""
+    svg = svg_of_diagram()
+    bare = svg
+    for colour, themed in THEMED.items():
+        bare = bare.replace(themed, "")
+        assert colour not in bare
+    assert "fill:currentColor" in svg
+
+
+def test_themes_set_the_same_variables():
+    """Light and dark pages differ in values."""
+    names = [[part.split(":")[0] for part in theme.split(";")] for theme in THEMES.values()]
+    assert names[0] == names[1]
+    used = {themed.split("(")[1].split(",")[0] for themed in THEMED.values() if "(" in themed}
+    assert used == set(names[0])

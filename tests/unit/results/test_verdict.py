@@ -1,0 +1,119 @@
+"""Verdicts: what they say belongs to the results, and nothing contradicts itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import caltest as ct
+from caltest import render
+from caltest.results import Verdict
+from caltest.results.detectable import detectable
+
+CALIBRATED = ct.datasets.generative_model("M1", n=300, m=3, rng=1)
+WRONG = ct.datasets.generative_model("M2", n=300, m=3, rng=1)
+WARDS = np.repeat(["a", "b", "c"], 100)
+
+
+@pytest.mark.parametrize("data", [CALIBRATED, WRONG], ids=["calibrated", "wrong"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"level": 0.05},
+        {"test": "skce"},
+        {"by": WARDS},
+        {"lens": "classwise"},
+        {"segments": {"ward": WARDS}},
+    ],
+    ids=str,
+)
+def test_first_line_of_a_print_is_that_of_the_verdict(data, options):
+    """In text, HTML and Markdown."""
+    result = ct.test_calibration(data, n_resamples=99, rng=1, **options)
+    headline = result.verdict().headline
+    printed = " ".join(str(result).split("\n\n")[0].split())
+    assert printed == headline
+    assert headline in result.to_markdown().splitlines()[0].replace("\\", "")
+    assert result.to_html().splitlines()[1].startswith("<p><strong>")
+
+
+@pytest.mark.parametrize("data", [CALIBRATED, WRONG], ids=["calibrated", "wrong"])
+def test_places_are_named_only_where_something_is_rejected(data):
+    """And what helps; what could have been found only where nothing is."""
+    verdict = ct.test_calibration(data, n_resamples=99, rng=1).verdict()
+    kinds = {kind for kind, _ in verdict.sentences}
+    rejected = verdict.pvalue <= 0.05
+    assert bool(verdict.places) == rejected == ("helps" in kinds) == ("detectable" not in kinds)
+    assert all(place.is_clear and place.pvalue <= 0.05 for place in verdict.places)
+
+
+def test_words_of_evidence_have_bounds():
+    """0.01, 0.05 and 0.1; with a level there is that level only."""
+    words = [render.answer(p, None, render.CALIBRATION) for p in (0.01, 0.05, 0.1, 0.11)]
+    assert [word.split()[0] for word in words] == ["strong", "some", "weak", "no"]
+    decided = [render.answer(p, 0.01, render.CALIBRATION) for p in (0.01, 0.011)]
+    assert decided == ["not calibrated", "not rejected"]
+
+
+def test_groups_count_in_the_headline():
+    """Two groups that are off in opposite directions, calibrated together."""
+    rng = np.random.default_rng(1)
+    p, group = rng.beta(2, 3, 600), np.repeat([-1, 1], 300)
+    y = rng.random(600) < np.clip(p + 0.12 * group, 0, 1)
+    verdict = ct.verdict(p, y.astype(int), by=group, rng=1)
+    assert verdict.answer == "strong evidence"
+    assert {place.kind for place in verdict.places} == {"group"}
+    gaps = {place.name: place.gap for place in verdict.places}
+    assert gaps["-1"] > 0 > gaps["1"]
+
+
+def test_pvalues_of_several_questions_are_adjusted():
+    """By Holm's method: twice that of the groups."""
+    whole = ct.test_calibration(WRONG, n_resamples=99, rng=1)
+    verdict = ct.verdict(WRONG, by=WARDS, n_resamples=99, rng=1)
+    assert whole.pvalue == 0.01
+    assert verdict.pvalue == 0.02
+
+
+def test_verdict_goes_through_json():
+    """With sizes and places."""
+    verdict = ct.verdict(WRONG, n_resamples=99, rng=1)
+    assert Verdict.from_dict(verdict.to_dict()) == verdict
+    result = ct.test_calibration(WRONG, n_resamples=99, rng=1)
+    again = ct.HTest.from_dict(result.to_dict())
+    assert again.size == result.size
+    assert again.verdict().places == result.verdict().places
+
+
+def test_recalibration_is_judged_by_the_same_test_out_of_fold():
+    """The sentence has the p-value of `compare_calibrators`."""
+    options = {"n_resamples": 99, "rng": 1}
+    verdict = ct.verdict(WRONG, recalibrate=["temperature", "vector"], **options)
+    compared = ct.compare_calibrators(WRONG, calibrators=["temperature", "vector"], **options)
+    told = dict(verdict.sentences)["helps"]
+    (row,) = [row for row in compared.rows if told.startswith(f"{row.name}: ")]
+    assert f"(p {render.verdicts.short(row.tests[0].pvalue)})" in told
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("m", [2, 4])
+def test_detectable_error_has_the_power_that_is_said(m):
+    """By `caltest.power`, which draws the predictions anew, within 12 points."""
+    data = ct.datasets.generative_model("M1", n=300, m=m, rng=2)
+    result = ct.test_calibration(data, rng=1)
+    (found,) = [one for one in detectable(result) if one.kind in {"temperature", "slope"}]
+    truth = {"slope": found.size} if m == 2 else {"temperature": found.size}
+    power = ct.power(data, n=300, n_datasets=200, rng=3, **truth).power[0]
+    assert power == pytest.approx(0.8, abs=0.12)
+
+
+def test_detectable_error_is_not_known_without_redrawn_labels():
+    """Of an asymptotic null, and of a result without predictions."""
+    asymptotic = ct.test_calibration(CALIBRATED, test="skce-linear", null="asymptotic", rng=1)
+    with pytest.raises(ct.NotApplicable, match="redrawn labels"):
+        detectable(asymptotic)
+    read = ct.HTest.from_dict(ct.test_calibration(CALIBRATED, n_resamples=99, rng=1).to_dict())
+    with pytest.raises(ct.NotApplicable, match="needs the predictions"):
+        detectable(read)
+    assert "detectable" not in dict(read.verdict().sentences)
