@@ -64,7 +64,7 @@ def demo(
             predictions = Predictions.from_model(model, digits.X, digits.y)
             rows.append(_row(name, predictions, seed=seed, n_resamples=n_resamples, jobs=jobs))
             progress(len(rows), len(digits.models))
-    shown = f"{render.text(_sheet(rows))}\n{READING}{rows[0].strong}\n{NEXT}"
+    shown = f"{render.text(_sheet(rows))}\n{READING}\n{rows[0].strong}\n{NEXT}"
     write_text(shown, output=output)
 
 

@@ -131,7 +131,7 @@ def best_map(
     --------
     >>> import caltest as ct
     >>> data = ct.datasets.generative_model("M2", n=300, m=3, rng=1)
-    >>> best = best_map(data, ["temperature", "vector"], n_resamples=99, rng=1)
+    >>> best = best_map(data, "temperature", n_resamples=99, rng=1)
     >>> best.name, best.helps, best.n, best.n_fit
     ('temperature', True, 300, 240)
     """

@@ -113,10 +113,12 @@ def out_of_fold(
         As in `compare_calibrators`.
     data : CalibrationSet, optional
         What the maps are fitted to where it is not the probabilities, as logits.
-    score, cv, test, lens, null, correction, level, n_resamples, rng, n_jobs, **options
+    score, cv, test, lens, null, correction, level, n_resamples, rng, n_jobs : optional
         As in `compare_calibrators`.
     progress : callable, optional
         Called with what is done next.
+    **options
+        Of the measures.
 
     Returns
     -------

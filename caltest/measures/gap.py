@@ -93,11 +93,20 @@ def gap_of(rows: Rows, kind: str, name: str, pvalue: float | None = None) -> Gap
     trials, Ann. Math. Statist. 27.
     """
     p, y = rows.probs, rows.happened
-    weight = np.ones(p.size) if rows.weight is None else rows.weight
-    mass, squares = float(weight.sum()), float(weight @ weight)
-    predicted, observed = float(weight @ p) / mass, float(weight @ y) / mass
-    variance = float(np.square(weight) @ (p * (1.0 - p)))
-    residuals = weight * (p - y - (predicted - observed))
+    residuals = p - y
+    if rows.weight is None:
+        mass = squares = float(p.size)
+        predicted, observed = float(p.mean()), float(np.count_nonzero(y)) / mass
+        variance = mass * predicted - float(p @ p)
+    else:
+        weight = rows.weight
+        mass, squares = float(weight.sum()), float(weight @ weight)
+        predicted, observed = float(weight @ p) / mass, float(weight @ y) / mass
+        variance = float(np.square(weight) @ (p * (1.0 - p)))
+    residuals -= predicted - observed
+    if rows.weight is not None:
+        residuals *= rows.weight
+    variance = max(variance, 0.0)
     hidden = UNSEEN * squares / p.size
     spread = max(float(residuals @ residuals), variance, hidden)
     binomial = mass * mass / squares  # Kish

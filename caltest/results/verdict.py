@@ -131,7 +131,7 @@ def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdi
     p = render.pvalue_of_table(table) if pvalue is None else pvalue
     worst = table.rows[render.worst_row(table)]
     few = all(render.is_too_small(row.size) for row in table)
-    places = tuple(places_of_rows(table))
+    places = tuple(_places_of_rows(table))
     sentences = [("answer", render.headline_of_table(table, p))]
     sentences += [("where", f"{render.place_in_words(place)}.") for place in places]
     return Verdict(
@@ -153,7 +153,7 @@ def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdi
 def verdict_of_segments(test: SegmentsTest, *, pvalue: float | None = None) -> Verdict:
     """Return the verdict on segments; `pvalue` may be adjusted for other questions."""
     p = test.pvalue if pvalue is None else pvalue
-    places = tuple(places_of_segments(test))
+    places = tuple(_places_of_segments(test))
     sentences = [("answer", render.headline_of_segments(test, p))]
     sentences += [("where", f"{render.place_in_words(place)}.") for place in places]
     return Verdict(
@@ -204,7 +204,7 @@ def worst_places(test: HTest) -> tuple[Gap, ...]:
     return tuple(found)[:MOST_PLACES]
 
 
-def places_of_rows(table: HTestTable) -> Iterator[Gap]:
+def _places_of_rows(table: HTestTable) -> Iterator[Gap]:
     """Yield the rows of a table that are rejected, the worst first."""
     bound = SPEAKS if table.level is None else table.level
     kind = {"groups": "group", "grades": "group", "classes": "class"}.get(
@@ -217,7 +217,7 @@ def places_of_rows(table: HTestTable) -> Iterator[Gap]:
             yield replace(row.size, kind=kind, name=name, pvalue=adjusted)
 
 
-def places_of_segments(test: SegmentsTest) -> Iterator[Gap]:
+def _places_of_segments(test: SegmentsTest) -> Iterator[Gap]:
     """Yield the worst of the segments that are rejected."""
     from caltest.measures.gap import Gap
 

@@ -141,13 +141,11 @@ def rejections(cell: Cell, tests: Iterable[str], ways: Iterable[str], seeds: ran
 
 
 def pvalue_by(way: str, key: str, predictions: ct.Predictions, seed: int) -> float:
-    """Return the p-value by a null, by signs alone, or with every row its own cluster."""
+    """Return the p-value by a null, by signs alone, or by Student's t of the sums of clusters."""
     if way == "signs":
         return signs_alone(key, predictions, seed)
     if way == "t":
         return student(predictions, key) if key in SCORES else math.nan
-    if way == "rows":
-        return pvalue(key, predictions.with_clusters(np.arange(predictions.n)), "cluster", seed)
     return pvalue(key, predictions, way, seed)
 
 
@@ -294,7 +292,7 @@ def power_table(pool: joblib.Parallel, repetitions: int) -> str:
     ]
     rows = []
     settings = [Cell(c, "equal", r, 0.0, e) for r in (0.0, 0.2) for c, e in grid]
-    few, many = ("t", "cluster"), ("exact", "rows", "t", "cluster")
+    few, many = ("t", "cluster"), ("exact", "t", "cluster")
     jobs = [
         (
             cell,
@@ -304,7 +302,7 @@ def power_table(pool: joblib.Parallel, repetitions: int) -> str:
         )
         for cell in settings
     ]
-    names = {"rows": "every row a cluster", "t": "Student's t"}
+    names = {"t": "Student's t"}
     for job, rates in zip(jobs, simulated(pool, jobs), strict=True):
         cell = job[0]
         for way, line in zip(job[2], rates, strict=True):
