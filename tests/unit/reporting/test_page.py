@@ -90,7 +90,9 @@ def test_page_has_what_readers_of_screens_need(reader):
 def test_every_figure_is_an_image_with_a_name(reader, page):
     """Each SVG has role, title and description."""
     pictures = [named for tag, named in reader.tags if tag == "svg"]
-    figures = [named for named in pictures if named.get("aria-labelledby", "").startswith("figure-")]
+    figures = [
+        named for named in pictures if named.get("aria-labelledby", "").startswith("figure-")
+    ]
     assert len(figures) == len(page.figures)
     assert all(named["role"] == "img" for named in pictures)
     assert all(named["aria-describedby"] in reader.ids for named in figures)
