@@ -139,9 +139,7 @@ def report(
     write_text(content, output=output)
     path = to_file(output)
     if path is not None and not quiet:
-        size = path.stat().st_size / 1000
-        note = f"wrote {path} ({form}, {size:,.0f} kB): {made.content.answer.verdict.headline}"
-        echo(note + "\n", err=True)
+        echo(f"wrote {path}: {made.content.answer.verdict.headline}\n", err=True)
 
 
 def _meta(values: list[str] | None) -> dict[str, str] | None:

@@ -244,7 +244,7 @@ def worst_row(table: HTestTable) -> int:
 
 
 def _distance(size: Gap | None) -> float:
-    return 0.0 if size is None or size.deviation == 0 else abs(size.gap) / size.deviation
+    return 0.0 if size is None or size.deviation == 0 else round(abs(size.gap) / size.deviation, 6)
 
 
 def noun_of(rows: Sequence[HTest]) -> str:

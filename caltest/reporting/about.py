@@ -52,7 +52,13 @@ def _key(name: str) -> str:
 
 
 def adequacy(predictions: Predictions, profile: Profile) -> Iterator[str]:
-    """Say how many rows and events there are, and how narrow that lets an interval be."""
+    """Say how many rows and events there are, and how narrow that lets an interval be.
+
+    Yields
+    ------
+    str
+        A sentence.
+    """
     n = predictions.n
     if predictions.m > 2:
         seen = np.bincount(predictions.labels, minlength=predictions.m)

@@ -115,7 +115,13 @@ def _canvas(drawn: Any) -> Canvas:
 
 
 def _of_answer(predictions: Predictions, table: HTestTable) -> Iterator[Sketch]:
-    """The one diagram beside the answer."""
+    """The one diagram beside the answer.
+
+    Yields
+    ------
+    Sketch
+        The diagram, if it can be drawn.
+    """
     lens = _lens(predictions)
     row = _row(table, lens)
     adjusted = None

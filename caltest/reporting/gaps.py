@@ -58,8 +58,9 @@ FIRST_EVIDENCE = 0.1  # the largest p-value that speaks against calibration at a
 
 
 def is_clear(gap: Gap, level: float | None) -> bool:
-    """Tell whether a place is named as wrong: at the level, or where there is none from 0.1 on."""
-    return gap.pvalue is not None and gap.pvalue <= (FIRST_EVIDENCE if level is None else level)
+    """Tell whether a place is named as wrong: by p at the level, or else 0.1, and its interval."""
+    bound = FIRST_EVIDENCE if level is None else level
+    return gap.pvalue is not None and gap.pvalue <= bound and not covers_zero(gap)
 
 
 def covers_zero(gap: Gap) -> bool:

@@ -124,7 +124,13 @@ def cut_points(values: Floats) -> tuple[float, ...]:
 
 
 def _families(predictions: Predictions) -> Iterator[Places]:
-    """Yield the ranges of the event, or those of the largest probability and of the classes."""
+    """Yield the ranges of the event, or those of the largest probability and of the classes.
+
+    Yields
+    ------
+    Places
+        A family of them.
+    """
     probs, m = predictions.probs, predictions.m
     label = np.arange(m)
     if m == 2:

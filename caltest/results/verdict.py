@@ -240,7 +240,13 @@ def _places_of_segments(test: SegmentsTest) -> Iterator[Gap]:
 
 
 def _coefficients(test: HTest, n_jobs: int | None) -> Iterator[str]:
-    """Yield the number of events expected, and the slope with its interval, of two classes."""
+    """Yield the number of events expected, and the slope with its interval, of two classes.
+
+    Yields
+    ------
+    str
+        A sentence.
+    """
     if test.evidence is None or test.size is None or test.size.kind != "event":
         return
     from caltest.intervals import choose
@@ -263,7 +269,13 @@ def _coefficients(test: HTest, n_jobs: int | None) -> Iterator[str]:
 
 
 def _remedy(test: HTest) -> Iterator[str]:
-    """Yield the line of code that fits the map which is the first to try."""
+    """Yield the line of code that fits the map which is the first to try.
+
+    Yields
+    ------
+    str
+        A sentence.
+    """
     if test.evidence is None or render.claim_of(test) is not render.CALIBRATION:
         return
     seen = test.evidence.seen

@@ -33,7 +33,7 @@ def test_output_goes_to_a_file_in_the_format_of_its_suffix(
     path = tmp_path / f"report{suffix}"
     finished = caltest("report", predictions_csv, *SEEDED, "-o", path)
     assert (finished.status, finished.out) == (0, "")
-    assert finished.err.startswith(f"wrote {path} (")
+    assert finished.err.startswith(f"wrote {path}: ")
     assert path.read_text(encoding="utf-8").startswith(start)
 
 
