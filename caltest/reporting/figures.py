@@ -144,7 +144,7 @@ def _tall_axes() -> Axes:
     """Return axes with room for the key under a diagram as wide as the figure."""
     from matplotlib.figure import Figure as Empty
 
-    return Empty(figsize=(4.4, 6.2), layout="constrained").add_subplot()
+    return Empty(figsize=(4.4, 7.4), layout="constrained").add_subplot()
 
 
 def _lens(predictions: Predictions) -> str:

@@ -214,7 +214,11 @@ def _places_of_rows(table: HTestTable) -> Iterator[Gap]:
     for adjusted, row in rows:
         if adjusted <= bound and row.size is not None:
             name = render.name_of(row, table.rows)
-            yield replace(row.size, kind=kind, name=name, pvalue=adjusted)
+            own = next((place for place in row.places if place.is_clear), row.size)
+            if row.size.is_clear or own is row.size:
+                yield replace(row.size, kind=kind, name=name, pvalue=adjusted)
+            else:
+                yield replace(own, kind=kind, name=f"{name}, {own.name}", pvalue=adjusted)
 
 
 def _places_of_segments(test: SegmentsTest) -> Iterator[Gap]:
