@@ -130,9 +130,9 @@ def test_commands_that_fit_maps_print_the_same_pvalue(caltest, tmp_path):
     ]
     options = {"from_logits": True, "calibrators": "vector", "n_resamples": 19, "rng": 3}
     expected = package.compare_calibrators(2 * z, y, **options)["vector"].tests[0].pvalue
-    for text in texts:
+    for text, digits in zip(texts, (4, 4, 2), strict=True):  # a report has two
         line = next(row for row in text.splitlines() if re.match(r"(\| )?vector +[|0-9]", row))
-        assert f" {package.render.pvalue(expected)} " in f"{line} "
+        assert f" {expected:.{digits}g} " in f"{line} "
 
 
 @pytest.mark.parametrize(
