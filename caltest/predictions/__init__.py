@@ -1,5 +1,6 @@
 """Predicted probabilities with their labels, from arrays, models, tables and files."""
 
-from caltest.predictions.container import ModelData, Predictions, as_measured
+from caltest.predictions.container import Predictions
+from caltest.predictions.model_data import ModelData, as_measured
 
 __all__ = ["ModelData", "Predictions", "as_measured"]

@@ -2,45 +2,38 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.errors import InvalidInput, invalid, shown
-from caltest.predictions import files, sources
-from caltest.predictions.dependence import CLUSTER, Dependence, cluster_codes
+from caltest.errors import invalid
+from caltest.predictions import files, models, sources
+from caltest.predictions.dependence import CLUSTER, cluster_codes
 from caltest.predictions.redrawing import Inversion, Later, Redrawing
 from caltest.validation import (
     as_array,
-    check_choice,
+    check_flag,
     check_generator,
     check_groups,
     check_labels,
-    check_not_label,
+    check_not_numbered_from_one,
     check_not_swapped,
     check_pair,
     check_probs,
     check_rows,
-    check_unused,
     check_weights,
     read_only,
 )
 from caltest.validation.arrays import AnyArray, Codes, Floats
 
-INDEPENDENT = Dependence()
 BLOCK = 1 << 18  # probabilities at a time, 2 MiB: as much as a cache holds
 FIELDS = ("probs", "labels", "classes", "sample_weight", "groups", "clusters", "unit", "source")
 ROW_FIELDS = ("probs", "labels", "sample_weight", "groups", "clusters")
-# "pass classes=[...]", in a remedy
-ARGUMENT = re.compile(
-    r"\b(pass|or) (classes=(?:\[.*?\]|range\(.*?\))|(?:from_logits|renormalize)=True)"
-)
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -131,10 +124,15 @@ class Predictions:
         probs, labels = as_array(probs, "probs"), as_array(labels, "labels")
         check_not_swapped(probs, labels)
         matrix = check_probs(
-            probs, from_logits=from_logits, renormalize=renormalize, classes=classes
+            probs,
+            from_logits=check_flag(from_logits, "from_logits"),
+            renormalize=check_flag(renormalize, "renormalize"),
+            classes=classes,
         )
         n, m = matrix.shape
         codes, names = check_labels(labels, n, m, classes)
+        if classes is None and labels.ndim == 1 and names.dtype.kind in "iu":
+            check_not_numbered_from_one(matrix, codes)
         if probs.ndim == 1 and classes is None and names.dtype.kind == "U":
             source = f"{source}, P({names[1]})"
         weights = None if sample_weight is None else check_weights(sample_weight, n)
@@ -221,7 +219,7 @@ class Predictions:
         Predictions(n=75, m=3, source='GaussianNB()')
         """
         X, y = check_pair((X, y))
-        probs, known = sources.predict(model, X)
+        probs, known = models.predict(model, X)
         return cls(
             probs,
             y,
@@ -231,7 +229,7 @@ class Predictions:
             clusters=clusters,
             from_logits=from_logits,
             renormalize=renormalize,
-            source=sources.describe(model),
+            source=models.describe(model),
         )
 
     @classmethod
@@ -428,6 +426,12 @@ class Predictions:
         object.__setattr__(copy, "unit", unit)
         return copy
 
+    def from_source(self, name: str) -> Predictions:
+        """Name what the data frame was read from, for print."""
+        copy = self._with()
+        object.__setattr__(copy, "source", self.source.replace("data frame", name, 1))
+        return copy
+
     def by_group(self) -> dict[object, Predictions]:
         """Split the rows by their group, in sorted order of the groups."""
         if self.groups is None:
@@ -465,176 +469,3 @@ def draw_codes(probs: Floats, rng: np.random.Generator) -> Codes:
 def _blocks(n: int, m: int) -> Iterator[slice]:
     step = max(1, BLOCK // m)
     return (slice(start, start + step) for start in range(0, n, step))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ModelData:
-    """A model with the data that it is evaluated on, as the user gave them: not read or checked.
-
-    Attributes
-    ----------
-    model : object
-        A fitted classifier, a pipeline, a calibrator, a function, probabilities, a Predictions,
-        or None where the data hold the probabilities; such a table may stand here alone.
-    data : object
-        (X, y), labels where model is an array, a data frame with `label`, or a Predictions.
-    label, features, probs : optional
-        Columns of the data frame; the features are by default all other columns.
-    classes, from_logits, renormalize : optional
-        As for `Predictions`.
-    by : array_like, str, list of str or True, optional
-        Groups of the rows: values, a column, several columns that are crossed, or those that the
-        Predictions have.
-    dependence : Dependence
-        Which rows may depend on each other.
-    """
-
-    model: object
-    data: object = None
-    label: str | None = None
-    features: str | Sequence[str] | None = None
-    probs: str | Sequence[str] | None = None
-    classes: object = None
-    from_logits: bool = False
-    renormalize: bool = False
-    by: object = None
-    dependence: Dependence = INDEPENDENT
-
-    @property
-    def columns(self) -> dict[str, Any]:
-        """The arguments that name columns of a data frame."""
-        return {"label": self.label, "features": self.features, "probs": self.probs}
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        """The arguments of `Predictions` that say how numbers are read."""
-        return {"from_logits": self.from_logits, "renormalize": self.renormalize}
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The arguments of `Predictions` that go with an array or a table."""
-        return {"classes": self.classes, **self.reading}
-
-    def predictions(self) -> Predictions:
-        """Read them into predictions, with the groups `by`.
-
-        Returns
-        -------
-        Predictions
-            The predictions.
-
-        Raises
-        ------
-        InvalidInput
-            If the pair makes no predictions.
-        """
-        model, data = self.model, self.data
-        if isinstance(model, Predictions):
-            check_unused("where model is a Predictions", data=data)
-            model, data = None, model
-        if data is None and sources.is_table(model):
-            model, data = None, model
-        if sources.is_table(data):
-            return self._of_table(model, data)
-        check_unused("where data is not a data frame", **self.columns)
-        if isinstance(data, Predictions):
-            result = self._of_predictions(model, data)
-        else:
-            result = self._of_arrays(model, data)
-        return self.dependence.given_to(_with_groups(result, self.by))
-
-    def _of_predictions(self, model: object, data: Predictions) -> Predictions:
-        check_unused("where data is a Predictions", classes=self.classes)
-        if model is None:
-            asked = {name: value or None for name, value in self.reading.items()}
-            check_unused("on a Predictions, which is checked already", **asked)
-            return data
-        if not sources.is_model(model):
-            rule = "model must be None, a calibrator or a function where data is a Predictions"
-            raise invalid(rule, f"type {type(model).__name__}", "pass data=labels with an array")
-        return Predictions(
-            sources.predict(model, data.probs)[0],
-            data.classes[data.labels],
-            classes=data.classes,
-            sample_weight=data.sample_weight,
-            groups=data.groups,
-            clusters=data.clusters,
-            source=sources.describe(model),
-            **self.reading,
-        )
-
-    def _of_table(self, model: object, df: object) -> Predictions:
-        table = sources.table_of_frame(df)
-        dependence = self.dependence.of_table(table, self.label)
-        return dependence.given_to(self._read_table(model, df, table))
-
-    def _read_table(self, model: object, df: object, table: sources.Table) -> Predictions:
-        crossed = sources.columns_named(table, self.by)
-        for one in (self.by, *crossed):
-            check_not_label(one, self.label, "by")
-        by = sources.crossed(table, crossed) if crossed else self.by
-        if model is None:
-            check_unused("where model is None", features=self.features)
-            return Predictions.from_frame(
-                df, label=self.label, probs=self.probs, groups=by, **self.options
-            )
-        check_unused("where model gives the probabilities", probs=self.probs)
-        y = table.column(check_choice(self.label, table.names, "label"))
-        groups = sources.column_or_values(table, by, "by")
-        if not sources.is_model(model):
-            return Predictions(model, y, groups=groups, **self.options)
-        named = (self.label, by, *crossed, *self.dependence.columns)
-        others = [v for v in named if isinstance(v, str)]
-        X = sources.features_of_frame(df, self.features, others)
-        return Predictions.from_model(model, X, y, groups=groups, **self.options)
-
-    def _of_arrays(self, model: object, data: object) -> Predictions:
-        if data is None:
-            remedy = "pass the labels, (X, y), a data frame or a Predictions"
-            raise invalid("data must be given", "None", remedy)
-        if model is None:
-            rule = "model must be given where data holds no probabilities"
-            got = f"None and type {type(data).__name__}"
-            raise invalid(rule, got, "pass a model or probabilities")
-        if sources.is_model(model):
-            return Predictions.from_model(model, *check_pair(data), **self.options)
-        if as_array(model, "model").ndim == 0:
-            rule = "model must be a classifier, a function or an array of probabilities"
-            raise invalid(rule, shown(model), "for a file, use Predictions.read")
-        return Predictions(model, data, **self.options)
-
-
-def as_measured(probs: object, labels: object = None) -> Predictions:
-    """Turn the (probs, labels) of a function that takes no classes= into predictions.
-
-    Parameters
-    ----------
-    probs : object
-        Probabilities, or a Predictions.
-    labels : object
-        Labels; None with a Predictions.
-
-    Returns
-    -------
-    Predictions
-        The predictions.
-
-    Raises
-    ------
-    InvalidInput
-        As `ModelData.predictions`; a remedy that is an argument of `Predictions` says so.
-    """
-    try:
-        return ModelData(probs, labels).predictions()
-    except InvalidInput as error:
-        remedy = ARGUMENT.sub(r"\1 Predictions(probs, labels, \2)", error.remedy)
-        raise InvalidInput(error.rule, error.got, remedy) from None
-
-
-def _with_groups(predictions: Predictions, by: object) -> Predictions:
-    if by is None or (by is True and predictions.groups is not None):
-        return predictions
-    if by is True or isinstance(by, str):
-        remedy = "pass one value per row, or a data frame and the name of a column"
-        raise invalid("by must be an array of groups", shown(by), remedy)
-    return predictions.with_groups(by)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from caltest.errors import InvalidInput, invalid
+from caltest.predictions import unpacking
 from caltest.predictions.sources import Table, table_of_frame
 from caltest.validation.arrays import AnyArray
 from caltest.validation.options import check_choice, check_separator
@@ -50,6 +51,9 @@ SUFFIXES = {
 
 
 FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
+
+
+COLUMNAR = {"parquet": ("read_parquet", "scan_parquet"), "feather": ("read_ipc", "scan_ipc")}
 
 
 TEXT = ("csv", "tsv", "jsonl")
@@ -189,9 +193,11 @@ def _read(
     kind = _format(path, file_format)
     try:
         return reader(_source(path), kind)
-    except (InvalidInput, OSError):
+    except InvalidInput:
         raise
     except Exception as error:  # each reader has errors of its own
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # the system's, not that of what is in the file
         lines = (line.strip() for line in str(error).splitlines())
         first = next(filter(None, lines), type(error).__name__)
         remedy = "correct the file, or load it and use from_frame"
@@ -206,7 +212,9 @@ def _shown(path: str | Path | BinaryIO, kind: str) -> str:
 
 
 def _source(path: str | Path | BinaryIO) -> Source:
-    """Return a path, or the content where the file cannot be read from its start again."""
+    """Return a path, or the content where that is compressed or cannot be read twice."""
+    if isinstance(path, str | Path) and Path(path).suffix.lower() == ".gz":
+        return unpacking.unpacked(Path(path))
     if isinstance(path, str | Path) and Path(path).is_file():
         return Path(path)
     if isinstance(path, str | Path):
@@ -217,8 +225,7 @@ def _source(path: str | Path | BinaryIO) -> Source:
 def _csv(source: Source, kind: str, **options: Any) -> pl.DataFrame:
     import polars as pl
 
-    if isinstance(source, io.BytesIO):
-        source.seek(0)
+    _rewind(source)
     return pl.read_csv(source, separator=SEPARATED[f".{kind}"], **options)
 
 
@@ -260,7 +267,21 @@ def _read_csv(source: Source, kind: str) -> pl.DataFrame:
         stripped = frame.select(pl.col(pl.String).str.strip_chars().name.keep())
         plain = frame.with_columns(stripped).rename(str.strip).write_csv()
         frame = pl.read_csv(plain.encode(), infer_schema_length=None)
-    return _named_once(frame)
+    return _named_once(frame.with_columns(_numbers_with_nan(frame)))
+
+
+def _numbers_with_nan(frame: pl.DataFrame) -> list[pl.Series]:
+    """Return the columns that are text only since a missing number is "nan" there, not "NaN"."""
+    import polars as pl
+
+    texts = frame.select(pl.col(pl.String)).get_columns()
+    nan = [text for text in texts if text.str.contains("(?i)^ *nan *$").any()]
+    numbers = [text.str.strip_chars().cast(pl.Float64, strict=False) for text in nan]
+    return [
+        number
+        for number, text in zip(numbers, nan, strict=True)
+        if number.null_count() == text.null_count() and not number.is_nan().all()
+    ]
 
 
 def _named_once(frame: pl.DataFrame) -> pl.DataFrame:
@@ -273,20 +294,31 @@ def _named_once(frame: pl.DataFrame) -> pl.DataFrame:
 def _read_binary(source: Source, kind: str) -> pl.DataFrame:
     import polars as pl
 
-    if isinstance(source, io.BytesIO):
-        source.seek(0)
-    if kind == "parquet":
-        return pl.read_parquet(source)
-    if kind == "feather":
-        return pl.read_ipc(source)
+    _rewind(source)
+    if kind in COLUMNAR:
+        read, scan = COLUMNAR[kind]
+        lazy = getattr(pl, scan)(source)
+        rows = lazy.select(pl.len()).collect().item()
+        unpacking.check_cells(rows, len(lazy.collect_schema()), source, _name(source))
+        _rewind(source)
+        return getattr(pl, read)(source)  # type: ignore[no-any-return]  # a data frame
     return pl.read_ndjson(source, infer_schema_length=None)
 
 
 def _read_npz(source: Source, _kind: str) -> dict[str, AnyArray]:
+    unpacking.check_archive(source, _name(source))
+    _rewind(source)
+    with np.load(source, allow_pickle=False) as file:
+        return dict(file)
+
+
+def _rewind(source: Source) -> None:
     if isinstance(source, io.BytesIO):
         source.seek(0)
-    with np.load(source) as file:
-        return dict(file)
+
+
+def _name(source: Source) -> str:
+    return source.name if isinstance(source, Path) else STREAM
 
 
 # ---- writing ------------------------------------------------------------------------------------

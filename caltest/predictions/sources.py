@@ -1,4 +1,4 @@
-"""Models and tables, turned into the arrays that `Predictions` takes."""
+"""Tables, turned into the arrays that `Predictions` takes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from caltest.errors import WIDTH, InvalidInput, invalid, shown
+from caltest.errors import invalid
 from caltest.validation.arrays import (
     AnyArray,
     as_numbers,
-    check_not_classified,
     label_values,
     listing,
 )
-from caltest.validation.options import check_choice, check_not_label
+from caltest.validation.options import (
+    check_choice,
+    check_not_empty,
+    check_not_label,
+    check_strings,
+)
 
 PREFIXES = ("p_", "prob_")
 
@@ -41,65 +45,6 @@ class Table:
 
     names: Sequence[str]
     column: Callable[[str], AnyArray]
-
-
-# ---- models -------------------------------------------------------------------------------------
-
-
-def is_model(model: object) -> bool:
-    """Tell a classifier, a calibrator or a function from an array."""
-    attributes = ("predict_proba", "predict", "decision_function")
-    return callable(model) or any(hasattr(model, name) for name in attributes)
-
-
-def predict(model: Any, X: object) -> tuple[object, object]:
-    """Ask a fitted classifier, a calibrator or a function for the probabilities of the rows of X.
-
-    Returns
-    -------
-    probs : array_like, shape (n, m) or (n,)
-        What `predict_proba`, or the function, returns.
-    classes : array_like or None
-        The names of the columns, where the model has them as `classes_`.
-
-    Raises
-    ------
-    InvalidInput
-        If the model is a class, is not fitted or gives no probabilities.
-    """
-    if isinstance(model, type):
-        remedy = f"fit one, {model.__name__}().fit(X, y), on other data"
-        raise invalid("model must be a fitted model", f"the class {model.__name__}", remedy)
-    if not hasattr(model, "predict_proba"):
-        if callable(model):
-            return check_not_classified(model(X), model), None
-        raise _gives_no_probabilities(model)
-    try:
-        return model.predict_proba(X), getattr(model, "classes_", None)
-    except (ValueError, AttributeError) as error:
-        if type(error).__name__ != "NotFittedError":  # by name, as scikit-learn may be absent
-            raise
-        remedy = "call its fit(X, y), on other data, first"
-        raise invalid("model must be fitted", describe(model), remedy) from error
-
-
-def _gives_no_probabilities(model: object) -> InvalidInput:
-    remedy = "wrap it in sklearn.calibration.CalibratedClassifierCV"
-    if not hasattr(model, "predict") and not hasattr(model, "decision_function"):
-        remedy = "pass a classifier, a function of X or probabilities"
-    return invalid("model must have predict_proba", describe(model), remedy)
-
-
-def describe(model: object) -> str:
-    """Name a model in one line: its repr, shortened, the steps of a pipeline, or a function."""
-    name = getattr(model, "__name__", None)
-    steps = getattr(model, "steps", None)
-    if type(model).__name__ == "Pipeline" and isinstance(steps, list):
-        words = [step if isinstance(step, str) else type(step).__name__ for _, step in steps]
-        name = f"Pipeline({', '.join(words)})"
-    if not isinstance(name, str):
-        return shown(model)
-    return name if len(name) <= WIDTH else name[: WIDTH - 3] + "..."
 
 
 # ---- tables -------------------------------------------------------------------------------------
@@ -232,7 +177,8 @@ def prob_columns(
             if found := _beginning_with(prefix, names, taken):
                 return found
     elif not isinstance(probs, str):
-        return [check_choice(str(name), names, "probs") for name in probs]
+        chosen = check_not_empty(check_strings(probs, "probs"), "probs")
+        return [check_choice(str(name), names, "probs") for name in chosen]
     wanted = "probs" if probs is None else probs
     found = [wanted] if wanted in names else _beginning_with(wanted, names, taken)
     if not found:

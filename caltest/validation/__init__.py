@@ -12,11 +12,14 @@ from caltest.validation.arrays import (
     check_column,
     check_labels,
     check_logits,
-    check_not_classified,
-    check_not_swapped,
     check_probs,
     listing,
     read_only,
+)
+from caltest.validation.mistakes import (
+    check_not_classified,
+    check_not_numbered_from_one,
+    check_not_swapped,
 )
 from caltest.validation.options import (
     check_calibrator,
@@ -43,11 +46,12 @@ from caltest.validation.options import (
     check_seed,
     check_separator,
     check_share,
+    check_strings,
     check_tolerance,
     check_unused,
     check_weights,
 )
-from caltest.validation.schemas import check_schema
+from caltest.validation.schemas import check_schema, checks_values
 
 __all__ = [
     "as_array",
@@ -73,6 +77,7 @@ __all__ = [
     "check_not_empty",
     "check_not_family",
     "check_not_label",
+    "check_not_numbered_from_one",
     "check_not_swapped",
     "check_optional_integer",
     "check_pair",
@@ -85,9 +90,11 @@ __all__ = [
     "check_seed",
     "check_separator",
     "check_share",
+    "check_strings",
     "check_tolerance",
     "check_unused",
     "check_weights",
+    "checks_values",
     "listing",
     "read_only",
 ]

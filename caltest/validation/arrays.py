@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -21,26 +22,37 @@ FLOAT32_SLACK = 1e-6  # per class: rows that were summed in single precision
 ROUNDED_SLACK = 1e-2 * (1 + 1e-9)  # rows rounded for print; 0.99 itself is allowed
 SEEMS_ROUNDED = 0.1  # sums of so many rounded classes that they are not corrected
 ROUNDING = 4 * np.finfo(np.float64).eps  # per class: such rows are left as they are
+HALF = {"float16": 2.0**-10, "bfloat16": 2.0**-7}  # what rounding to it moves a sum of 1, at most
+LARGEST_WHOLE = 2.0**63
 NAMED = (list, tuple, range, np.ndarray)
+BLOCK = 1 << 14  # rows that stay in the cache while they are checked and copied
 
 
 def as_array(values: object, name: str) -> AnyArray:
     """Read a list, a NumPy array, a table or a tensor as an array, without a copy if possible."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        row = int(np.argwhere(np.ma.getmaskarray(values))[0, 0])
-        raise invalid(f"{name} must be complete", f"a masked value at row {row}", "drop that row")
+        place = np.argwhere(np.ma.getmaskarray(values))[0]
+        got = f"a masked value at row {place[0]}" if place.size else "a masked value"
+        raise invalid(f"{name} must be complete", got, "drop that row")
     if type(values).__module__.startswith("scipy.sparse"):
         got = f"a sparse {type(values).__name__}"
         raise invalid(f"{name} must be a dense array", got, "pass .toarray()")
     if isinstance(values, (list, tuple)) and any(isinstance(value, str) for value in values):
         return np.array(values, dtype=object)  # as text, NumPy would turn 1 into '1'
+    if isinstance(values, Mapping) and hasattr(values, "logits"):  # of transformers
+        remedy = "pass .logits with from_logits=True"
+        raise invalid(f"{name} must be an array", f"a {type(values).__name__}", remedy)
     try:
-        return np.asarray(values)
+        lent = hasattr(values, "__dlpack__") and not hasattr(values, "__array__")
+        array = np.from_dlpack(values) if lent else np.asarray(values)  # type: ignore[arg-type]  # asked
     except Exception as error:  # tensors and tables raise errors of their own
+        if "bfloat16" in str(getattr(values, "dtype", "")) and hasattr(values, "float"):
+            return as_array(values.float(), name)  # NumPy has no such type
         rows = isinstance(values, (list, tuple))
         got = "rows of unequal length" if rows else f"type {type(values).__name__}"
         remedy = "give each row as many entries" if rows else str(error).rstrip(".")
         raise invalid(f"{name} must be readable as an array", got, remedy) from error
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
 def read_only(array: AnyArray) -> AnyArray:
@@ -58,13 +70,17 @@ def as_numbers(values: object, name: str) -> AnyArray:
     strange = [place for place, item in np.ndenumerate(items) if not isinstance(item, NUMBER)]
     if strange:
         raise _not_numbers(items, strange, name)
-    return items.astype(np.float64)
+    try:
+        return items.astype(np.float64)
+    except OverflowError as error:
+        got = "an integer of more than 300 digits"
+        raise invalid(f"{name} must be numbers", got, "convert them to floats first") from error
 
 
 def _not_numbers(items: AnyArray, strange: list[tuple[int, ...]], name: str) -> InvalidInput:
     place = next((place for place in strange if not _is_numeral(items[place])), strange[0])
     got = f"{shown(items[place])} at row {place[0]}" if place else shown(items.item())
-    if is_missing(items[place]):
+    if is_missing(items[place]) or str(items[place]).strip().lower() == "nan":
         return missing(name, got)
     return invalid(f"{name} must be numbers", got, _as_it_is_read(str(items[place])))
 
@@ -80,15 +96,16 @@ def _as_it_is_read(text: str) -> str:
 
 def _is_numeral(item: object) -> bool:
     try:
-        float(str(item))
+        return not math.isnan(float(str(item)))
     except ValueError:
         return False
-    return True
 
 
 def is_missing(item: object) -> bool:
     """Tell the markers of missing values: None, NaN and those of pandas."""
-    return type(item).__name__ in ("NoneType", "NAType", "NaTType") or item != item  # noqa: PLR0124
+    return type(item).__name__ in ("NoneType", "NAType", "NaTType") or (
+        isinstance(item, (Real, Decimal, np.generic)) and bool(item != item)  # noqa: PLR0124
+    )
 
 
 def missing(name: str, got: str) -> InvalidInput:
@@ -224,6 +241,11 @@ def _whole(values: AnyArray, name: str) -> AnyArray:
             raise missing(name, got)
         remedy = "pass integers, strings, booleans or one-hot rows"
         raise invalid(f"{name} must be whole numbers", got, remedy)
+    large = np.abs(values) >= LARGEST_WHOLE
+    if large.any():
+        row = int(np.argmax(large))
+        got = f"{values[row]:.8g} at row {row}"
+        raise invalid(f"{name} must be whole numbers of 64 bits", got, "pass strings")
     return values.astype(np.int64)
 
 
@@ -268,12 +290,16 @@ def _codes(values: AnyArray, classes: AnyArray, name: str) -> Codes:
         raise _unknown_label(values, 0, classes, name)
     known = np.arange(m) if classes.dtype.kind == "U" and not text else classes
     if np.array_equal(known, np.arange(m)):  # the usual case, one pass
-        if values.min() < 0 or values.max() >= m:
-            row = int(np.argmax((values < 0) | (values >= m)))
-            raise _unknown_label(values, row, known, name)
-        return values.astype(np.int64)
+        codes = np.empty(len(values), np.int64)
+        for rows in _blocks(len(values)):
+            block = values[rows]
+            if block.min() < 0 or block.max() >= m:
+                row = rows.start + int(np.argmax((block < 0) | (block >= m)))
+                raise _unknown_label(values, row, known, name)
+            codes[rows] = block
+        return codes
     order = np.argsort(known)
-    codes: Codes = order[np.minimum(np.searchsorted(known, values, sorter=order), m - 1)]
+    codes = order[np.minimum(np.searchsorted(known, values, sorter=order), m - 1)]
     wrong = known[codes] != values
     if wrong.any():
         raise _unknown_label(values, int(np.argmax(wrong)), classes, name)
@@ -292,43 +318,20 @@ def _unknown_label(values: AnyArray, row: int, classes: AnyArray, name: str) -> 
     return invalid(f"{name} must be among the classes {listing(classes.tolist())}", got, remedy)
 
 
-def check_not_swapped(probs: AnyArray, labels: AnyArray) -> None:
-    """Recognise labels passed as probs: whole numbers or text where labels hold fractions."""
-    if _has_fractions(labels) and not _has_fractions(probs):
-        raise invalid(
-            "probs must come before labels",
-            "fractions as labels and none as probs",
-            "swap the two arguments",
-        )
-
-
-def check_not_classified(probs: object, model: object) -> object:
-    """Recognise a function that predicts labels, such as the method `predict` of a classifier."""
-    values = as_array(probs, "probs")
-    first = next(iter(values.ravel()[:1].tolist()), None)
-    method = hasattr(model, "__self__") and getattr(model, "__name__", "") == "predict"
-    if isinstance(first, str) or (method and values.ndim == 1 and not _has_fractions(values)):
-        remedy = "pass the classifier itself, or its predict_proba"
-        raise invalid("model must return probabilities", f"the label {shown(first)}", remedy)
-    return probs
-
-
-def _has_fractions(array: AnyArray) -> bool:
-    return array.dtype.kind == "f" and bool(np.any(array > np.floor(array)))
-
-
 def check_probs(
     probs: object,
     *,
     from_logits: bool = False,
-    renormalize: bool = False,
+    renormalize: bool | None = None,
     classes: object = None,
     name: str = "probs",
 ) -> Floats:
     """Check probabilities and return them as an owned, read-only (n, m) matrix.
 
     Values outside [0, 1] and row sums away from 1 by at most 1e-6 m come from single precision and
-    are corrected silently; sums off by at most 0.01 are rescaled where `renormalize` is true.
+    are corrected silently, as are sums off by at most 0.001 where all values are numbers of the
+    type float16, and 0.008 where they are of bfloat16, whatever type they came in. Sums off by at
+    most 0.01 are rescaled where `renormalize` is true.
 
     Parameters
     ----------
@@ -337,8 +340,9 @@ def check_probs(
         the logarithms of unnormalised probabilities; in one dimension, the log odds of class 1.
     from_logits : bool
         Whether `probs` are logits. Never guessed.
-    renormalize : bool
-        Whether rows of rounded probabilities may be rescaled.
+    renormalize : bool, optional
+        Whether rows of rounded probabilities may be rescaled. None is False where the caller has
+        no such option, which messages then do not name.
     classes : sequence, optional
         Names of the columns, for messages.
     name : str
@@ -359,17 +363,15 @@ def check_probs(
     if from_logits:
         _check_values_of_logits(values, classes, name)
         return read_only(_sigmoid(values) if values.ndim == 1 else _softmax(values))
-    slack = FLOAT32_SLACK * (2 if values.ndim == 1 else values.shape[1])
-    low, high = float(values.min()), float(values.max())
+    one = values.ndim == 1
+    slack = FLOAT32_SLACK * (2 if one else values.shape[1])
+    matrix, low, high = _both_columns(values) if one else _owned(values)
     if not (low >= -slack and high <= 1 + slack):  # this way round, NaN fails too
         raise _outside_unit_interval(values, slack, classes, name)
-    clip = low < 0 or high > 1
-    if values.ndim == 1:
-        return read_only(_both_columns(values, clip=clip))
-    matrix = np.array(values, dtype=np.float64, order="C")
-    if clip:
+    if low < 0 or high > 1:
         np.clip(matrix, 0, 1, out=matrix)
-    _rescale_rows(matrix, name, rounded=renormalize)
+    if not one:
+        _rescale_rows(matrix, name, renormalize=renormalize)
     return read_only(matrix)
 
 
@@ -449,37 +451,67 @@ def _place(place: AnyArray, classes: object) -> str:
     return f"{row}, class {names[column] if column < len(names) else column!r}"
 
 
-def _both_columns(values: AnyArray, *, clip: bool) -> Floats:
-    matrix = np.empty((len(values), 2))
-    matrix[:, 1] = values
-    if clip:
-        np.clip(matrix[:, 1], 0, 1, out=matrix[:, 1])
-    np.subtract(1, matrix[:, 1], out=matrix[:, 0])
-    return matrix
+def _both_columns(values: AnyArray) -> tuple[Floats, float, float]:
+    """Return 1 - p beside p, and the least and greatest p, NaN where one is."""
+    matrix, ends = np.empty((len(values), 2)), []
+    for rows in _blocks(len(values)):
+        block = values[rows]
+        ends.append((block.min(), block.max()))
+        matrix[rows, 1] = block
+        np.subtract(1, matrix[rows, 1], out=matrix[rows, 0])
+    low, high = np.array(ends, dtype=np.float64).T
+    return matrix, float(low.min()), float(high.max())
 
 
-def _rescale_rows(matrix: Floats, name: str, *, rounded: bool) -> None:
+def _owned(values: AnyArray) -> tuple[Floats, float, float]:
+    """Return a copy with its least and greatest value."""
+    matrix = np.array(values, dtype=np.float64, order="C")
+    return matrix, float(values.min()), float(values.max())
+
+
+def _blocks(n: int) -> Iterator[slice]:
+    return (slice(start, start + BLOCK) for start in range(0, n, BLOCK))
+
+
+def _rescale_rows(matrix: Floats, name: str, *, renormalize: bool | None) -> None:
     m = matrix.shape[1]
     sums = matrix @ np.ones(m)
     error = np.abs(sums - 1)
     worst = error.max()
-    limit = max(ROUNDED_SLACK, FLOAT32_SLACK * m) if rounded else FLOAT32_SLACK * m
+    limit = max(ROUNDED_SLACK, FLOAT32_SLACK * m) if renormalize else FLOAT32_SLACK * m
+    if limit < worst <= ROUNDED_SLACK:
+        limit = max(limit, _rounding_of_type(matrix))
     if worst > limit:
-        raise _sum_not_one(sums, error, limit, name)
+        raise _sum_not_one(sums, error, limit, name, renormalize=renormalize)
     if worst > ROUNDING * m:
         sums[error <= ROUNDING * m] = 1.0  # so that checking twice changes nothing
         matrix /= sums[:, np.newaxis]
 
 
-def _sum_not_one(sums: Floats, error: Floats, limit: float, name: str) -> InvalidInput:
-    rounded = error.max() <= ROUNDED_SLACK
+def _rounding_of_type(matrix: Floats) -> float:
+    """Return what a sum of 1 loses in the type of half precision of which all values are, or 0."""
+    single = matrix.astype(np.float32)
+    # A bfloat16 is the first half of a float32.
+    if np.array_equal(single, matrix) and not (single.view(np.uint32) & 0xFFFF).any():
+        return HALF["bfloat16"]
+    if np.array_equal(matrix.astype(np.float16), matrix):
+        return HALF["float16"]
+    return 0.0
+
+
+def _sum_not_one(
+    sums: Floats, error: Floats, limit: float, name: str, *, renormalize: bool | None
+) -> InvalidInput:
+    rounded, named = error.max() <= ROUNDED_SLACK, renormalize is not None
     row = int(np.argmax(error > (limit if rounded else ROUNDED_SLACK)))
     got = f"a sum of {sums[row]:.8g} at row {row}"
     remedy = "pass one column per class, or from_logits=True"
     if rounded:
-        remedy = "pass renormalize=True to rescale rows that are off by at most 0.01"
+        remedy = "divide each row by its sum if the probabilities were rounded"
+        if named:
+            remedy = "pass renormalize=True to rescale rows that are off by at most 0.01"
     elif error.max() <= SEEMS_ROUNDED:
-        got += ", off by more than renormalize=True corrects (0.01)"
+        got += ", off by more than renormalize=True corrects (0.01)" if named else ""
         remedy = "write more decimals, or pass one column per class"
     return invalid(f"{name} must sum to 1 in each row", got, remedy)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -107,6 +107,15 @@ def not_a_choice(value: object, choices: Collection[str], name: str) -> InvalidI
     return invalid(rule, shown(value), remedy)
 
 
+def check_strings(value: object, name: str) -> list[Any]:
+    """Return a list of names, of which one may stand for itself."""
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
+        raise invalid(f"{name} must be a name or a list of names", shown(value), "pass a name")
+    return list(value)
+
+
 def check_level(level: object, name: str = "level", *, percent: float = 5.0) -> float:
     """Check a level, strictly between 0 and 1; `percent` is an example of one."""
     if 0 < _real(level) < 1:
@@ -167,7 +176,10 @@ def check_fixed_resamples(n_resamples: object, name: str) -> int:
 def _real(value: object) -> float:
     """Return a number as a float; anything else as NaN, which breaks every rule."""
     if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf
     return math.nan
 
 

@@ -1,0 +1,193 @@
+"""A model with its data, as a user gives them, read into predictions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from caltest.errors import InvalidInput, invalid, shown
+from caltest.predictions import models, sources
+from caltest.predictions.container import Predictions
+from caltest.predictions.dependence import Dependence
+from caltest.validation import as_array, check_choice, check_not_label, check_pair, check_unused
+
+INDEPENDENT = Dependence()
+# "pass classes=[...]", in a remedy
+ARGUMENT = re.compile(
+    r"\b(pass|or) (classes=(?:\[.*?\]|range\(.*?\))|(?:from_logits|renormalize)=True)"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelData:
+    """A model with the data that it is evaluated on, as the user gave them: not read or checked.
+
+    Attributes
+    ----------
+    model : object
+        A fitted classifier, a pipeline, a calibrator, a function, probabilities, a Predictions,
+        or None where the data hold the probabilities; such a table may stand here alone.
+    data : object
+        (X, y), labels where model is an array, a data frame with `label`, or a Predictions.
+    label, features, probs : optional
+        Columns of the data frame; the features are by default all other columns.
+    classes, from_logits, renormalize : optional
+        As for `Predictions`.
+    by : array_like, str, list of str or True, optional
+        Groups of the rows: values, a column, several columns that are crossed, or those that the
+        Predictions have.
+    dependence : Dependence
+        Which rows may depend on each other.
+    """
+
+    model: object
+    data: object = None
+    label: str | None = None
+    features: str | Sequence[str] | None = None
+    probs: str | Sequence[str] | None = None
+    classes: object = None
+    from_logits: bool = False
+    renormalize: bool = False
+    by: object = None
+    dependence: Dependence = INDEPENDENT
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The arguments that name columns of a data frame."""
+        return {"label": self.label, "features": self.features, "probs": self.probs}
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """The arguments of `Predictions` that say how numbers are read."""
+        return {"from_logits": self.from_logits, "renormalize": self.renormalize}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The arguments of `Predictions` that go with an array or a table."""
+        return {"classes": self.classes, **self.reading}
+
+    def predictions(self) -> Predictions:
+        """Read them into predictions, with the groups `by`.
+
+        Returns
+        -------
+        Predictions
+            The predictions.
+
+        Raises
+        ------
+        InvalidInput
+            If the pair makes no predictions.
+        """
+        model, data = self.model, self.data
+        if isinstance(model, Predictions):
+            check_unused("where model is a Predictions", data=data)
+            model, data = None, model
+        if data is None and sources.is_table(model):
+            model, data = None, model
+        if sources.is_table(data):
+            return self._of_table(model, data)
+        check_unused("where data is not a data frame", **self.columns)
+        if isinstance(data, Predictions):
+            result = self._of_predictions(model, data)
+        else:
+            result = self._of_arrays(model, data)
+        return self.dependence.given_to(_with_groups(result, self.by))
+
+    def _of_predictions(self, model: object, data: Predictions) -> Predictions:
+        check_unused("where data is a Predictions", classes=self.classes)
+        if model is None:
+            asked = {name: value or None for name, value in self.reading.items()}
+            check_unused("on a Predictions, which is checked already", **asked)
+            return data
+        if not models.is_model(model):
+            rule = "model must be None, a calibrator or a function where data is a Predictions"
+            raise invalid(rule, f"type {type(model).__name__}", "pass data=labels with an array")
+        return Predictions(
+            models.predict(model, data.probs)[0],
+            data.classes[data.labels],
+            classes=data.classes,
+            sample_weight=data.sample_weight,
+            groups=data.groups,
+            clusters=data.clusters,
+            source=models.describe(model),
+            **self.reading,
+        )
+
+    def _of_table(self, model: object, df: object) -> Predictions:
+        table = sources.table_of_frame(df)
+        dependence = self.dependence.of_table(table, self.label)
+        return dependence.given_to(self._read_table(model, df, table))
+
+    def _read_table(self, model: object, df: object, table: sources.Table) -> Predictions:
+        crossed = sources.columns_named(table, self.by)
+        for one in (self.by, *crossed):
+            check_not_label(one, self.label, "by")
+        by = sources.crossed(table, crossed) if crossed else self.by
+        if model is None:
+            check_unused("where model is None", features=self.features)
+            return Predictions.from_frame(
+                df, label=self.label, probs=self.probs, groups=by, **self.options
+            )
+        check_unused("where model gives the probabilities", probs=self.probs)
+        y = table.column(check_choice(self.label, table.names, "label"))
+        groups = sources.column_or_values(table, by, "by")
+        if not models.is_model(model):
+            return Predictions(model, y, groups=groups, **self.options)
+        named = (self.label, by, *crossed, *self.dependence.columns)
+        others = [v for v in named if isinstance(v, str)]
+        X = sources.features_of_frame(df, self.features, others)
+        return Predictions.from_model(model, X, y, groups=groups, **self.options)
+
+    def _of_arrays(self, model: object, data: object) -> Predictions:
+        if data is None:
+            remedy = "pass the labels, (X, y), a data frame or a Predictions"
+            raise invalid("data must be given", "None", remedy)
+        if model is None:
+            rule = "model must be given where data holds no probabilities"
+            got = f"None and type {type(data).__name__}"
+            raise invalid(rule, got, "pass a model or probabilities")
+        if models.is_model(model):
+            return Predictions.from_model(model, *check_pair(data), **self.options)
+        if as_array(model, "model").ndim == 0:
+            rule = "model must be a classifier, a function or an array of probabilities"
+            raise invalid(rule, shown(model), "for a file, use Predictions.read")
+        return Predictions(model, data, **self.options)
+
+
+def as_measured(probs: object, labels: object = None) -> Predictions:
+    """Turn the (probs, labels) of a function that takes no classes= into predictions.
+
+    Parameters
+    ----------
+    probs : object
+        Probabilities, or a Predictions.
+    labels : object
+        Labels; None with a Predictions.
+
+    Returns
+    -------
+    Predictions
+        The predictions.
+
+    Raises
+    ------
+    InvalidInput
+        As `ModelData.predictions`; a remedy that is an argument of `Predictions` says so.
+    """
+    try:
+        return ModelData(probs, labels).predictions()
+    except InvalidInput as error:
+        remedy = ARGUMENT.sub(r"\1 Predictions(probs, labels, \2)", error.remedy)
+        raise InvalidInput(error.rule, error.got, remedy) from None
+
+
+def _with_groups(predictions: Predictions, by: object) -> Predictions:
+    if by is None or (by is True and predictions.groups is not None):
+        return predictions
+    if by is True or isinstance(by, str):
+        remedy = "pass one value per row, or a data frame and the name of a column"
+        raise invalid("by must be an array of groups", shown(by), remedy)
+    return predictions.with_groups(by)

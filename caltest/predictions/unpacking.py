@@ -1,0 +1,102 @@
+"""The bound on what a packed file may unpack to: NPZ, CSV and TSV with .gz, Parquet and Feather.
+
+A file of a few kilobytes can hold gigabytes of zeros. Real tables of probabilities unpack to 2 to
+30 times their size, so what would unpack to more than 100 times, and to more than 256 MiB, is
+refused before it is unpacked.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import math
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from caltest.errors import InvalidInput, invalid
+
+ALWAYS = 256 << 20  # bytes that any file may unpack to
+TIMES = 100  # its own size, for larger ones
+PIECE = 1 << 20
+CELL = 8  # bytes of a number in a column
+HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+def bound(packed: int) -> int:
+    """Return how many bytes a file of this size may unpack to."""
+    return max(ALWAYS, TIMES * packed)
+
+
+def unpacked(path: Path) -> io.BytesIO:
+    """Unpack a file compressed by gzip.
+
+    Raises
+    ------
+    InvalidInput
+        If it is beyond the bound.
+    """
+    limit = bound(path.stat().st_size)
+    content = io.BytesIO()
+    with gzip.open(path) as packed:
+        while piece := packed.read(PIECE):
+            content.write(piece)
+            if content.tell() > limit:
+                raise _too_large(f"{path.name!r}, of {path.stat().st_size:,} bytes", limit)
+    content.seek(0)
+    return content
+
+
+def check_archive(source: Path | io.BytesIO, name: str) -> None:
+    """Check what the arrays of an NPZ file announce, before any is read.
+
+    Raises
+    ------
+    InvalidInput
+        If they are together beyond the bound, or one announces more than the file holds of it.
+    """
+    size = size_of(source)
+    with zipfile.ZipFile(source) as archive:
+        members = archive.infolist()
+        if sum(member.file_size for member in members) > bound(size):
+            raise _too_large(f"{name!r}, of {size:,} bytes", bound(size))
+        for member in members:
+            with archive.open(member) as stream:
+                header = HEADERS.get(np.lib.format.read_magic(stream))
+                if header is None:  # of names of fields that are not ASCII
+                    continue
+                shape, _, dtype = header(stream)
+                held = member.file_size - stream.tell()
+            if math.prod(shape) * dtype.itemsize > held and not dtype.hasobject:
+                got = f"{held:,} bytes for the shape {shape} of {member.filename!r}"
+                rule = f"the arrays of {name!r} must be whole"
+                raise invalid(rule, got, "write the file again")
+
+
+def check_cells(rows: int, columns: int, source: Path | io.BytesIO, name: str) -> None:
+    """Check the size of a table in a file of columns, which may hold a value once for all rows.
+
+    Raises
+    ------
+    InvalidInput
+        If it is beyond the bound.
+    """
+    size = size_of(source)
+    if CELL * rows * columns > bound(size):
+        cells = f"{rows:,} rows of {columns} columns in {size:,} bytes"
+        raise _too_large(f"{name!r}, {cells}", bound(size))
+
+
+def size_of(source: Path | io.BytesIO) -> int:
+    """Return the size of a file, or of its content."""
+    return source.stat().st_size if isinstance(source, Path) else source.getbuffer().nbytes
+
+
+def _too_large(got: str, limit: int) -> InvalidInput:
+    rule = f"a packed file must unpack to at most {TIMES} times its size, or {ALWAYS >> 20} MiB"
+    remedy = f"unpack it yourself if it is to have more than {limit >> 20:,} MiB, and read that"
+    return invalid(rule, got, remedy)
