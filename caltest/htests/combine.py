@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.measures.base import Outcome
+from caltest.measures.outcome import Outcome
 from caltest.numerics.joint import TIES, step_down
 from caltest.results import HTest
 

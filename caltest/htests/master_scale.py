@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.htests.combine import METHODS, adjusted_pvalues
-from caltest.htests.run import REGISTRY
+from caltest.htests.named import REGISTRY
 from caltest.measures import Measure
-from caltest.measures.base import Outcome, keys_offering
+from caltest.measures.base import keys_offering
 from caltest.measures.gap import gap_of_counts
+from caltest.measures.outcome import Outcome
 from caltest.predictions import sources
 from caltest.results import HTest, HTestTable
 from caltest.results.evidence import GradeCounts
@@ -190,10 +191,11 @@ def test_master_scale(
     >>> [round(row.pvalue, 4) for row in table]
     [0.4277, 0.0167, 0.2309]
     """
-    tests = validation.check_not_empty(_strings(test), "test")
+    tests = validation.check_not_empty(validation.check_strings(test, "test"), "test")
     names = [validation.check_choice(one, TESTS, "test") for one in tests]
-    together = [validation.check_choice(t, PORTFOLIO, "portfolio") for t in _strings(portfolio)]
-    validation.check_choice(correction or "none", METHODS, "correction")
+    asked = validation.check_strings(portfolio, "portfolio")
+    together = [validation.check_choice(one, PORTFOLIO, "portfolio") for one in asked]
+    validation.check_choice("none" if correction is None else correction, METHODS, "correction")
     level = None if level is None else validation.check_level(level)
     bounds = None if lights is None else validation.check_light_bounds(lights)
     options = {"alternative": alternative, "correlation": correlation}
@@ -216,10 +218,6 @@ def test_master_scale(
 
 # Or pytest would collect it in a user's test module.
 test_master_scale.__test__ = False  # type: ignore[attr-defined]
-
-
-def _strings(value: str | Sequence[str]) -> list[str]:
-    return [value] if isinstance(value, str) else list(value)
 
 
 def _scale(pd: object, defaults: object, n: object, grades: object, data: object) -> Scale:

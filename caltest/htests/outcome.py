@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from caltest.measures.base import Outcome, Part
 from caltest.measures.gap import Gap, event_rows, gap_of
+from caltest.measures.outcome import Outcome, Part
 from caltest.predictions import Predictions
 from caltest.results import Evidence, HTest, HTestTable
 
@@ -50,7 +50,7 @@ def result_of(
         size=_size(plan, seen),
         evidence=Evidence(plan.measure, plan.lens, plan.predictions, plan.seed),
     )
-    return _with_parts(whole, outcome.parts) if outcome.parts else whole
+    return with_parts(whole, outcome.parts) if outcome.parts else whole
 
 
 def _size(plan: Plan, seen: Predictions) -> Gap:
@@ -59,7 +59,7 @@ def _size(plan: Plan, seen: Predictions) -> Gap:
     return gap_of(event_rows(seen), "event", str(seen.classes[1]))
 
 
-def _with_parts(whole: HTest, parts: Sequence[Part]) -> HTest:
+def with_parts(whole: HTest, parts: Sequence[Part]) -> HTest:
     """Add the statistics that a test combines, and what they found."""
     places: dict[str, Gap] = {}
     for part in parts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -13,12 +13,15 @@ import numpy as np
 
 from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
+from caltest.htests.cells import Asked
+from caltest.htests.chunks import source_for
 from caltest.htests.combine import METHODS, adjusted_rows, omnibus
+from caltest.htests.margins import SegmentsAsked, segments_source, test_margins
+from caltest.htests.named import REGISTRY, check_options
 from caltest.htests.outcome import result_of
 from caltest.lenses import Lens, resolve_lens
-from caltest.measures import REGISTRY as MEASURES
 from caltest.measures import Measure
-from caltest.measures.base import Outcome
+from caltest.measures.outcome import Outcome
 from caltest.measures.tolerance import Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.adaptive import LEVEL, MOST, adaptive_null
@@ -26,10 +29,9 @@ from caltest.nulls.cluster import treated_as_independent
 from caltest.nulls.tolerance import at_least_exact, tolerance_null
 from caltest.predictions import ModelData, Predictions
 from caltest.predictions.dependence import Dependence
-from caltest.results import HTest, HTestTable
+from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.segments import SegmentsTest, test_segments
 
-SEEDS = ("seed", "random_state")  # what other libraries call it
 SPREAD = (
     "clusters have rows in several groups, which depend on each other: the groups are not tested "
     "together"
@@ -37,75 +39,7 @@ SPREAD = (
 DEFAULT = "combined"  # where the caller names no test
 INSTEAD = "skce"  # where the caller asks for what the default has not, and this test has
 SEGMENT_OPTIONS = ("depth", "bins", "min_size", "statistic", "keep")
-OF_THE_USER = 4  # the stack level, in functions that run one plan, of the caller of the test
-
-
-@dataclass(frozen=True)
-class NamedTest:
-    """A measure under a name of its own.
-
-    Attributes
-    ----------
-    key : str
-        Registry key, file name and name on the command line.
-    measure : type of Measure
-    fixed : Mapping
-        Options of the measure that the name stands for.
-
-    Examples
-    --------
-    >>> REGISTRY["skce-linear"].fixed["estimator"]
-    'linear'
-    """
-
-    key: str
-    measure: type[Measure]
-    fixed: Mapping[str, object] = field(default_factory=dict)
-
-    @property
-    def title(self) -> str:
-        """One line for lists of tests."""
-        return self.measure(**self.fixed).description
-
-    @property
-    def nulls(self) -> tuple[str, ...]:
-        """The nulls that have a meaning for this test; the first is the default."""
-        return self.measure(**self.fixed).nulls
-
-    @property
-    def default_null(self) -> str:
-        """The null where the caller names none; options may leave it another."""
-        return self.nulls[0]
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """The options that a caller may give."""
-        return tuple(f.name for f in fields(self.measure) if f.name not in self.fixed)
-
-    def with_options(self, options: Mapping[str, object]) -> Measure:
-        """Make the measure from the options that it takes; the others are for other tests."""
-        own = {name: options[name] for name in self.options if name in options}
-        return self.measure(**self.fixed, **own)
-
-
-def check_options(tests: Mapping[str, NamedTest], options: Mapping[str, object]) -> None:
-    """Raise InvalidInput for an option that none of the tests takes."""
-    known = sorted({name for test in tests.values() for name in test.options})
-    for name in options:
-        if name not in known:
-            takes = next((key for key in REGISTRY if name in REGISTRY[key].options), "")
-            remedy = f"use {', '.join(known)}" if known else "give them to the measure itself"
-            remedy += f", or name a test that takes it, such as {takes!r}" if takes else ""
-            remedy = "the seed is rng=" if name in SEEDS else remedy
-            rule = f"options must be taken by a test named by its key ({', '.join(tests)})"
-            raise invalid(rule, repr(name), remedy)
-
-
-REGISTRY: dict[str, NamedTest] = {
-    key: NamedTest(key, measure, fixed)
-    for measure in MEASURES.values()
-    for key, fixed in measure.declared_tests().items()
-}
+OF_THE_USER = 5  # the stack level, in functions that run one plan, of the caller of the test
 
 
 @dataclass(frozen=True)
@@ -166,9 +100,11 @@ def test_calibration(
     classes: object = None,
     from_logits: bool = False,
     renormalize: bool = False,
+    engine: str = "auto",
+    on_error: str = "raise",
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
-) -> HTest | HTestTable | SegmentsTest:
+) -> HTest | HTestTable | SegmentsTest | GroupsTest:
     r"""Test the hypothesis that a model's probabilities are calibrated.
 
     H0: :math:`P(Y = k \mid p) = p_k` for the predictions p as the lens shows them.
@@ -179,8 +115,10 @@ def test_calibration(
         A fitted classifier or calibrator with `predict_proba`; a callable X -> probabilities; an
         (n, m) array of probabilities, or (n,) for P(Y = 1); None where `data` is a Predictions or
         a data frame that holds the probabilities.
-    data : (X, y), y, data frame or Predictions
-        y where `model` is an array; a data frame with `label=`.
+    data : (X, y), y, data frame, path, iterator of data frames or Predictions
+        y where `model` is an array; a data frame or lazy frame (Polars, DuckDB, Ibis, Dask, Spark),
+        a path, a pattern such as ``"day=*/part-*.parquet"``, a list of paths or an iterator of
+        frames with `label=`.
     test : str, Measure or list, default "combined"
         Keys are in `caltest.htests.REGISTRY`. The default combines several statistics of the same
         redrawn labels, so that it finds most errors without a choice of the test. Where a null, a
@@ -208,7 +146,8 @@ def test_calibration(
         vectors, all of them take the place of random ones. The table's `omnibus` has the test of
         all groups together, Fisher's combination of their p-values: compared with that of their
         resamples where all groups are resampled, so that it is as exact as they are, elsewhere by
-        its chi^2 distribution.
+        its chi^2 distribution. Where rows are counted in cells, more than 500 groups are tested in
+        one pass, by the KS test where no other is named: with a `GroupsTest`.
     cluster : (n,) array or column name, optional
         The cluster of each row, such as its patient: rows of a cluster may depend on each other,
         those of different clusters are independent. The null is then "cluster", which flips the
@@ -226,13 +165,16 @@ def test_calibration(
         columns and their intersections, or a boolean column for each; True takes all columns of the
         features. See `test_segments`, which this calls: it has statistics, a null and an adjustment
         of its own, and `options` are its `depth=`, `bins=`, `min_size=`, `statistic=`, `keep=`.
+        Where rows are counted in cells, they are the values of columns and their intersections,
+        each tested by KS, adjusted by Holm's method and returned as a `GroupsTest`.
     correction : str or None, default "joint"
         Multiple testing over the rows of a table. "joint" is the step-down method of Westfall and
         Young: all rows are evaluated for the same redrawn labels, so that their dependence is
         known, and adjusted p-values reach down to 1 / (B + 1) for any number of rows. The
         family-wise error rate is that of hypotheses that hold together; where some hold each by
         itself only, Holm's method allows for any dependence. It takes the place of "joint" where a
-        row has another null than the exact one. Otherwise a method of
+        row has another null than the exact one, and for more than 500 groups that are counted in
+        cells, which share no row and lose nothing by it. Otherwise a method of
         statsmodels' `multipletests`, such as "holm", "fdr_bh" or "none".
     n_resamples : int or "adaptive", default 999
         B; the smallest attainable p-value of a resampling null is 1 / (B + 1). With "adaptive" the
@@ -254,15 +196,28 @@ def test_calibration(
         Class labels in the order of the columns of the probabilities.
     from_logits, renormalize : bool, default False
         Read an array or columns as logits; rescale rows whose sum is off by up to 0.01.
+    engine : {"auto", "rows", "cells", "chunks"}, default "auto"
+        Of frames, paths and iterators: "rows" reads them into memory; "cells" counts them where
+        they lie, in one query, and tests the counts of 2^16 cells of predictions; "chunks" reads
+        rows of several classes twice, chunk by chunk or on the workers of Dask and Spark, and tests
+        sums over features of their predictions, for the lens "strong" and test="skce"; "auto"
+        takes cells or chunks for more than 2 million rows, where all that is asked for has a
+        version for them.
+    on_error : {"raise", "skip"}, default "raise"
+        Whether files that cannot be read, and rows with missing or impossible values, are an error
+        or left out with a note, where cells are counted or chunks read: with "skip" "auto" takes
+        these for any number of rows.
     progress : callable, optional
-        Called with (rows done, rows in all).
+        Called with (rows done, rows in all) of the table; parts of the data where these are counted
+        in cells, and rows of the data where they are read by chunks.
     **options
         Options of the measure, such as `kernel=` and `estimator=`; with `segments`, of these.
 
     Returns
     -------
-    HTest, HTestTable or SegmentsTest
-        A table where tests, lenses or groups are several, a SegmentsTest with `segments`.
+    HTest, HTestTable, SegmentsTest or GroupsTest
+        A table where tests, lenses or groups are several, a SegmentsTest with `segments`; of more
+        than 500 groups, and of segments, that are counted in cells, a GroupsTest.
 
     Raises
     ------
@@ -288,22 +243,39 @@ def test_calibration(
             lens,
             options,
             test=test,
-            null=None if null == "exact" else null,
+            null=_unless(null, default="exact"),
             tolerance=tolerance,
-            equivalence=equivalence or None,
+            equivalence=_unless(equivalence, default=False),
             by=by,
             cluster=cluster,
             time=time,
             lag=lag,
-            correction=None if correction == "joint" else correction or "none",
+            correction="none" if correction is None else _unless(correction, default="joint"),
         )
+        named = ModelData(
+            model, data, label, None, probs, classes, from_logits, renormalize, segments
+        )
+        lying = SegmentsAsked(
+            given=named,
+            lens=lens,  # type: ignore[arg-type]  # one, as was checked
+            seed=validation.check_seed(rng),
+            n_jobs=n_jobs,
+            level=level,
+            on_error=on_error,
+            progress=progress,
+        )
+        lies, counted = segments_source(engine, lying)
+        if counted is not None:
+            may_need_rows = engine == "auto" and not counted.reader.source.is_stream
+            with suppress(*[NotApplicable] if may_need_rows else []):
+                return test_margins(counted, lying.asked, **options)
         return test_segments(
-            model,
-            data,
+            model if lies is None else None,
+            data if lies is None else lies.table(),
             segments=segments,
             lens=lens,  # type: ignore[arg-type]  # one, as was checked
             n_resamples=n_resamples,  # type: ignore[arg-type]  # refused there where no number
-            rng=rng,
+            rng=lying.seed,
             n_jobs=n_jobs,
             level=level,
             label=label,
@@ -317,53 +289,84 @@ def test_calibration(
         )
     fixed = validation.check_resamples(n_resamples)
     level = None if level is None else validation.check_level(level)
-    validation.check_choice(correction or "none", METHODS, "correction")
+    validation.check_choice("none" if correction is None else correction, METHODS, "correction")
     validation.check_jobs(n_jobs)
     bound = validation.check_tolerance(tolerance, equivalence=equivalence, null=null)
-    seed = validation.check_seed(rng)
-    predictions = ModelData(
-        model,
-        data,
-        label,
-        features,
-        probs,
-        classes,
-        from_logits,
-        renormalize,
-        by,
-        Dependence(cluster, time, lag),
-    ).predictions()
-    measures, note = resolve_tests(test, options, null=null, tolerance=bound)
-    lenses = [resolve_lens(one) for one in _as_list("strong" if lens is None else lens, "lens")]
-    plans = [
-        replace(plan, note=note)
-        for plan in _plans(measures, lenses, null, predictions, seed=seed, grouped=by is not None)
-    ]
     if bound is not None:
         validation.check_fixed_resamples(n_resamples, "a tolerance")
-        within = Tolerance(bound, equivalence)
-        plans = [replace(plan, null="tolerance", tolerance=within) for plan in plans]
-    elif fixed is None:
-        plans = [replace(plan, clear_at=level or LEVEL) for plan in plans]
-    B = MOST if fixed is None else fixed
-    single = len(measures) == len(lenses) == 1 and by is None and not lenses[0].is_family
-    run = partial(_run_or_nearest, n_resamples=B, n_jobs=n_jobs, level=level)
-    run_plans, left_out = _run_all(plans, run, progress)
-    rows = tuple(row for _, row in run_plans)
-    if single:
-        return rows[0]
-    if by is not None and _clusters_in_two_groups(run_plans):
-        left_out = [*left_out, SPREAD]
-        correction = "holm" if correction == "joint" else correction
-        together: tuple[HTest, ...] = ()
-    else:
-        together = tuple(_omnibus_tests(run_plans, n_resamples=B, seed=seed))
-    adjusted, name = adjusted_rows(rows, correction)
-    return HTestTable(rows, name, adjusted, level=level, notes=tuple(left_out), omnibus=together)
+    seed = validation.check_seed(rng)
+    measures, note = resolve_tests(test, options, null=null, tolerance=bound)
+    lenses = [resolve_lens(one) for one in _as_list("strong" if lens is None else lens, "lens")]
+    asked = Asked(
+        given=ModelData(
+            model,
+            data,
+            label,
+            features,
+            probs,
+            classes,
+            from_logits,
+            renormalize,
+            by,
+            Dependence(cluster, time, lag),
+        ),
+        measures=measures,
+        lenses=lenses,
+        null=null,
+        tolerance=None if bound is None else Tolerance(bound, equivalence),
+        correction=correction,
+        n_resamples=fixed,
+        seed=seed,
+        n_jobs=n_jobs,
+        level=level,
+        on_error=on_error,
+        progress=progress,
+        note=note,
+        is_default=test is None and not note,
+    )
+    source, prepared = source_for(engine, asked)
+    if prepared is not None:
+        return prepared.run(asked)
+    if source is None or source.is_eager:
+        return _run_rows(asked.given.predictions(), asked)
+    given = replace(asked.given, model=None, data=source.table())
+    return _run_rows(given.predictions().from_source(source.name), asked)
 
 
 # Or pytest would collect it in a user's test module.
 test_calibration.__test__ = False  # type: ignore[attr-defined]
+
+
+def _run_rows(predictions: Predictions, asked: Asked) -> HTest | HTestTable:
+    """Test predictions in memory."""
+    measures, lenses, grouped = asked.measures, asked.lenses, asked.given.by is not None
+    found = _plans(measures, lenses, asked.null, predictions, seed=asked.seed, grouped=grouped)
+    plans = [replace(plan, note=asked.note) for plan in found]
+    if asked.tolerance is not None:
+        plans = [replace(plan, null="tolerance", tolerance=asked.tolerance) for plan in plans]
+    elif asked.n_resamples is None:
+        plans = [replace(plan, clear_at=asked.level or LEVEL) for plan in plans]
+    B = MOST if asked.n_resamples is None else asked.n_resamples
+    run = partial(_run_or_nearest, n_resamples=B, n_jobs=asked.n_jobs, level=asked.level)
+    run_plans, left_out = _run_all(plans, run, asked.progress)
+    rows = tuple(row for _, row in run_plans)
+    if len(measures) == len(lenses) == 1 and not grouped and not lenses[0].is_family:
+        return rows[0]
+    correction = asked.correction
+    together: tuple[HTest, ...] = ()
+    if grouped and _clusters_in_two_groups(run_plans):
+        left_out = [*left_out, SPREAD]
+        correction = "holm" if correction == "joint" else correction
+    else:
+        together = tuple(_omnibus_tests(run_plans, n_resamples=B, seed=asked.seed))
+    adjusted, name = adjusted_rows(rows, correction)
+    notes = tuple(left_out)
+    return HTestTable(rows, name, adjusted, level=asked.level, notes=notes, omnibus=together)
+
+
+def _unless(value: object, *, default: object) -> object:
+    """Return None for the default; an array is equal to none."""
+    return None if isinstance(value, type(default)) and value == default else value
 
 
 def _check_for_segments(lens: object, options: Mapping[str, object], **others: object) -> None:

@@ -6,7 +6,7 @@ from caltest.intervals import bca, cluster, convex, jackknife, plug_in, studenti
 from caltest.intervals.base import Method
 from caltest.intervals.own import own_methods
 from caltest.measures import Measure
-from caltest.measures.base import Ends
+from caltest.measures.outcome import Ends
 
 REGISTRY: dict[str, Method] = {
     method.key: method

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.intervals.resampling import calibrated_values
 from caltest.measures import Measure
-from caltest.measures.base import Ends
+from caltest.measures.outcome import Ends
 from caltest.nulls import REGISTRY as NULLS
 from caltest.predictions import Predictions
 
@@ -64,13 +63,11 @@ def exact_test(
 def agreeing(
     ends: Ends,
     measure: Measure,
-    predictions: Predictions,
     exact: Exact,
+    value: float | None,
+    noise: Callable[[], Floats],
     *,
     level: float,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
 ) -> Ends:
     r"""Return an interval that holds the value of calibration unless the exact test rejects it.
 
@@ -79,13 +76,26 @@ def agreeing(
     :math:`(1 + level) / 2` of redrawn labels: a norm of mean deviations is off by no more than the
     norm of their noise, and under calibration that is :math:`T^0`. Standard errors do not know it;
     where no event is seen among rare ones, they are next to nothing.
+
+    Parameters
+    ----------
+    ends : Ends
+        Those of the method.
+    measure : Measure
+        What is estimated.
+    exact : Exact
+        The test.
+    value : float or None
+        The value of calibration; None where there is none.
+    noise : callable
+        Returns the errors of redrawn labels, where the test did not redraw them.
+    level : float
+        Of the interval.
     """
-    value = measure.calibrated_value(predictions)
     if value is None:
         return ends
     if measure.is_error:
-        settings = {"n_resamples": n_resamples, "seed": seed, "n_jobs": n_jobs}
-        ends = _above_noise(ends, measure, predictions, exact, level=level, settings=settings)
+        ends = _above_noise(ends, exact, noise, level=level)
     above, below = ends.low > value, ends.high < value and not measure.is_one_sided
     rejected = exact.pvalue <= 1.0 - level
     if rejected == (above or below):
@@ -95,21 +105,12 @@ def agreeing(
     return replace(ends, low=low, high=high, notes=(*ends.notes, text))
 
 
-def _above_noise(
-    ends: Ends,
-    measure: Measure,
-    predictions: Predictions,
-    exact: Exact,
-    *,
-    level: float,
-    settings: dict[str, Any],
-) -> Ends:
+def _above_noise(ends: Ends, exact: Exact, noise: Callable[[], Floats], *, level: float) -> Ends:
     """Lower the lower end of an error to what is left of it beyond the noise of calibration."""
     if ends.low <= 0.0 or exact.pvalue > 1.0 - level:
         return ends
-    noise = exact.distribution
-    if noise is None:  # all label vectors were listed
-        noise = calibrated_values(measure, predictions, **settings)
-    noise = noise[np.isfinite(noise)]
-    beyond = exact.statistic - float(np.quantile(noise, 0.5 + level / 2.0))
+    # None where all label vectors were listed.
+    drawn = noise() if exact.distribution is None else exact.distribution
+    drawn = drawn[np.isfinite(drawn)]
+    beyond = exact.statistic - float(np.quantile(drawn, 0.5 + level / 2.0))
     return replace(ends, low=max(0.0, min(ends.low, beyond)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from caltest.measures import Measure
-from caltest.measures.base import Ends
+from caltest.measures.outcome import Ends
 from caltest.predictions import Predictions
 
 

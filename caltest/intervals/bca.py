@@ -11,7 +11,7 @@ from caltest.intervals.base import Method
 from caltest.intervals.resampling import check_rows, resample
 from caltest.intervals.row_functions import row_function
 from caltest.measures import Measure
-from caltest.measures.base import Ends
+from caltest.measures.outcome import Ends
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]

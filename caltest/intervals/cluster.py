@@ -12,7 +12,7 @@ from caltest.errors import NotApplicable
 from caltest.intervals.base import Method
 from caltest.intervals.row_functions import GROUPS, jackknife_error, row_function
 from caltest.measures import Measure
-from caltest.measures.base import Ends, Outcome
+from caltest.measures.outcome import Ends, Outcome
 from caltest.measures.residual_sums import Flipped
 from caltest.measures.tolerance import Deviation, Tolerance
 from caltest.nulls.base import resampling_pvalue

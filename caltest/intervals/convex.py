@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,8 +16,9 @@ from caltest.intervals.resampling import (
     widest_tail,
     with_unseen,
 )
+from caltest.intervals.unseen_events import upper_limit
 from caltest.measures import Measure
-from caltest.measures.base import Ends, Gaps
+from caltest.measures.outcome import Ends, Gaps
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
@@ -51,9 +54,11 @@ def compute(
 
     by the triangle inequality below, and above by Jensen's, for the norm of a mean is at most the
     mean of the norm. T0 is the noise under calibration, which resampled rows show too small where
-    bins have one row or two. Neither end needs the norm to be differentiable, as the bootstrap of a
-    supremum does, nor the error to be positive; the price is that the interval is conservative. The
-    UCME is the square of a norm, and so are its ends.
+    bins have one row or two. Where the norm is one mean gap, the largest partial sum, the upper end
+    is at least that of "unseen-events" there, which knows how skewed few events make it. Neither
+    end needs the norm to be differentiable, as the bootstrap of a supremum does, nor the error to
+    be positive; the price is that the interval is conservative. The UCME is the square of a norm,
+    and so are its ends.
 
     References
     ----------
@@ -78,14 +83,14 @@ def compute(
             "report the p-value alone",
         )
     a = (1.0 - level) / 2.0
-    noise = calibrated_values(
-        measure, predictions, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs
-    ) ** (1.0 / gaps.power)
+    settings: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed, "n_jobs": n_jobs}
+    noise = calibrated_values(measure, predictions, **settings) ** (1.0 / gaps.power)
     noises = np.quantile(deviations, 1.0 - a), np.quantile(noise, 1.0 - a)
     low = max(estimate - float(max(noises)), 0.0)
     high = estimate + widest_tail(values, a)
     low, high, estimate = (end**gaps.power for end in (low, high, estimate))
     high = with_unseen(measure, predictions, estimate, high, a)
+    high = max(high, upper_limit(measure, predictions, a, **settings))
     notes = measure.interval_notes(METHOD.key, predictions.n)
     return Ends(low, high, estimate, "bootstrap of a norm of gaps", notes)
 

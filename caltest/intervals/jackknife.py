@@ -8,7 +8,7 @@ from caltest.intervals.base import Method
 from caltest.intervals.resampling import check_rows, with_unseen
 from caltest.intervals.row_functions import jackknife_error, row_function
 from caltest.measures import Measure
-from caltest.measures.base import Ends
+from caltest.measures.outcome import Ends
 from caltest.numerics.tails import student_isf
 from caltest.predictions import Predictions
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from caltest.intervals.base import Method
 from caltest.measures import REGISTRY, Measure
-from caltest.measures.base import Ends
+from caltest.measures.outcome import Ends
 from caltest.predictions import Predictions
 
 

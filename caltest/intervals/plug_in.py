@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,8 +17,9 @@ from caltest.intervals.resampling import (
     with_unseen,
 )
 from caltest.intervals.row_functions import AnyMeasure
+from caltest.intervals.unseen_events import upper_limit
 from caltest.measures import Measure
-from caltest.measures.base import Ends
+from caltest.measures.outcome import Ends
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
@@ -41,16 +44,17 @@ def compute(
         r = \max(\mu - q_a, q_{1-a} - \mu)(T^*).
 
     Below, the first term is bias and spread where the error is small, the second where it is large.
-    Above, an estimate that is too large on average needs the spread alone.
+    Above, an estimate that is too large on average needs the spread alone. An error that is never
+    below a mean gap, such as the ICI, has an upper end that is at least that of "unseen-events" for
+    it, of either sign.
     """
     check_rows(predictions)
     bound = measure.bind(predictions, n_jobs)
     estimate = bound.estimate(bound.value(n_jobs))
     function = AnyMeasure(measure, predictions)
-    values = resample(function, predictions.n, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
-    noise = calibrated_values(
-        measure, predictions, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs
-    )
+    settings: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed, "n_jobs": n_jobs}
+    values = resample(function, predictions.n, **settings)
+    noise = calibrated_values(measure, predictions, **settings)
     if not (np.isfinite(values).all() and np.isfinite(noise).all()) or np.ptp(values) == 0:
         raise NotApplicable(
             f"the {measure.symbol} is infinite, or the same, for all resamples",
@@ -63,6 +67,7 @@ def compute(
     method_text = "bootstrap of a biased error"
     notes = measure.interval_notes(METHOD.key, predictions.n)
     high = with_unseen(measure, predictions, estimate, estimate + spread, a)
+    high = max(high, upper_limit(measure, predictions, a, **settings))
     return Ends(max(low, 0.0), high, estimate, method_text, notes)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.measures import Measure
-from caltest.measures.base import RowScores
+from caltest.measures.outcome import RowScores
 from caltest.numerics.resampled_sums import total_of
 from caltest.predictions import Predictions
 

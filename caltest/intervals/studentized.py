@@ -11,7 +11,7 @@ from caltest.errors import NotApplicable
 from caltest.intervals.base import Method
 from caltest.intervals.resampling import check_rows, resample
 from caltest.measures import Measure
-from caltest.measures.base import Ends
+from caltest.measures.outcome import Ends
 from caltest.numerics.resampled_sums import total_of
 from caltest.predictions import Predictions
 

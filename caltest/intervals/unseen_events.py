@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +14,8 @@ from caltest.intervals import studentized
 from caltest.intervals.base import Method
 from caltest.intervals.resampling import check_rows
 from caltest.measures import Measure
-from caltest.measures.base import Ends, RowScores
+from caltest.measures.label_scores import row_weights
+from caltest.measures.outcome import Ends, RowScores
 from caltest.nulls.base import AT_A_TIME, batch_seeds
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
@@ -73,17 +76,61 @@ def compute(
     if _effective_number(scores, mean) >= MANY:
         return ends
     a = (1.0 - level) / 2.0
-    low, high = (
-        _quantile(side * _drawn(predictions, scores, table, side, n_resamples, seed, n_jobs), a)
-        for side in (-1.0, 1.0)
-    )
+    settings: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed, "n_jobs": n_jobs}
+    low, high = (limit(predictions, scores, table, side, a, **settings) for side in (-1.0, 1.0))
     text = "bootstrap of Student's t, or with a row not yet seen"
-    low, high = max(min(ends.low, -low), scores.least), max(ends.high, high)
+    low, high = max(min(ends.low, low), scores.least), max(ends.high, high)
     return replace(ends, low=low, high=high, method_text=text)
 
 
-def _quantile(values: Floats, a: float) -> float:
-    return float(np.quantile(values, 1.0 - a))
+def upper_limit(
+    measure: Measure,
+    predictions: Predictions,
+    a: float,
+    *,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+) -> float:
+    """Return the largest upper end, each missed with probability a, of the error's mean gaps.
+
+    Minus infinity where the error has none, or many rows carry the variance; see
+    `Measure.mean_gap_tables`.
+    """
+    settings: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed, "n_jobs": n_jobs}
+    limits = (
+        _upper_limit_of(predictions, table, a, settings)
+        for table in measure.mean_gap_tables(predictions)
+    )
+    return max(limits, default=-math.inf)
+
+
+def _upper_limit_of(
+    predictions: Predictions, table: Floats, a: float, settings: dict[str, Any]
+) -> float:
+    weight = np.array(row_weights(predictions))
+    own = np.take_along_axis(table, predictions.labels[:, None], axis=1)[:, 0]
+    scores = RowScores(weight * own, weight)
+    mean = float(scores.weighted.sum() / weight.sum())
+    if _effective_number(scores, mean) >= MANY:
+        return -math.inf
+    return limit(predictions, scores, weight[:, None] * table, 1.0, a, **settings)
+
+
+def limit(
+    predictions: Predictions,
+    scores: RowScores,
+    table: Floats,
+    side: float,
+    a: float,
+    *,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+) -> float:
+    """Return the limit of a mean on one side, with a row that has not been seen."""
+    drawn = _drawn(predictions, scores, table, side, n_resamples, seed, n_jobs)
+    return side * float(np.quantile(side * drawn, 1.0 - a))
 
 
 def _drawn(
@@ -123,7 +170,7 @@ def _unseen(
     ranked = np.where(possible, side * table, -np.inf)
     label = ranked.argmax(axis=1)[:, None]
     chance = weight * np.take_along_axis(probs, label, axis=1)[:, 0]
-    kept = (chance > 0) & (probs < 1).all(axis=1)
+    kept = (chance > 0) & (probs < 1).all(axis=1) & (np.ptp(table, axis=1) > 0)
     extreme = np.take_along_axis(table, label, axis=1)[kept, 0] / weight[kept]
     return extreme, chance[kept] / chance[kept].sum() if kept.any() else chance[kept]
 

@@ -30,6 +30,7 @@ BRACKET = 1.0 + 1e-6  # bisection ends there, and the next distance is taken
 ROUNDING = 1.0 + 1e-12  # a half of the weight may lie this much below it
 WEIGHTED = "weighted-median"
 WORDS = {WEIGHTED: "weighted median"}
+NO_DISTANCE = "set, since all distances are 0"
 
 
 def rule_for(bandwidth: str, m: int) -> str:
@@ -51,12 +52,15 @@ def residual_variances(probs: Floats, weight: Floats | None = None) -> Floats:
     return np.asarray(out / top if top > 0 else out)
 
 
-def line_bandwidth(points: Floats, variance: Floats, unit: float) -> tuple[float, str] | None:
+def line_bandwidth(
+    points: Floats, variance: Floats, unit: float, within: float = 0.0
+) -> tuple[float, str] | None:
     """Return the variance-weighted median distance of points on a line, and the rule in words.
 
     It is the smallest distance d such that the pairs within d have half of the weight v_i v_j of
     all pairs i < j, in O(n log n). Where it is 0 it gives way to the weighted mean of the positive
-    distances, and None is returned where no pair at a positive distance has weight.
+    distances, and None is returned where no pair at a positive distance has weight. Where a point
+    stands for many rows, `within` is the weight of their pairs, at distance 0.
     """
     kept = variance > 0
     order = np.argsort(points[kept])
@@ -65,11 +69,47 @@ def line_bandwidth(points: Floats, variance: Floats, unit: float) -> tuple[float
     positive = weight_beyond(x, v, below, NEGLIGIBLE) if x.size > 1 else 0.0
     if positive <= 0:
         return None
-    half = ROUNDING * float(v @ below) / 2
+    half = ROUNDING * (float(v @ below) + within) / 2
     if positive <= half:
         total = float(np.diff(x) @ (below[1:] * (below[-1] + v[-1] - below[1:])))
         return total / positive, _mean_of_positive(WORDS[WEIGHTED])
     return _line_median(x, v, below, half), WORDS[WEIGHTED]
+
+
+def cell_bandwidth(
+    rule: str, points: Floats, variance: Floats, size: Floats, unit: float
+) -> tuple[float | None, str]:
+    """Apply a rule to the pairs of rows of cells (C,), and return the bandwidth and the rule.
+
+    Parameters
+    ----------
+    rule : str
+        Not "auto".
+    points : (C,) array
+        Where the rows of a cell are on a line.
+    variance : (C,) array
+        The sum over the rows of a cell of their weights v.
+    size : (C,) array
+        Its number of rows.
+    unit : float
+        Of the distance.
+    """
+    if rule == WEIGHTED:
+        within = 0.5 * float(np.square(variance) @ (1.0 - 1.0 / size))
+        found = line_bandwidth(points, variance, unit, within)
+        if found:
+            return found
+        rule = "median"
+    pairs = 0.5 * float(size @ (size - 1.0))
+    found = line_bandwidth(points, size, unit, pairs)
+    if found is None:
+        return None, NO_DISTANCE
+    if rule == "mean":
+        order = np.argsort(points)
+        upto = np.cumsum(size[order])
+        total = float(np.diff(points[order]) @ (upto[:-1] * (upto[-1] - upto[:-1]))) * unit
+        return total / (0.5 * float(upto[-1] * (upto[-1] - 1.0))), rule
+    return found[0], found[1].replace(WORDS[WEIGHTED], rule)
 
 
 def _line_median(x: Floats, v: Floats, below: Floats, half: float) -> float:
@@ -150,7 +190,7 @@ def bandwidth_by_rule(
         weights = None if weights is None else weights[positive]
         mean = float(np.average(distances[positive], weights=weights))
         return mean, _mean_of_positive(words)
-    return None, "set, since all distances are 0"
+    return None, NO_DISTANCE
 
 
 def _mean_of_positive(words: str) -> str:

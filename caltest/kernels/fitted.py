@@ -16,6 +16,7 @@ from caltest.kernels.bandwidth import (
     WEIGHTED,
     WORDS,
     bandwidth_by_rule,
+    cell_bandwidth,
     line_bandwidth,
     pairs_by_variance,
     residual_variances,
@@ -66,11 +67,17 @@ class FittedScalar:
         probs: Floats,
         n_jobs: int | None = None,
         weight: Floats | None = None,
+        size: Floats | None = None,
     ) -> None:
         self.kernel = kernel
+        if size is not None and callable(kernel.metric):
+            raise NotApplicable(
+                "a callable metric takes rows, and there are cells of them", "use metric='tv'"
+            )
         self.coordinates, self.unit = _coordinates(kernel, probs)
         self._is_line = probs.shape[1] == 2 and not callable(kernel.metric)
-        self.distances = self._all_distances(n_jobs, probs.shape[1])
+        self._size = size
+        self.distances = None if size is not None else self._all_distances(n_jobs, probs.shape[1])
         bandwidth, self.rule = self._fitted_bandwidth(probs, weight)
         self.is_degenerate = bandwidth is None
         self.bandwidth = 1.0 if bandwidth is None else bandwidth
@@ -99,10 +106,20 @@ class FittedScalar:
         n, total = variance.size, np.cumsum(variance)
         places = (np.arange(PROBED) + 0.5) / PROBED * total[-1]
         rows = np.minimum(np.searchsorted(total, places), n - 1)
+        if self._size is not None:
+            return self._neighbours_of_cells(rows, self._size)
         beside = np.unique(np.linspace(0, n - 1, min(n, BESIDE)).astype(np.int64))
         left, right = np.repeat(rows, beside.size), np.tile(beside, rows.size)
         differ = left != right
         return float(self.pairs(left[differ], right[differ]).sum() / left.size * n)
+
+    def _neighbours_of_cells(self, cells: Indices, size: Floats) -> float:
+        """Return the mean number of neighbours of the rows of some cells, but themselves."""
+        upto = np.cumsum(size)
+        rows = np.linspace(0, upto[-1] - 1, int(min(upto[-1], BESIDE)))
+        beside = np.searchsorted(upto, rows.astype(np.int64), side="right")
+        left, right = np.repeat(cells, beside.size), np.tile(beside, cells.size)
+        return float(self.pairs(left, right).mean() * upto[-1] - 1.0)
 
     def cross(self, points: Floats, rows: slice) -> Floats:
         """Return kappa between some rows and other `points` of the simplex."""
@@ -155,6 +172,10 @@ class FittedScalar:
         if not isinstance(self.kernel.bandwidth, str):
             return float(self.kernel.bandwidth), "given"
         rule = rule_for(self.kernel.bandwidth, probs.shape[1])
+        if self._size is not None:
+            variance = residual_variances(probs, self._size)
+            points = self.coordinates[:, 0]
+            return cell_bandwidth(rule, points, variance, self._size, self.unit)
         weighted = self._weighted_median(probs, weight) if rule == WEIGHTED else None
         return weighted or self._by_pairs("median" if rule == WEIGHTED else rule)
 
@@ -233,6 +254,8 @@ class FittedKernel:
         Threads for the distances of the bandwidth rule.
     weight : (n,) array, optional
         Sample weights, which count in the variance-weighted median.
+    size : (n,) array, optional
+        Numbers of rows with each of the predictions, of two classes; without weights.
 
     Examples
     --------
@@ -249,13 +272,15 @@ class FittedKernel:
         probs: Floats,
         n_jobs: int | None = None,
         weight: Floats | None = None,
+        size: Floats | None = None,
     ) -> None:
         terms = kernel.terms(probs.shape[1])
         scalars = dict.fromkeys(factor for term in terms for factor in term.factors)
-        fitted = {scalar: FittedScalar(scalar, probs, n_jobs, weight) for scalar in scalars}
+        fitted = {scalar: FittedScalar(scalar, probs, n_jobs, weight, size) for scalar in scalars}
         self.kernel = kernel
         self.scalars = tuple(fitted.values())
-        self._variance = residual_variances(probs, weight)
+        self._variance = residual_variances(probs, weight if size is None else size)
+        self._n = len(probs) if size is None else int(size.sum())
         self.terms = tuple(_fitted_term(term, fitted) for term in terms)
 
     @classmethod
@@ -290,7 +315,7 @@ class FittedKernel:
 
     def _narrow(self) -> Iterator[str]:
         """Say where a bandwidth hides errors: fewer than 2 neighbours, or a tenth of few rows."""
-        n = self._variance.size
+        n = self._n
         if n < 2 or not self._variance.any():
             return
         for scalar in self.scalars:
@@ -358,6 +383,18 @@ def event_coordinates(kernel: ScalarKernel, event: Floats) -> Floats:
     # Odds of 0 and 1 would be infinitely far from each other and from themselves.
     clipped = np.clip(event, LOGIT_CLIP, 1.0 - LOGIT_CLIP)
     return np.asarray(np.log(clipped) - np.log1p(-clipped))
+
+
+def kernel_between(kernel: ScalarKernel, bandwidth: float, left: Floats, right: Floats) -> Floats:
+    """Return kappa between the rows of `left` and `right`, of more than two classes.
+
+    A row has the same values among whatever others.
+    """
+    rows, unit = _coordinates(kernel, left)
+    measure = l2_distances if kernel.metric == "euclidean" else l1_distances
+    out = measure(rows, _coordinates(kernel, right)[0])
+    out *= unit / bandwidth
+    return kernel.profile(out)
 
 
 def _check_small(n: int) -> None:

@@ -8,6 +8,7 @@ line here. Lists, tables and pages follow the order of the lines.
 # ruff: noqa: F403, I001, PLE0604
 
 from caltest.measures.base import *
+from caltest.measures.outcome import *
 from caltest.measures.combined.combined import *
 from caltest.measures.kernel.skce import *
 from caltest.measures.kernel.kce import *
@@ -23,6 +24,7 @@ from caltest.measures.bins.reliability_bins import *
 from caltest.measures.cumulative.ks import *
 from caltest.measures.cumulative.kuiper import *
 from caltest.measures.smooth.smooth_ece import *
+from caltest.measures.smooth.kde_ece import *
 from caltest.measures.scores.brier import *
 from caltest.measures.scores.log_loss import *
 from caltest.measures.scores.spherical import *
@@ -51,6 +53,8 @@ from caltest.measures.isotonic.corp import *
 from caltest.measures.isotonic.corp_curve import *
 from caltest.measures.isotonic.confidence_band import *
 from caltest.measures.isotonic.confidence_band_curve import *
+from caltest.measures.splits.e_likelihood_ratio import *
+from caltest.measures.splits.e_hosmer_lemeshow import *
 
 from caltest.measures.base import REGISTRY, Measure
 

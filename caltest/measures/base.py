@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,19 +14,21 @@ from numpy.typing import NDArray
 
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
+from caltest.measures.outcome import Ends, Gaps, Outcome, Part, RowScores, RowTerms
 from caltest.numerics.labels import Hashes, label_dtype
-from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions, as_measured
 from caltest.predictions.redrawing import Redrawing
 
 if TYPE_CHECKING:
     from caltest.kernels import MatrixKernel
-    from caltest.measures.gap import Gap
+    from caltest.measures.cells import BoundCells, BoundGroups
+    from caltest.measures.chunks import BoundChunks
     from caltest.measures.residual_sums import Flipped, ResidualStatistic
     from caltest.measures.tolerance import Tolerance, ToleranceBootstrap
-    from caltest.nulls.base import Replicates
+    from caltest.scale import Cells, ManyCells
+    from caltest.scale.chunks import Survey
 
-__all__ = ["BoundMeasure", "Measure", "Outcome", "Part"]
+__all__ = ["BoundMeasure", "Measure"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
@@ -44,220 +45,22 @@ def keys_offering(capability: str) -> tuple[str, ...]:
     return tuple(key for measure in offering for key in measure.declared_tests())
 
 
+def keys_by_cells() -> tuple[str, ...]:
+    """Return the keys of the named tests with an exact null that have a version for cells."""
+    offering = [measure for measure in REGISTRY.values() if measure.offers("bind_cells")]
+    tests = [
+        (key, measure(**fixed))
+        for measure in offering
+        for key, fixed in measure.declared_tests().items()
+    ]
+    return tuple(key for key, test in tests if not test.needs_rows and "exact" in test.nulls)
+
+
 def side_of(test: str, alternative: str) -> str:
     """Return what a test looks for, where it looks for one direction of an error only."""
     kinds = (kind for kind in REGISTRY.values() if test in kind.declared_tests())
     kind = next(kinds, None)
     return "" if kind is None else kind.sides.get(alternative, "")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Part:
-    """One of the statistics that a measure combines.
-
-    Attributes
-    ----------
-    key, title : str
-        Its name, and what it is in one line.
-    lens : str
-        What it looks at, relative to the lens of the test.
-    finding : str
-        What the observed labels show, in words, with direction and unit.
-    estimate : float
-        The number in the finding.
-    estimate_name : str
-        What it is.
-    values : (B + 1,) array
-        The statistic for the observed labels, then for the redrawn ones.
-    two_sided : bool
-        Whether small values speak against calibration too.
-    pvalue, adjusted : float
-        By itself, and for all components together.
-    place : Gap or None
-        Predictions and labels of the rows that the finding is on, where it is on some.
-    in_words : bool
-        Whether the finding is for a user of the model, not only for a statistician.
-    """
-
-    key: str
-    title: str
-    lens: str
-    finding: str
-    estimate: float
-    estimate_name: str
-    values: Floats
-    two_sided: bool
-    pvalue: float
-    adjusted: float
-    place: Gap | None = None
-    in_words: bool = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """A statistic and its p-value, from whatever null distribution: what a test computes.
-
-    Attributes
-    ----------
-    statistic_name : str
-        The name of the statistic, as printed.
-    statistic, pvalue : float
-        A p-value that underflows becomes the least positive number: it is never 0.
-    estimate : float
-        The measure itself, where the statistic is something else.
-    alternative : str
-        The values of the statistic that speak against the null hypothesis: "greater", "less" or
-        "two-sided".
-    null_text : str
-        The null distribution in words.
-    parameters : Mapping
-        Settings of the measure on these predictions.
-    notes : tuple of str
-        What the reader of the p-value should know.
-    degenerate : tuple of str
-        What the data left undefined; the caller warns.
-    is_bound : bool
-        Whether the p-value is an upper bound, from an inequality, of the probability of a statistic
-        as extreme as this one.
-    distribution : (B,) array, optional
-        Resampled statistics, or the first of very many.
-    n_resamples : int, optional
-        B, where the null and not the caller chose it.
-    stopping : str, optional
-        The rule by which it did.
-    replicates : Replicates, optional
-        The observed statistic and the resampled ones, for tests of several rows together.
-    parts : tuple of Part
-        The statistics that it combines, the loudest first.
-    """
-
-    statistic_name: str
-    statistic: float
-    pvalue: float
-    estimate: float
-    alternative: str
-    null_text: str
-    parameters: Mapping[str, object] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    degenerate: tuple[str, ...] = ()
-    is_bound: bool = False
-    distribution: Floats | None = None
-    n_resamples: int | None = None
-    stopping: str | None = None
-    replicates: Replicates | None = None
-    parts: tuple[Part, ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "pvalue", positive(self.pvalue))
-
-
-def two_sided_normal(z: float, estimate: float, parameters: Mapping[str, object]) -> Outcome:
-    """Return the two-sided test of a statistic that is about standard normal."""
-    return Outcome(
-        statistic_name="z",
-        statistic=z,
-        pvalue=2.0 * normal_sf(abs(z)),
-        estimate=estimate,
-        alternative="two-sided",
-        null_text="normal limit, two-sided",
-        parameters=parameters,
-    )
-
-
-@dataclass(frozen=True)
-class Ends:
-    """A confidence interval for a measure.
-
-    Attributes
-    ----------
-    low, high : float
-        The ends; an infinite one where the data do not limit the measure.
-    estimate : float
-        The value between them.
-    method_text : str
-        How they were found, in words.
-    notes : tuple of str
-        What a reader of the interval should know.
-    """
-
-    low: float
-    high: float
-    estimate: float
-    method_text: str
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Gaps:
-    """A vector of gaps for any resample of rows, and the norm that makes it an error.
-
-    The ECE is the sum of the lengths of the gaps of its bins, the MCE the largest of them, KS the
-    largest partial sum. Such an error is a norm of a vector that resampling the rows perturbs.
-
-    Attributes
-    ----------
-    n : int
-        The number of rows to draw.
-    vector : callable
-        `vector(rows)`: the gaps of the drawn rows.
-    norm : callable
-        `norm(gaps)`: the error, or its root.
-    power : int
-        2 where the error is the square of the norm.
-    """
-
-    n: int
-    vector: Callable[[Rows], Floats]
-    norm: Callable[[Floats], float]
-    power: int = 1
-
-
-@dataclass(frozen=True)
-class RowScores:
-    """Scores of rows, of which a measure is the weighted mean.
-
-    Attributes
-    ----------
-    weighted : (n,) array
-        The score of each row times its weight; 0 where the weight is 0.
-    weight : (n,) array
-        The sample weights, or ones.
-    least : float
-        The least value that a score can have.
-    """
-
-    weighted: Floats
-    weight: Floats
-    least: float = 0.0
-
-
-@dataclass(frozen=True)
-class RowTerms:
-    """The terms of rows whose sum a statistic is a function of.
-
-    Attributes
-    ----------
-    table : (n, m) array
-        What each label of a row adds to the sum.
-    observed : float
-        The sum for the labels that were observed; infinite where they are impossible.
-    by_likelihood : bool
-        Whether sums are as extreme as they are unlikely, on both sides: those of a likelihood
-        ratio, whose statistic is the deviance of the sum. Otherwise the statistic is monotone in
-        the sum: it increases with it where its test is one-sided.
-    """
-
-    table: Floats
-    observed: float
-    by_likelihood: bool = False
-
-    @classmethod
-    def of(
-        cls, table: Floats, predictions: Predictions, *, by_likelihood: bool = False
-    ) -> RowTerms:
-        """Return the terms with the sum for the labels of the predictions."""
-        own = np.take_along_axis(table, predictions.labels[:, None], axis=1)
-        return cls(table, float(own.sum()), by_likelihood)
 
 
 class BoundMeasure(ABC):
@@ -414,6 +217,40 @@ class Measure(ABC):
         """Do all that depends on the predictions alone."""
 
     @property
+    def cell_bins(self) -> tuple[int, ...]:
+        """Numbers of bins of equal width that `bind_cells` wants to be unions of cells."""
+        return ()
+
+    @property
+    def needs_rows(self) -> str:
+        """Why no cells take the place of the rows, where there is a reason to tell."""
+        return ""
+
+    def bind_cells(self, cells: Cells) -> BoundCells:
+        """Do all that depends on the predictions alone, for cells of very many rows."""
+        keys = ", ".join(map(repr, keys_by_cells()))
+        reason = f": {self.needs_rows}" if self.needs_rows else ""
+        raise NotApplicable(
+            f"{self.description} needs the rows{reason}",
+            f"use engine='rows', or one of the tests {keys}",
+        )
+
+    def bind_chunks(self, survey: Survey, names: Sequence[str]) -> BoundChunks:
+        """Do all that depends on a survey of very many rows of the classes with these names."""
+        keys = ", ".join(map(repr, keys_offering("bind_chunks")))
+        raise NotApplicable(
+            f"{self.description} takes no rows by chunks",
+            f"use engine='rows', or one of the tests {keys}",
+        )
+
+    def bind_groups(self, many: ManyCells) -> BoundGroups:
+        """Do all that depends on the predictions alone, for cells of very many groups."""
+        keys = ", ".join(map(repr, keys_offering("bind_groups")))
+        raise NotApplicable(
+            f"{self.description} tests one group after the other", f"use one of the tests {keys}"
+        )
+
+    @property
     def estimate_symbol(self) -> str:
         """The name of the calibration error that the value stands for; often the same."""
         return self.symbol
@@ -567,6 +404,10 @@ class Measure(ABC):
             f"{self.description} has no interval of its own", f"use method={self.intervals[0]!r}"
         )
 
+    def cell_interval(self, cells: Cells, *, level: float) -> Ends | None:
+        """Bound the measure from cells by its own method; None where it has none."""
+        return None
+
     def grade_interval(self, d: int, n: int, *, level: float) -> Ends:
         """Bound the default rate of a grade with d defaults of n obligors; no rows needed."""
         raise NotApplicable(f"{self.description} needs rows", "use test_calibration")
@@ -605,6 +446,14 @@ class Measure(ABC):
         """
         return 0.0
 
+    def mean_gap_tables(self, predictions: Predictions) -> Sequence[Floats]:
+        """Return scores (n, m) of the labels whose means the error is never below, if any.
+
+        Of an error that is the largest of many means, that where it has it. Resampled rows show
+        none of them as skewed as few events make it.
+        """
+        return ()
+
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         """Return what a reader of an interval by that method from n rows should know."""
         return ()
@@ -642,8 +491,3 @@ class Measure(ABC):
                 warnings.warn(message, DegenerateDataWarning, stacklevel=3)
             values.append(bound.value(n_jobs))
         return np.array(values) if resolved.is_family else values[0]
-
-
-def positive(pvalue: float) -> float:
-    """Return the p-value, or the least positive number where it underflows: it is never 0."""
-    return max(pvalue, float(np.finfo(float).tiny))

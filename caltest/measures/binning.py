@@ -67,6 +67,10 @@ class BinnedMeasure(Measure):
             predictions = predictions.without(weight == 0)
         return self.bind_weighted(predictions)
 
+    @property
+    def cell_bins(self) -> tuple[int, ...]:
+        return (self.bins,) if self.binning == "uniform" else ()
+
     @abstractmethod
     def bind_weighted(self, predictions: Predictions) -> BoundMeasure:
         """Bind to predictions whose weights are positive."""

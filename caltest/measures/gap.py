@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from caltest.numerics.tails import student_isf
 from caltest.predictions import Predictions
+from caltest.scale import Cells, ManyCells
 
 Floats = NDArray[np.float64]
 Events = NDArray[np.bool_]
@@ -128,6 +129,73 @@ def gap_of(rows: Rows, kind: str, name: str, pvalue: float | None = None) -> Gap
     )
 
 
+def gap_of_cells(cells: Cells, kind: str, name: str) -> Gap:
+    """Measure the gap of the rows of cells, as `gap_of` does.
+
+    The squared residuals are those of predictions at the mean of their cell.
+    """
+    n, events = float(cells.rows), float(cells.events.sum())
+    predicted, observed = float(cells.expected.sum()) / n, events / n
+    variance = float(cells.variance.sum())
+    excess = float((cells.events - cells.expected) @ (1.0 - 2.0 * cells.mean))
+    squares = variance + excess - n * (predicted - observed) ** 2
+    return gap_of_sums(kind, name, cells.rows, predicted, observed, variance, squares)
+
+
+def gap_of_sums(
+    kind: str,
+    name: str,
+    rows: int,
+    predicted: float,
+    observed: float,
+    variance: float,
+    squares: float,
+) -> Gap:
+    """Measure the gap of many rows, as `gap_of` does.
+
+    Parameters
+    ----------
+    kind, name : str
+        As in the result.
+    rows : int
+        Their number.
+    predicted, observed : float
+        The mean prediction and the share of events.
+    variance : float
+        The sum of p (1 - p).
+    squares : float
+        The sum of the squared residuals, about their mean.
+    """
+    n = float(rows)
+    scale = observed * (1.0 - observed) * n * n
+    size = n if scale == 0 else max(n, scale / max(squares, variance, UNSEEN))
+    low, high = share_limits(observed, size)
+    return Gap(
+        kind=kind,
+        name=name,
+        n=rows,
+        predicted=predicted,
+        observed=observed,
+        low=predicted - high,
+        high=predicted - low,
+        deviation=math.sqrt(variance) / n,
+    )
+
+
+def limits_of_groups(many: ManyCells) -> tuple[Floats, Floats]:
+    """Return the limits of observed - predicted in each group of cells, as `gap_of_cells` does."""
+    n, events, variance = many.n.astype(np.float64), many.events, many.variance
+    predicted, observed = many.expected / n, events / n
+    excess = many.cells.events - many.cells.expected
+    squares = variance + many.sums(excess * (1.0 - 2.0 * many.cells.mean))
+    squares -= n * np.square(predicted - observed)
+    scale = observed * (1.0 - observed) * n * n
+    spread = np.maximum(np.maximum(squares, variance), UNSEEN)
+    size = np.where(scale == 0, n, np.maximum(n, scale / spread))
+    low, high = shares_limits(observed, size)
+    return low - predicted, high - predicted
+
+
 def gap_of_counts(predicted: float, events: int, n: int, name: str) -> Gap:
     """Measure the gap of a number of events among n rows of the same prediction."""
     low, high = share_limits(events / n, float(n))
@@ -160,12 +228,20 @@ def _clustered_size(
 
 def share_limits(share: float, size: float) -> tuple[float, float]:
     """Return the limits of Clopper and Pearson, for a number of rows that need not be whole."""
+    low, high = shares_limits(np.array([share]), np.array([size]))
+    return float(low[0]), float(high[0])
+
+
+def shares_limits(shares: Floats, sizes: Floats) -> tuple[Floats, Floats]:
+    """Return the limits of several shares, each by itself."""
     from scipy.special import betaincinv
 
-    tail, events = (1.0 - LEVEL) / 2.0, share * size
-    low = 0.0 if share == 0 else float(betaincinv(events, size - events + 1.0, tail))
-    high = 1.0 if share == 1 else float(betaincinv(events + 1.0, size - events, 1.0 - tail))
-    return low, high
+    tail, events = (1.0 - LEVEL) / 2.0, shares * sizes
+    others = sizes - events
+    none, all_ = shares == 0, shares == 1
+    low = betaincinv(np.where(none, 1.0, events), others + 1.0, tail)
+    high = betaincinv(events + 1.0, np.where(all_, 1.0, others), 1.0 - tail)
+    return np.where(none, 0.0, low), np.where(all_, 1.0, high)
 
 
 def event_rows(predictions: Predictions) -> Rows:

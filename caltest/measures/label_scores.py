@@ -10,7 +10,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.measures.base import BoundMeasure, Labels, Measure, RowScores, RowTerms
+from caltest.measures.base import BoundMeasure, Labels, Measure
+from caltest.measures.outcome import RowScores, RowTerms
 from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
 from caltest.numerics.class_sums import label_sums
 from caltest.predictions import Predictions

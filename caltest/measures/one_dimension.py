@@ -37,6 +37,10 @@ def sorted_rows(predictions: Predictions, measure: str) -> Rows:
         If the lens leaves more than two classes; the message names the measure.
     """
     check_one_dimension(predictions, measure)
+    return _sorted(predictions)
+
+
+def _sorted(predictions: Predictions) -> Rows:
     event, labels = predictions.probs[:, 1], predictions.labels
     weight = predictions.sample_weight
     if weight is None:
@@ -56,7 +60,19 @@ class SortedRows(BoundMeasure):
 
     def __init__(self, predictions: Predictions, measure: str) -> None:
         super().__init__(predictions)
-        self.event, self._observed, self.weight = sorted_rows(predictions, measure)
+        check_one_dimension(predictions, measure)
+
+    @cached_property
+    def _rows(self) -> Rows:
+        return _sorted(self.predictions)
+
+    @cached_property
+    def event(self) -> Floats:
+        return self._rows[0]
+
+    @cached_property
+    def weight(self) -> Floats:
+        return self._rows[2]
 
     @cached_property
     def order(self) -> Order:
@@ -65,7 +81,7 @@ class SortedRows(BoundMeasure):
 
     @property
     def observed(self) -> Labels:
-        return self._observed
+        return self._rows[1]
 
 
 def score_order(predictions: Predictions) -> Order:

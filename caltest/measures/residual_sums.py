@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import RowTerms, UStatistic
+from caltest.measures.base import UStatistic
+from caltest.measures.outcome import RowTerms
 from caltest.numerics.recursion import exponential_pair_sums
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import ROWS_FOR_LIMIT, BoundMeasure, Outcome
+from caltest.measures.base import ROWS_FOR_LIMIT, BoundMeasure
+from caltest.measures.outcome import Outcome
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 

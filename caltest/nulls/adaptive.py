@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Measure, Outcome, Part
+from caltest.measures.base import BoundMeasure, Measure
+from caltest.measures.outcome import Outcome, Part
 from caltest.nulls.base import (
     NOT_A_NUMBER,
     Null,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from caltest.measures.base import Measure, Outcome
+from caltest.measures.base import Measure
+from caltest.measures.outcome import Outcome
 from caltest.nulls.base import Null, check_applicable, check_unweighted
 from caltest.predictions import Predictions
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Measure, Outcome
+from caltest.measures.base import BoundMeasure, Measure
+from caltest.measures.outcome import Outcome
 from caltest.numerics.joint import tail_scores, tie_tolerance
 from caltest.numerics.labels import Hashes, resample_keys
 from caltest.numerics.loops import map_threads

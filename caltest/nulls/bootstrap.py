@@ -7,7 +7,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.measures.base import Measure, Outcome
+from caltest.measures.base import Measure
+from caltest.measures.outcome import Outcome
 from caltest.nulls.base import (
     Null,
     Replicates,

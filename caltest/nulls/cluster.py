@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import Measure, Outcome, Part
+from caltest.measures.base import Measure
+from caltest.measures.outcome import Outcome, Part
 from caltest.measures.residual_sums import Flipped, ResidualStatistic, residuals
 from caltest.nulls.base import Null, Replicates, resampling_pvalue
 from caltest.nulls.exact import exact_test

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import Measure, Outcome
+from caltest.measures.base import Measure
+from caltest.measures.outcome import Outcome
 from caltest.nulls.base import (
     Null,
     Replicates,

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Measure, Outcome, positive
+from caltest.measures.base import BoundMeasure, Measure
+from caltest.measures.outcome import Outcome, positive
 from caltest.nulls.base import (
     AT_A_TIME,
     NOT_A_NUMBER,

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import Measure, Outcome, RowTerms
+from caltest.measures.base import Measure
+from caltest.measures.outcome import Outcome, RowTerms
 from caltest.nulls.base import NOT_A_NUMBER, check_applicable
 from caltest.numerics.tilting import Terms, lattice_span
 from caltest.predictions import Predictions

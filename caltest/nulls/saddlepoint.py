@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from caltest.measures.base import Measure, Outcome
+from caltest.measures.base import Measure
+from caltest.measures.outcome import Outcome
 from caltest.nulls.base import Null
 from caltest.nulls.row_sums import sum_test
 from caltest.numerics.tilting import (

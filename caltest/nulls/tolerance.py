@@ -6,7 +6,8 @@ from dataclasses import replace
 from functools import partial
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import Measure, Outcome
+from caltest.measures.base import Measure
+from caltest.measures.outcome import Outcome
 from caltest.measures.tolerance import Tolerance, ToleranceBootstrap
 from caltest.nulls.base import (
     Null,

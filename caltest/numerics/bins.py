@@ -14,6 +14,7 @@ EMPTY = -1
 EDGE_ROUNDING = 1e-15  # relative rounding of a product, with room to spare
 Labels = NDArray[np.unsignedinteger]
 TV, CITYBLOCK, SQEUCLIDEAN, DEBIASED = range(4)
+EVENT = 1 << 32  # rows and events of a bin share an integer, the rows below and the events above
 COPIES = 4  # sums kept side by side, as equal bins in a row would wait for each other
 
 
@@ -117,28 +118,37 @@ def uniform_sums(event: Floats, labels: Ints, weight: Floats | None, bins: int) 
 
     Event probabilities and labels are weighted; the bins have equal width.
     """
-    sums = np.zeros((COPIES, bins, 4))
-    _add_to_bins(event, labels, weight, sums)
-    if weight is None:
-        sums[:, :, 3] = sums[:, :, 0]
-    return np.asarray(sums.sum(axis=0))
+    # Sums along an axis would take longer to compile than all of the loop.
+    if weight is not None:
+        return np.asarray(_weighted_bins(event, labels, weight, bins).sum(axis=0))
+    counts, mass = (copies.sum(axis=0) for copies in _counted_bins(event, labels, bins))
+    rows, events = counts & (EVENT - 1), counts >> 32
+    return np.stack([rows, mass, events, rows], axis=1).astype(np.float64)
 
 
 @njit()
-def _add_to_bins(event: Floats, labels: Ints, weight: Floats | None, sums: Floats) -> None:
-    bins = sums.shape[1]
+def _counted_bins(event: Floats, labels: Ints, bins: int) -> tuple[Ints, Floats]:
+    """Return rows plus `EVENT` times events, and sums of probabilities, of `COPIES` parts each."""
+    counts, sums = np.zeros((COPIES, bins), np.int64), np.zeros((COPIES, bins))
     for i in range(event.size):
-        p = event[i]
-        k = np.uint64(bin_of(p, float(bins)))
-        copy = np.uint64(i % COPIES)
-        w = 1.0
-        if weight is not None:
-            w = weight[i]
+        k, copy = np.uint64(bin_of(event[i], float(bins))), np.uint64(i % COPIES)
+        counts[copy, k] += 1 + EVENT * labels[i]
+        sums[copy, k] += event[i]
+    return counts, sums
+
+
+@njit()
+def _weighted_bins(event: Floats, labels: Ints, weight: Floats, bins: int) -> Floats:
+    """Return the sums of `uniform_sums`, of `COPIES` parts."""
+    sums = np.zeros((COPIES, bins, 4))
+    for i in range(event.size):
+        p, w = event[i], weight[i]
+        k, copy = np.uint64(bin_of(p, float(bins))), np.uint64(i % COPIES)
         sums[copy, k, 0] += w
         sums[copy, k, 1] += w * p
         sums[copy, k, 2] += w * labels[i]
-        if weight is not None:
-            sums[copy, k, 3] += w * w
+        sums[copy, k, 3] += w * w
+    return sums
 
 
 @njit()

@@ -12,14 +12,14 @@ Floats = NDArray[np.float64]
 
 @njit()
 def pool_steps(
-    labels: NDArray[np.unsignedinteger], weight: Floats, ends: NDArray[np.bool_]
+    labels: NDArray[np.unsignedinteger] | Floats, weight: Floats, ends: NDArray[np.bool_]
 ) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Fit a non-decreasing function to labels in the order of their scores, equal scores as one.
 
     Parameters
     ----------
     labels, weight : (n,) array
-        In the order of the scores.
+        In the order of the scores; in place of a label the share of events of its weight.
     ends : (n,) array of bool
         Whether a score is the last of its equals.
 
@@ -38,7 +38,7 @@ def pool_steps(
 
 @njit()
 def _pool(
-    labels: NDArray[np.unsignedinteger],
+    labels: NDArray[np.unsignedinteger] | Floats,
     weight: Floats,
     ends: NDArray[np.bool_],
     mass: Floats,
@@ -53,20 +53,27 @@ def _pool(
         happened += weight[i] * labels[i]
         if not ends[i]:
             continue
-        # Ratios are compared by cross products, which are exact for counts.
-        while top > 0 and events[top - 1] * held >= happened * mass[top - 1]:
-            top -= 1
-            held += mass[top]
-            happened += events[top]
-        mass[top], events[top], last[top] = held, happened, i
+        top = _push(held, happened, mass, events, top)
+        last[top - 1] = i
         held = happened = 0.0
-        top += 1
     return top
+
+
+@njit(inline="always")
+def _push(held: float, happened: float, mass: Floats, events: Floats, top: int) -> int:
+    """Put a block on top, pool it with those below that are not smaller; return their number."""
+    # Ratios are compared by cross products, which are exact for counts.
+    while top > 0 and events[top - 1] * held >= happened * mass[top - 1]:
+        top -= 1
+        held += mass[top]
+        happened += events[top]
+    mass[top], events[top] = held, happened
+    return top + 1
 
 
 @njit()
 def recalibrated_scores(
-    labels: NDArray[np.unsignedinteger],
+    labels: NDArray[np.unsignedinteger] | Floats,
     weight: Floats,
     ends: NDArray[np.bool_],
     logarithmic: bool,  # noqa: FBT001
@@ -79,13 +86,44 @@ def recalibrated_scores(
     sums = np.zeros(size)
     mass, events, last = np.empty(n), np.empty(n), np.empty(n, np.int64)
     for b in range(size):
-        for k in range(_pool(labels[b], weight, ends, mass, events, last)):
-            held, happened = mass[k], events[k]
-            if not 0.0 < happened < held:
-                continue
-            if logarithmic:
-                sums[b] -= happened * math.log(happened / held)
-                sums[b] -= (held - happened) * math.log1p(-happened / held)
-            else:
-                sums[b] += happened * (1.0 - happened / held)
+        top = _pool(labels[b], weight, ends, mass, events, last)
+        sums[b] = _fitted_score(mass, events, top, logarithmic)
     return sums
+
+
+@njit()
+def recalibrated_cell_scores(
+    counts: Floats,
+    size: Floats,
+    logarithmic: bool,  # noqa: FBT001
+) -> Floats:
+    """Return the same for numbers of events (B, C) in cells of some size, (C,), as one score."""
+    rows, cells = counts.shape
+    sums = np.zeros(rows)
+    mass, events = np.empty(cells), np.empty(cells)
+    for b in range(rows):
+        top = 0
+        for c in range(cells):
+            top = _push(size[c], counts[b, c], mass, events, top)
+        sums[b] = _fitted_score(mass, events, top, logarithmic)
+    return sums
+
+
+@njit()
+def _fitted_score(
+    mass: Floats,
+    events: Floats,
+    top: int,
+    logarithmic: bool,  # noqa: FBT001
+) -> float:
+    total = 0.0
+    for k in range(top):
+        held, happened = mass[k], events[k]
+        if not 0.0 < happened < held:
+            continue
+        if logarithmic:
+            total -= happened * math.log(happened / held)
+            total -= (held - happened) * math.log1p(-happened / held)
+        else:
+            total += happened * (1.0 - happened / held)
+    return total

@@ -14,7 +14,7 @@ ROUNDING = 1e-9  # scores that are no farther apart are ties
 TIES = 100 * np.finfo(float).eps
 
 
-def tie_tolerance(values: Floats | float, scale: float) -> Floats:
+def tie_tolerance(values: Floats | float, scale: Floats | float) -> Floats:
     """Return how far from each value others are ties; infinite ones tie with infinite ones only."""
     size = np.abs(values)
     return np.where(np.isfinite(size), TIES * np.maximum(scale, size), 0.0)

@@ -118,7 +118,8 @@ def _uniform(rows: Hashes, keys: Hashes) -> Limits:
 
 
 @njit(inline="always")
-def _hashed(z: np.uint64) -> np.uint64:
+def hashed(z: np.uint64) -> np.uint64:
+    """Return the uniform number, of 62 bits, of the sum of a key and what a row contributes."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(FIRST)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(SECOND)
     return (z ^ (z >> np.uint64(31))) >> np.uint64(64 - BITS)
@@ -134,7 +135,7 @@ def _within(low: Hashes, width: Hashes, rows: Hashes, keys: Hashes, out: Labels)
         for b in range(keys.size):
             key, event = keys[b], out[b, start:end]
             for i in range(end - start):
-                event[i] = np.uint8(_hashed(key + some[i]) - first[i] < size[i])
+                event[i] = np.uint8(hashed(key + some[i]) - first[i] < size[i])
 
 
 @njit()
@@ -147,7 +148,7 @@ def _count(columns: Limits, rows: Hashes, keys: Hashes, out: Labels) -> None:
         for b in range(keys.size):
             key, label = keys[b], out[b, start:end]
             for i in range(end - start):
-                uniform[i] = np.int64(_hashed(key + some[i]))
+                uniform[i] = np.int64(hashed(key + some[i]))
             for k in range(columns.shape[0]):
                 limit = limits[k]
                 for i in range(end - start):
@@ -160,7 +161,7 @@ def _search(limits: Limits, rows: Hashes, keys: Hashes, out: Labels) -> None:
     for i in range(n):
         row, limit = rows[i], limits[i]
         for b in range(keys.size):
-            uniform = np.int64(_hashed(keys[b] + row))
+            uniform = np.int64(hashed(keys[b] + row))
             # Bisection without a branch: the processor cannot guess one.
             label, size = 0, count
             while size > 1:

@@ -66,7 +66,14 @@ class _Loop:
             if isinstance(called, _Loop):
                 names[name] = called.dispatcher()
         decorator: Callable[..., Any] = numba.njit
-        return cast("Loop", decorator(nogil=True, cache=True, **self._options)(self.py_func))
+        try:
+            compiled = decorator(nogil=True, cache=True, **self._options)(self.py_func)
+        except RuntimeError as error:
+            if "no locator available" not in str(error):
+                raise
+            # Neither the installation nor a home can be written to: compiled anew in each process.
+            compiled = decorator(nogil=True, **self._options)(self.py_func)
+        return cast("Loop", compiled)
 
 
 def map_threads(

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest import validation
-from caltest.measures.base import BoundMeasure, Gaps, Measure
+from caltest.measures.base import BoundMeasure, Measure
 from caltest.measures.binning import check_power, event_cuts
 from caltest.measures.bins.gaps import BINS, class_gaps
+from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import CellSums, ResidualStatistic, residuals
 from caltest.numerics.bins import add_power, bin_of, power_root, uniform_bins
 from caltest.numerics.labels import label_dtype
@@ -137,6 +138,13 @@ class ClasswiseECE(Measure):
     @property
     def symbol(self) -> str:
         return "classwise ECE" if self.p == 1 else f"classwise ECE_{self.p:g}"
+
+    @property
+    def needs_rows(self) -> str:
+        return (
+            "the classes share the label of a row, and cells of several classes do not tell which "
+            "rows they share; test='ece' with lens='classwise' tests each class"
+        )
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         return ClasswiseError(self, predictions)

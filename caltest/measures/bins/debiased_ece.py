@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Measure, Order, Outcome
+from caltest.measures.base import BoundMeasure, Measure, Order
 from caltest.measures.binning import BinnedMeasure
-from caltest.measures.bins.ece import DEBIASED, ECE, BinnedError, bind_bins
+from caltest.measures.bins.ece import DEBIASED, ECE, KINDS, BinnedError, CellErrors, bind_bins
+from caltest.measures.cells import BoundCells, Counts, ResampledGroups
+from caltest.measures.outcome import Outcome
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.measures.tolerance import (
     Deviation,
@@ -31,6 +33,7 @@ from caltest.numerics.unseen import hidden_deviation
 if TYPE_CHECKING:
     from caltest.lenses import Lens
     from caltest.predictions import Predictions
+    from caltest.scale import Cells, ManyCells
 
 __all__ = ["DebiasedECE", "debiased_ece"]
 
@@ -124,17 +127,35 @@ class DebiasedECE(BinnedMeasure):
 
     def bind_weighted(self, predictions: Predictions) -> BoundMeasure:
         bound = bind_bins(self, predictions, DEBIASED, 1.0)
-        share = bound.parts[0]
+        bound.notes = self._singles(bound.parts[0])
+        return RootError(bound) if self.root else bound
+
+    def bind_cells(self, cells: Cells) -> BoundCells:
+        if self.binning != "uniform":
+            return super().bind_cells(cells)
+        bound = CellErrors(cells, self.bins, DEBIASED, 1.0)
+        bound.parameters, bound.notes = self.binning_parameters, self._singles(bound.parts[0])
+        return RootCellErrors(bound) if self.root else bound
+
+    def bind_groups(self, many: ManyCells) -> ResampledGroups:
+        if self.binning != "uniform" or self.root:
+            return super().bind_groups(many)  # type: ignore[return-value]  # it raises
+        bound = ResampledGroups.binned(many, self.bins, KINDS[DEBIASED], 1.0)
+        bound.parameters, bound.error = self.binning_parameters, 0.0
+        return bound
+
+    def _singles(self, share: Floats) -> tuple[str, ...]:
+        """Return a note on bins with one observation, which have no share in the mean."""
         singles = np.count_nonzero(share == 0)
         if singles == share.size:
             raise NotApplicable(
                 f"{self.description} needs a bin with two observations, and there is none",
                 "use fewer bins, or the test 'ece'",
             )
-        if singles:
-            left_out = f"{singles} of {share.size} occupied bins"
-            bound.notes = (f"{left_out} hold one observation and are left out",)
-        return RootError(bound) if self.root else bound
+        if not singles:
+            return ()
+        left_out = f"{singles} of {share.size} occupied bins"
+        return (f"{left_out} hold one observation and are left out",)
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
         """Return the plug-in error in the same bins, which needs no second observation."""
@@ -222,6 +243,21 @@ class RootError(BoundMeasure):
 
     def value(self, n_jobs: int | None = None) -> float:
         return float(np.sqrt(max(self.squared.value(n_jobs), 0.0)))
+
+
+class RootCellErrors(BoundCells):
+    """The square root of a binned error over cells; a negative one counts as 0."""
+
+    def __init__(self, squared: CellErrors) -> None:
+        super().__init__(squared.cells)
+        self.squared = squared
+        self.parameters, self.notes = squared.parameters, squared.notes
+
+    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
+        return np.sqrt(np.maximum(self.squared.values(labels, n_jobs), 0.0))
+
+    def error(self) -> float:
+        return self.squared.error()
 
 
 def debiased_ece(

@@ -12,19 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable, invalid
-from caltest.measures.base import BoundMeasure, Gaps, Measure, Order
+from caltest.measures.base import BoundMeasure, Measure, Order
 from caltest.measures.binning import BinnedMeasure, Cells, check_power
-from caltest.measures.bins.gaps import BINS, NORMS, bin_gaps
+from caltest.measures.bins.gaps import BINS, NORMS, bin_gaps, scaled_gaps
 from caltest.measures.bins.sweep import cut, sweep_counts, sweep_errors, tie_runs
+from caltest.measures.cells import BoundCells, CellGaps, Counts, ResampledGroups
 from caltest.measures.one_dimension import check_one_dimension
+from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import CellSums, ResidualStatistic, residuals
 from caltest.numerics import bins as bin_errors
 from caltest.numerics.bins import sort_by_cell
+from caltest.numerics.unseen import farthest_gap
 from caltest.validation.options import check_choice
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens
     from caltest.predictions import Predictions
+    from caltest.scale import Cells as RowCells
+    from caltest.scale import ManyCells
 
 __all__ = ["ECE", "ece"]
 
@@ -67,6 +72,28 @@ class BinErrors(BinnedMeasure):
 
     def bind_weighted(self, predictions: Predictions) -> BoundMeasure:
         return bind_error(self, predictions, self.distance, self.power)
+
+    def bind_cells(self, cells: RowCells) -> BoundCells:
+        if self.binning != "uniform" or callable(self.distance):
+            return Measure.bind_cells(self, cells)
+        bound = CellErrors(cells, self.bins, self.distance, self.power)
+        bound.is_norm = self.distance in NORMS
+        bound.parameters = {
+            **self.binning_parameters,
+            "distance": distance_name(self.distance),
+        }
+        return bound
+
+    def bind_groups(self, many: ManyCells) -> ResampledGroups:
+        if self.binning != "uniform" or callable(self.distance):
+            return Measure.bind_groups(self, many)  # type: ignore[return-value]  # it raises
+        bound = ResampledGroups.binned(many, self.bins, KINDS[self.distance], self.power)
+        bound.error = 0.0
+        bound.parameters = {
+            **self.binning_parameters,
+            "distance": distance_name(self.distance),
+        }
+        return bound
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
         """Return the error in one bin, which too few rows for two bins of the least size are."""
@@ -256,6 +283,51 @@ class EventError(BinnedError):
         return np.asarray(
             bin_errors.event_errors(counts, mass, event / mass, *self.parts, kind, self.power)
         )
+
+
+class CellErrors(BoundCells):
+    """The power mean over bins that are unions of cells: that of the rows."""
+
+    is_norm = False
+
+    def __init__(self, cells: RowCells, bins: int, distance: str, power: float) -> None:
+        super().__init__(cells)
+        self.distance, self.kind, self.power = distance, KINDS[distance], power
+        place = cells.bins[bins]
+        self.start = np.flatnonzero(np.append(True, np.diff(place) != 0))
+        mass = np.add.reduceat(cells.n.astype(np.float64), self.start)
+        self.mass, self.mean = mass, np.add.reduceat(cells.expected, self.start) / mass
+        self.parts = bin_parts(mass, mass, debiased=distance == DEBIASED)
+
+    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
+        counts = np.add.reduceat(labels, self.start, axis=1)
+        bins = (self.mass, self.mean, *self.parts)
+        return np.asarray(bin_errors.event_errors(counts, *bins, self.kind, self.power))
+
+    def error(self) -> float:
+        return 0.0
+
+    def gaps(self) -> CellGaps | None:
+        if not self.is_norm:
+            return None
+        mean, power, unit = self.cells.mean, self.power, 2.0 * NORMS[self.distance]
+
+        def vector(events: Floats, others: Floats) -> Floats:
+            sums = np.add.reduceat(events * (1.0 - mean) - others * mean, self.start, axis=1)
+            mass = np.add.reduceat(events + others, self.start, axis=1)
+            return scaled_gaps(mass, sums, power)
+
+        def norm(gaps: Floats) -> Floats:
+            return np.asarray(unit * np.linalg.norm(gaps, power, axis=1))
+
+        return CellGaps(vector, norm)
+
+    def unseen_reach(self, a: float) -> float:
+        if self.power != np.inf or self.distance != "tv":
+            return 0.0
+        events = np.add.reduceat(self.cells.events, self.start).astype(np.float64)
+        farthest = farthest_gap(events, self.mass * self.mean, self.mass, a)
+        return max(farthest - self.value(), 0.0)
 
 
 class SimplexError(BinnedError):

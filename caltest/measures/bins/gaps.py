@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.measures.base import Gaps, Rows
+from caltest.measures.base import Rows
 from caltest.measures.binning import Cells
+from caltest.measures.outcome import Gaps
 from caltest.numerics.resampled_sums import cell_sums, class_cell_sums
 from caltest.predictions import Predictions
 
@@ -56,6 +57,12 @@ def _scaled(mass: Floats, sums: Floats, power: float) -> Floats:
     total = float(np.atleast_2d(mass)[0].sum())
     scale = mass ** (1.0 - 1.0 / power) * total ** (1.0 / power)
     scale = np.broadcast_to(scale.reshape(mass.shape + (1,) * (sums.ndim - mass.ndim)), sums.shape)
+    return np.asarray(np.divide(sums, scale, np.zeros_like(sums), where=scale > 0))
+
+
+def scaled_gaps(mass: Floats, sums: Floats, power: float) -> Floats:
+    """Return the gaps (B, bins) of sums of residuals in bins of some mass; see `_scaled`."""
+    scale = mass ** (1.0 - 1.0 / power) * mass.sum(axis=1, keepdims=True) ** (1.0 / power)
     return np.asarray(np.divide(sums, scale, np.zeros_like(sums), where=scale > 0))
 
 

@@ -15,6 +15,7 @@ from caltest.measures.binning import quantile_cells, uniform_cells
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.bins import sort_by_cell
 from caltest.predictions import Predictions, as_measured
+from caltest.scale import Cells
 
 __all__ = ["ReliabilityBins", "reliability_bins"]
 
@@ -182,6 +183,49 @@ def _bins(predictions: Predictions, binning: str, bins: int, level: float) -> Re
     )
 
 
+def bins_of_cells(cells: Cells, binning: str, bins: int, level: float) -> ReliabilityBins:
+    """Compute the bins of the rows of cells; see `reliability_bins`.
+
+    Bins of equal width are those of the rows where the cells were counted for as many; other bins,
+    and those of equal mass, end where cells do, up to 2^-16 beyond. The limits take the predictions
+    of a cell as equal.
+    """
+    start = _uniform_starts(cells, bins) if binning == "uniform" else _quantile_starts(cells, bins)
+    mass, expected, events = (
+        np.add.reduceat(sums, start) for sums in (cells.n, cells.expected, cells.events)
+    )
+    limits = count_limits(cells.mean, np.append(start, len(cells)), (1.0 - level) / 2.0, cells.n)
+    lower, upper = (limit / mass for limit in limits)
+    return ReliabilityBins(
+        left=cells.least[start],
+        right=cells.most[np.append(start[1:], len(cells)) - 1],
+        count=mass,
+        mass=mass.astype(np.float64),
+        mean=expected / mass,
+        frequency=events / mass,
+        lower=lower,
+        upper=upper,
+        level=level,
+        binning=binning,
+        n=cells.rows,
+    )
+
+
+def _uniform_starts(cells: Cells, bins: int) -> Ints:
+    """Return the first cell of each occupied bin of equal width."""
+    codes = cells.bins.get(bins)
+    if codes is None:
+        codes = np.clip(np.ceil(cells.mean * bins) - 1.0, 0.0, bins - 1.0).astype(np.int64)
+    return np.flatnonzero(np.append(True, np.diff(codes) > 0))
+
+
+def _quantile_starts(cells: Cells, bins: int) -> Ints:
+    """Return the first cell of each bin of equal mass; see `quantile_cuts`."""
+    targets = -(np.arange(1, bins) * cells.rows // -bins)
+    last = np.unique(np.searchsorted(np.cumsum(cells.n), targets))
+    return np.append(0, last[last < len(cells) - 1] + 1)
+
+
 def _sorted_by_bin(
     predictions: Predictions, binning: str, bins: int
 ) -> tuple[Ints, Ints, Floats | None]:
@@ -192,7 +236,9 @@ def _sorted_by_bin(
     return order, start, None if weight is None else weight[order]
 
 
-def count_limits(event: Floats, start: Ints, error: float) -> tuple[Ints, Ints]:
+def count_limits(
+    event: Floats, start: Ints, error: float, size: Ints | None = None
+) -> tuple[Ints, Ints]:
     """Return the `error` and 1 - `error` quantiles of the number of events in each bin.
 
     Parameters
@@ -203,6 +249,8 @@ def count_limits(event: Floats, start: Ints, error: float) -> tuple[Ints, Ints]:
         Where each bin starts, and where the last one ends; no bin is empty.
     error : float
         At most 1/2.
+    size : (n,) array, optional
+        How many rows have each probability; by default one.
 
     Returns
     -------
@@ -214,7 +262,8 @@ def count_limits(event: Floats, start: Ints, error: float) -> tuple[Ints, Ints]:
     bins = start.size - 1
     lower, upper = np.empty(bins, np.int64), np.empty(bins, np.int64)
     for b in range(bins):
-        first, pmf = count_distribution(event[start[b] : start[b + 1]])
+        some = slice(start[b], start[b + 1])
+        first, pmf = count_distribution(event[some], None if size is None else size[some])
         lower[b] = first + _exceeding(pmf, error * (1.0 - SLACK))
         upper[b] = first + pmf.size - 1 - _exceeding(pmf[::-1], error * (1.0 + SLACK))
     return lower, upper
@@ -226,18 +275,19 @@ def _exceeding(pmf: Floats, error: float) -> int:
     return int(np.argmax(above)) if above[-1] else pmf.size - 1
 
 
-def count_distribution(event: Floats) -> tuple[int, Floats]:
+def count_distribution(event: Floats, size: Ints | None = None) -> tuple[int, Floats]:
     """Return P(N = first), P(N = first + 1), ... with N the number of events, and `first`.
 
-    What is left out has less than 1e-16 of the mass.
+    What is left out has less than 1e-16 of the mass. `size` is how many rows have each probability.
     """
-    mean, variance = float(event.sum()), float(np.sum(event * (1.0 - event)))
+    rows = np.ones(1) if size is None else size.astype(np.float64)
+    mean, variance = float(np.sum(rows * event)), float(np.sum(rows * event * (1.0 - event)))
     reach = _reach(variance)
     first = max(0, math.floor(mean - reach))
-    last = min(event.size, math.ceil(mean + reach))
-    size = last - first + 1
-    pmf = np.fft.irfft(_characteristic(event, first, size, variance).conj(), size)
-    return first, np.maximum(pmf, 0.0)
+    last = min(event.size if size is None else int(size.sum()), math.ceil(mean + reach))
+    length = last - first + 1
+    values = _characteristic(event, size, first, length, variance)
+    return first, np.maximum(np.fft.irfft(values.conj(), length), 0.0)
 
 
 def _reach(variance: float) -> float:
@@ -246,21 +296,25 @@ def _reach(variance: float) -> float:
     return third + math.sqrt(third * third + 2.0 * EXPONENT * variance)
 
 
-def _characteristic(event: Floats, first: int, size: int, variance: float) -> Complexes:
-    """Return E exp(2 pi i k (N - first) / size) for k = 0, 1, ... as long as it can matter.
+def _characteristic(
+    event: Floats, size: Ints | None, first: int, length: int, variance: float
+) -> Complexes:
+    """Return E exp(2 pi i k (N - first) / length) for k = 0, 1, ... as long as it can matter.
 
     Its modulus is at most exp(-variance (1 - cos t)), from |1 - p + p e^it|^2 = 1 - 2 p (1 - p)
-    (1 - cos t); the frequencies above size / 2 are the conjugates of those below.
+    (1 - cos t); the frequencies above length / 2 are the conjugates of those below.
     """
-    k = np.arange(size // 2 + 1)
-    k = k[variance * (1.0 - np.cos(2.0 * np.pi * k / size)) <= EXPONENT]
-    half = np.pi * k / size
+    k = np.arange(length // 2 + 1)
+    k = k[variance * (1.0 - np.cos(2.0 * np.pi * k / length)) <= EXPONENT]
+    half = np.pi * k / length
     step = -2.0 * np.sin(half) ** 2 + 1j * np.sin(2.0 * half)  # e^it - 1 without cancellation
     values = np.ones(k.size, complex)
     for start in range(0, event.size, ROWS):
-        values *= np.prod(1.0 + event[start : start + ROWS, None] * step, axis=0)
+        some = slice(start, start + ROWS)
+        factors = 1.0 + event[some, None] * step
+        values *= np.prod(factors if size is None else factors ** size[some, None], axis=0)
     # k * first is taken modulo the size: large angles would lose digits.
-    return np.asarray(values * np.exp(-2j * np.pi * (k * first % size) / size))
+    return np.asarray(values * np.exp(-2j * np.pi * (k * first % length) / length))
 
 
 def sum_limits(

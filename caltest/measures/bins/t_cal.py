@@ -14,6 +14,7 @@ from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.measures.base import BoundMeasure, Measure, Order
 from caltest.measures.bins.ece import ECE
+from caltest.measures.cells import BoundCells, Counts
 from caltest.measures.label_scores import rounding_scale
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.loops import njit
@@ -21,6 +22,7 @@ from caltest.numerics.loops import njit
 if TYPE_CHECKING:
     from caltest.lenses import Lens
     from caltest.predictions import Predictions
+    from caltest.scale import Cells
 
 __all__ = ["TCal", "t_cal"]
 
@@ -29,6 +31,11 @@ Labels = NDArray[np.unsignedinteger]
 FINEST = 52  # cells narrower than the doubles near 1 tell nothing more
 SMALLEST_DEVIATION = (
     1e-9  # deviations below are those of predictions that are certain, but for rounding
+)
+SCALES_OF_CELLS = 16
+NO_PAIR = (
+    "T-Cal needs two predictions in one half of [0, 1], and there are none",
+    "use the test 'ks'",
 )
 Ints = NDArray[np.int64]
 LANES = 8  # resamples side by side hide the latency of each
@@ -55,6 +62,21 @@ class TCal(Measure):
         if predictions.sample_weight is not None:
             raise NotApplicable("T-Cal takes no sample weights", "use the test 'debiased-ece'")
         return DyadicError(predictions, self.limit_of_scales(predictions.n))
+
+    @property
+    def cell_bins(self) -> tuple[int, ...]:
+        return () if self.needs_rows else (2 ** self.limit_of_scales(0),)
+
+    @property
+    def needs_rows(self) -> str:
+        if self.scales is not None and self.scales <= SCALES_OF_CELLS:
+            return ""
+        return f"bins are finer than cells; with scales={SCALES_OF_CELLS} or fewer they are not"
+
+    def bind_cells(self, cells: Cells) -> BoundCells:
+        if self.needs_rows:
+            return super().bind_cells(cells)
+        return DyadicCells(cells, self.limit_of_scales(cells.rows))
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
         """Return the ECE, which is defined for one row, where the rows have no weights."""
@@ -84,17 +106,14 @@ class DyadicError(BoundMeasure):
         # At finer scales every cell has one row and the sums are 0 for any labels.
         self.scales = int(shared.max())
         if self.scales == 0:
-            raise NotApplicable(
-                "T-Cal needs two predictions in one half of [0, 1], and there are none",
-                "use the test 'ks'",
-            )
+            raise NotApplicable(*NO_PAIR)
         self.program = (shared, *merge_program(shared), self.scales)
         variance = dyadic_variances(self.event, *self.program)
         self.deviation = np.maximum(np.sqrt(variance), SMALLEST_DEVIATION)
         # T_b is a difference of sums of squares in the units of its deviation.
         events = max(1.0, float((self.event * (1.0 - self.event)).sum()))
         self.scale = rounding_scale(predictions.n) * events / float(self.deviation.min())
-        self.parameters = {"scales": self.scales, "bins": f"2 to 2^{self.scales}"}
+        self.parameters = _scales(self.scales)
 
     @cached_property
     def order(self) -> Order:
@@ -103,6 +122,57 @@ class DyadicError(BoundMeasure):
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         sums = dyadic_sums(labels, self.event, *self.program)
         return np.asarray((sums / self.deviation).max(axis=1))
+
+
+class DyadicCells(BoundCells):
+    """The same of cells, which do not cross the edges of the finest bins."""
+
+    caution = "squares of residuals are those at the mean prediction of each cell"
+
+    def __init__(self, cells: Cells, limit: int) -> None:
+        super().__init__(cells)
+        finest, size = cells.bins[2**limit], cells.n.astype(np.float64)
+        starts = [np.flatnonzero(_begins(finest >> fine)) for fine in range(limit)]
+        rows = [np.add.reduceat(size, start) for start in starts]
+        # At finer scales every bin has one row and the sums are 0 for any labels.
+        first = next((fine for fine in range(limit) if rows[fine].max() > 1), limit)
+        if first == limit:
+            raise NotApplicable(*NO_PAIR)
+        starts, self._parts = starts[first:], [1.0 / count for count in rows[first:]]
+        # The bins of a scale start at some bins of the finer one.
+        self._starts = [starts[0], *map(np.searchsorted, starts, starts[1:])]
+        wide = [np.diff(np.append(start, len(cells))) for start in starts]
+        shares = np.column_stack(list(map(np.repeat, self._parts, wide)))
+        own = np.square(cells.variance) / size
+
+        def variance(start: Ints, part: Floats) -> float:
+            pairs = np.square(np.add.reduceat(cells.variance, start)) - np.add.reduceat(own, start)
+            return max(2.0 * float(np.square(part) @ pairs), 0.0)
+
+        sd = np.sqrt(list(map(variance, starts, self._parts)))
+        self._deviation = np.maximum(sd, SMALLEST_DEVIATION)
+        # The sum over rows of (y - p)^2 is linear in the numbers of events.
+        self._squares = (1.0 - 2.0 * cells.mean)[:, None] * shares
+        self._constant = cells.variance @ shares
+        self.scale *= max(1.0, float(cells.variance.sum())) / float(self._deviation.min())
+        self.parameters = _scales(len(starts))
+
+    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
+        sums = labels - self.cells.expected
+        out = -(sums @ self._squares) - self._constant
+        for scale, (start, part) in enumerate(zip(self._starts, self._parts, strict=True)):
+            sums = np.add.reduceat(sums, start, axis=1)
+            out[:, scale] += np.square(sums) @ part
+        return np.asarray((out / self._deviation).max(axis=1))
+
+
+def _begins(bins: Ints) -> NDArray[np.bool_]:
+    """Return whether a cell is the first of its bin."""
+    return np.append(True, bins[1:] != bins[:-1])
+
+
+def _scales(scales: int) -> dict[str, object]:
+    return {"scales": scales, "bins": f"2 to 2^{scales}"}
 
 
 def t_cal(

@@ -13,17 +13,23 @@ from caltest import validation
 from caltest.errors import invalid
 from caltest.kernels import MatrixKernel
 from caltest.lenses import Lens
-from caltest.measures.base import REGISTRY, BoundMeasure, Labels, Measure, Order, Part
+from caltest.measures.base import REGISTRY, BoundMeasure, Labels, Measure, Order
+from caltest.measures.cells import BoundCells
+from caltest.measures.chunks import BoundChunks
 from caltest.measures.combined.binary import BINARY
-from caltest.measures.combined.component import Component, Context
+from caltest.measures.combined.cells import CombinedCells
+from caltest.measures.combined.chunks import CombinedChunks
+from caltest.measures.combined.component import Component, Context, loudest_first
 from caltest.measures.combined.registered import OfMeasure
 from caltest.measures.combined.several import SEVERAL
 from caltest.measures.combined.tails import TailScale, log_mean_exp
+from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
-from caltest.numerics.joint import step_down
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
+from caltest.scale import Cells
+from caltest.scale.chunks import Survey
 
 __all__ = ["Combined", "combined"]
 
@@ -34,6 +40,7 @@ REFERENCES = 299  # redrawn labels that the scales of the components are estimat
 # Their seed, which nobody passes as rng=: a resample that is among them would not be exchangeable
 # with the labels that were observed.
 REFERENCE_SEED = 0x5EED_0F7A_115C_A1E5_C0AB_1EED
+ROUNDING = 1e5  # of C, in units of a sum of ones: components far out multiply that of theirs
 AT_A_TIME = 1 << 20  # labels
 BATCH = 64  # resamples
 KEYS = {component.key for component in (*BINARY, *SEVERAL)}
@@ -51,7 +58,7 @@ class Combined(Measure):
     def __post_init__(self) -> None:
         if self.components is None:
             return
-        given = [self.components] if isinstance(self.components, str) else list(self.components)
+        given = validation.check_strings(self.components, "components")
         names = tuple(validation.check_not_empty(given, "components"))
         for name in names:
             _check(name)
@@ -83,6 +90,16 @@ class Combined(Measure):
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundCombined:
         return BoundCombined(predictions, self.components, n_jobs)
+
+    def bind_cells(self, cells: Cells) -> BoundCells:
+        if self.components is not None:
+            return super().bind_cells(cells)
+        return CombinedCells(cells, REFERENCES, REFERENCE_SEED)
+
+    def bind_chunks(self, survey: Survey, names: Sequence[str]) -> BoundChunks:
+        if self.components is not None:
+            return super().bind_chunks(survey, names)
+        return CombinedChunks(survey, names, resample_keys(REFERENCE_SEED, REFERENCES), ROUNDING)
 
     def residual_statistics(
         self, predictions: Predictions, n_jobs: int | None = None
@@ -138,6 +155,7 @@ class BoundCombined(BoundMeasure):
         self, predictions: Predictions, names: Sequence[Name] | None, n_jobs: int | None
     ) -> None:
         super().__init__(predictions)
+        self.scale = ROUNDING
         self.portfolio = portfolio(predictions, names, n_jobs)
         self.context = self.portfolio[0].context
         self.parameters = {
@@ -183,28 +201,9 @@ class BoundCombined(BoundMeasure):
 
     def combined_parts(self, statistics: Floats) -> tuple[Part, ...]:
         """Return the components, the loudest first; column 0 is that of the observed labels."""
-        scores = self.scores(statistics)
-        pvalues = np.mean(scores >= scores[:, :1] - 1e-12, axis=1)
-        adjusted = np.maximum(step_down(scores), pvalues)
         labels = self.observed.astype(np.int64)
         found = [component.finding(labels) for component in self.portfolio]
-        return tuple(
-            Part(
-                key=self.portfolio[k].key,
-                title=self.portfolio[k].title,
-                lens=self.portfolio[k].lens,
-                finding=found[k].text,
-                estimate=found[k].estimate,
-                estimate_name=found[k].estimate_name,
-                values=statistics[k],
-                two_sided=self.portfolio[k].two_sided,
-                place=found[k].place,
-                in_words=found[k].in_words,
-                pvalue=float(pvalues[k]),
-                adjusted=float(adjusted[k]),
-            )
-            for k in np.lexsort((-scores[:, 0], adjusted))
-        )
+        return loudest_first(self.portfolio, found, self.scores(statistics), statistics)
 
 
 def portfolio(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,9 @@ from caltest.measures.combined.features import Features
 from caltest.measures.combined.findings import Finding
 from caltest.measures.combined.line import Line
 from caltest.measures.gap import Rows
+from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import Reordered, ResidualStatistic, residuals
+from caltest.numerics.joint import step_down
 from caltest.numerics.labels import Hashes, label_dtype
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Inversion
@@ -184,3 +187,31 @@ class Component(ABC):
     @abstractmethod
     def finding(self, labels: Codes) -> Finding:
         """Say what the labels (n,) show."""
+
+
+def loudest_first(
+    components: Sequence[Any], found: Sequence[Finding], scores: Floats, statistics: Floats
+) -> tuple[Part, ...]:
+    """Return the components as results; column 0 of scores and statistics (K, B + 1) is observed.
+
+    `scores` say how far out each statistic is, -log p.
+    """
+    pvalues = np.mean(scores >= scores[:, :1] - 1e-12, axis=1)
+    adjusted = np.maximum(step_down(scores), pvalues)
+    return tuple(
+        Part(
+            key=components[k].key,
+            title=components[k].title,
+            lens=components[k].lens,
+            finding=found[k].text,
+            estimate=found[k].estimate,
+            estimate_name=found[k].estimate_name,
+            values=statistics[k],
+            two_sided=components[k].two_sided,
+            place=found[k].place,
+            in_words=found[k].in_words,
+            pvalue=float(pvalues[k]),
+            adjusted=float(adjusted[k]),
+        )
+        for k in np.lexsort((-scores[:, 0], adjusted))
+    )

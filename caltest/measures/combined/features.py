@@ -41,10 +41,7 @@ class Features:
             kept = values > 1e-9 * values[-1]
             root = vectors[:, kept] / np.sqrt(values[kept])
             parts = [
-                np.exp(
-                    -total_variation(np.ascontiguousarray(probs[i : i + step]), landmarks)
-                    / self.bandwidth
-                )
+                np.exp(-total_variation(probs[i : i + step].copy(), landmarks) / self.bandwidth)
                 @ root
                 for i in range(0, n, step)
             ]

@@ -40,8 +40,13 @@ def belt_functions(p: Floats, weight: Floats) -> tuple[Floats, Floats]:
     w f (y - p) has mean 0 and covariance I under calibration. A function that the others determine
     is 0.
     """
-    x, v = log_odds(p), np.square(weight) * p * (1 - p)
-    functions = np.zeros((3, p.size))
+    functions = weight * orthonormal(log_odds(p), np.square(weight) * p * (1 - p))
+    return functions, functions @ p
+
+
+def orthonormal(x: Floats, v: Floats) -> Floats:
+    """Return 1, x and x^2, (3, n), orthonormal under v; 0 where the others determine it."""
+    functions = np.zeros((3, x.size))
     for j in range(3):
         f = x**j
         for _ in range(2):  # twice is enough (Kahan)
@@ -49,8 +54,7 @@ def belt_functions(p: Floats, weight: Floats) -> tuple[Floats, Floats]:
         size = float(v @ np.square(f))
         if size > 1e-10 * max(float(v @ x ** (2 * j)), 1e-300):
             functions[j] = f / np.sqrt(size)
-    functions *= weight
-    return functions, functions @ p
+    return functions
 
 
 class Line:

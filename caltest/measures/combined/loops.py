@@ -7,6 +7,9 @@ from caltest.numerics.loops import njit
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
+Ints = NDArray[np.int64]
+
+ROWS = 256  # at a time
 Cells = NDArray[np.uint8]
 
 
@@ -194,3 +197,41 @@ def total_variation(a: Floats, b: Floats) -> Floats:
                 total += abs(a[i, k] - b[j, k])
             out[i, j] = 0.5 * total
     return out
+
+
+@njit()
+def add_label_tables(
+    labels: Labels,
+    tables: Ints,
+    top: Ints,
+    ranks: Labels,
+    table_sums: Ints,
+    log_sums: Ints,
+    confusions: Ints,
+    places: Ints,
+) -> None:
+    """Add what the label of each row adds to sums (B, ...), for the labels (B, c).
+
+    Of `tables` (c, m, 5) the first four go to `table_sums` (B, 4), the last to the class, in
+    `log_sums` (B, m); counted are the label with the predicted class `top` (c,), and its rank
+    (c, m). Rows are taken some at a time, so that theirs stay in the cache.
+    """
+    for start in range(0, labels.shape[1], ROWS):
+        end = min(start + ROWS, labels.shape[1])
+        for b in range(labels.shape[0]):
+            row, logs, pairs, place = labels[b], log_sums[b], confusions[b], places[b]
+            p = q = r = s = 0
+            for i in range(start, end):
+                k = row[i]
+                own = tables[i, k]
+                p += own[0]
+                q += own[1]
+                r += own[2]
+                s += own[3]
+                logs[k] += own[4]
+                pairs[top[i], k] += 1
+                place[ranks[i, k]] += 1
+            table_sums[b, 0] += p
+            table_sums[b, 1] += q
+            table_sums[b, 2] += r
+            table_sums[b, 3] += s

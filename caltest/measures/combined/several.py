@@ -258,7 +258,9 @@ class Confusions(Component):
         context, m = self.context, self.context.m
         observed = np.bincount(context.top * m + labels, context.weight, m * m).reshape(m, m)
         gap = observed - self.expected
-        a, k = np.unravel_index(np.argmax(np.square(gap) * self.precision), gap.shape)
+        size = np.square(gap) * self.precision
+        size[self.expected.sum(axis=1) <= 0.0] = -1.0  # no row is there
+        a, k = np.unravel_index(np.argmax(size), gap.shape)
         mass = max(float(self.expected[a].sum()), 1e-300)
         share, mean = observed[a, k] / mass, self.expected[a, k] / mass
         text = (
@@ -317,7 +319,7 @@ class OnConfidence(Component):
 
     def right(self, labels: Labels) -> Labels:
         """Return whether the predicted class is right (B, n), in that order."""
-        return np.asarray(labels[:, self.line.order] == self.top, dtype=np.uint8)
+        return np.asarray(np.take(labels, self.line.order, axis=1) == self.top, dtype=np.uint8)
 
     def finding(self, labels: Codes) -> Finding:
         return self.line.finding((labels == self.context.top).astype(float), "the confidence")

@@ -6,7 +6,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from caltest.numerics.joint import BY_RANK, tie_tolerance
+from caltest.numerics.joint import BY_RANK, ROUNDING, tie_tolerance
 
 Floats = NDArray[np.float64]
 
@@ -57,15 +57,22 @@ class _Tail:
 
     def log_share(self, values: Floats) -> Floats:
         size = self.ordered.size
-        below = np.searchsorted(self.ordered, values - tie_tolerance(values, 1.0))
+        ties = self._ties(values)
+        below = np.searchsorted(self.ordered, values - ties)
         out = np.log((1.0 + size - below) / (1.0 + size))
         if self.is_constant:
             return np.asarray(np.where(below == size, out - OUTSIDE, out))
-        far = values > self.tenth
+        far = values > self.tenth + ties
         beyond = self._gamma_log_tail(values[far]) - self._gamma_log_tail(np.array([self.tenth]))
         at_tenth = np.log((1.0 + min(BY_RANK, size)) / (1.0 + size))
         out[far] = np.minimum(at_tenth + beyond, at_tenth)
         return np.asarray(out)
+
+    def _ties(self, values: Floats) -> Floats:
+        """Return how far from each value others are ties: what sums of many rows may round to."""
+        far = np.where(np.isfinite(values), np.abs(values - self.mean), 0.0)
+        spread = ROUNDING * np.maximum(self.sd, far)
+        return np.where(np.isfinite(values), np.maximum(spread, tie_tolerance(values, 1.0)), 0.0)
 
     def _gamma_log_tail(self, x: Floats) -> Floats:
         t = (x - self.mean) / self.sd

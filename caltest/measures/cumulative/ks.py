@@ -12,12 +12,13 @@ from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.cumulative.brownian import modulus_sf
 from caltest.measures.cumulative.near_maximum import NearMaximum
-from caltest.measures.cumulative.partial_sums import PartialSumMeasure
+from caltest.measures.cumulative.partial_sums import LargestSums, PartialSumMeasure
 from caltest.measures.one_dimension import sorted_rows
 from caltest.measures.tolerance import Tolerance, unseen_chance
 from caltest.numerics.event_tails import largest_prefix_tail
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
+from caltest.scale import ManyCells
 
 __all__ = ["KSError", "ks_error"]
 
@@ -68,9 +69,17 @@ class KSError(PartialSumMeasure):
     def tolerance_method(self) -> str:
         return "bootstrap"
 
+    def bind_groups(self, many: ManyCells) -> LargestSums:
+        return LargestSums(many, self)
+
     @staticmethod
     def functional(high: Floats, low: Floats) -> Floats:
         return np.maximum(high, 0.0 - low)  # no negative zero
+
+    @staticmethod
+    def span(sums: Floats) -> tuple[int, int, float]:
+        last = int(np.argmax(np.abs(sums)))
+        return 0, last, float(np.sign(sums[last]))
 
     @staticmethod
     def brownian_sf(x: float) -> float:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from caltest.lenses import Lens
 from caltest.measures.cumulative.brownian import range_sf
-from caltest.measures.cumulative.partial_sums import PartialSumMeasure
+from caltest.measures.cumulative.partial_sums import PartialSumMeasure, RangesOfSums
+from caltest.scale import ManyCells
 
 __all__ = ["KuiperError", "kuiper_error"]
 
@@ -30,9 +31,17 @@ class KuiperError(PartialSumMeasure):
     def symbol(self) -> str:
         return "scaled Kuiper" if self.scaled else "Kuiper"
 
+    def bind_groups(self, many: ManyCells) -> RangesOfSums:
+        return RangesOfSums(many, self)
+
     @staticmethod
     def functional(high: Floats, low: Floats) -> Floats:
         return high - low
+
+    @staticmethod
+    def span(sums: Floats) -> tuple[int, int, float]:
+        low, high = int(np.argmin(sums)), int(np.argmax(sums))
+        return min(low, high), max(low, high), float(np.sign(high - low))
 
     @staticmethod
     def brownian_sf(x: float) -> float:

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import NotApplicable
-from caltest.measures.base import Ends, Labels, Measure, Outcome, RowTerms
+from caltest.measures.base import Labels, Measure
 from caltest.measures.label_scores import BinaryScore, event_terms
 from caltest.measures.one_dimension import check_one_dimension
+from caltest.measures.outcome import Ends, Outcome, RowTerms
 from caltest.numerics.label_scores import binary_event_sums
 from caltest.predictions import Predictions
 
@@ -81,6 +82,10 @@ class GradeMeasure(Measure):
     @property
     def estimate_symbol(self) -> str:
         return "default rate"
+
+    @property
+    def needs_rows(self) -> str:
+        return "test='calibration-in-the-large' tests the number of events of cells"
 
     @property
     def nulls(self) -> tuple[str, ...]:

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
-from caltest.measures.base import Labels, Order, Outcome
+from caltest.measures.base import Labels, Order
 from caltest.measures.grades.risk_groups import (
+    CellGroups,
     EventGroups,
     GroupedCounts,
     GroupedMeasure,
@@ -23,7 +24,9 @@ from caltest.measures.grades.risk_groups import (
     group_starts,
     standardised,
 )
+from caltest.measures.outcome import Outcome
 from caltest.predictions import Predictions
+from caltest.scale import Cells
 
 __all__ = ["HosmerLemeshow", "hosmer_lemeshow"]
 
@@ -60,6 +63,10 @@ class HosmerLemeshow(GroupedMeasure):
         given, classes = self.reference, predictions.classes
         place = 0 if given is None else validation.check_class(given, classes, "reference")
         return ClassGroups(predictions, self.groups, self.title, place)
+
+    def bind_cells(self, cells: Cells) -> CellGroups:
+        validation.check_unused("where the lens leaves two classes", reference=self.reference)
+        return CellGroups(cells, self.groups, pooled=True)
 
     def outcome_of_grades(
         self, pd: Floats, defaults: NDArray[np.int64], n: NDArray[np.int64]

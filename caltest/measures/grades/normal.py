@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import Ends, Outcome
 from caltest.measures.grades.grade import (
     GradeMeasure,
     Tails,
@@ -15,6 +14,7 @@ from caltest.measures.grades.grade import (
     other_side,
     pvalue_of,
 )
+from caltest.measures.outcome import Ends, Outcome
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 

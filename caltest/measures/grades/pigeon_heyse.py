@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.lenses import Lens
-from caltest.measures.grades.risk_groups import EventGroups, GroupedMeasure
+from caltest.measures.grades.risk_groups import CellGroups, EventGroups, GroupedMeasure
 from caltest.predictions import Predictions
+from caltest.scale import Cells
 
 __all__ = ["PigeonHeyse", "pigeon_heyse"]
 
@@ -34,6 +35,9 @@ class PigeonHeyse(GroupedMeasure):
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> EventGroups:
         return EventGroups(predictions, self.groups, self.title, pooled=False)
+
+    def bind_cells(self, cells: Cells) -> CellGroups:
+        return CellGroups(cells, self.groups, pooled=False)
 
 
 def pigeon_heyse(

@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Measure, Order, Outcome
+from caltest.measures.base import BoundMeasure, Measure, Order
+from caltest.measures.cells import BoundCells, Counts
 from caltest.measures.label_scores import rounding_scale
 from caltest.measures.one_dimension import score_order, sorted_rows
+from caltest.measures.outcome import Outcome
 from caltest.numerics.bins import event_counts
 from caltest.numerics.loops import njit
 from caltest.predictions import Predictions
+from caltest.scale import Cells
 
 Floats = NDArray[np.float64]
 EXPECTED_FOR_LIMIT, LEAST_EXPECTED = 5, 1  # expected counts: the usual rules for the chi^2 limit
@@ -192,6 +195,43 @@ class EventGroups(GroupedCounts):
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         deviation = event_counts(labels, None, self.start) - self._events
         return np.asarray(standardised(deviation, self._variance).sum(axis=1))
+
+
+class CellGroups(BoundCells):
+    """Groups of two classes that end where cells do.
+
+    A group ends with the cell in which it would end, of rows with equal predictions alike.
+    """
+
+    caution = "groups end where cells do, up to 2^-16 beyond the quantiles"
+
+    def __init__(self, cells: Cells, wanted: int, *, pooled: bool) -> None:
+        super().__init__(cells)
+        self.start = cell_group_starts(cells, wanted)
+        self._events = np.add.reduceat(cells.expected, self.start)
+        self._variance = np.add.reduceat(cells.variance, self.start)
+        if pooled:
+            others = np.add.reduceat(cells.n - cells.expected, self.start)
+            self._variance = others * self._events / np.add.reduceat(cells.n, self.start)
+        count = self.start.size
+        self.parameters = {"groups": count}
+        if count < wanted:
+            self.notes = (f"ties and few rows leave {count} of {wanted} groups",)
+
+    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
+        deviation = np.add.reduceat(labels, self.start, axis=1) - self._events
+        return np.asarray(standardised(deviation, self._variance).sum(axis=1))
+
+
+def cell_group_starts(cells: Cells, groups: int) -> Ints:
+    """Return the first cell of each group; see `group_starts`."""
+    upto = np.cumsum(cells.n)
+    low, rest = np.divmod(np.arange(1, groups) * (cells.rows - 1), groups)
+    below = np.searchsorted(upto, low, side="right")
+    above = np.searchsorted(upto, low + (rest > 0), side="right")
+    # A break at the smallest prediction is none, unless it lies above it.
+    inner = ((below > 0) | (above > below) | ~cells.is_point[0]) & (below < len(cells) - 1)
+    return np.append(0, np.unique(below[inner]) + 1)
 
 
 def standardised(deviation: Floats, variance: Floats) -> Floats:

@@ -10,7 +10,6 @@ from typing import ClassVar
 import numpy as np
 
 from caltest.errors import NotApplicable, invalid, shown
-from caltest.measures.base import Outcome
 from caltest.measures.grades.grade import (
     GradeMeasure,
     Tails,
@@ -21,6 +20,7 @@ from caltest.measures.grades.grade import (
     other_side,
     pvalue_of,
 )
+from caltest.measures.outcome import Outcome
 from caltest.predictions import Predictions
 from caltest.validation.arrays import listing
 

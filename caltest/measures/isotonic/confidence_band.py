@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Labels, Measure, Order, Outcome
+from caltest.measures.base import BoundMeasure, Labels, Measure, Order
 from caltest.measures.isotonic.confidence_band_curve import BandBlocks, BandOptions
 from caltest.measures.one_dimension import score_order
+from caltest.measures.outcome import Outcome
 from caltest.predictions import Predictions
 
 __all__ = ["ConfidenceBand", "confidence_band"]
@@ -54,6 +55,10 @@ class ConfidenceBand(Measure):
     @property
     def nulls(self) -> tuple[str, ...]:
         return ("closed-form", "exact", "consistency")
+
+    @property
+    def needs_rows(self) -> str:
+        return "its limits are those of all blocks of distinct predictions"
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundBand:
         return BoundBand(predictions, BandOptions(self.method, self.digits))

@@ -22,6 +22,7 @@ from caltest.measures.one_dimension import sorted_rows
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions, as_measured
+from caltest.scale import Cells
 from caltest.validation.options import check_integer
 
 __all__ = ["ConfidenceBandCurve", "confidence_band_curve"]
@@ -171,7 +172,7 @@ def _band(
     predictions: Predictions, options: BandOptions, level: float, *, noncrossing: bool
 ) -> ConfidenceBandCurve:
     blocks = BandBlocks(predictions, options)
-    x, lower, upper = _merged(blocks, *blocks.bounds(level))
+    x, lower, upper = _merged(blocks.lower.x, blocks.upper.x, *blocks.bounds(level))
     if noncrossing:
         distinct = blocks.event[blocks.steps]
         fitted = blocks.isotonic(blocks.labels)[0][np.searchsorted(distinct, x)]
@@ -191,12 +192,41 @@ def _band(
     )
 
 
-def _merged(blocks: BandBlocks, lower: Floats, upper: Floats) -> tuple[Floats, Floats, Floats]:
+def _merged(
+    below: Floats, above: Floats, lower: Floats, upper: Floats
+) -> tuple[Floats, Floats, Floats]:
     """Return both bounds at the predictions of either; they hold to the right and to the left."""
-    x = np.union1d(blocks.lower.x, blocks.upper.x)
-    left = np.searchsorted(blocks.lower.x, x, side="right")
-    right = np.searchsorted(blocks.upper.x, x, side="left")
+    x = np.union1d(below, above)
+    left = np.searchsorted(below, x, side="right")
+    right = np.searchsorted(above, x, side="left")
     return x, np.append(0.0, lower)[left], np.append(upper, 1.0)[right]
+
+
+def band_limits_of_cells(
+    cells: Cells, level: float, digits: int = DIGITS
+) -> tuple[Floats, Floats, Floats]:
+    """Compute the limits of "round" from cells: predictions, lower and upper bounds.
+
+    Cells are grouped by their rounded ends, and a group counts as at its largest prediction for the
+    lower bounds and at its smallest for the upper ones; so the limits are valid, and a cell wider
+    at most.
+    """
+    scale = 10.0**digits
+    error = math.log1p(-level)
+    below, events, sizes = _groups_of_cells(cells, np.ceil(cells.most * scale), last=True)
+    lower = exact_lower_bounds(events, sizes, error - log_blocks(sizes.size))
+    above, events, sizes = _groups_of_cells(cells, np.floor(cells.least * scale), last=False)
+    others = (sizes - events)[::-1].copy()
+    upper = 1.0 - exact_lower_bounds(others, sizes[::-1].copy(), error - log_blocks(sizes.size))
+    return _merged(below, above, lower, upper[::-1])
+
+
+def _groups_of_cells(cells: Cells, rounded: Floats, *, last: bool) -> tuple[Floats, Floats, Floats]:
+    """Return the outermost prediction, events and rows of each group of cells."""
+    start = np.flatnonzero(np.append(True, np.diff(rounded) > 0))
+    end = np.append(start[1:], len(cells)) - 1
+    counts = (np.add.reduceat(sums.astype(np.float64), start) for sums in (cells.events, cells.n))
+    return (cells.most[end] if last else cells.least[start], *counts)  # type: ignore[return-value]
 
 
 def _above(x: Floats, lower: Floats) -> Intervals:
@@ -255,9 +285,13 @@ class Side:
 
     @property
     def log_blocks(self) -> float:
-        """The logarithm of M^2 + M, twice the number of blocks: they have two sides."""
-        size = self.x.size
-        return math.log(size) + math.log(size + 1)
+        """See `log_blocks`."""
+        return log_blocks(self.x.size)
+
+
+def log_blocks(groups: int) -> float:
+    """Return the logarithm of M^2 + M, twice the number of blocks: they have two sides."""
+    return math.log(groups) + math.log(groups + 1)
 
 
 class BandBlocks:

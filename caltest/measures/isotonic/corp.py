@@ -11,20 +11,23 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.lenses import Lens
-from caltest.measures.base import Labels, Measure
+from caltest.measures.base import REGISTRY, Labels, Measure
+from caltest.measures.cells import BoundCells, Counts
 from caltest.measures.label_scores import rounding_scale
 from caltest.measures.one_dimension import SortedRows
 from caltest.numerics.class_sums import label_sums
-from caltest.numerics.isotonic import recalibrated_scores
+from caltest.numerics.isotonic import recalibrated_cell_scores, recalibrated_scores
 from caltest.numerics.sorted_scores import step_ends
 from caltest.numerics.unseen import end_cells, hidden_deviation, hidden_information
 from caltest.predictions import Predictions
+from caltest.scale import Cells
 
 __all__ = ["CorpMiscalibration", "corp_miscalibration"]
 
 Floats = NDArray[np.float64]
 
 SCORES = ("brier", "log-loss")
+PRINTED = {"brier": "Brier score", "log-loss": "log loss"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +49,7 @@ class CorpMiscalibration(Measure):
 
     @property
     def description(self) -> str:
-        return f"{self.title} of the {'Brier score' if self.score == 'brier' else 'log loss'}"
+        return f"{self.title} of the {PRINTED[self.score]}"
 
     @property
     def is_squared(self) -> bool:
@@ -63,6 +66,9 @@ class CorpMiscalibration(Measure):
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundCorp:
         return BoundCorp(predictions, logarithmic=self.score == "log-loss")
+
+    def bind_cells(self, cells: Cells) -> CellCorp:
+        return CellCorp(cells, self.score)
 
 
 class BoundCorp(SortedRows):
@@ -81,8 +87,8 @@ class BoundCorp(SortedRows):
         self._table = table * self.weight[:, None]
         self._total = float(self.weight.sum())
         self.scale = rounding_scale(predictions.n)
-        self.parameters = {"score": "log loss" if logarithmic else "Brier score"}
-        impossible = int(np.count_nonzero(self.event == 1 - self._observed))
+        self.parameters = {"score": PRINTED["log-loss" if logarithmic else "brier"]}
+        impossible = int(np.count_nonzero(self.event == 1 - self.observed))
         if logarithmic and impossible:
             message = (
                 "the log loss is infinite, and so is its miscalibration: the observed class has "
@@ -95,6 +101,24 @@ class BoundCorp(SortedRows):
         fitted = recalibrated_scores(labels, self.weight, self._ends, self._logarithmic)
         # In exact arithmetic it is not negative.
         return np.maximum(score - fitted, 0.0) / self._total
+
+
+class CellCorp(BoundCells):
+    """A score of cells minus that of the isotonic fit, which is one number for a cell."""
+
+    caution = "the isotonic fit has no steps within cells"
+
+    def __init__(self, cells: Cells, score: str) -> None:
+        super().__init__(cells)
+        self._scored = REGISTRY[score]().bind_cells(cells)
+        self._size = cells.n.astype(np.float64)
+        self._logarithmic = score == "log-loss"
+        self.parameters = {"score": PRINTED[score]}
+        self.degenerate = self._scored.degenerate
+
+    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
+        fitted = recalibrated_cell_scores(labels, self._size, self._logarithmic)
+        return np.maximum(self._scored.values(labels) - fitted / self.cells.rows, 0.0)
 
 
 def corp_miscalibration(

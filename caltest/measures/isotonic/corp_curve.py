@@ -15,6 +15,7 @@ from caltest.numerics.labels import Hashes, resample_keys
 from caltest.numerics.loops import map_threads, njit
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions, as_measured
+from caltest.scale import Cells
 
 __all__ = ["CorpBand", "CorpCurve", "corp_band", "corp_curve"]
 
@@ -156,6 +157,14 @@ def _curve(predictions: Predictions) -> CorpCurve:
     mass, events, last = pool_steps(labels, weight, step_ends(event))
     first = np.append(0, last[:-1] + 1)
     return CorpCurve(event[first], event[last], events / mass, mass, predictions.n)
+
+
+def curve_of_cells(cells: Cells) -> CorpCurve:
+    """Fit the curve to cells, whose predictions count as equal; see `corp_curve`."""
+    size = cells.n.astype(np.float64)
+    mass, events, last = pool_steps(cells.events / size, size, np.ones(len(cells), dtype=bool))
+    first = np.append(0, last[:-1] + 1)
+    return CorpCurve(cells.least[first], cells.most[last], events / mass, mass, cells.rows)
 
 
 def corp_band(

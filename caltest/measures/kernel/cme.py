@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from caltest.errors import NotApplicable
 from caltest.kernels import FittedKernel, Kernel, as_matrix_kernel
 from caltest.lenses import Lens
-from caltest.measures.base import Labels, Measure, Outcome
+from caltest.measures.base import Labels, Measure
+from caltest.measures.cells import BoundCells, Counts
+from caltest.measures.kernel.cell_pairs import at_mean, fitted_to_cells
 from caltest.measures.kernel.locations import (
     AtLocations,
     Choice,
@@ -22,10 +24,13 @@ from caltest.measures.kernel.locations import (
     check_locations,
     find_locations,
     hotelling,
+    locations_of_cells,
 )
 from caltest.measures.kernel.skce import SKCE
+from caltest.measures.outcome import Outcome
 from caltest.measures.residual_sums import ResidualStatistic, RobustQuadratic
 from caltest.predictions import Predictions
+from caltest.scale import Cells
 
 __all__ = ["CME", "cme"]
 
@@ -44,14 +49,13 @@ class StudentizedEmbedding(AtLocations):
         self, predictions: Predictions, kernel: FittedKernel, locations: Locations
     ) -> None:
         super().__init__(predictions, kernel, locations)
-        _check(predictions, self.size)
+        _check(predictions.n, self.size)
+        if predictions.sample_weight is not None:
+            raise NotApplicable("the CME statistic takes no sample weights", "use test='skce'")
         self.scale = SINGULAR
 
     def comparable(self, values: Floats) -> Floats:
-        # T^2 / (T^2 + n - 1) is the share q that `hotelling` computes: its relative error is that
-        # of the inverse, and an infinite T^2 is a share of 1, up to rounding.
-        share = values / (values + self.predictions.n - 1.0)
-        return np.log(np.maximum(share, np.finfo(float).tiny))
+        return log_share(values, self.predictions.n)
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return hotelling(*self._moments(labels), self.predictions.n)[0]
@@ -77,15 +81,57 @@ class StudentizedEmbedding(AtLocations):
         return sums, products
 
 
-def _check(predictions: Predictions, size: int) -> None:
-    if predictions.n <= size:
+class CellEmbedding(BoundCells):
+    """T^2 of cells: the moments of the rows are linear in their numbers of events."""
+
+    def __init__(self, cells: Cells, kernel: FittedKernel, locations: Locations) -> None:
+        super().__init__(cells)
+        size = len(locations.labels)
+        _check(cells.rows, size)
+        self.scale, self.caution = SINGULAR, at_mean(kernel, cells)
+        self.notes, self.degenerate = kernel.notes, kernel.degenerate
+        self.parameters = {"test locations": locations.origin, **kernel.parameters}
+        every = slice(0, len(cells))
+        gain = np.zeros((len(cells), size))  # of y - p of a row
+        for term in kernel.terms:
+            steps = np.subtract(*term.matrix[::-1][:, locations.labels])
+            gain += steps * term.cross(locations.probs, every)
+        squares = (gain[:, :, None] * gain[:, None, :]).reshape(len(cells), -1)
+        self._gain, self._squares = gain, (1.0 - 2.0 * cells.mean)[:, None] * squares
+        self._constant = cells.variance @ squares
+
+    def comparable(self, values: Floats) -> Floats:
+        return log_share(values, self.cells.rows)
+
+    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
+        return hotelling(*self._moments(labels), self.cells.rows)[0]
+
+    def estimate(self, value: float) -> float:
+        sums, _ = self._moments(self.observed[np.newaxis])
+        return float(np.square(sums / self.cells.rows).mean())
+
+    def _moments(self, counts: Counts) -> tuple[Floats, Floats]:
+        excess = counts - self.cells.expected
+        products = excess @ self._squares + self._constant
+        size = self._gain.shape[1]
+        return excess @ self._gain, products.reshape(len(counts), size, size)
+
+
+def log_share(values: Floats, n: int) -> Floats:
+    """Return the log of T^2 / (T^2 + n - 1), the share q that `hotelling` computes.
+
+    Its relative error is that of the inverse, and an infinite T^2 is a share of 1, up to rounding.
+    """
+    return np.asarray(np.log(np.maximum(values / (values + n - 1.0), np.finfo(float).tiny)))
+
+
+def _check(n: int, size: int) -> None:
+    if n <= size:
         raise NotApplicable(
             f"the CME statistic needs more observations than test locations, and there are "
-            f"{predictions.n} for {size}",
+            f"{n} for {size}",
             "take fewer locations, or test='skce'",
         )
-    if predictions.sample_weight is not None:
-        raise NotApplicable("the CME statistic takes no sample weights", "use test='skce'")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -118,6 +164,10 @@ class CME(Measure):
         kernel = FittedKernel.of(as_matrix_kernel(self.kernel), predictions, n_jobs)
         locations = find_locations(self.locations, predictions)
         return StudentizedEmbedding(predictions, kernel, locations)
+
+    def bind_cells(self, cells: Cells) -> CellEmbedding:
+        kernel = fitted_to_cells(as_matrix_kernel(self.kernel), cells)
+        return CellEmbedding(cells, kernel, locations_of_cells(self.locations, cells))
 
     def residual_statistics(
         self, predictions: Predictions, n_jobs: int | None = None

@@ -6,7 +6,8 @@ import math
 
 from caltest.errors import NotApplicable
 from caltest.kernels import MatrixKernel, error_bound
-from caltest.measures.base import BoundMeasure, Outcome
+from caltest.measures.base import BoundMeasure
+from caltest.measures.outcome import Outcome
 
 
 def biased_outcome(

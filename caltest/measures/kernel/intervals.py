@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.kernels import FittedKernel
-from caltest.measures.base import Ends
 from caltest.measures.kernel.all_pairs import AllPairs, all_pairs
 from caltest.measures.kernel.block_pairs import MANY_BLOCKS, BlockPairs
+from caltest.measures.outcome import Ends
 from caltest.numerics.tails import normal_isf, student_isf
 from caltest.predictions import Predictions
 

@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 
 from caltest.kernels import FittedKernel, Kernel, MatrixKernel, as_matrix_kernel
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Ends, Measure, Order, Outcome
+from caltest.measures.base import BoundMeasure, Measure, Order
 from caltest.measures.kernel.all_pairs import AllPairs, all_pairs
+from caltest.measures.kernel.cell_pairs import CellRoot
 from caltest.measures.kernel.concentration import biased_outcome
 from caltest.measures.kernel.intervals import PAIRS, pair_bounds, root_bounds
+from caltest.measures.outcome import Ends, Outcome
 from caltest.measures.residual_sums import Pairs, ResidualStatistic
 from caltest.predictions import Predictions
+from caltest.scale import Cells
 
 __all__ = ["KCE", "kce"]
 
@@ -92,6 +95,11 @@ class RootSKCE(Measure):
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         kernel = FittedKernel.of(self.matrix_kernel, predictions, n_jobs)
         return RootPairs(all_pairs(predictions, kernel, biased=True), self.parameters(kernel))
+
+    def bind_cells(self, cells: Cells) -> CellRoot:
+        bound = CellRoot(cells, self.matrix_kernel)
+        bound.parameters = self.parameters(bound.kernel)
+        return bound
 
     def residual_statistics(
         self, predictions: Predictions, n_jobs: int | None = None

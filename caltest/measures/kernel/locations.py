@@ -13,6 +13,7 @@ from caltest.kernels import FittedKernel
 from caltest.measures.base import BoundMeasure
 from caltest.numerics.loops import njit
 from caltest.predictions import Predictions
+from caltest.scale import Cells
 from caltest.validation.arrays import AnyArray, check_labels, check_probs
 from caltest.validation.options import check_integer
 
@@ -48,12 +49,25 @@ def find_locations(locations: Choice, predictions: Predictions) -> Locations:
     if isinstance(locations, tuple):
         probs, labels = check_points(locations, predictions.classes)
         return Locations(probs, labels, f"{len(probs)} given")
-    return sampled_locations(predictions, locations or default_size(predictions))
+    return sampled_locations(predictions, locations or default_size(predictions.n, predictions.m))
 
 
-def default_size(predictions: Predictions) -> int:
+def locations_of_cells(locations: Choice, cells: Cells) -> Locations:
+    """Read given test locations, or sample the same ranks from the mean predictions of cells."""
+    if isinstance(locations, tuple):
+        probs, labels = check_points(locations, np.arange(2))
+        return Locations(probs, labels, f"{len(probs)} given")
+    rng = np.random.default_rng(SEED)
+    size = min(locations or default_size(cells.rows, 2), cells.rows)
+    every = np.column_stack([1.0 - cells.mean, cells.mean])
+    order = np.argsort(every @ rng.random(2), kind="stable")
+    upto = np.cumsum(cells.n[order])
+    probs = every[order[np.searchsorted(upto, _ranks(size, cells.rows), side="right")]]
+    return _with_classes(probs, rng)
+
+
+def default_size(n: int, m: int) -> int:
     """Return the number of test locations where none is given."""
-    n, m = predictions.n, predictions.m
     return min(LOCATIONS, LOCATIONS_A_DIMENSION * (m - 1), max(1, n // ROWS_A_LOCATION))
 
 
@@ -67,9 +81,17 @@ def sampled_locations(predictions: Predictions, size: int) -> Locations:
     n, m = predictions.probs.shape
     size = min(size, n)
     place = predictions.probs @ rng.random(m)
-    ranks = (np.arange(size) * n + n // 2) // size
-    probs = predictions.probs[np.argpartition(place, ranks)[ranks]]
-    sums = np.cumsum(probs, axis=1)
+    ranks = _ranks(size, n)
+    return _with_classes(predictions.probs[np.argpartition(place, ranks)[ranks]], rng)
+
+
+def _ranks(size: int, n: int) -> Codes:
+    return (np.arange(size) * n + n // 2) // size
+
+
+def _with_classes(probs: Floats, rng: np.random.Generator) -> Locations:
+    """Draw a class from each prediction."""
+    size, sums = len(probs), np.cumsum(probs, axis=1)
     below = sums <= (rng.random(size) * sums[:, -1])[:, np.newaxis]
     return Locations(probs, below.sum(axis=1), f"{size} sampled from the predictions")
 

@@ -15,11 +15,15 @@ from caltest.errors import NotApplicable
 from caltest.kernels import Kernel, MatrixKernel, as_matrix_kernel, error_bound
 from caltest.kernels.fitted import FittedKernel
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Ends, Measure, Outcome, UStatistic
+from caltest.measures.base import BoundMeasure, Measure, UStatistic
+from caltest.measures.cells import BoundCells
+from caltest.measures.chunks import BoundChunks
 from caltest.measures.kernel.all_pairs import AllPairs, all_pairs
 from caltest.measures.kernel.block_pairs import MANY_BLOCKS, BlockPairs
 from caltest.measures.kernel.boundary import cases_of_regions
+from caltest.measures.kernel.cell_pairs import CellPairs
 from caltest.measures.kernel.concentration import biased_outcome, unbiased_outcome
+from caltest.measures.kernel.feature_pairs import FeaturePairs
 from caltest.measures.kernel.intervals import (
     BLOCKS,
     PAIRS,
@@ -27,6 +31,7 @@ from caltest.measures.kernel.intervals import (
     jackknife_of_sums,
     pair_bounds,
 )
+from caltest.measures.outcome import Ends, Outcome
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.measures.tolerance import (
     BOUNDARY,
@@ -38,6 +43,8 @@ from caltest.measures.tolerance import (
 from caltest.numerics.event_tails import largest_tail
 from caltest.numerics.tails import normal_sf, student_sf
 from caltest.predictions import Predictions
+from caltest.scale import Cells
+from caltest.scale.chunks import Survey
 
 __all__ = ["SKCE", "skce"]
 
@@ -108,6 +115,22 @@ class SKCE(Measure):
         if self.has_blocks:
             return self._bind_blocks(predictions, n_jobs)
         return self.bind_all_pairs(predictions, n_jobs)
+
+    def bind_chunks(self, survey: Survey, names: Sequence[str]) -> BoundChunks:
+        if self.has_blocks:
+            return super().bind_chunks(survey, names)
+        return FeaturePairs(self.matrix_kernel, survey, biased=self.estimator == "biased")
+
+    @property
+    def needs_rows(self) -> str:
+        return "its blocks are of rows that follow each other" if self.has_blocks else ""
+
+    def bind_cells(self, cells: Cells) -> BoundCells:
+        if self.has_blocks:
+            return super().bind_cells(cells)
+        bound = CellPairs(cells, self.matrix_kernel, biased=self.estimator == "biased")
+        bound.parameters = {"estimator": self.estimator, **bound.parameters}
+        return bound
 
     def bind_all_pairs(self, predictions: Predictions, n_jobs: int | None = None) -> AllPairs:
         """Bind a quadratic estimator."""

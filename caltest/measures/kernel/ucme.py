@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from caltest.kernels import FittedKernel, Kernel, as_matrix_kernel
 from caltest.lenses import Lens
-from caltest.measures.base import Gaps, Labels, Measure, Rows
+from caltest.measures.base import Labels, Measure, Rows
 from caltest.measures.kernel.locations import (
     AtLocations,
     Choice,
@@ -20,6 +20,7 @@ from caltest.measures.kernel.locations import (
     find_locations,
 )
 from caltest.measures.label_scores import row_weights
+from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import ResidualStatistic, Sums
 from caltest.numerics.resampled_sums import cell_sums
 from caltest.predictions import Predictions

@@ -9,10 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Labels, Measure, Outcome
+from caltest.measures.base import BoundMeasure, Labels, Measure
+from caltest.measures.cells import BoundCells, Counts
 from caltest.measures.label_scores import rounding_scale
-from caltest.measures.recalibration.belt_fit import BeltModel, Selection, check_belt
+from caltest.measures.outcome import Outcome
+from caltest.measures.recalibration.belt_fit import BeltModel, CellBeltModel, Selection, check_belt
+from caltest.measures.recalibration.fits import AT_MEANS
 from caltest.predictions import Predictions
+from caltest.scale import Cells
 
 __all__ = ["CalibrationBelt", "calibration_belt"]
 
@@ -20,6 +24,10 @@ Floats = NDArray[np.float64]
 
 NAME = "the calibration belt"
 SUPREMUM = 1e5  # where it has no maximum, the likelihood ends up to 2e-10 below its supremum
+MAYBE_FITTED = (
+    "observed and expected events are equal; if the model was fitted to these data, pass "
+    "internal=True"
+)
 FITTED_HERE = 1e-4  # the difference of observed and expected events that givitiR warns below
 
 
@@ -65,6 +73,9 @@ class CalibrationBelt(Measure):
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundBelt:
         return BoundBelt(predictions, self)
 
+    def bind_cells(self, cells: Cells) -> CellBelt:
+        return CellBelt(cells, self.selection)
+
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the likelihood-ratio test, given the degree that was selected."""
         bound = self.bind(predictions, n_jobs)
@@ -95,13 +106,27 @@ class BoundBelt(BoundMeasure):
         self.parameters = {"sample": "development" if measure.internal else "external"}
         excess = float(predictions.labels.sum()) - float(self.model.event.sum())
         if not measure.internal and abs(excess) < FITTED_HERE:
-            note = (
-                "observed and expected events are equal; if the model was fitted to these data, "
-                "pass internal=True"
-            )
-            self.notes = (note,)
+            self.notes = (MAYBE_FITTED,)
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        return self.model.fit(labels).statistic
+
+
+class CellBelt(BoundCells):
+    """The likelihood ratio of a polynomial in the log odds of cells, its degree selected anew."""
+
+    caution = AT_MEANS
+
+    def __init__(self, cells: Cells, selection: Selection) -> None:
+        super().__init__(cells)
+        self.model = CellBeltModel(cells, selection)
+        self.degenerate = self.model.degenerate
+        self.scale *= SUPREMUM
+        self.parameters = {"sample": "external"}
+        if abs(float((cells.events - cells.expected).sum())) < FITTED_HERE:
+            self.notes = (MAYBE_FITTED,)
+
+    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
         return self.model.fit(labels).statistic
 
 

@@ -30,6 +30,7 @@ from caltest.measures.recalibration.log_odds_basis import (
     polynomial_basis,
 )
 from caltest.predictions import Predictions
+from caltest.scale import Cells
 from caltest.validation.options import check_flag, check_integer, check_level
 
 Floats = NDArray[np.float64]
@@ -88,17 +89,20 @@ class BeltModel:
         kept = (weight > 0) & ~certain
         with np.errstate(divide="ignore", invalid="ignore"):  # the log odds of 0 and 1
             z = np.log(predictions.probs[:, 1]) - np.log(predictions.probs[:, 0])
-        whole = bool(kept.all())
+        self._keep(z, weight, kept)
+
+    def _keep(self, z: Floats, weight: Floats, kept: NDArray[np.bool_]) -> None:
+        """Take log odds with weights, (n,), but those that have none, and what replaces many."""
         # Rows that are left out have weight 0 in the sums.
         self._all: tuple[Floats, Floats] = (z, weight)
         self.z: Floats = z
         self._weight: Floats = weight
-        if not whole:
+        if not kept.all():
             self._all = (np.where(kept, z, 0.0), np.where(kept, weight, 0.0))
             self.z, self._weight = z[kept], weight[kept]
         if not self.z.size:
             return
-        self.shift, self.norm = polynomial_basis(self.z, self._weight, selection.last)
+        self.shift, self.norm = polynomial_basis(self.z, self._weight, self.selection.last)
         nodes = interpolation_nodes(self.z, self._weight)
         self._nodes: Support | None = None
         if nodes is not None:
@@ -115,14 +119,7 @@ class BeltModel:
     @property
     def degenerate(self) -> tuple[str, ...]:
         """What predictions of 0 and 1 leave undefined."""
-        if not self._certain.size:
-            return ()
-        message = (
-            f"{self._certain.size} of {self.event.size} predictions are 0 or 1 and have no log "
-            "odds; they are left out of the fit, and a label that contradicts one makes the "
-            "statistic infinite"
-        )
-        return (message,)
+        return _left_out(self._certain.size, self.event.size)
 
     def check_fitted(self, fit: BeltFit, remedy: str) -> None:
         """Raise NotApplicable where the first row of labels has no unique polynomial."""
@@ -141,12 +138,12 @@ class BeltModel:
                 remedy,
             )
 
-    def sums(self, labels: Labels) -> Floats:
+    def sums(self, labels: Labels | Floats) -> Floats:
         """Return what the fit needs of each row of labels (B, n)."""
         z, w = self._all
         return polynomial_sums(labels, self.event, z, w, self.shift, self.norm)
 
-    def fit(self, labels: Labels) -> BeltFit:
+    def fit(self, labels: Labels | Floats) -> BeltFit:
         """Select a polynomial for each row of labels (B, n)."""
         if not self.z.size:
             size = len(labels)
@@ -155,9 +152,13 @@ class BeltModel:
         else:
             fit = self._select(self.sums(labels))
         if self._certain.size:
-            there = labels[:, self._certain] != self.event[self._certain]
-            fit.statistic[there.any(axis=1)] = np.inf
+            fit.statistic[self._contradicted(labels)] = np.inf
         return fit
+
+    def _contradicted(self, labels: Labels | Floats) -> NDArray[np.bool_]:
+        """Return which rows of labels differ from a prediction that is certain."""
+        there = labels[:, self._certain] != self.event[self._certain]
+        return np.asarray(there.any(axis=1))
 
     def _select(self, sums: Floats) -> BeltFit:
         if self._nodes is None:
@@ -197,6 +198,45 @@ class BeltModel:
         sums = self.sums(labels[None])[0, :k]
         moved = likelihood_bounds(sums, rows, fit.gamma[0, :k].copy(), basis, drop)
         return np.asarray(scipy.special.expit(at[:, None] + moved))
+
+
+class CellBeltModel(BeltModel):
+    """The same of cells at their mean predictions; numbers of events enter through a few sums."""
+
+    def __init__(self, cells: Cells, selection: Selection) -> None:
+        self.selection, self.cells, self.event = selection, cells, cells.mean
+        certain = (cells.most == 0) | (cells.least == 1)
+        self._certain = np.flatnonzero(certain)
+        with np.errstate(divide="ignore"):  # the log odds of 0 and 1
+            z = np.log(self.event) - np.log1p(-self.event)
+        self._keep(z, cells.n.astype(np.float64), ~certain)
+        if self.z.size:
+            z, _ = self._all
+            basis = basis_values(z, self.shift, self.norm)
+            self._basis = np.where(certain[:, None], 0.0, basis)
+
+    @property
+    def degenerate(self) -> tuple[str, ...]:
+        return _left_out(int(self.cells.n[self._certain].sum()), self.cells.rows)
+
+    def sums(self, labels: Labels | Floats) -> Floats:
+        """Return what the fit needs of each row of numbers of events (B, C)."""
+        return np.ascontiguousarray((labels - self.cells.expected) @ self._basis)
+
+    def _contradicted(self, labels: Labels | Floats) -> NDArray[np.bool_]:
+        certain = self.cells.n[self._certain] * self.event[self._certain]
+        return np.asarray((labels[:, self._certain] != certain).any(axis=1))
+
+
+def _left_out(count: int, rows: int) -> tuple[str, ...]:
+    """Say how many predictions have no log odds."""
+    if not count:
+        return ()
+    message = (
+        f"{count} of {rows} predictions are 0 or 1 and have no log odds; they are left out of the "
+        "fit, and a label that contradicts one makes the statistic infinite"
+    )
+    return (message,)
 
 
 def check_belt(internal: object, threshold: object, max_degree: object) -> None:

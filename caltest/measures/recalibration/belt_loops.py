@@ -32,7 +32,7 @@ POINTS = 48  # of Gauss-Legendre; the integrands are analytic
 
 
 def polynomial_sums(
-    labels: Labels, p: Floats, z: Floats, w: Floats, shift: Floats, norm: Floats
+    labels: Labels | Floats, p: Floats, z: Floats, w: Floats, shift: Floats, norm: Floats
 ) -> Floats:
     """Return sum_i w_i phi(z_i) (y_i - p_i) for each row of labels, (B, rank).
 

@@ -126,29 +126,30 @@ def recalibrations(
         limit.
     """
     sums = deviation_sums(labels, 0, rows.events, rows.weighted)
-    estimates, gains = recalibrate(labels, rows, nodes, sums, parameters)
-    if nodes.weight.size != rows.x.size:
-        slope = estimates[:, 2]
-        steep = np.isfinite(slope) & (np.abs(slope) > STEEPEST)
-        if steep.any():  # too steep for the nodes
-            again = recalibrate(labels[steep], rows, all_rows(rows), sums[steep], parameters)
-            estimates[steep], gains[steep] = again
-    return estimates, gains
+    return _recalibrations(labels, np.broadcast_to(1.0, rows.x.size), rows, nodes, sums, parameters)
 
 
 @njit()
 def recalibrate(
-    labels: Labels, rows: Rows, fit: Support, sums: Floats, parameters: int
+    labels: Labels | Floats,
+    size: Floats,
+    rows: Rows,
+    fit: Support,
+    sums: Floats,
+    parameters: int,
 ) -> tuple[Floats, Floats]:
-    """Return what `recalibrations` does, by rows or nodes, from the `deviation_sums`."""
+    """Return what `recalibrations` does, by rows or nodes, from the `deviation_sums`.
+
+    `labels` are numbers of events of cells of some `size`; rows are cells of size 1.
+    """
     estimates, gains = np.ones((len(labels), 3)), np.empty((len(labels), 2))
     gamma = np.empty(2)
     for b in range(len(labels)):
         row = labels[b]
-        low0, high0, low1, high1 = label_ranges(row, rows.x)
+        low0, high0, low1, high1 = label_ranges(row, size, rows.x)
         if math.inf in (low0, low1):
             estimates[b, 0] = estimates[b, 1] = math.inf if low0 == math.inf else -math.inf
-            gains[b, 0] = gains[b, 1] = supremum(row, rows.x, rows.weight, math.inf)
+            gains[b, 0] = gains[b, 1] = supremum(row, size, rows.x, rows.weight, math.inf)
             continue
         gamma[0] = 0.0
         gain, _ = maximise(sums[b], fit, gamma[:1], separable=False)
@@ -162,7 +163,7 @@ def recalibrate(
             centred = abs(middle) <= SAME * max(abs(high0), abs(high1))
             estimates[b, 1] = 0.0 if centred else -sign * middle * math.inf
             estimates[b, 2] = sign * math.inf
-            gains[b, 1] = supremum(row, rows.x, rows.weight, middle)
+            gains[b, 1] = supremum(row, size, rows.x, rows.weight, middle)
         else:
             gamma[0] = gamma[1] = 0.0
             gain, _ = maximise(sums[b], fit, gamma, separable=False)
@@ -173,8 +174,41 @@ def recalibrate(
     return estimates, gains
 
 
+def cell_recalibrations(
+    counts: Floats, size: Floats, expected: Floats, rows: Rows, nodes: Support, parameters: int
+) -> tuple[Floats, Floats]:
+    """Fit them to numbers of events (B, C) of cells of some size and expected number, (C,).
+
+    `rows` are those of the log odds of the cells, with their sizes as weights.
+    """
+    scale = 1.0 / rows.sd if rows.sd > 0 else 0.0
+    functions = np.stack([np.ones(rows.x.size), (rows.x - rows.mean) * scale])
+    sums = np.ascontiguousarray((counts - expected) @ functions.T)
+    return _recalibrations(counts, size, rows, nodes, sums, parameters)
+
+
+def _recalibrations(
+    counts: Labels | Floats,
+    size: Floats,
+    rows: Rows,
+    nodes: Support,
+    sums: Floats,
+    parameters: int,
+) -> tuple[Floats, Floats]:
+    estimates, gains = recalibrate(counts, size, rows, nodes, sums, parameters)
+    if nodes.weight.size != rows.x.size:
+        slope = estimates[:, 2]
+        steep = np.isfinite(slope) & (np.abs(slope) > STEEPEST)
+        if steep.any():  # too steep for the nodes
+            some = counts[steep], size, rows, all_rows(rows), sums[steep], parameters
+            estimates[steep], gains[steep] = recalibrate(*some)
+    return estimates, gains
+
+
 @njit()
-def label_ranges(row: Labels, x: Floats) -> tuple[float, float, float, float]:
+def label_ranges(
+    row: Labels | Floats, size: Floats, x: Floats
+) -> tuple[float, float, float, float]:
     """Return least and largest x without the event, then with it; inf where there is none.
 
     It stops as soon as the ranges overlap, when the labels are not separated.
@@ -182,9 +216,9 @@ def label_ranges(row: Labels, x: Floats) -> tuple[float, float, float, float]:
     low0 = low1 = math.inf
     high0 = high1 = -math.inf
     for i in range(row.size):
-        if row[i]:
+        if row[i] > 0:
             low1, high1 = min(low1, x[i]), max(high1, x[i])
-        else:
+        if row[i] < size[i]:
             low0, high0 = min(low0, x[i]), max(high0, x[i])
         if low1 < high0 and low0 < high1:
             break
@@ -192,18 +226,19 @@ def label_ranges(row: Labels, x: Floats) -> tuple[float, float, float, float]:
 
 
 @njit()
-def supremum(row: Labels, x: Floats, w: Floats, threshold: float) -> float:
+def supremum(row: Labels | Floats, size: Floats, x: Floats, w: Floats, threshold: float) -> float:
     """Return the gain of labels that a threshold separates: their loss by the predictions.
 
     Less the entropy of those at the threshold, which no slope tells apart.
     """
     total = mass = events = 0.0
     for i in range(row.size):
-        v = -x[i] if row[i] else x[i]
-        total += w[i] * (max(v, 0.0) + math.log1p(math.exp(-abs(v))))
+        share = row[i] / size[i]
+        total += w[i] * (share * max(-x[i], 0.0) + (1.0 - share) * max(x[i], 0.0))
+        total += w[i] * math.log1p(math.exp(-abs(x[i])))
         if x[i] == threshold:
             mass += w[i]
-            events += w[i] * row[i]
+            events += w[i] * share
     if events <= 0.0 or events >= mass:
         return total
     rate = events / mass

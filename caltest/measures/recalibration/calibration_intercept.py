@@ -11,15 +11,21 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.lenses import Lens
-from caltest.measures.base import Ends, Measure, RowTerms
+from caltest.measures.base import Measure
 from caltest.measures.label_scores import event_terms
 from caltest.measures.one_dimension import check_one_dimension
-from caltest.measures.recalibration.coefficient_interval import PROFILE, coefficient_bounds
-from caltest.measures.recalibration.fits import BoundCoefficient
+from caltest.measures.outcome import Ends, RowTerms
+from caltest.measures.recalibration.coefficient_interval import (
+    PROFILE,
+    cell_coefficient_bounds,
+    coefficient_bounds,
+)
+from caltest.measures.recalibration.fits import BoundCoefficient, CellCoefficient
 from caltest.measures.recalibration.profile import INTERCEPT, INTERCEPT_ALONE
 from caltest.measures.recalibration.scores import score_statistics
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.predictions import Predictions
+from caltest.scale import Cells
 
 __all__ = ["CalibrationIntercept", "calibration_intercept"]
 
@@ -63,6 +69,11 @@ class CalibrationIntercept(Measure):
         check_one_dimension(predictions, f"the {self.title}")
         return event_terms(predictions)
 
+    def bind_cells(self, cells: Cells) -> CellCoefficient:
+        bound = CellCoefficient(cells, INTERCEPT if self.slope == "estimated" else INTERCEPT_ALONE)
+        bound.parameters = {"slope": self.slope}
+        return bound
+
     def residual_statistics(
         self, predictions: Predictions, n_jobs: int | None = None
     ) -> list[ResidualStatistic]:
@@ -90,6 +101,11 @@ class CalibrationIntercept(Measure):
         """Bound the intercept by likelihood and sandwich error; see `coefficient_bounds`."""
         column = INTERCEPT if self.slope == "estimated" else INTERCEPT_ALONE
         return coefficient_bounds(predictions, column, self.estimate_symbol, level=level)
+
+    def cell_interval(self, cells: Cells, *, level: float) -> Ends:
+        """Bound it from cells; see `cell_coefficient_bounds`."""
+        column = INTERCEPT if self.slope == "estimated" else INTERCEPT_ALONE
+        return cell_coefficient_bounds(cells, column, self.estimate_symbol, level=level)
 
 
 def calibration_intercept(

@@ -10,14 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.lenses import Lens
-from caltest.measures.base import Ends, Measure
+from caltest.measures.base import Measure
 from caltest.measures.one_dimension import check_one_dimension
-from caltest.measures.recalibration.coefficient_interval import PROFILE, coefficient_bounds
-from caltest.measures.recalibration.fits import BoundCoefficient
+from caltest.measures.outcome import Ends
+from caltest.measures.recalibration.coefficient_interval import (
+    PROFILE,
+    cell_coefficient_bounds,
+    coefficient_bounds,
+)
+from caltest.measures.recalibration.fits import BoundCoefficient, CellCoefficient
 from caltest.measures.recalibration.profile import SLOPE
 from caltest.measures.recalibration.scores import score_statistics
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.predictions import Predictions
+from caltest.scale import Cells
 
 __all__ = ["CalibrationSlope", "calibration_slope"]
 
@@ -41,6 +47,9 @@ class CalibrationSlope(Measure):
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundCoefficient:
         return BoundCoefficient(predictions, f"the {self.title}", SLOPE)
 
+    def bind_cells(self, cells: Cells) -> CellCoefficient:
+        return CellCoefficient(cells, SLOPE)
+
     def residual_statistics(
         self, predictions: Predictions, n_jobs: int | None = None
     ) -> list[ResidualStatistic]:
@@ -61,6 +70,10 @@ class CalibrationSlope(Measure):
     ) -> Ends:
         """Bound the slope by likelihood and sandwich error; see `coefficient_bounds`."""
         return coefficient_bounds(predictions, SLOPE, self.estimate_symbol, level=level)
+
+    def cell_interval(self, cells: Cells, *, level: float) -> Ends:
+        """Bound it from cells; see `cell_coefficient_bounds`."""
+        return cell_coefficient_bounds(cells, SLOPE, self.symbol, level=level)
 
 
 def calibration_slope(

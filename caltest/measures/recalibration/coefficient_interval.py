@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import Ends
 from caltest.measures.label_scores import row_weights
+from caltest.measures.outcome import Ends
 from caltest.measures.recalibration.binary_loops import log_odds
-from caltest.measures.recalibration.fits import BoundCoefficient
+from caltest.measures.recalibration.fits import BoundCoefficient, CellCoefficient
 from caltest.measures.recalibration.profile import (
     INTERCEPT,
     INTERCEPT_ALONE,
     SLOPE,
     profile_bounds,
 )
+from caltest.measures.recalibration.unseen_event import unseen_bounds
 from caltest.numerics.tails import student_isf
 from caltest.predictions import Predictions
+from caltest.scale import Cells
 
 Floats = NDArray[np.float64]
-Labels = NDArray[np.unsignedinteger]
 
-PROFILE = {"profile": "profile likelihood, or the sandwich error where that reaches farther"}
-FEW_EVENTS = 10
-FEW = (
-    f"with fewer than {FEW_EVENTS} events, or rows without, the interval rests on the likelihood: "
-    "where the recalibration is no line in the log odds, it is too short"
-)
+PROFILE = {
+    "profile": "profile likelihood, sandwich error, or an event not yet seen, what reaches farthest"
+}
+TEXT = "profile likelihood and sandwich error"
 ONE_SIDED = "the labels leave the estimate infinite, and with it one end of the interval"
 LEAST_LEFT = 0.05  # of a residual, for rows that the fit goes through
 SMALLEST_SHARE = 1e-12  # of the curvature, below which it is what rounding left of a zero
@@ -51,8 +51,9 @@ def coefficient_bounds(predictions: Predictions, column: int, symbol: str, *, le
     for k parameters and n - k degrees of freedom; a row that the fit follows has a small residual
     for that alone, hence its leverage h. For M2 with pi = .5 and n = 50 the likelihood
     alone holds the intercept in 86 % of data sets; with two expected events the sandwich alone
-    holds the slope in 60 %. Where the estimate is infinite, so is one end, and the other is that of
-    the likelihood.
+    holds the slope in 60 %. Where the estimate is infinite, so is one end. With fewer than twenty
+    events both take what is seen for all there is: the ends reach at least as far as an event that
+    has not been seen would allow, see `unseen_bounds`.
 
     References
     ----------
@@ -72,24 +73,77 @@ def coefficient_bounds(predictions: Predictions, column: int, symbol: str, *, le
             "use the p-value of the exact null",
         )
     quantile = student_isf((1.0 - level) / 2.0, predictions.n - parameters)
-    x = log_odds(predictions.probs)
-    low, high = profile_bounds(x, bound.observed, weight, column, quantile)
-    if not math.isfinite(estimate):
-        return Ends(low, high, estimate, "profile likelihood", (ONE_SIDED,))
+    x, labels = log_odds(predictions.probs), bound.observed
+    low, high = profile_bounds(
+        x, labels, weight * (weight.sum() / np.square(weight).sum()), column, quantile
+    )
+    outcomes = Outcomes(x, labels, weight, np.ones_like(x))
+    return _widened((low, high), outcomes, (alone, intercept, slope), column, quantile, level)
+
+
+class Outcomes(NamedTuple):
+    """Log odds, labels and weights (k,), and how many rows have each."""
+
+    x: Floats
+    labels: NDArray[np.unsignedinteger]
+    weight: Floats
+    size: Floats
+
+
+def cell_coefficient_bounds(cells: Cells, column: int, symbol: str, *, level: float) -> Ends:
+    """Bound a slope or intercept from cells, at the log odds of their mean predictions.
+
+    It is the interval of `coefficient_bounds` for rows with these predictions.
+    """
+    bound = CellCoefficient(cells, column)
+    alone, intercept, slope = bound.recalibrations(bound.observed[None])[0][0].tolist()
+    parameters = 1 if column == INTERCEPT_ALONE else 2
+    events = int(cells.events.sum())
+    undetermined = column != INTERCEPT_ALONE and (
+        events in (0, cells.rows)
+        or not bound.has_slope
+        or (math.isinf(slope) and column == INTERCEPT)
+    )
+    estimate = (alone, intercept, slope)[column]
+    if math.isnan(estimate) or undetermined or cells.rows <= parameters:
+        raise NotApplicable(
+            f"the {symbol} is not determined by these labels and has no interval",
+            "use the p-value of the exact null",
+        )
+    quantile = student_isf((1.0 - level) / 2.0, cells.rows - parameters)
+    x = log_odds(np.stack([1.0 - cells.mean, cells.mean], 1))
+    sizes = np.stack([cells.n - cells.events, cells.events], 1).astype(np.float64).ravel()
+    labels = np.tile(np.array([0, 1], np.uint8), len(cells))
+    some = sizes > 0
+    outcomes = Outcomes(np.repeat(x, 2)[some], labels[some], np.ones(int(some.sum())), sizes[some])
+    ends = profile_bounds(outcomes.x, outcomes.labels, outcomes.size, column, quantile)
+    return _widened(ends, outcomes, (alone, intercept, slope), column, quantile, level)
+
+
+def _widened(
+    ends: tuple[float, float],
+    outcomes: Outcomes,
+    found: tuple[float, float, float],
+    column: int,
+    quantile: float,
+    level: float,
+) -> Ends:
+    """Return the ends of the likelihood, or those of the other two where they reach farther."""
+    low, high = ends
+    alone, intercept, slope = found
+    estimate = found[column]
     if column == INTERCEPT_ALONE:
         intercept, slope = alone, 1.0
-    errors = _errors(predictions, weight, intercept, slope, parameters)
+    else:
+        start = (intercept, slope) if math.isfinite(slope) else (0.0, 1.0)
+        unseen = unseen_bounds(*outcomes[:3], column - INTERCEPT, start, level, outcomes.size)
+        low, high = np.fmin(low, unseen[0]), np.fmax(high, unseen[1])
+    if not math.isfinite(estimate):
+        return Ends(float(low), float(high), estimate, TEXT, (ONE_SIDED,))
+    errors = _errors(outcomes, intercept, slope, 1 if column == INTERCEPT_ALONE else 2)
     reach = quantile * float(errors[1 if column == SLOPE else 0])
-    ends = np.fmin(low, estimate - reach), np.fmax(high, estimate + reach)
-    notes = (FEW,) if few_events(bound.observed) and column != INTERCEPT_ALONE else ()
-    text = "profile likelihood and sandwich error"
-    return Ends(float(ends[0]), float(ends[1]), estimate, text, notes)
-
-
-def few_events(labels: Labels) -> bool:
-    """Tell whether the labels of one kind are too few to show more than a logistic regression."""
-    events = int(np.count_nonzero(labels))
-    return min(events, labels.size - events) < FEW_EVENTS
+    widest = np.fmin(low, estimate - reach), np.fmax(high, estimate + reach)
+    return Ends(float(widest[0]), float(widest[1]), estimate, TEXT)
 
 
 def _is_undetermined(bound: BoundCoefficient, column: int) -> bool:
@@ -102,15 +156,14 @@ def _is_undetermined(bound: BoundCoefficient, column: int) -> bool:
     return bool(same or (separated and column == INTERCEPT))
 
 
-def _errors(
-    predictions: Predictions, weight: Floats, intercept: float, slope: float, parameters: int
-) -> Floats:
+def _errors(outcomes: Outcomes, intercept: float, slope: float, parameters: int) -> Floats:
     """Return the standard errors of intercept and slope."""
-    x = log_odds(predictions.probs)
+    x, labels, weight, size = outcomes
     fitted = scipy.special.expit(intercept + slope * x)
-    mean = float(weight @ x / weight.sum())
+    mass = weight * size
+    mean = float(mass @ x / mass.sum())
     rows = np.column_stack([np.ones_like(x), x - mean])[:, :parameters]
-    curvature = rows.T @ (rows * (weight * fitted * (1.0 - fitted))[:, None])
+    curvature = rows.T @ (rows * (mass * fitted * (1.0 - fitted))[:, None])
     scale = np.sqrt(np.diagonal(curvature))
     if not scale.all() or np.linalg.det(curvature / np.outer(scale, scale)) < SMALLEST_SHARE:
         raise NotApplicable(
@@ -120,8 +173,8 @@ def _errors(
         )
     inverse = np.linalg.solve(curvature, rows.T)
     leverage = weight * fitted * (1.0 - fitted) * np.einsum("ij,ji->i", rows, inverse)
-    residual = (predictions.labels - fitted) / np.maximum(1.0 - leverage, LEAST_LEFT)
-    root = inverse * (weight * residual)
+    residual = (labels - fitted) / np.maximum(1.0 - leverage, LEAST_LEFT)
+    root = inverse * (weight * np.sqrt(size) * residual)
     if parameters == 2:
         root[0] -= mean * root[1]  # back to log odds that are not centred
     return np.asarray(np.linalg.norm(root, axis=1))

@@ -13,15 +13,28 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
-from caltest.measures.base import Ends, Measure, Outcome, RowTerms
+from caltest.measures.base import Measure
 from caltest.measures.label_scores import event_terms
 from caltest.measures.one_dimension import check_one_dimension
-from caltest.measures.recalibration.coefficient_interval import PROFILE, coefficient_bounds
-from caltest.measures.recalibration.fits import HYPOTHESES, SLOPES, Ratio, bind_ratio, chi2_limit
+from caltest.measures.outcome import Ends, Outcome, RowTerms
+from caltest.measures.recalibration.coefficient_interval import (
+    PROFILE,
+    cell_coefficient_bounds,
+    coefficient_bounds,
+)
+from caltest.measures.recalibration.fits import (
+    HYPOTHESES,
+    SLOPES,
+    CellRatio,
+    Ratio,
+    bind_ratio,
+    chi2_limit,
+)
 from caltest.measures.recalibration.profile import INTERCEPT_ALONE, SLOPE
 from caltest.measures.recalibration.scores import score_statistics
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.predictions import Predictions
+from caltest.scale import Cells
 
 __all__ = ["Cox", "cox"]
 
@@ -88,6 +101,13 @@ class Cox(Measure):
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> Ratio:
         return bind_ratio(predictions, self.tested, self.slopes, self.reference)
 
+    def bind_cells(self, cells: Cells) -> CellRatio:
+        unlike = None if self.slopes == "common" else self.slopes
+        validation.check_unused(
+            "where the lens leaves two classes", slopes=unlike, reference=self.reference
+        )
+        return CellRatio(cells, self.tested)
+
     def residual_statistics(
         self, predictions: Predictions, n_jobs: int | None = None
     ) -> list[ResidualStatistic]:
@@ -126,6 +146,11 @@ class Cox(Measure):
         """Bound the coefficient that is tested; see `coefficient_bounds`."""
         column = SLOPE if self.tested == "slope" else INTERCEPT_ALONE
         return coefficient_bounds(predictions, column, self.estimate_symbol, level=level)
+
+    def cell_interval(self, cells: Cells, *, level: float) -> Ends:
+        """Bound it from cells; see `cell_coefficient_bounds`."""
+        column = SLOPE if self.tested == "slope" else INTERCEPT_ALONE
+        return cell_coefficient_bounds(cells, column, self.estimate_symbol, level=level)
 
 
 def cox(

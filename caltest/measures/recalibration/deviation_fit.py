@@ -65,7 +65,7 @@ def support(z: Floats, weight: Floats, phi: Floats) -> Support:
 
 
 @njit(fastmath={"contract", "nsz", "reassoc"})
-def deviation_sums(labels: Labels, start: int, p: Floats, weighted: Floats) -> Floats:
+def deviation_sums(labels: Labels | Floats, start: int, p: Floats, weighted: Floats) -> Floats:
     """Return sum_i w_i phi(z_i) (y_i - p_i) over some columns of labels (B, n), (B, k).
 
     `p` (size,) and `weighted` (k, size), w phi, belong to the columns from `start` on.

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens, resolve_lens
-from caltest.measures.base import BoundMeasure, Ends, Labels, Measure, RowTerms
+from caltest.measures.base import BoundMeasure, Labels, Measure
 from caltest.measures.label_scores import BinaryScore, event_terms
 from caltest.measures.one_dimension import check_one_dimension
+from caltest.measures.outcome import Ends, RowTerms
 from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
 from caltest.numerics.label_scores import binary_event_sums
 from caltest.predictions import Predictions, as_measured
@@ -265,11 +266,17 @@ def _interval(predictions: Predictions, level: float, method: str) -> ExpectedOb
     check_one_dimension(predictions, "the interval of E/O")
     if predictions.sample_weight is not None:
         raise NotApplicable("the interval of E/O takes no sample weights", "use the ratio alone")
-    expected = float(predictions.probs[:, 1].sum())
+    expected, observed = float(predictions.probs[:, 1].sum()), int(predictions.labels.sum())
+    return ratio_of_counts(expected, observed, predictions.n, level, method)
+
+
+def ratio_of_counts(
+    expected: float, observed: int, n: int, level: float, method: str = "clopper-pearson"
+) -> ExpectedObserved:
+    """Return the ratio of expected to observed events of n rows, with its interval."""
     if expected == 0:
         raise NotApplicable("E/O has no interval where no event is expected", "use test='cox'")
-    observed = int(predictions.labels.sum())
-    low, high = _count_limits(observed, predictions.n, level, method)
+    low, high = _count_limits(observed, n, level, method)
     ratio, upper = (expected / count if count > 0 else math.inf for count in (observed, low))
     return ExpectedObserved(expected, observed, ratio, expected / high, upper, level, method)
 

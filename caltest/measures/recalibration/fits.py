@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Labels, Outcome
+from caltest.measures.base import BoundMeasure, Labels
+from caltest.measures.cells import BoundCells, Counts
 from caltest.measures.label_scores import rounding_scale, row_weights
 from caltest.measures.one_dimension import check_one_dimension
+from caltest.measures.outcome import Outcome
 from caltest.measures.recalibration.binary_loops import (
     SAME,
     SMALLEST_PROBABILITY,
+    cell_recalibrations,
     few_nodes,
     log_odds,
     recalibrations,
@@ -22,6 +26,7 @@ from caltest.measures.recalibration.binary_loops import (
 )
 from caltest.measures.recalibration.multinomial_loops import class_sums, fit, make_task
 from caltest.predictions import Predictions
+from caltest.scale import Cells
 from caltest.validation import check_class, check_unused
 
 Floats = NDArray[np.float64]
@@ -32,6 +37,7 @@ HYPOTHESES = {
     "slope": "slope 1 with the intercept free",
 }
 SLOPES = ("common", "reference")
+AT_MEANS = "log odds are those of the mean prediction of each cell"
 FITTED = 1e4  # a maximum of large terms that nearly cancel, as of steep fits to rare events
 
 
@@ -173,6 +179,103 @@ class BinaryRatio(BoundRecalibration):
         if self._tested == "slope":
             gained = np.maximum(gained - gains[:, 0], 0.0)
         return self.likelihood_ratio(gained, labels)
+
+    def estimate(self, value: float) -> float:
+        return float(self._estimates.get(self._tested, value))
+
+
+class CellRecalibration(BoundCells):
+    """Intercepts and slopes of cells at the log odds of their mean predictions."""
+
+    caution = AT_MEANS
+
+    def __init__(self, cells: Cells, *, with_slope: bool) -> None:
+        super().__init__(cells)
+        self.scale = FITTED * rounding_scale(cells.rows)
+        self._with_slope = with_slope
+        self._size = cells.n.astype(np.float64)
+        self._rows = standard_rows(
+            log_odds(np.stack([1.0 - cells.mean, cells.mean], 1)), self._size
+        )
+        self._nodes = few_nodes(self._rows)
+        self._never, self._always = cells.most == 0.0, cells.least == 1.0
+        self.degenerate = tuple(self._messages())
+
+    @property
+    def has_slope(self) -> bool:
+        """Whether the log odds differ."""
+        return self._rows.sd > 0
+
+    def recalibrations(self, counts: Floats) -> tuple[Floats, Floats]:
+        """Return estimates (B, 3) and gains (B, 2)."""
+        expected = self._size * self._rows.events
+        # Equal to the sums of the rows but where a probability counts as 2.2e-16.
+        expected = np.where(self._never | self._always, expected, self.cells.expected)
+        return cell_recalibrations(
+            counts, self._size, expected, self._rows, self._nodes, 1 + self._with_slope
+        )
+
+    def _messages(self) -> Iterator[str]:
+        cells = self.cells
+        extreme = self._never | self._always
+        if extreme.any():
+            yield (
+                "probabilities of 0 and 1 count as 2.2e-16 from them in their logarithm, in "
+                f"{int(cells.n[extreme].sum())} of {cells.rows} rows"
+            )
+        if self._impossible(self.observed[None])[0]:
+            yield (
+                "an observed class has probability 0: that alone contradicts the predictions, and "
+                "the likelihood ratio is infinite"
+            )
+        if self._with_slope and not self.has_slope:
+            yield f"{NO_SLOPE}; it is taken as 1"
+        if cells.events.sum() in (0, cells.rows):
+            taken = ", and the slope is taken as 1" if self._with_slope and self.has_slope else ""
+            yield f"all labels are equal: the intercept is infinite{taken}"
+
+    def _impossible(self, counts: Floats) -> NDArray[np.bool_]:
+        surely = (self._size - counts)[:, self._always]
+        return np.asarray((counts[:, self._never] > 0).any(axis=1) | (surely > 0).any(axis=1))
+
+
+class CellCoefficient(CellRecalibration):
+    """One of the estimates: see `recalibrate` for the columns."""
+
+    def __init__(self, cells: Cells, column: int) -> None:
+        super().__init__(cells, with_slope=column > 0)
+        self._column = column
+
+    @property
+    def calibrated(self) -> float:
+        return (0.0, 0.0, 1.0)[self._column]
+
+    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
+        return self.recalibrations(labels)[0][:, self._column]
+
+
+class CellRatio(CellRecalibration):
+    """The likelihood ratio of cells."""
+
+    def __init__(self, cells: Cells, tested: str) -> None:
+        super().__init__(cells, with_slope=tested != "intercept")
+        self._tested = tested
+        intercept1, intercept, slope = self.recalibrations(self.observed[None])[0][0].tolist()
+        self._estimates = {"intercept": intercept1, "slope": slope}
+        self.parameters = {"hypothesis": HYPOTHESES[tested]}
+        if tested == "both":
+            self.parameters |= {"intercept": intercept, "slope": slope}
+
+    @property
+    def calibrated(self) -> float:
+        return 1.0 if self._tested == "slope" else 0.0
+
+    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
+        _, gains = self.recalibrations(labels)
+        gained = gains[:, 0 if self._tested == "intercept" else 1]
+        if self._tested == "slope":
+            gained = np.maximum(gained - gains[:, 0], 0.0)
+        return np.where(self._impossible(labels), math.inf, 2.0 * gained)
 
     def estimate(self, value: float) -> float:
         return float(self._estimates.get(self._tested, value))

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Outcome, RowScores, RowTerms, two_sided_normal
+from caltest.measures.base import BoundMeasure
 from caltest.measures.label_scores import BinaryScore, MeanScore, event_terms, row_weights
 from caltest.measures.one_dimension import check_one_dimension
+from caltest.measures.outcome import Outcome, RowScores, RowTerms, two_sided_normal
 from caltest.numerics.label_scores import binary_residual_sums
 from caltest.numerics.sorted_scores import sum_variance
 from caltest.predictions import Predictions

@@ -37,7 +37,7 @@ def profile_bounds(
     Parameters
     ----------
     x, labels, weight : (n,) array
-        Log odds, 0 or 1, and positive weights, which count as (sum w)^2 / sum w^2 rows.
+        Log odds, 0 or 1, and how many rows each stands for.
     column : int
         Which coefficient.
     reach : float
@@ -49,7 +49,7 @@ def profile_bounds(
     Applied Statistics 37; Heinze, Schemper (2002), A solution to the problem of separation in
     logistic regression, Statistics in Medicine 21 (bounds where an estimate is infinite).
     """
-    rows = standard_rows(x, weight * (weight.sum() / np.square(weight).sum()))
+    rows = standard_rows(x, weight)
     parameters = 1 if column == INTERCEPT_ALONE else 2
     (found,), (gains,) = recalibrations(labels[None], rows, all_rows(rows), parameters)
     if math.isfinite(found[column]):

@@ -9,13 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Labels, Measure, Outcome
+from caltest.measures.base import BoundMeasure, Labels, Measure
+from caltest.measures.cells import BoundCells, Counts
 from caltest.measures.one_dimension import check_one_dimension
-from caltest.measures.recalibration.fits import bind_ratio, chi2_limit
+from caltest.measures.outcome import Outcome
+from caltest.measures.recalibration.fits import AT_MEANS, CellRatio, bind_ratio, chi2_limit
 from caltest.measures.recalibration.scores import score_statistics
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.unseen import end_cells, hidden_information
 from caltest.predictions import Predictions
+from caltest.scale import Cells
 
 __all__ = ["Unreliability", "unreliability"]
 
@@ -56,6 +59,9 @@ class Unreliability(Measure):
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundUnreliability:
         return BoundUnreliability(predictions)
 
+    def bind_cells(self, cells: Cells) -> CellUnreliability:
+        return CellUnreliability(cells)
+
     def residual_statistics(
         self, predictions: Predictions, n_jobs: int | None = None
     ) -> list[ResidualStatistic]:
@@ -83,6 +89,23 @@ class BoundUnreliability(BoundMeasure):
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         ratios = self.ratio.values(labels, n_jobs)
         return np.asarray((ratios - self.ratio.df) / self.ratio.total)
+
+
+class CellUnreliability(BoundCells):
+    """The likelihood ratio of cells less its mean, for each row of data."""
+
+    caution = AT_MEANS
+
+    def __init__(self, cells: Cells) -> None:
+        super().__init__(cells)
+        self.ratio = CellRatio(cells, "both")
+        self.scale = self.ratio.scale / cells.rows
+        self.parameters = self.ratio.parameters
+        self.degenerate = self.ratio.degenerate
+
+    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
+        df = 1 + self.ratio.has_slope
+        return np.asarray((self.ratio.values(labels, n_jobs) - df) / self.cells.rows)
 
 
 def unreliability(

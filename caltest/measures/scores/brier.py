@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, RowScores, RowTerms
+from caltest.measures.base import BoundMeasure
+from caltest.measures.cells import BoundCells, LinearCells, ResampledGroups
 from caltest.measures.label_scores import (
     BinaryScore,
     MeanScore,
@@ -17,8 +18,10 @@ from caltest.measures.label_scores import (
     binary_terms,
     row_weights,
 )
+from caltest.measures.outcome import RowScores, RowTerms
 from caltest.numerics.label_scores import binary_brier_sums, brier_table
 from caltest.predictions import Predictions
+from caltest.scale import Cells, ManyCells
 
 __all__ = ["BrierScore", "brier_score"]
 
@@ -44,6 +47,16 @@ class BrierScore(MeanScore):
             return BinaryScore(predictions, binary_brier_sums)
         return _tabled(predictions)
 
+    def bind_cells(self, cells: Cells) -> BoundCells:
+        return CellBrier(cells)
+
+    def bind_groups(self, many: ManyCells) -> ResampledGroups:
+        slope = 1.0 - 2.0 * many.cells.mean
+        n = many.n.astype(np.float64)
+        bound = ResampledGroups.linear(many, slope, many.variance, n)
+        bound.error = 2.0 * float((many.sums(many.cells.events * many.cells.reach) / n).max())
+        return bound
+
     def row_scores(self, predictions: Predictions) -> RowScores:
         if predictions.m > 2:
             return _tabled(predictions).row_scores()
@@ -56,6 +69,22 @@ class BrierScore(MeanScore):
             return _tabled(predictions).row_terms()
         event = predictions.probs[:, 1]
         return binary_terms(predictions, np.square(event), np.square(1.0 - event))
+
+
+class CellBrier(LinearCells):
+    """The Brier score of cells; the squares of the predictions are those of the rows."""
+
+    def __init__(self, cells: Cells) -> None:
+        constant = float(cells.variance.sum())
+        super().__init__(cells, 1.0 - 2.0 * cells.mean, constant, float(cells.rows))
+
+    def score_table(self) -> NDArray[np.float64]:
+        mean = self.cells.mean
+        return np.stack([np.square(mean), np.square(1.0 - mean)])
+
+    def error(self) -> float:
+        """Bound 2 sum y (p - mean of its cell) / n."""
+        return 2.0 * float(self.cells.events @ self.cells.reach) / self.unit
 
 
 def _tabled(predictions: Predictions) -> TabledScore:

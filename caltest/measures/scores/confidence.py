@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from caltest.lenses import Confidence, Lens
 from caltest.measures.base import BoundMeasure, Labels, Measure
 from caltest.measures.label_scores import row_weights
+from caltest.measures.outcome import Ends
 from caltest.numerics.label_scores import wrong_and_right_sums
 from caltest.predictions import Predictions
 
@@ -25,6 +28,10 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+
+OWN = {"mean-of-few": "mean of few rows, with one not yet seen"}
+MANY = 1000  # rows from which on one more makes no difference
+DRAWS, SEED = 9999, 0x5EED  # of the random weights, which are the same for all data
 
 
 @dataclass(frozen=True)
@@ -70,17 +77,79 @@ def mean_or_zero(sums: Floats, mass: Floats) -> Floats:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Overconfidence(Measure):
+class MeanOfSome(Measure):
+    """A mean over those predictions that are wrong, or over those that are right."""
+
+    alternative: ClassVar[str] = "two-sided"
+    own_intervals: ClassVar[Mapping[str, str]] = OWN
+    of_right: ClassVar[bool]  # whether the mean is over the right predictions
+
+    @abstractmethod
+    def scores(self, confidence: Floats) -> Floats:
+        """Return what is averaged."""
+
+    @property
+    def intervals(self) -> tuple[str, ...]:
+        return (*OWN, *super().intervals)
+
+    def own_interval(
+        self, predictions: Predictions, *, level: float, n_jobs: int | None = None
+    ) -> Ends:
+        r"""Bound the mean of the rows it is over as if there were one more, at the worst place.
+
+        Resamples of a few rows cannot show how their mean varies. So they get random weights
+        :math:`g_i \sim Exp(1)`, and one more row has the largest score of all rows for the upper
+        end, the smallest for the lower; the ends are quantiles of these means. From 1000 rows on
+        they are those of the normal limit.
+
+        References
+        ----------
+        Gaffke (2005), Three test statistics for a nonparametric one-sided hypothesis on the mean of
+        a nonnegative variable, Math. Methods Stat. 14.
+        """
+        bound = self.bind(predictions, n_jobs)
+        event, weight = bound.predictions, row_weights(predictions)
+        counted = (event.labels == self.of_right) & (weight > 0)
+        every = self.scores(event.probs[weight > 0, 1])
+        order = np.lexsort((weight[counted], self.scores(event.probs[counted, 1])))
+        scores = self.scores(event.probs[counted, 1])[order]
+        estimate = bound.value(n_jobs)
+        low, high = _limits(scores, weight[counted][order], every, (1.0 - level) / 2.0)
+        return Ends(min(low, estimate), max(high, estimate), estimate, OWN["mean-of-few"])
+
+
+def _limits(scores: Floats, weight: Floats, every: Floats, a: float) -> tuple[float, float]:
+    """Return the ends, each missed with probability a, for the mean of the sorted scores."""
+    ends = float(every.min()), float(every.max())
+    if not scores.size:
+        return ends
+    mean = float(weight @ scores / weight.sum())
+    if scores.size >= MANY:
+        sd = float(np.sqrt(np.square(weight * (scores - mean)).sum()) / weight.sum())
+        reach = float(scipy.special.ndtri(1.0 - a)) * sd
+        return mean - reach, mean + reach
+    rng = np.random.default_rng(SEED)
+    g = rng.standard_exponential((DRAWS, scores.size)) * weight
+    own = rng.standard_exponential(DRAWS) * float(weight.mean())
+    low, high = ((g @ scores + own * end) / (g.sum(axis=1) + own) for end in ends)
+    return float(np.quantile(low, a)), float(np.quantile(high, 1.0 - a))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overconfidence(MeanOfSome):
     """The overconfidence; see `overconfidence`."""
 
     key: ClassVar[str] = "overconfidence"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "overconfidence"
-    alternative: ClassVar[str] = "two-sided"
+    of_right: ClassVar[bool] = False
 
     @property
     def symbol(self) -> str:
         return "o(f)"
+
+    def scores(self, confidence: Floats) -> Floats:
+        return confidence
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         bound = BoundConfidence(
@@ -141,17 +210,20 @@ def overconfidence(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Underconfidence(Measure):
+class Underconfidence(MeanOfSome):
     """The underconfidence; see `underconfidence`."""
 
     key: ClassVar[str] = "underconfidence"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "underconfidence"
-    alternative: ClassVar[str] = "two-sided"
+    of_right: ClassVar[bool] = True
 
     @property
     def symbol(self) -> str:
         return "u(f)"
+
+    def scores(self, confidence: Floats) -> Floats:
+        return 1.0 - confidence
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         bound = BoundConfidence(
@@ -225,6 +297,11 @@ class ECELowerBound(Measure):
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         return BoundConfidence(predictions, _difference)
+
+    def mean_gap_tables(self, predictions: Predictions) -> Sequence[Floats]:
+        predicted = predictions.probs.argmax(axis=1)[:, None]
+        gap = (np.arange(predictions.m) == predicted) - predictions.probs.max(axis=1)[:, None]
+        return gap, -gap
 
 
 def _difference(sums: ConfidenceSums) -> Floats:

@@ -19,6 +19,7 @@ from caltest.numerics.isotonic import recalibrated_scores
 from caltest.numerics.label_scores import binary_entropy
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions, as_measured
+from caltest.scale import Cells as RowCells
 
 __all__ = ["ScoreDecomposition", "score_decomposition"]
 
@@ -174,6 +175,24 @@ def _corp(predictions: Predictions, score: str) -> ScoreDecomposition:
     miscalibration = max(0.0, value - recalibrated)
     discrimination = max(0.0, uncertainty - recalibrated)
     return ScoreDecomposition(value, miscalibration, discrimination, uncertainty)
+
+
+def brier_parts_of_cells(cells: RowCells) -> ScoreDecomposition:
+    """Decompose the Brier score of the rows of cells by "corp"; see `score_decomposition`.
+
+    Rows of a cell are fitted as one. The score itself takes the predictions of an event to be at
+    the mean of their cell.
+    """
+    size, n = cells.n.astype(np.float64), float(cells.rows)
+    every = np.ones(len(cells), dtype=bool)
+    fitted = float(recalibrated_scores((cells.events / size)[None], size, every, False)[0]) / n  # noqa: FBT003
+    excess = (cells.events - cells.expected) @ (1.0 - 2.0 * cells.mean)
+    value = (float(cells.variance.sum()) + float(excess)) / n
+    rate = float(cells.events.sum()) / n
+    uncertainty = rate * (1.0 - rate)
+    return ScoreDecomposition(
+        value, max(0.0, value - fitted), max(0.0, uncertainty - fitted), uncertainty
+    )
 
 
 def _log_loss(event: Floats, labels: NDArray[np.uint8], weight: Floats) -> float:

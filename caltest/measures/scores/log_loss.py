@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.lenses import Lens
-from caltest.measures.base import RowScores, RowTerms
+from caltest.measures.cells import BoundCells, Counts, LinearCells, ResampledGroups
 from caltest.measures.label_scores import MeanScore, TabledScore, row_weights
+from caltest.measures.outcome import RowScores, RowTerms
 from caltest.predictions import Predictions
+from caltest.scale import Cells, ManyCells
 
 __all__ = ["LogLoss", "log_loss"]
 
+Floats = NDArray[np.float64]
 FEW_OBSERVATIONS = 100
 SKEW = (
     f"with fewer than {FEW_OBSERVATIONS} observations a log loss of rare and large terms can have "
@@ -55,6 +58,17 @@ class LogLoss(MeanScore):
         bound.degenerate = _impossible(predictions) if self.eps is None else ()
         return bound
 
+    def bind_cells(self, cells: Cells) -> BoundCells:
+        return CellLogLoss(cells, self.eps)
+
+    def bind_groups(self, many: ManyCells) -> ResampledGroups:
+        cells = CellLogLoss(many.cells, self.eps)
+        constant = many.sums(np.where(cells.is_impossible, np.inf, cells.terms))
+        n = many.n.astype(np.float64)
+        bound = ResampledGroups.linear(many, cells.slope, constant, n)
+        bound.parameters = cells.parameters
+        return bound
+
     def row_scores(self, predictions: Predictions) -> RowScores:
         return self.bind(predictions).row_scores()
 
@@ -63,6 +77,56 @@ class LogLoss(MeanScore):
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         return (SKEW,) if method == "studentized" and n < FEW_OBSERVATIONS else ()
+
+
+class CellLogLoss(LinearCells):
+    """The log loss of cells at their mean predictions."""
+
+    def __init__(self, cells: Cells, eps: float | None) -> None:
+        self.eps = eps
+        loss = self._losses(cells.mean)
+        certain = np.isinf(loss).any(axis=0)
+        without, event = np.where(certain, 0.0, loss)
+        self.terms: Floats = cells.n * without + cells.expected * (event - without)
+        super().__init__(cells, event - without, float(self.terms.sum()), float(cells.rows))
+        self._never, self._always = np.isinf(loss[1]), np.isinf(loss[0])
+        happened, did_not = cells.events > 0, cells.events < cells.n
+        self.is_impossible = (self._never & happened) | (self._always & did_not)
+        self.parameters = {} if eps is None else {"eps": eps}
+        wrong = int(self._impossible(self.observed[None])[0])
+        if wrong:
+            message = (
+                f"the log loss is infinite: the observed class has probability 0 in {wrong} of "
+                f"{cells.rows} rows; pass eps= to clip the probabilities"
+            )
+            self.degenerate = (message,)
+
+    def _losses(self, p: Floats) -> Floats:
+        """Return the losses (2, C) without and with the event."""
+        both = np.stack([1.0 - p, p])
+        if self.eps is not None:
+            both = np.maximum(both, self.eps)
+        with np.errstate(divide="ignore"):
+            return np.asarray(-np.log(both))
+
+    def _impossible(self, counts: Floats) -> Floats:
+        rest = self.cells.n - counts
+        return np.asarray(counts[:, self._never].sum(axis=1) + rest[:, self._always].sum(axis=1))
+
+    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
+        return np.where(self._impossible(labels) > 0, math.inf, super().values(labels, n_jobs))
+
+    def score_table(self) -> Floats:
+        return self._losses(self.cells.mean)
+
+    def error(self) -> float:
+        """Bound the sum over cells of the largest change of the loss of a row."""
+        cells = self.cells
+        open_ = ~(self._never | self._always)
+        at, low, high = (self._losses(p[open_]) for p in (cells.mean, cells.least, cells.most))
+        change = np.maximum(np.abs(low - at), np.abs(high - at))
+        events = cells.events[open_]
+        return float(change[1] @ events + change[0] @ (cells.n[open_] - events)) / self.unit
 
 
 def _impossible(predictions: Predictions) -> tuple[str, ...]:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.lenses import Lens
-from caltest.measures.base import RowScores, RowTerms
 from caltest.measures.label_scores import MeanScore, TabledScore
+from caltest.measures.outcome import RowScores, RowTerms
 from caltest.predictions import Predictions
 
 __all__ = ["SphericalScore", "spherical_score"]

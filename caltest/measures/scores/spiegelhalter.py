@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Labels, Measure, Outcome, RowTerms, two_sided_normal
+from caltest.measures.base import BoundMeasure, Labels, Measure
+from caltest.measures.cells import BoundCells, LinearCells, ResampledGroups
 from caltest.measures.label_scores import (
     BinaryScore,
     TabledScore,
@@ -20,6 +21,7 @@ from caltest.measures.label_scores import (
     row_weights,
     sum_unit,
 )
+from caltest.measures.outcome import Outcome, RowTerms, two_sided_normal
 from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
 from caltest.numerics.label_scores import (
     binary_deviation_sums,
@@ -27,6 +29,7 @@ from caltest.numerics.label_scores import (
     deviation_table,
 )
 from caltest.predictions import Predictions
+from caltest.scale import Cells, ManyCells
 
 __all__ = ["SpiegelhalterZ", "spiegelhalter_z"]
 
@@ -60,6 +63,14 @@ class SpiegelhalterZ(Measure):
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundZ:
         return BoundZ(predictions)
+
+    def bind_cells(self, cells: Cells) -> BoundCells:
+        return CellZ(cells)
+
+    def bind_groups(self, many: ManyCells) -> ResampledGroups:
+        slope = 1.0 - 2.0 * many.cells.mean
+        sd = np.sqrt(many.sums(many.cells.variance * np.square(slope)))
+        return ResampledGroups.linear(many, slope, 0.0, sd)
 
     def row_terms(self, predictions: Predictions) -> RowTerms:
         """Return the deviations of each label, times the weights."""
@@ -122,6 +133,29 @@ class BoundZ(BoundMeasure):
         if self.sd == 0:
             return np.where(deviation == 0, 0.0, np.copysign(np.inf, deviation))
         return deviation / self.sd
+
+
+class CellZ(LinearCells):
+    """z of cells."""
+
+    def __init__(self, cells: Cells) -> None:
+        slope = 1.0 - 2.0 * cells.mean
+        sd = math.sqrt(float(cells.variance @ np.square(slope)))
+        if sd == 0:
+            raise NotApplicable(CONSTANT, "use test='brier'")
+        super().__init__(cells, slope, 0.0, sd)
+        self.scale *= 10.0 * max(1.0, 1.0 / sd)
+
+    def error(self) -> float:
+        """Bound the change of the sum in the units of its deviation, and of that deviation."""
+        cells, slope = self.cells, np.abs(self.slope)
+        own = 2.0 * float((cells.events + cells.expected) @ cells.reach) / self.unit
+        widest = cells.variance @ np.square(slope + 2.0 * cells.reach)
+        least = cells.variance @ np.square(np.maximum(slope - 2.0 * cells.reach, 0.0))
+        z = abs(self.value()) + own
+        widening = max(math.sqrt(float(widest)) / self.unit - 1.0, 0.0)
+        narrowing = self.unit / math.sqrt(float(least)) - 1.0 if least > 0 else math.inf
+        return own * (1.0 + narrowing) + z * max(widening, narrowing)
 
 
 def spiegelhalter_z(

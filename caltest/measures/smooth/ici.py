@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,10 +14,12 @@ from numpy.typing import NDArray
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.lenses import Lens
 from caltest.measures.base import BoundMeasure, Labels, Measure
+from caltest.measures.cells import BoundCells, Counts
 from caltest.measures.label_scores import rounding_scale
 from caltest.measures.one_dimension import SortedRows, check_one_dimension
 from caltest.measures.smooth import lowess
 from caltest.predictions import Predictions
+from caltest.scale import Cells
 from caltest.validation.options import check_positive
 
 __all__ = ["E50", "E90", "ICI", "Emax", "e50", "e90", "emax", "ici"]
@@ -46,7 +49,7 @@ class LoessMeasure(Measure):
         check_fraction(self.span, "span")
 
     @abstractmethod
-    def functional(self, errors: LoessErrors, deviations: Floats) -> Floats:
+    def functional(self, errors: Errors, deviations: Floats) -> Floats:
         """Return the values (B,) for the deviations loess - p at the knots, (B, knots)."""
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
@@ -56,6 +59,9 @@ class LoessMeasure(Measure):
                 f"the {self.symbol} takes no sample weights", "use the test 'smooth-ece'"
             )
         return LoessErrors(predictions, self)
+
+    def bind_cells(self, cells: Cells) -> CellLoess:
+        return CellLoess(cells, self)
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         few = method == "plug-in" and n < FEW_OBSERVATIONS
@@ -68,7 +74,7 @@ class LoessErrors(SortedRows):
     def __init__(self, predictions: Predictions, measure: LoessMeasure) -> None:
         super().__init__(predictions, measure.symbol)
         self.measure = measure
-        self.parameters = {"smoother": "loess of degree 1", "span": measure.span}
+        self.parameters = loess_parameters(measure)
         self.scale = rounding_scale(predictions.n)
         x, spread = self.event, float(np.ptp(self.event))
         self.knots = lowess.find_knots(x, STEP * spread)
@@ -76,7 +82,7 @@ class LoessErrors(SortedRows):
         # The weights of rows do not depend on the unit, but their squares would underflow.
         unit = spread if 0 < spread < SMALLEST else 1.0
         self._x, knots = x / unit if unit < 1 else x, self.knots / unit
-        nearest = min(max(2, int(measure.span * x.size + 1e-7)), x.size)
+        nearest = nearest_rows(measure, x.size)
         radii = lowess.find_radii(self._x, knots, nearest)
         edges = lowess.window_edges(
             self._x, knots, radii, lowess.FULL_WEIGHT_RADIUS, lowess.NO_WEIGHT_RADIUS
@@ -85,7 +91,7 @@ class LoessErrors(SortedRows):
         # The smaller of the two matrices.
         self._by_rows = x.size <= lowess.DEGREES * (self._cells.size - 1)
         if self._by_rows:
-            self._weights = lowess.row_weights(self._x, knots, radii, edges)
+            self._weights = lowess.row_weights(self._x, np.ones(x.size), knots, radii, edges)
         else:
             self._frames = lowess.cell_frames(self._x, self._cells)
             self._weights = self._moment_weights(knots, radii, edges)
@@ -123,6 +129,66 @@ class LoessErrors(SortedRows):
         return np.asarray(lowess.moment_weights(*parts))
 
 
+class CellLoess(BoundCells):
+    """The loess of cells, whose rows are at their mean prediction."""
+
+    caution = "a loess of the mean prediction of each cell"
+
+    def __init__(self, cells: Cells, measure: LoessMeasure) -> None:
+        super().__init__(cells)
+        self.measure = measure
+        self.parameters = loess_parameters(measure)
+        x, range_ = cells.mean, float(cells.most[-1] - cells.least[0])
+        self.knots = lowess.find_knots(x, STEP * range_)
+        self.start = np.searchsorted(x, self.knots)
+        unit = range_ if 0 < range_ < SMALLEST else 1.0
+        scaled, knots = x / unit, self.knots / unit
+        nearest = nearest_rows(measure, cells.rows)
+        radii = lowess.cell_radii(scaled, cells.n, knots, nearest)
+        edges = lowess.window_edges(
+            scaled, knots, radii, lowess.FULL_WEIGHT_RADIUS, lowess.NO_WEIGHT_RADIUS
+        )
+        size = cells.n.astype(np.float64)
+        self._weights = lowess.row_weights(scaled, size, knots, radii, edges)
+
+    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
+        return self.measure.functional(self, labels @ self._weights.T - self.knots)
+
+    def mean(self, deviations: Floats) -> Floats:
+        """Return the mean over rows of the absolute errors, (B,)."""
+        return np.asarray(self._errors(deviations) @ self.cells.n / self.cells.rows)
+
+    def quantile(self, deviations: Floats, share: float) -> Floats:
+        """Return a quantile of type 7 over rows of the absolute errors, (B,)."""
+        place = share * (self.cells.rows - 1)
+        ranks, part = [int(place), math.ceil(place)], place % 1.0
+        values = np.empty(len(deviations))
+        for b, errors in enumerate(self._errors(deviations)):
+            order = np.argsort(errors)
+            upto = np.cumsum(self.cells.n[order])
+            low, high = errors[order[np.searchsorted(upto, ranks, side="right")]]
+            values[b] = low + part * (high - low)
+        return values
+
+    def _errors(self, deviations: Floats) -> Floats:
+        errors = np.empty((len(deviations), len(self.cells)))
+        lowess.row_errors(self.cells.mean, self.knots, self.start, deviations, errors)
+        return errors
+
+
+Errors = LoessErrors | CellLoess
+
+
+def loess_parameters(measure: LoessMeasure) -> dict[str, object]:
+    """Return the settings that the print shows."""
+    return {"smoother": "loess of degree 1", "span": measure.span}
+
+
+def nearest_rows(measure: LoessMeasure, n: int) -> int:
+    """Return the number of rows that a line is fitted to."""
+    return min(max(2, int(measure.span * n + 1e-7)), n)
+
+
 def check_fraction(value: object, name: str) -> float:
     """Check a share of the rows, in (0, 1]."""
     share = check_positive(value, name)
@@ -142,8 +208,12 @@ class ICI(LoessMeasure):
     def symbol(self) -> str:
         return "ICI"
 
-    def functional(self, errors: LoessErrors, deviations: Floats) -> Floats:
+    def functional(self, errors: Errors, deviations: Floats) -> Floats:
         return errors.mean(deviations)
+
+    def mean_gap_tables(self, predictions: Predictions) -> Sequence[Floats]:
+        gap = np.arange(2.0) - predictions.probs[:, 1:]
+        return gap, -gap
 
 
 def ici(
@@ -221,7 +291,7 @@ class E50(LoessMeasure):
     def symbol(self) -> str:
         return "E50"
 
-    def functional(self, errors: LoessErrors, deviations: Floats) -> Floats:
+    def functional(self, errors: Errors, deviations: Floats) -> Floats:
         return errors.quantile(deviations, 0.5)
 
 
@@ -289,7 +359,7 @@ class E90(LoessMeasure):
     def symbol(self) -> str:
         return "E90"
 
-    def functional(self, errors: LoessErrors, deviations: Floats) -> Floats:
+    def functional(self, errors: Errors, deviations: Floats) -> Floats:
         return errors.quantile(deviations, 0.9)
 
 
@@ -359,7 +429,7 @@ class Emax(LoessMeasure):
     def symbol(self) -> str:
         return "Emax"
 
-    def functional(self, errors: LoessErrors, deviations: Floats) -> Floats:
+    def functional(self, errors: Errors, deviations: Floats) -> Floats:
         # The error is linear between knots, and knots are rows: the largest stands at a knot.
         return np.asarray(np.abs(deviations).max(axis=1))
 

@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.errors import NotApplicable, invalid
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Labels, Measure, Outcome, two_sided_normal
+from caltest.measures.base import REGISTRY, BoundMeasure, Labels, Measure
+from caltest.measures.cells import BoundCells
 from caltest.measures.label_scores import BinaryScore, rounding_scale, row_weights, sum_unit
 from caltest.measures.one_dimension import check_one_dimension
+from caltest.measures.outcome import Outcome, two_sided_normal
 from caltest.numerics.label_scores import binary_brier_sums, binary_deviation_sums
 from caltest.predictions import Predictions
+from caltest.scale import Cells
 from caltest.validation.arrays import as_numbers, read_only
 
 __all__ = ["LeCessieVanHouwelingen", "le_cessie_van_houwelingen"]
@@ -64,6 +67,10 @@ class LeCessieVanHouwelingen(Measure):
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> SumOfSquares:
         check_one_dimension(predictions, f"the {self.title}")
         return SumOfSquares(predictions, self._features(predictions))
+
+    def bind_cells(self, cells: Cells) -> BoundCells:
+        # Of a model that was not fitted to the labels the two statistics are one.
+        return REGISTRY["spiegelhalter"]().bind_cells(cells)
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the normal limit, two-sided, with the parts that R prints."""

@@ -62,6 +62,25 @@ def find_radii(x: Floats, knots: Floats, k: int) -> Floats:
 
 
 @njit()
+def cell_radii(x: Floats, mass: Ints, knots: Floats, k: int) -> Floats:
+    """Return the same for scores that stand for `mass` rows each."""
+    radii = np.empty(knots.size)
+    for a in range(knots.size):
+        right = np.searchsorted(x, knots[a])
+        left, rows = right - 1, 0
+        while rows < k:
+            is_left = left >= 0 and (right == x.size or knots[a] - x[left] <= x[right] - knots[a])
+            i = left if is_left else right
+            rows += mass[i]
+            radii[a] = abs(x[i] - knots[a])
+            if is_left:
+                left -= 1
+            else:
+                right += 1
+    return radii
+
+
+@njit()
 def window_edges(x: Floats, knots: Floats, radii: Floats, near: float, far: float) -> Ints:
     """Return where the rows of each knot start that are left of it, near, right of it, and beyond.
 
@@ -95,8 +114,11 @@ def window_edges(x: Floats, knots: Floats, radii: Floats, near: float, far: floa
 
 
 @njit()
-def row_weights(x: Floats, knots: Floats, radii: Floats, edges: Ints) -> Floats:
-    """Return the weight of every label in the line at every knot, (knots, n)."""
+def row_weights(x: Floats, mass: Floats, knots: Floats, radii: Floats, edges: Ints) -> Floats:
+    """Return the weight of every label in the line at every knot, (knots, n).
+
+    A score stands for `mass` rows, the labels of which are added.
+    """
     weights = np.zeros((knots.size, x.size))
     spread = LEAST_SPREAD * (x[-1] - x[0])
     for a in range(knots.size):
@@ -107,13 +129,13 @@ def row_weights(x: Floats, knots: Floats, radii: Floats, edges: Ints) -> Floats:
             if i < near or i >= right:
                 r = abs(x[i] - knots[a]) / radii[a]
                 w[i] = (1.0 - r * r * r) ** 3
-        w /= w[first:beyond].sum()
+        w /= (w[first:beyond] * mass[first:beyond]).sum()
         mean = 0.0
         for i in range(first, beyond):
-            mean += w[i] * (x[i] - knots[a])
+            mean += mass[i] * w[i] * (x[i] - knots[a])
         variance = 0.0
         for i in range(first, beyond):
-            variance += w[i] * (x[i] - knots[a] - mean) ** 2
+            variance += mass[i] * w[i] * (x[i] - knots[a] - mean) ** 2
         if np.sqrt(variance) > spread:
             slope = -mean / variance
             for i in range(first, beyond):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,20 +15,17 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.tube import path_length, tube_quantile
 from caltest.predictions import Predictions, as_measured
+from caltest.scale import Cells
 
 __all__ = ["SmoothCurve", "smooth_curve"]
 
 Floats = NDArray[np.float64]
 EVENTS_PER_TERM = 20  # of the rarer outcome, for each term of the spline
-MOST_TERMS = 4
+FEW_EVENTS = 10  # of the rarer outcome, below which there is one term
+DEGREE, MOST_TERMS = 2, 4
+OUTSIDE, FEWEST_OF_ONE = 10, 20  # the row at which the curve ends, and rows for each of these
 LEAST = 1e-12  # a probability below which log odds are those of this one
 STEPS = 100
-# Places of the knots as quantiles, Harrell (2015), table 2.3.
-KNOTS = {
-    3: (0.1, 0.5, 0.9),
-    4: (0.05, 0.35, 0.65, 0.95),
-    5: (0.05, 0.275, 0.5, 0.725, 0.95),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +35,8 @@ class SmoothCurve:
     Attributes
     ----------
     x : (points,) array
-        Predictions in ascending order, over the range of those observed.
+        Predictions in ascending order, from the tenth smallest to the tenth largest observed, of
+        fewer than 200 rows between their quantiles of 5 and 95 %.
     probability : (points,) array
         The curve.
     lower, upper : (points,) array
@@ -82,9 +81,11 @@ def smooth_curve(
 ) -> SmoothCurve | list[SmoothCurve]:
     r"""Fit a smooth curve of calibration, with a band that holds all of it at once.
 
-    A logistic regression of the label on a restricted cubic spline of the log odds of the
-    prediction, with one term for every 20 rows of the rarer outcome, at most 4. Jeffreys' penalty
-    (Firth) keeps the fit finite where few events are. On the log odds the band is the curve plus
+    A logistic regression of the label on a quadratic spline of the log odds of the prediction: a
+    parabola, from 60 rows of the rarer outcome with a knot at the median, from 80 with two at the
+    terciles, and below 10 a line. Unlike that of a restricted cubic spline, its ends are no
+    straight lines, which would bend a curve with a square term there. Jeffreys' penalty (Firth)
+    keeps the fit finite where few events are. On the log odds the band is the curve plus
     and minus c standard errors, which a Gaussian process on the curve leaves with probability
 
     .. math:: 2 (1 - \Phi(c)) + \frac{\kappa}{\pi} e^{-c^2 / 2} = 1 - level,
@@ -108,10 +109,11 @@ def smooth_curve(
     Returns
     -------
     SmoothCurve
-        The band is asymptotic, and does not count that the spline may be too stiff for the truth:
-        of 400 data sets of 40, 200 and 2,000 rows it held the whole curve of a calibrated model in
-        97, 95 and 96 %, and a curve with a square term in the log odds, down to the rarest
-        predictions, in 85, 98 and 82 %.
+        The band is asymptotic, and does not count that the spline may be too stiff for the truth.
+        Of 1,200 data sets of 100, 500 and 5,000 rows it held the whole curve of a calibrated model
+        in 95, 94 and 93 %, of a slope of 0.6 in 96, 96 and 94 %, of a shift in 96, 94 and 95 %, of
+        a square term in the log odds in 96, 95 and 95 %, and of a curve with a kink, which is no
+        spline of these knots, in 95, 94 and 93 %.
 
     Raises
     ------
@@ -122,7 +124,7 @@ def smooth_curve(
 
     References
     ----------
-    Harrell (2015), Regression modeling strategies, sections 2.4.4 and 10.8; Firth (1993), Bias
+    Harrell (2015), Regression modeling strategies, sections 2.4 and 10.8; Firth (1993), Bias
     reduction of maximum likelihood estimates, Biometrika 80; Sun, Loader (1994), Simultaneous
     confidence bands for linear regression and smoothing, Annals of Statistics 22, equation 2.1.
 
@@ -151,27 +153,55 @@ def _curve(predictions: Predictions, level: float, points: int) -> SmoothCurve:
     mass = np.ones(labels.size) if weight is None else weight[counted]
     mass = mass * (labels.size / mass.sum())
     z = log_odds(event)
-    knots = _knots(z, labels)
-    beta, inverse, score = _fit(_basis(z, knots), labels, mass)
+    spline = _spline(z, labels)
+    beta, inverse, score = _fit(spline.basis(z), labels, mass)
     codes = predictions.clusters
     if weight is not None or codes is not None:
         groups = np.arange(labels.size) if codes is None else codes[counted]
         inverse = _robust(inverse, score, groups)
-    at = _grid(z, points)
-    terms = _basis(at, knots)
+    ends = float(event.min()), float(event.max())
+    return _drawn(
+        spline, beta, inverse, _grid(*_ends(np.sort(z)), points), ends, level, predictions.n
+    )
+
+
+def curve_of_cells(cells: Cells, level: float, points: int = 201) -> SmoothCurve:
+    """Fit the curve to cells, at the log odds of their mean predictions; see `smooth_curve`."""
+    z, size = log_odds(cells.mean), cells.n.astype(np.float64)
+    spline = _spline_of(z, float(cells.events.sum()), size)
+    beta, inverse, _ = _fit(spline.basis(z), cells.events / size, size)
+    upto = np.cumsum(cells.n)
+    outside = _outside(cells.rows)
+    low, high = np.searchsorted(upto, [outside, cells.rows - outside + 1])
+    ends = float(cells.least[0]), float(cells.most[-1])
+    at = _grid(*_apart(float(z[low]), float(z[high]), z), points)
+    return _drawn(spline, beta, inverse, at, ends, level, cells.rows)
+
+
+def _drawn(
+    spline: _Spline,
+    beta: Floats,
+    inverse: Floats,
+    at: Floats,
+    ends: tuple[float, float],
+    level: float,
+    n: int,
+) -> SmoothCurve:
+    """Return the curve of a fit at some log odds, with its band."""
+    terms = spline.basis(at)
     center, error = terms @ beta, np.sqrt(np.einsum("ij,jk,ik->i", terms, inverse, terms))
     values, vectors = np.linalg.eigh(inverse)
     standard = terms @ (vectors * np.sqrt(np.maximum(values, 0.0)))
     reach = tube_quantile(path_length(standard), level)
     return SmoothCurve(
-        x=np.clip(scipy.special.expit(at), event.min(), event.max()),
+        x=np.clip(scipy.special.expit(at), *ends),
         probability=scipy.special.expit(center),
         lower=scipy.special.expit(center - reach * error),
         upper=scipy.special.expit(center + reach * error),
         level=level,
         terms=beta.size - 1,
         multiplier=reach,
-        n=predictions.n,
+        n=n,
     )
 
 
@@ -183,37 +213,45 @@ def log_odds(event: Floats) -> Floats:
     return np.asarray(scipy.special.logit(np.clip(event, least, 1.0 - least)))
 
 
-def _knots(z: Floats, labels: Floats) -> Floats:
-    """Return the knots: none for a constant, two for a line, else as many as terms and one."""
-    events = float(labels.sum())
-    terms = int(np.clip(min(events, labels.size - events) // EVENTS_PER_TERM, 1, MOST_TERMS))
-    if z.min() == z.max():
-        return np.zeros(0)
-    distinct, line = np.unique(z), np.array([z.min(), z.max()])
-    if terms == 1 or distinct.size < 3:
-        return line
-    knots = np.unique(np.quantile(z, KNOTS[terms + 1]))
-    if knots.size < 3 or np.linalg.matrix_rank(_basis(distinct, knots)) < knots.size:
-        return line
-    return knots
+@dataclass(frozen=True)
+class _Spline:
+    """Powers of the log odds up to a degree, and truncated squares from the knots on."""
+
+    low: float
+    high: float
+    degree: int
+    knots: Floats
+
+    def basis(self, z: Floats) -> Floats:
+        """Return 1 and the terms at log odds, (points, terms + 1)."""
+        span = max(self.high - self.low, 1e-300)
+        s, knots = (2.0 * (values - self.low) / span - 1.0 for values in (z, self.knots))
+        powers = [s**d for d in range(self.degree + 1)]
+        return np.column_stack([*powers, *(np.maximum(s - knot, 0.0) ** DEGREE for knot in knots)])
 
 
-def _basis(z: Floats, knots: Floats) -> Floats:
-    """Return 1, z and the terms of a restricted cubic spline, Harrell (2015), equation 2.25."""
-    if knots.size == 0:
-        return np.ones((z.size, 1))
-    span = float(knots[-1] - knots[0])
-    t, s = (knots - knots[0]) / span, (z - knots[0]) / span
+def _spline(z: Floats, labels: Floats) -> _Spline:
+    """Choose the terms by the rows of the rarer outcome, and no more than the values of z give."""
+    return _chosen(z, float(labels.sum()), labels.size, lambda shares: np.quantile(z, shares))
 
-    def cube(knot: float) -> Floats:
-        return np.asarray(np.maximum(s - knot, 0.0) ** 3)
 
-    last = t[-1] - t[-2]
-    columns = [np.ones(z.size), s]
-    for knot in t[:-2]:
-        bend = cube(t[-2]) * (t[-1] - knot) / last - cube(t[-1]) * (t[-2] - knot) / last
-        columns.append(cube(knot) - bend)
-    return np.column_stack(columns)
+def _spline_of(z: Floats, events: float, size: Floats) -> _Spline:
+    """Choose them for ascending z that so many rows have each."""
+    upto = np.cumsum(size)
+    return _chosen(z, events, upto[-1], lambda shares: z[np.searchsorted(upto, shares * upto[-1])])
+
+
+def _chosen(z: Floats, events: float, n: float, quantiles: Callable[[Floats], Floats]) -> _Spline:
+    rare = min(events, n - events)
+    terms = int(np.clip(rare // EVENTS_PER_TERM, DEGREE, MOST_TERMS)) if rare >= FEW_EVENTS else 1
+    distinct = np.unique(z)
+    ends = float(distinct[0]), float(distinct[-1])
+    while True:
+        shares = np.linspace(0.0, 1.0, max(terms - DEGREE, 0) + 2)[1:-1]
+        found = _Spline(*ends, min(terms, DEGREE), quantiles(shares))
+        if np.linalg.matrix_rank(found.basis(distinct)) > terms:
+            return found
+        terms -= 1
 
 
 def _fit(terms: Floats, labels: Floats, mass: Floats) -> tuple[Floats, Floats, Floats]:
@@ -268,8 +306,22 @@ def _robust(inverse: Floats, scores: Floats, groups: NDArray[np.int64]) -> Float
     return np.asarray(inverse @ meat @ inverse)
 
 
-def _grid(z: Floats, points: int) -> Floats:
-    low, high = float(z.min()), float(z.max())
+def _outside(n: int) -> int:
+    """Return the row, from either end, at which the curve ends."""
+    return min(OUTSIDE, n // FEWEST_OF_ONE) or 1
+
+
+def _ends(ordered: Floats) -> tuple[float, float]:
+    outside = _outside(ordered.size)
+    return _apart(float(ordered[outside - 1]), float(ordered[-outside]), ordered)
+
+
+def _apart(low: float, high: float, ordered: Floats) -> tuple[float, float]:
+    """Return both ends, or the outermost values where they are one."""
+    return (low, high) if low < high else (float(ordered[0]), float(ordered[-1]))
+
+
+def _grid(low: float, high: float, points: int) -> Floats:
     if low == high:
         return np.array([low])
     half = points // 2

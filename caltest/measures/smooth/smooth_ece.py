@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import ClassVar
@@ -16,6 +16,7 @@ from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import BoundMeasure, Labels, Measure
+from caltest.measures.cells import BoundCells, Counts
 from caltest.measures.one_dimension import SortedRows
 from caltest.measures.smooth.smoothing import (
     DAMPED,
@@ -27,15 +28,20 @@ from caltest.measures.smooth.smoothing import (
     integral_on_grid,
     residual_sums,
     spread,
+    spread_residuals,
 )
 from caltest.numerics.sorted_scores import sum_variance
 from caltest.predictions import Predictions
+from caltest.scale import Cells
 
 __all__ = ["SmoothECE", "smooth_ece"]
 
 Floats = NDArray[np.float64]
+Levels = Iterator[tuple[float, Floats]]
 
 METHODS = ("grid", "exact")
+PEAK = 1.0 / math.sqrt(2.0 * math.pi)  # of the normal density
+TIES = 1e5  # the fixed point is solved to ten digits, so ties are not ties to sixteen
 SMALLEST_BANDWIDTH = 2.0**-15  # no bandwidth below is resolved
 SIZES = tuple(2**e for e in (8, 9, 10, 11, 12, 13, 14, 15, 17))  # cells of the grid
 CELLS = 10.0  # cells of the grid in a bandwidth, for five digits
@@ -66,6 +72,21 @@ class SmoothECE(Measure):
         return "reliability"
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
+        self._check_bandwidth()
+        kind = OnGrid if self.method == "grid" else ByCosines
+        return kind(predictions, self.bandwidth)
+
+    @property
+    def needs_rows(self) -> str:
+        return "" if self.method == "grid" else "method='exact' adds the points one by one"
+
+    def bind_cells(self, cells: Cells) -> BoundCells:
+        if self.needs_rows:
+            return super().bind_cells(cells)
+        self._check_bandwidth()
+        return CellsOnGrid(cells, self.bandwidth)
+
+    def _check_bandwidth(self) -> None:
         if self.bandwidth is not None and self.bandwidth < SMALLEST_BANDWIDTH:
             raise NotApplicable(
                 f"the smooth ECE resolves no bandwidth below {SMALLEST_BANDWIDTH:.2g}, and "
@@ -73,51 +94,35 @@ class SmoothECE(Measure):
                 f"{self.bandwidth:.4g}",
                 "use a larger one, or bandwidth=None for the fixed point",
             )
-        kind = OnGrid if self.method == "grid" else ByCosines
-        return kind(predictions, self.bandwidth)
 
 
-class SmoothedResiduals(SortedRows):
-    """The residuals w (y - p), bound to sorted scores and smoothed in the frequency domain."""
+class Smoothed(ABC):
+    """Residuals that are smoothed with a bandwidth, or with that which is the integral."""
 
-    scale = 1e5  # the fixed point is solved to ten digits, so ties are not ties to sixteen
-
-    def __init__(self, predictions: Predictions, bandwidth: float | None) -> None:
-        super().__init__(predictions, "the smooth ECE")
-        self.bandwidth = bandwidth
-        total = self.weight.sum()
-        equal = predictions.sample_weight is None
-        # The reciprocal of equal weights, without an array of them.
-        self.weight = (
-            np.broadcast_to(1.0 / total, self.event.size) if equal else self.weight / total
-        )
-        self.parameters = {"bandwidth": "fixed point" if bandwidth is None else bandwidth}
-
-    @abstractmethod
-    def levels(self, labels: Labels) -> Iterator[tuple[float, Floats]]:
-        """Yield, from coarse to fine, the smallest bandwidth resolved and the coefficients."""
+    bandwidth: float | None
 
     @abstractmethod
     def integral(self, coefficients: Floats, bandwidth: float) -> float:
         """Return the integral of the absolute smoothed residuals."""
 
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        evaluate = self._at_fixed_point if self.bandwidth is None else self._at_bandwidth
-        return np.array([evaluate(row) for row in labels])
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """The variance of the mean residual of calibrated predictions."""
 
-    def _at_bandwidth(self, labels: Labels) -> float:
-        bandwidth = self.bandwidth or SMALLEST_BANDWIDTH
-        _, most = residual_sums(labels, self.weight, self.event)
-        coefficients = next(c for floor, c in self.levels(labels) if floor <= bandwidth)
-        return 0.0 if _cancelled(coefficients, most) else self.integral(coefficients, bandwidth)
+    def solve(self, sums: tuple[float, float], levels: Levels) -> float:
+        """Return the integral at the bandwidth, or s with smECE_s = s.
 
-    def _at_fixed_point(self, labels: Labels) -> float:
-        """Return s with smECE_s = s; the residuals bound it, |mean r| <= smECE_s <= mean |r|."""
-        mean, most = residual_sums(labels, self.weight, self.event)
-        least = abs(mean)
+        The sums of the residuals and of their moduli bound it, |mean r| <= smECE_s <= mean |r|.
+        """
+        least, most = abs(sums[0]), sums[1]
+        if self.bandwidth is not None:
+            coefficients = next(c for floor, c in levels if floor <= self.bandwidth)
+            cancelled = _cancelled(coefficients, most)
+            return 0.0 if cancelled else self.integral(coefficients, self.bandwidth)
         if least >= most * (1.0 - 1e-12):
             return most
-        for floor, coefficients in self.levels(labels):
+        for floor, coefficients in levels:
             if _cancelled(coefficients, most):
                 return least
             solution = fixed_point(partial(self.integral, coefficients), self._guess, floor)
@@ -131,8 +136,41 @@ class SmoothedResiduals(SortedRows):
 
         It is that of calibrated residuals of total variance v whose density is even.
         """
-        variance = sum_variance(self.event, self.weight)
-        return float(max(SMALLEST_BANDWIDTH, (variance / math.pi**1.5) ** (1.0 / 3.0)))
+        return float(max(SMALLEST_BANDWIDTH, (self.variance / math.pi**1.5) ** (1.0 / 3.0)))
+
+
+class SmoothedResiduals(Smoothed, SortedRows):
+    """The residuals w (y - p), smoothed in the frequency domain; the weights sum to 1."""
+
+    scale = TIES
+
+    def __init__(self, predictions: Predictions, bandwidth: float | None) -> None:
+        super().__init__(predictions, "the smooth ECE")
+        self.bandwidth = bandwidth
+        self.parameters = {"bandwidth": "fixed point" if bandwidth is None else bandwidth}
+
+    @cached_property
+    def weight(self) -> Floats:
+        weighted = self.predictions.sample_weight is not None
+        return self._shares(self._rows[2] if weighted else None)
+
+    def _shares(self, weight: Floats | None) -> Floats:
+        """Return the weights over their sum; for equal ones the reciprocal, without an array."""
+        n = self.predictions.n
+        return np.broadcast_to(1.0 / n, n) if weight is None else weight / weight.sum()
+
+    @cached_property
+    def variance(self) -> float:
+        p = self.predictions
+        return sum_variance(np.ascontiguousarray(p.probs[:, 1]), self._shares(p.sample_weight))
+
+    @abstractmethod
+    def levels(self, labels: Labels) -> Levels:
+        """Yield, from coarse to fine, the smallest bandwidth resolved and the coefficients."""
+
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        rows = self.weight, self.event
+        return np.array([self.solve(residual_sums(y, *rows), self.levels(y)) for y in labels])
 
 
 def _cancelled(coefficients: Floats, most: float) -> bool:
@@ -140,24 +178,43 @@ def _cancelled(coefficients: Floats, most: float) -> bool:
     return bool(np.abs(coefficients).max() <= 1e-13 * most)
 
 
-class OnGrid(SmoothedResiduals):
-    """Residuals spread over a grid that is refined until it resolves the bandwidth."""
+class Grid(Smoothed):
+    """A grid that is refined until it resolves the bandwidth."""
+
+    def refined(self, spread_over: Callable[[Floats], None]) -> Levels:
+        """Yield the levels of residuals that `spread_over` spreads over the nodes it is given."""
+        wanted = 1.5 * CELLS / self._guess if self.bandwidth is None else CELLS / self.bandwidth
+        for size in (s for s in SIZES if s >= wanted or s == SIZES[-1]):
+            nodes = np.empty(size + 1)
+            spread_over(nodes)
+            floor = (FEWEST_CELLS if size == SIZES[-1] else CELLS) / size
+            yield floor, grid_coefficients(nodes)
+
+    def integral(self, coefficients: Floats, bandwidth: float) -> float:
+        return float(integral_on_grid(coefficients, bandwidth))
+
+
+class OnGrid(Grid, SmoothedResiduals):
+    """Residuals of rows spread over a grid."""
 
     def __init__(self, predictions: Predictions, bandwidth: float | None) -> None:
         super().__init__(predictions, bandwidth)
         self._grids: dict[int, tuple[NDArray[np.int64], Floats, Floats]] = {}
 
-    def levels(self, labels: Labels) -> Iterator[tuple[float, Floats]]:
-        wanted = 1.5 * CELLS / self._guess if self.bandwidth is None else CELLS / self.bandwidth
-        for size in (s for s in SIZES if s >= wanted or s == SIZES[-1]):
-            start, place, expected = self._grid(size)
-            nodes = np.empty(size + 1)
-            spread(labels, self.weight, start, place, nodes)
-            floor = (FEWEST_CELLS if size == SIZES[-1] else CELLS) / size
-            yield floor, grid_coefficients(nodes - expected)
+    def value(self, n_jobs: int | None = None) -> float:
+        """Return the measure for the labels that were observed, without sorting the rows."""
+        p = self.predictions
+        labels, weight = p.labels.astype(np.uint8), self._shares(p.sample_weight)
+        rows = labels, weight, np.ascontiguousarray(p.probs[:, 1])
+        return self.solve(residual_sums(*rows), self.refined(partial(spread_residuals, *rows)))
 
-    def integral(self, coefficients: Floats, bandwidth: float) -> float:
-        return float(integral_on_grid(coefficients, bandwidth))
+    def levels(self, labels: Labels) -> Levels:
+        return self.refined(partial(self._spread, labels))
+
+    def _spread(self, labels: Labels, nodes: Floats) -> None:
+        start, place, expected = self._grid(nodes.size - 1)
+        spread(labels, self.weight, start, place, nodes)
+        nodes -= expected
 
     def _grid(self, size: int) -> tuple[NDArray[np.int64], Floats, Floats]:
         """Return the cells, the places in them, and the nodes of w p."""
@@ -169,10 +226,59 @@ class OnGrid(SmoothedResiduals):
         return self._grids[size]
 
 
+class CellsOnGrid(Grid, BoundCells):
+    """Residuals of cells, at their mean predictions, spread over a grid."""
+
+    def __init__(self, cells: Cells, bandwidth: float | None) -> None:
+        super().__init__(cells)
+        self.scale, self.bandwidth = TIES, bandwidth
+        self.parameters = {"bandwidth": "fixed point" if bandwidth is None else bandwidth}
+        self._grids: dict[int, tuple[NDArray[np.int64], Floats]] = {}
+        self._share = np.broadcast_to(1.0 / cells.rows, len(cells))
+
+    @cached_property
+    def variance(self) -> float:
+        return float(self.cells.variance.sum()) / self.cells.rows**2
+
+    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
+        excess, rows = labels - self.cells.expected, self.cells.rows
+        signed = excess.sum(axis=1) / rows
+        # The sum over rows of (1 - p) where the event is, and of p where it is not.
+        absolute = (labels @ (1.0 - 2.0 * self.cells.mean) + self.cells.expected.sum()) / rows
+        return np.array(
+            [
+                self.solve((least, most), self.refined(partial(self._spread, one)))
+                for one, least, most in zip(excess, signed, absolute, strict=True)
+            ]
+        )
+
+    def error(self) -> float:
+        r"""Bound what events elsewhere in their cells change.
+
+        Two kernels with centres at a distance d differ by at most :math:`d \sqrt{2 / \pi} / s` in
+        their integral, and the sum of those of the rows of a cell from that at their mean by half
+        the sum of d^2 times :math:`4 \phi(1) / s^2`. By the smaller number of the events and the
+        others: the residuals are y - p, and p - 1 + (1 - y). As smECE_s does not grow in s, its
+        fixed point moves by no more than itself.
+        """
+        cells = self.cells
+        s = self.bandwidth or max(self.value(), SMALLEST_BANDWIDTH)
+        moved = np.minimum(cells.events, cells.n - cells.events) @ cells.reach
+        spread_ = float(cells.n @ np.square(cells.reach))
+        first, second = math.sqrt(2.0 / math.pi) / s, 4.0 * PEAK * math.exp(-0.5) / s**2
+        return float((moved + spread_) * first + 0.5 * spread_ * second) / cells.rows
+
+    def _spread(self, excess: Floats, nodes: Floats) -> None:
+        size = nodes.size - 1
+        if size not in self._grids:
+            self._grids[size] = cells(self.cells.mean, size)
+        spread(excess, self._share, *self._grids[size], nodes)
+
+
 class ByCosines(SmoothedResiduals):
     """The cosine series of the residuals summed point by point."""
 
-    def levels(self, labels: Labels) -> Iterator[tuple[float, Floats]]:
+    def levels(self, labels: Labels) -> Levels:
         residuals = self.weight * (labels - self.event)
         bandwidth = self._guess / 1.5 if self.bandwidth is None else self.bandwidth
         while True:

@@ -75,10 +75,34 @@ def spread(
             s1 += v * x
             s2 += v * x * x
             s3 += v * x * x * x
-        out[abs(cell - 1)] += (3.0 * s2 - s3 - 2.0 * s1) / 6.0
-        out[cell] += (s3 - 2.0 * s2 - s1 + 2.0 * s0) / 2.0
-        out[cell + 1] += (s2 - s3 + 2.0 * s1) / 2.0
-        out[size - abs(size - cell - 2)] += (s3 - s1) / 6.0
+        _add_to_nodes(out, cell, s0, s1, s2, s3)
+
+
+@njit(fastmath={"contract", "nsz", "reassoc"})
+def spread_residuals(labels: Labels, weight: Floats, score: Floats, out: Floats) -> None:
+    """Spread the residuals w (y - p) of rows in any order over the nodes, as `spread` does."""
+    size = out.size - 1
+    sums = np.zeros((size, 4))
+    for i in range(score.size):
+        cell = min(int(score[i] * size), size - 1)
+        r, x = weight[i] * (labels[i] - score[i]), score[i] * size - cell
+        sums[cell, 0] += r
+        sums[cell, 1] += r * x
+        sums[cell, 2] += r * x * x
+        sums[cell, 3] += r * x * x * x
+    out[:] = 0.0
+    for cell in range(size):
+        _add_to_nodes(out, cell, sums[cell, 0], sums[cell, 1], sums[cell, 2], sums[cell, 3])
+
+
+@njit(inline="always")
+def _add_to_nodes(out: Floats, cell: int, s0: float, s1: float, s2: float, s3: float) -> None:
+    """Spread the values of a cell, given by the sums of v x^k over it, over the four nodes."""
+    size = out.size - 1
+    out[abs(cell - 1)] += (3.0 * s2 - s3 - 2.0 * s1) / 6.0
+    out[cell] += (s3 - 2.0 * s2 - s1 + 2.0 * s0) / 2.0
+    out[cell + 1] += (s2 - s3 + 2.0 * s1) / 2.0
+    out[size - abs(size - cell - 2)] += (s3 - s1) / 6.0
 
 
 @njit(fastmath={"contract", "nsz", "reassoc"})

@@ -1,0 +1,249 @@
+"""Very many groups of rows that are counted in cells: tested in one pass, not one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.errors import NotApplicable
+from caltest.htests.combine import adjusted_pvalues
+from caltest.lenses import Lens
+from caltest.measures import REGISTRY, Measure
+from caltest.measures.cells import BoundGroups
+from caltest.measures.gap import limits_of_groups
+from caltest.numerics.group_totals import Totals, dispersions
+from caltest.numerics.labels import resample_keys, row_hashes
+from caltest.results import GroupsTest
+from caltest.results.groups import ARRAYS
+from caltest.scale import ManyCells
+
+if TYPE_CHECKING:
+    from caltest.htests.cells import Asked
+
+Floats = NDArray[np.float64]
+Together = dict[str, tuple[float, str]]
+
+FROM = 501  # groups that are tested in one pass
+INSTEAD = "ks"  # of the default test, which takes each group by itself
+STANDS_IN = f"tested by {INSTEAD!r}: the default test, 'combined', takes one group after the other"
+AT_LEAST = 100  # resamples for each group, so that adjusted p-values can be small
+AT_MOST = 2_000_000  # resamples, where p-values are by redrawn labels
+SHARES = (0.8, 0.2)  # of the level: far groups, and many that are a little off
+TIES = 1e-12  # of a sum, relative to its size
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupsCall:
+    """One test of very many groups.
+
+    Attributes
+    ----------
+    asked : Asked
+        What `test_calibration` was asked.
+    key : str
+        Of the test.
+    measure : Measure
+        One that binds to groups.
+    lens : Lens
+        It leaves one event.
+    m : int
+        Number of classes.
+    data_name : str
+        What is tested.
+    notes : tuple of str
+        What is known before.
+    """
+
+    asked: Asked
+    key: str
+    measure: Measure
+    lens: Lens
+    m: int
+    data_name: str
+    notes: tuple[str, ...] = ()
+
+    def disjoint(self, many: ManyCells) -> GroupsTest:
+        r"""Test each of very many groups that share no row, and all of them together.
+
+        Groups are independent of each other given the predictions, so that Holm's adjustment of
+        their p-values loses next to nothing against a joint one. The p-value of all groups is the
+        smaller of two, each divided by its share of the level:
+
+        - 0.8 for that of Simes (1986), :math:`\min_k G p_{(k)} / k`, valid for independent
+          p-values, and small where some groups are far off;
+        - 0.2 for that of the dispersion :math:`\sum_g (O_g - E_g)^2 / V_g` of observed and
+          expected numbers of events among redrawn ones, exact, and small where many groups are a
+          little off.
+
+        References
+        ----------
+        Simes (1986), An improved Bonferroni procedure for multiple tests of significance,
+        Biometrika 73; Holm (1979), A simple sequentially rejective multiple test procedure, Scand.
+        J. Statist. 6.
+        """
+        bound, pvalues = self._pvalues(many)
+        together: Together = {"some groups": _simes(pvalues), "many groups": self._spread(many)}
+        shares = zip(together.values(), SHARES, strict=True)
+        pvalue = min(1.0, *(p / share for (p, _), share in shares))
+        return self._result(many, bound, pvalues, pvalue, together)
+
+    def overlapping(self, margins: Iterable[ManyCells]) -> GroupsTest:
+        """Test each of very many segments, of which several may hold a row.
+
+        The p-value of all is the least one, times their number: it holds whatever the dependence.
+
+        Parameters
+        ----------
+        margins : iterable of ManyCells
+            Segments that do not overlap, at a time, of the same columns; all rows are the first.
+        """
+        parts, error = [], 0.0
+        for many in margins:
+            bound, pvalues = self._pvalues(many)
+            parts.append(self._result(many, bound, pvalues, 1.0, {}))
+            error = max(error, bound.error or 0.0)
+        arrays: dict[str, Any] = {
+            name: np.concatenate([getattr(one, name) for one in parts]) for name in ARRAYS
+        }
+        pvalues = arrays["pvalues"]
+        adjusted, _ = adjusted_pvalues(pvalues.tolist(), "holm")
+        least = min(1.0, float(pvalues.min()) * pvalues.size)
+        cells = sum(int(str(one.parameters["cells"])) for one in parts)
+        return replace(
+            parts[0],
+            **arrays | {"adjusted": adjusted},
+            values=tuple(key for one in parts for key in one.values),
+            pvalue=least,
+            omnibus={"all segments": (least, "the least one times their number")},
+            parameters={**parts[0].parameters, "cells": cells, "error by cells": _in_words(error)},
+            overlap=True,
+            claim=f"in every segment, {self.lens.claim}",
+        )
+
+    def _pvalues(self, many: ManyCells) -> tuple[BoundGroups, Floats]:
+        bound, asked = self.measure.bind_groups(many), self.asked
+        wanted = max(asked.n_resamples or 0, min(AT_LEAST * len(many), AT_MOST))
+        return bound, bound.pvalues(n_resamples=wanted, seed=asked.seed, n_jobs=asked.n_jobs)
+
+    def _spread(self, many: ManyCells) -> tuple[float, str]:
+        """Test the dispersion of the numbers of events of the groups."""
+        B, seed = self.asked.n_resamples or 0, self.asked.seed
+        varied = many.variance > 0
+        excess = np.square(many.events - many.expected)[varied] / many.variance[varied]
+        observed, groups = float(excess.sum()), row_hashes(np.arange(len(many)))
+        redrawn = dispersions(_totals(many), resample_keys(seed, B), groups, self.asked.n_jobs)
+        extreme = np.count_nonzero(redrawn >= observed * (1.0 - TIES))
+        text = (
+            f"of the sum of (O - E)^2 / V over groups, {observed:,.1f}, among those of redrawn "
+            f"numbers of events, B = {B}, seed = {seed}; it has 0.2 of the level"
+        )
+        return (1 + extreme) / (1 + B), text
+
+    def _result(
+        self,
+        many: ManyCells,
+        bound: BoundGroups,
+        pvalues: Floats,
+        pvalue: float,
+        together: Together,
+    ) -> GroupsTest:
+        asked = self.asked
+        low, high = limits_of_groups(many)
+        adjusted, name = adjusted_pvalues(pvalues, asked.correction)  # type: ignore[arg-type]
+        error = _in_words(bound.error)
+        return GroupsTest(
+            columns=many.columns,
+            values=many.values,
+            sizes=many.n,
+            events=many.events,
+            predicted=many.expected / many.n,
+            low=low,
+            high=high,
+            deviation=np.sqrt(many.variance) / many.n,
+            statistics=bound.values(asked.n_jobs),
+            pvalues=pvalues,
+            adjusted=adjusted,
+            pvalue=pvalue,
+            omnibus=together,
+            test=self.key,
+            title=self.measure.title,
+            statistic_name=self.measure.symbol,
+            lens=str(self.lens),
+            claim=f"in every group, {self.lens.claim}",
+            m=self.m,
+            correction=None if name == "none" else name,
+            null_text=bound.null_text,
+            parameters={**bound.parameters, "cells": len(many.cells), "error by cells": error},
+            overlap=False,
+            seed=asked.seed,
+            data_name=self.data_name,
+            level=asked.level,
+            notes=(*self.notes, *_notes(many, bound)),
+        )
+
+
+def test_of_groups(
+    measures: Sequence[tuple[str, Measure]], *, default: bool
+) -> tuple[str, Measure]:
+    """Return the test of very many groups, with its key.
+
+    Parameters
+    ----------
+    measures : sequence of (str, Measure)
+        What was asked for.
+    default : bool
+        Whether nobody named a test: then the KS test stands in for the default one.
+
+    Raises
+    ------
+    NotApplicable
+        If there are several tests.
+    """
+    if default:
+        return INSTEAD, REGISTRY[INSTEAD]()
+    if len(measures) > 1:
+        raise NotApplicable("very many groups take one test", "ask for each by itself")
+    return measures[0]
+
+
+test_of_groups.__test__ = False  # type: ignore[attr-defined]  # no test of pytest
+
+
+def _in_words(error: float | None) -> str:
+    if error is None:
+        return "not bounded"
+    return f"at most {error:.2g}" if error else "none"
+
+
+def _simes(pvalues: Floats) -> tuple[float, str]:
+    ranks = np.arange(1, pvalues.size + 1)
+    least = float((np.sort(pvalues) * (pvalues.size / ranks)).min())
+    return min(1.0, least), "Simes' of the p-values of the groups; it has 0.8 of the level"
+
+
+def _totals(many: ManyCells) -> Totals:
+    cells, mean = many.cells, many.cells.mean
+    return Totals(
+        start=many.start,
+        n=cells.n,
+        expected=cells.expected,
+        mean=many.expected,
+        variance=many.variance,
+        third=many.sums(cells.variance * (1.0 - 2.0 * mean)),
+        fourth=many.sums(cells.variance * (1.0 - 6.0 * mean * (1.0 - mean))),
+    )
+
+
+def _notes(many: ManyCells, bound: BoundGroups) -> Iterator[str]:
+    cells = many.cells
+    never, surely = cells.most == 0.0, cells.least == 1.0
+    wrong = int(cells.events[never].sum() + (cells.n - cells.events)[surely].sum())
+    if wrong:
+        yield f"{wrong} labels have probability 0: that alone contradicts the predictions"
+    blind = int(np.count_nonzero(bound.blind))
+    if blind:
+        yield f"in {blind:,} groups the statistic cannot vary: p = 1, unless a label is impossible"

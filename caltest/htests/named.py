@@ -1,0 +1,80 @@
+"""Named tests: measures under names of their own, and the options that they take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+
+from caltest.errors import invalid
+from caltest.measures import REGISTRY as MEASURES
+from caltest.measures import Measure
+
+SEEDS = ("seed", "random_state")  # what other libraries call it
+
+
+@dataclass(frozen=True)
+class NamedTest:
+    """A measure under a name of its own.
+
+    Attributes
+    ----------
+    key : str
+        Registry key, file name and name on the command line.
+    measure : type of Measure
+    fixed : Mapping
+        Options of the measure that the name stands for.
+
+    Examples
+    --------
+    >>> REGISTRY["skce-linear"].fixed["estimator"]
+    'linear'
+    """
+
+    key: str
+    measure: type[Measure]
+    fixed: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """One line for lists of tests."""
+        return self.measure(**self.fixed).description
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        """The nulls that have a meaning for this test; the first is the default."""
+        return self.measure(**self.fixed).nulls
+
+    @property
+    def default_null(self) -> str:
+        """The null where the caller names none; options may leave it another."""
+        return self.nulls[0]
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options that a caller may give."""
+        return tuple(f.name for f in fields(self.measure) if f.name not in self.fixed)
+
+    def with_options(self, options: Mapping[str, object]) -> Measure:
+        """Make the measure from the options that it takes; the others are for other tests."""
+        own = {name: options[name] for name in self.options if name in options}
+        return self.measure(**self.fixed, **own)
+
+
+def check_options(tests: Mapping[str, NamedTest], options: Mapping[str, object]) -> None:
+    """Raise InvalidInput for an option that none of the tests takes."""
+    known = sorted({name for test in tests.values() for name in test.options})
+    for name in options:
+        if name not in known:
+            takes = next((key for key in REGISTRY if name in REGISTRY[key].options), "")
+            remedy = f"use {', '.join(known)}" if known else "give them to the measure itself"
+            remedy += f", or name a test that takes it, such as {takes!r}" if takes else ""
+            remedy = "the seed is rng=" if name in SEEDS else remedy
+            rule = f"options must be taken by a test named by its key ({', '.join(tests)})"
+            raise invalid(rule, repr(name), remedy)
+
+
+REGISTRY: dict[str, NamedTest] = {
+    key: NamedTest(key, measure, fixed)
+    for measure in MEASURES.values()
+    for key, fixed in measure.declared_tests().items()
+}

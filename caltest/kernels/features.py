@@ -1,0 +1,79 @@
+"""Features of a scalar kernel: its values at some predictions, whose products stand for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.kernels.fitted import FittedScalar, kernel_between
+from caltest.kernels.scalar import ScalarKernel
+from caltest.numerics.feature_sums import UNIT, Fixed
+from caltest.numerics.loops import one_blas_thread
+
+Floats = NDArray[np.float64]
+
+FEATURES = 64  # predictions at which the kernel is evaluated
+LEAST = 1e-7  # eigenvalues of the kernel between these, relative to the largest, that count
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    r"""The values of a kernel at some predictions, the landmarks.
+
+    With the kernel :math:`k_L(p)` between p and the landmarks and :math:`K_{LL}` between these, the
+    kernel is approximated by :math:`k_L(p)' K_{LL}^+ k_L(q)` (Williams and Seeger 2001, Using the
+    Nystroem method to speed up kernel machines), which is itself positive semi-definite, and exact
+    for the landmarks.
+
+    Attributes
+    ----------
+    kernel : ScalarKernel
+        The kernel.
+    bandwidth : float
+        Its bandwidth as a number.
+    rule : str
+        How that was chosen, in words.
+    is_degenerate : bool
+        Whether all predictions are equal, so that the rule gives no bandwidth and it is 1.0.
+    landmarks : (D, m) array
+        Different predictions.
+    root : (D, r) array
+        Its product with its transpose is the pseudo-inverse of the kernel between landmarks.
+    """
+
+    kernel: ScalarKernel
+    bandwidth: float
+    rule: str
+    is_degenerate: bool
+    landmarks: Floats
+    root: Floats
+
+    @classmethod
+    def of(cls, kernel: ScalarKernel, sample: Floats) -> Features:
+        """Fit a kernel to a sample of different predictions, the first of which are landmarks."""
+        fitted = FittedScalar(kernel, sample)
+        landmarks = sample[:FEATURES].copy()
+        gram = kernel_between(kernel, fitted.bandwidth, landmarks, landmarks)
+        with one_blas_thread():
+            values, vectors = np.linalg.eigh(gram)
+        kept = values > LEAST * values[-1]
+        root = np.ascontiguousarray(vectors[:, kept] / np.sqrt(values[kept]))
+        return cls(kernel, fitted.bandwidth, fitted.rule, fitted.is_degenerate, landmarks, root)
+
+    def between(self, left: Floats, right: Floats) -> Floats:
+        """Return the kernel itself between predictions."""
+        return kernel_between(self.kernel, self.bandwidth, left, right)
+
+    def fixed(self, probs: Floats) -> Fixed:
+        """Return the features (c, D) of predictions (c, m), rounded to units of 2^-20."""
+        values = self.between(probs, self.landmarks)
+        values *= UNIT
+        return np.rint(values, out=values).astype(np.int32)
+
+    def products(self, probs: Floats) -> Floats:
+        """Return the approximation of the kernel between predictions (c, m), (c, c)."""
+        with one_blas_thread():
+            image = (self.fixed(probs) / UNIT) @ self.root
+            return np.asarray(image @ image.T)

@@ -1,0 +1,131 @@
+"""Measures of rows that are read by chunks: functions of sums over very many rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.kernels.features import Features
+from caltest.measures.outcome import Part
+from caltest.numerics.feature_sums import (
+    FINE,
+    SHARE,
+    UNIT,
+    Fixed,
+    add_expected,
+    add_labels,
+    add_own,
+    squared_lengths,
+)
+from caltest.numerics.labels import Hashes, Labels
+from caltest.scale.chunks import Totals
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class BoundChunks(ABC):
+    """A measure bound to a survey of very many rows: what remains are sums over these.
+
+    Attributes
+    ----------
+    make : callable
+        ``make(size)`` returns sums over no rows, for that many vectors of labels; it can be
+        pickled.
+    references : (R,) array
+        Keys of resamples that the measure takes for itself, beside those of the test.
+    scale : float
+        Size of the terms of the statistic: ties are measured by it.
+    parameters : Mapping
+        What the print shows.
+    notes, degenerate : tuple of str
+        What the reader should know, and what the predictions left undefined.
+    """
+
+    make: Callable[[int], Totals]
+    references: Hashes = np.empty(0, np.uint64)
+    scale: float = 1.0
+    parameters: Mapping[str, object] = {}
+    notes: tuple[str, ...] = ()
+    degenerate: tuple[str, ...] = ()
+
+    @abstractmethod
+    def values(self, totals: Any, n_resamples: int) -> tuple[Floats, tuple[Part, ...]]:
+        """Return the measure for the observed labels and the resamples, and what it combines.
+
+        `totals` are for the observed labels, for B resamples, and for the references.
+        """
+
+    def error(self) -> dict[str, object]:
+        """Say how far the statistic is from that of all pairs of rows, for print."""
+        return {}
+
+
+class FeatureTotals:
+    r"""Sums over rows of features times labels, and of the pairs of a row with itself.
+
+    With the features :math:`\phi_i`, of squared length :math:`q_i`, they are
+    :math:`\sum_i \phi_i e_{y_i}'`, :math:`\sum_i \phi_i p_i'` and the parts of
+    :math:`\sum_i q_i |e_{y_i} - p_i|^2`, in whole numbers.
+
+    Parameters
+    ----------
+    features : Features
+        Of the kernel.
+    m : int
+        The number of classes.
+    size : int
+        Resamples, and the observed labels as number 0.
+    """
+
+    def __init__(self, features: Features, m: int, size: int) -> None:
+        self.features = features
+        width = len(features.landmarks)
+        self.by_label = np.zeros((size, m, width), np.int64)
+        self.expected = np.zeros((m, width), np.int64)
+        self.own = np.zeros(size, np.int64)
+        self.constant = 0
+
+    def block(self, probs: Floats) -> tuple[Fixed, Ints]:
+        fixed = self.features.fixed(probs)
+        add_expected(fixed, probs, self.expected)
+        share = SHARE * squared_lengths(fixed, self.features.root)
+        squares = 1.0 + np.einsum("ik,ik->i", probs, probs)
+        self.constant += int(np.rint(share * squares).astype(np.int64).sum())
+        return fixed, np.rint(2.0 * share[:, None] * probs).astype(np.int64)
+
+    def add(self, block: tuple[Fixed, Ints], labels: Labels, some: slice) -> None:
+        fixed, own = block
+        add_labels(fixed, labels, self.by_label[some])
+        add_own(own, labels, self.own[some])
+
+    def __add__(self, other: FeatureTotals) -> FeatureTotals:
+        self.by_label += other.by_label
+        self.expected += other.expected
+        self.own += other.own
+        self.constant += other.constant
+        return self
+
+    def pair_sums(self) -> tuple[Floats, Floats]:
+        """Return the sums of h over all pairs, i = j included, and over the pairs i = i, (B,)."""
+        whole = np.empty(len(self.own))
+        for b, sums in enumerate(self.by_label):
+            excess = (sums * (FINE // UNIT) - self.expected) / FINE
+            whole[b] = np.square(excess @ self.features.root).sum()
+        return whole, (self.constant - self.own) / SHARE
+
+
+@dataclass(frozen=True, eq=False)
+class MakeFeatures:
+    """Makes sums over no rows, on a worker."""
+
+    features: Features
+    m: int
+
+    def __call__(self, size: int) -> FeatureTotals:
+        return FeatureTotals(self.features, self.m, size)

@@ -1,0 +1,145 @@
+"""Sums of h_ij over all pairs of the rows of cells, as functions of their numbers of events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.errors import NotApplicable
+from caltest.kernels.fitted import FittedKernel, FittedTerm, event_coordinates
+from caltest.kernels.line import LineKernel, is_line_term
+from caltest.kernels.matrix import MatrixKernel
+from caltest.measures.cells import BoundCells, Counts
+from caltest.scale import Cells
+
+Floats = NDArray[np.float64]
+PLACES = 2048  # of a kernel that needs all pairs of them
+INTERPOLATED = f", and is interpolated between {PLACES} places"
+Squares = Callable[[Floats], Floats]
+
+
+class CellPairs(BoundCells):
+    """The unbiased or the biased mean of h over all pairs of rows, at the mean of their cell.
+
+    For two classes h_ij = a kappa_ij d_i d_j with d = y - p. The sum over all i and j is one over
+    cells of their sums of d; the pairs i = j are left out by the sum of d^2 over rows.
+    """
+
+    def __init__(self, cells: Cells, kernel: MatrixKernel, *, biased: bool) -> None:
+        super().__init__(cells)
+        if cells.rows < 2 and not biased:
+            raise NotApplicable(
+                "the unbiased SKCE needs at least two observations, and there is one",
+                "use estimator='biased'",
+            )
+        self.kernel = fitted_to_cells(kernel, cells)
+        on_line = all(is_line_term(term) for term in self.kernel.terms)
+        self._is_interpolated = not on_line and len(cells) > PLACES
+        self.caution = at_mean(self.kernel, cells) + INTERPOLATED * self._is_interpolated
+        self.biased = biased
+        self.notes, self.degenerate = self.kernel.notes, self.kernel.degenerate
+        self.scale = float(sum(np.abs(term.matrix).max() for term in self.kernel.terms))
+        self._sums = [self._of_term(term) for term in self.kernel.terms]
+        self.parameters = self.kernel.parameters
+
+    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
+        excess, n = np.ascontiguousarray(labels - self.cells.expected), self.cells.rows
+        total = np.asarray(sum(full(excess) for full in self._sums))
+        if self.biased:
+            return total / n**2
+        return (total - self._factor * self.squares(excess)) / (n * (n - 1.0))
+
+    def error(self) -> float | None:
+        return None if self._is_interpolated else super().error()
+
+    def squares(self, excess: Floats) -> Floats:
+        """Return the sum over rows of (y - p)^2, (B,), in which p of events is that of the cell."""
+        return np.asarray(excess @ (1.0 - 2.0 * self.cells.mean) + self.cells.variance.sum())
+
+    @cached_property
+    def _factor(self) -> float:
+        return float(sum(_factor(term) for term in self.kernel.terms))
+
+    def _of_term(self, term: FittedTerm) -> Squares:
+        """Return the function that gives the sum of h over all i and j for each row of d (B, C)."""
+        if not is_line_term(term):
+            return self._of_places(term)
+        line, one, zero = LineKernel(term, self.cells.mean), np.ones(1), np.zeros(1)
+
+        def full(excess: Floats) -> Floats:
+            own = np.einsum("bc,bc->b", excess, excess)
+            return np.asarray(2.0 * line.pair_sums(one, zero, excess) + line.factor * own)
+
+        return full
+
+    def _of_places(self, term: FittedTerm) -> Squares:
+        """Return it for any kernel: between places, which are cells, it is linear."""
+        x = term.factors[0].coordinates[:, 0]
+        at = places(self.cells, x)
+        left, right = np.repeat(at, at.size), np.tile(at, at.size)
+        matrix = _factor(term) * term.pairs(left, right).reshape(at.size, -1)
+        run = np.searchsorted(at, np.arange(len(self.cells)), side="right") - 1
+        beyond = np.minimum(run + 1, at.size - 1)
+        way = np.where(beyond > run, x[at[beyond]] - x[at[run]], 1.0)
+        share = (x - x[at[run]]) / np.where(way > 0, way, 1.0)
+
+        def full(excess: Floats) -> Floats:
+            sums = np.add.reduceat(excess * (1.0 - share), at, axis=1)
+            sums[:, 1:] += np.add.reduceat(excess * share, at, axis=1)[:, :-1]
+            return np.asarray(np.einsum("bc,bc->b", sums @ matrix, sums))
+
+        return full
+
+
+class CellRoot(CellPairs):
+    """The square root of a biased mean over all pairs; rounding below 0 counts as 0."""
+
+    def __init__(self, cells: Cells, kernel: MatrixKernel) -> None:
+        super().__init__(cells, kernel, biased=True)
+
+    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
+        return np.sqrt(np.maximum(super().values(labels, n_jobs), 0.0))
+
+    def comparable(self, values: Floats) -> Floats:
+        # A root makes 1e-8 of a rounding error of 1e-16.
+        return np.square(values)
+
+
+def fitted_to_cells(kernel: MatrixKernel, cells: Cells) -> FittedKernel:
+    """Fit a kernel to the mean predictions of cells, with the pairs of their rows."""
+    probs = np.column_stack([1.0 - cells.mean, cells.mean])
+    return FittedKernel(kernel, probs, size=cells.n.astype(np.float64))
+
+
+def at_mean(kernel: FittedKernel, cells: Cells) -> str:
+    """Say what the place of the rows in their cells changes: by how much the kernel falls there."""
+    falls = []
+    for scalar in kernel.scalars:
+        low, high = (event_coordinates(scalar.kernel, p) for p in (cells.least, cells.most))
+        scaled = (high - low) * scalar.unit / scalar.bandwidth
+        falls.append(1.0 - scalar.kernel.profile(scaled))
+    fall = float(np.max(falls, axis=0) @ cells.variance) / float(cells.variance.sum() or 1.0)
+    return f"kernel at the mean prediction of each cell; it falls by {fall:.1g} across one"
+
+
+def places(cells: Cells, x: Floats) -> NDArray[np.int64]:
+    r"""Return at most `PLACES` + 1 cells, the first and the last among them, for interpolation.
+
+    They are nearer to each other where there is more variance: they have equal parts of the sum of
+    :math:`(v_c \Delta_c^4)^{1/5}`, with :math:`\Delta_c` the width of a cell, by which the mean
+    square of errors that grow with the square of the distance is least.
+    """
+    if len(cells) <= PLACES:
+        return np.arange(len(cells))
+    share = np.cumsum((cells.variance * np.gradient(x) ** 4) ** 0.2)
+    place = np.minimum(share / share[-1] * PLACES, PLACES - 1).astype(np.int64)
+    first = np.flatnonzero(np.append(True, np.diff(place) != 0))
+    return np.union1d(first, len(cells) - 1)
+
+
+def _factor(term: FittedTerm) -> float:
+    a = term.matrix
+    return float(a[0, 0] - a[0, 1] - a[1, 0] + a[1, 1])

@@ -1,0 +1,236 @@
+"""What a measure answers with: outcomes of tests, ends of intervals, terms of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.numerics.tails import normal_sf
+from caltest.predictions import Predictions
+
+if TYPE_CHECKING:
+    from caltest.measures.gap import Gap
+    from caltest.nulls.base import Replicates
+
+__all__ = ["Outcome", "Part"]
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int32]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One of the statistics that a measure combines.
+
+    Attributes
+    ----------
+    key, title : str
+        Its name, and what it is in one line.
+    lens : str
+        What it looks at, relative to the lens of the test.
+    finding : str
+        What the observed labels show, in words, with direction and unit.
+    estimate : float
+        The number in the finding.
+    estimate_name : str
+        What it is.
+    values : (B + 1,) array
+        The statistic for the observed labels, then for the redrawn ones.
+    two_sided : bool
+        Whether small values speak against calibration too.
+    pvalue, adjusted : float
+        By itself, and for all components together.
+    place : Gap or None
+        Predictions and labels of the rows that the finding is on, where it is on some.
+    in_words : bool
+        Whether the finding is for a user of the model, not only for a statistician.
+    """
+
+    key: str
+    title: str
+    lens: str
+    finding: str
+    estimate: float
+    estimate_name: str
+    values: Floats
+    two_sided: bool
+    pvalue: float
+    adjusted: float
+    place: Gap | None = None
+    in_words: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """A statistic and its p-value, from whatever null distribution: what a test computes.
+
+    Attributes
+    ----------
+    statistic_name : str
+        The name of the statistic, as printed.
+    statistic, pvalue : float
+        A p-value that underflows becomes the least positive number: it is never 0.
+    estimate : float
+        The measure itself, where the statistic is something else.
+    alternative : str
+        The values of the statistic that speak against the null hypothesis: "greater", "less" or
+        "two-sided".
+    null_text : str
+        The null distribution in words.
+    parameters : Mapping
+        Settings of the measure on these predictions.
+    notes : tuple of str
+        What the reader of the p-value should know.
+    degenerate : tuple of str
+        What the data left undefined; the caller warns.
+    is_bound : bool
+        Whether the p-value is an upper bound, from an inequality, of the probability of a statistic
+        as extreme as this one.
+    distribution : (B,) array, optional
+        Resampled statistics, or the first of very many.
+    n_resamples : int, optional
+        B, where the null and not the caller chose it.
+    stopping : str, optional
+        The rule by which it did.
+    replicates : Replicates, optional
+        The observed statistic and the resampled ones, for tests of several rows together.
+    parts : tuple of Part
+        The statistics that it combines, the loudest first.
+    """
+
+    statistic_name: str
+    statistic: float
+    pvalue: float
+    estimate: float
+    alternative: str
+    null_text: str
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    degenerate: tuple[str, ...] = ()
+    is_bound: bool = False
+    distribution: Floats | None = None
+    n_resamples: int | None = None
+    stopping: str | None = None
+    replicates: Replicates | None = None
+    parts: tuple[Part, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pvalue", positive(self.pvalue))
+
+
+def two_sided_normal(z: float, estimate: float, parameters: Mapping[str, object]) -> Outcome:
+    """Return the two-sided test of a statistic that is about standard normal."""
+    return Outcome(
+        statistic_name="z",
+        statistic=z,
+        pvalue=2.0 * normal_sf(abs(z)),
+        estimate=estimate,
+        alternative="two-sided",
+        null_text="normal limit, two-sided",
+        parameters=parameters,
+    )
+
+
+@dataclass(frozen=True)
+class Ends:
+    """A confidence interval for a measure.
+
+    Attributes
+    ----------
+    low, high : float
+        The ends; an infinite one where the data do not limit the measure.
+    estimate : float
+        The value between them.
+    method_text : str
+        How they were found, in words.
+    notes : tuple of str
+        What a reader of the interval should know.
+    """
+
+    low: float
+    high: float
+    estimate: float
+    method_text: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """A vector of gaps for any resample of rows, and the norm that makes it an error.
+
+    The ECE is the sum of the lengths of the gaps of its bins, the MCE the largest of them, KS the
+    largest partial sum. Such an error is a norm of a vector that resampling the rows perturbs.
+
+    Attributes
+    ----------
+    n : int
+        The number of rows to draw.
+    vector : callable
+        `vector(rows)`: the gaps of the drawn rows.
+    norm : callable
+        `norm(gaps)`: the error, or its root.
+    power : int
+        2 where the error is the square of the norm.
+    """
+
+    n: int
+    vector: Callable[[Rows], Floats]
+    norm: Callable[[Floats], float]
+    power: int = 1
+
+
+@dataclass(frozen=True)
+class RowScores:
+    """Scores of rows, of which a measure is the weighted mean.
+
+    Attributes
+    ----------
+    weighted : (n,) array
+        The score of each row times its weight; 0 where the weight is 0.
+    weight : (n,) array
+        The sample weights, or ones.
+    least : float
+        The least value that a score can have.
+    """
+
+    weighted: Floats
+    weight: Floats
+    least: float = 0.0
+
+
+@dataclass(frozen=True)
+class RowTerms:
+    """The terms of rows whose sum a statistic is a function of.
+
+    Attributes
+    ----------
+    table : (n, m) array
+        What each label of a row adds to the sum.
+    observed : float
+        The sum for the labels that were observed; infinite where they are impossible.
+    by_likelihood : bool
+        Whether sums are as extreme as they are unlikely, on both sides: those of a likelihood
+        ratio, whose statistic is the deviance of the sum. Otherwise the statistic is monotone in
+        the sum: it increases with it where its test is one-sided.
+    """
+
+    table: Floats
+    observed: float
+    by_likelihood: bool = False
+
+    @classmethod
+    def of(
+        cls, table: Floats, predictions: Predictions, *, by_likelihood: bool = False
+    ) -> RowTerms:
+        """Return the terms with the sum for the labels of the predictions."""
+        own = np.take_along_axis(table, predictions.labels[:, None], axis=1)
+        return cls(table, float(own.sum()), by_likelihood)
+
+
+def positive(pvalue: float) -> float:
+    """Return the p-value, or the least positive number where it underflows: it is never 0."""
+    return max(pvalue, float(np.finfo(float).tiny))

@@ -1,0 +1,250 @@
+"""Numbers of events in cells of rows with nearly the same prediction, redrawn from these.
+
+The number of a cell is a sum of unequal Bernoullis. A small one is drawn from the binomial
+distribution with the mean of the cell, by inversion; it differs from the sum by no more than
+`binomial_distance`. A large one is a normal quantile, corrected for skewness and kurtosis and
+rounded. The uniform number of a cell in a resample is a hash of both, as that of a row is.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from caltest.numerics.labels import BITS, Hashes, hashed
+from caltest.numerics.loops import njit
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+LARGE = 100.0  # variance from which on a number is drawn as a normal one
+AT_A_TIME = 1024  # cells whose constants stay in the cache
+STEP = 2.0**-BITS
+ROUNDING = 1.0 / 12.0  # variance that rounding to whole numbers adds, Sheppard
+
+
+class CellLaw(NamedTuple):
+    """What the numbers of events of C cells are drawn from, each (C,).
+
+    Attributes
+    ----------
+    size : array
+        Rows.
+    flipped : array
+        Whether rows without the event are drawn, which are fewer.
+    large : array
+        Whether it is drawn as a normal number.
+    start : array
+        Where inversion starts: the mean, rounded down.
+    below, at : array
+        The binomial probability of up to `start`, and of `start`.
+    odds : array
+        Of a row.
+    mean, sd : array
+        Of the normal number.
+    first, second, third : array
+        Its coefficients of z^2 - 1, z^3 - 3 z and 2 z^3 - 5 z.
+    """
+
+    size: Floats
+    flipped: Flags
+    large: Flags
+    start: Floats
+    below: Floats
+    at: Floats
+    odds: Floats
+    mean: Floats
+    sd: Floats
+    first: Floats
+    second: Floats
+    third: Floats
+
+
+def cell_law(size: Ints, expected: Floats, variance: Floats, large: float = LARGE) -> CellLaw:
+    r"""Prepare the redrawing of the numbers of events of C cells.
+
+    Parameters
+    ----------
+    size : (C,) array
+        Rows of each cell, at least one.
+    expected, variance : (C,) array
+        Mean and variance of its number of events: sums of p and of p (1 - p).
+    large : float
+        Variance from which on the quantile of Cornish and Fisher takes the place of inversion,
+
+        .. math:: z + \frac{g (z^2 - 1)}{6} + \frac{k (z^3 - 3 z)}{24}
+            - \frac{g^2 (2 z^3 - 5 z)}{36},
+
+        with skewness g and excess kurtosis k.
+    """
+    n = size.astype(np.float64)
+    flipped = expected > 0.5 * n
+    mean = np.where(flipped, n - expected, expected)
+    p = np.clip(mean / n, 0.0, 0.5)
+    start = np.floor(mean)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        below = np.where(p > 0, scipy.special.bdtr(start, size, p), 1.0)
+        before = np.where((p > 0) & (start > 0), scipy.special.bdtr(start - 1.0, size, p), 0.0)
+        skewness = (1.0 - 2.0 * p) / np.sqrt(variance)
+        kurtosis = (1.0 - 6.0 * p * (1.0 - p)) / variance
+    is_large = variance > large
+    return CellLaw(
+        size=n,
+        flipped=flipped,
+        large=is_large,
+        start=start,
+        below=below,
+        at=below - before,
+        odds=p / (1.0 - p),
+        mean=mean,
+        sd=np.sqrt(np.where(is_large, variance - ROUNDING, 0.0)),
+        first=np.where(is_large, skewness, 0.0) / 6.0,
+        second=np.where(is_large, kurtosis, 0.0) / 24.0,
+        third=np.where(is_large, np.square(skewness), 0.0) / 36.0,
+    )
+
+
+def binomial_distance(size: Ints, expected: Floats, variance: Floats) -> Floats:
+    r"""Bound the total variation distance of each number of events from a binomial one.
+
+    With :math:`\bar p` the mean of the n probabilities and :math:`\bar q = 1 - \bar p`,
+
+    .. math:: \frac{1 - \bar p^{n + 1} - \bar q^{n + 1}}{(n + 1) \bar p \bar q}
+        \sum_i (p_i - \bar p)^2.
+
+    References
+    ----------
+    Ehm (1991), Binomial approximation to the Poisson binomial distribution, Statistics &
+    Probability Letters 11, theorem 1.
+    """
+    n = size.astype(np.float64)
+    p = np.clip(expected / n, 0.0, 1.0)
+    pooled = n * p * (1.0 - p)
+    spread = np.maximum(pooled - variance, 0.0)
+    spread[spread <= 1e-12 * pooled] = 0.0  # rounding
+    either = 1.0 - p ** (n + 1.0) - (1.0 - p) ** (n + 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bound = either * spread * n / ((n + 1.0) * pooled)
+    return np.where(spread > 0, np.minimum(bound, 1.0), 0.0)
+
+
+def draw_counts(law: CellLaw, cells: Hashes, keys: Hashes) -> Floats:
+    """Draw numbers of events (B, C), one row for each key."""
+    out = np.empty((keys.size, cells.size))
+    binomial = (law.size, law.start, law.below, law.at, law.odds)
+    normal = (law.mean, law.sd, law.first, law.second, law.third)
+    _draw(law.large, law.flipped, *binomial, *normal, cells, keys, out)
+    return out
+
+
+@njit()
+def _draw(
+    large: Flags,
+    flipped: Flags,
+    size: Floats,
+    start: Floats,
+    below: Floats,
+    at: Floats,
+    odds: Floats,
+    mean: Floats,
+    sd: Floats,
+    skew: Floats,
+    peak: Floats,
+    square: Floats,
+    cells: Hashes,
+    keys: Hashes,
+    out: Floats,
+) -> None:
+    for first in range(0, cells.size, AT_A_TIME):
+        last = min(first + AT_A_TIME, cells.size)
+        for b in range(keys.size):
+            for c in range(first, last):
+                u = (np.float64(hashed(keys[b] + cells[c])) + 0.5) * STEP
+                n = size[c]
+                if large[c]:
+                    z = normal_quantile(u)
+                    x = z + skew[c] * (z * z - 1.0)
+                    x += z * (peak[c] * (z * z - 3.0) - square[c] * (2.0 * z * z - 5.0))
+                    count = min(max(math.floor(mean[c] + sd[c] * x + 0.5), 0.0), n)
+                else:
+                    count = _inverted(u, n, start[c], below[c], at[c], odds[c])
+                out[b, c] = n - count if flipped[c] else count
+
+
+@njit()
+def _inverted(u: float, n: float, k: float, below: float, at: float, odds: float) -> float:
+    """Return the least count whose binomial distribution function reaches u, from k on.
+
+    `below` and `at` are the probabilities of up to k, and of k.
+    """
+    if u > below:
+        while u > below and k < n:
+            at *= (n - k) / (k + 1.0) * odds
+            k += 1.0
+            if at <= 0.0:
+                break
+            below += at
+        return k
+    while k > 0.0 and u <= below - at:
+        below -= at
+        at *= k / ((n - k + 1.0) * odds)
+        k -= 1.0
+    return k
+
+
+# Of AS 241: coefficients of numerator and denominator, highest powers first.
+CENTRE = (
+    (2509.0809287301226727, 5226.495278852545925),
+    (33430.575583588128105, 28729.085735721942674),
+    (67265.770927008700853, 39307.89580009271061),
+    (45921.953931549871457, 21213.794301586595867),
+    (13731.693765509461125, 5394.1960214247511077),
+    (1971.5909503065514427, 687.1870074920579083),
+    (133.14166789178437745, 42.313330701600911252),
+    (3.387132872796366608, 1.0),
+)
+TAIL = (
+    (7.7454501427834140764e-4, 1.05075007164441684324e-9),
+    (0.0227238449892691845833, 5.475938084995344946e-4),
+    (0.24178072517745061177, 0.0151986665636164571966),
+    (1.27045825245236838258, 0.14810397642748007459),
+    (3.64784832476320460504, 0.68976733498510000455),
+    (5.7694972214606914055, 1.6763848301838038494),
+    (4.6303378461565452959, 2.05319162663775882187),
+    (1.42343711074968357734, 1.0),
+)
+FAR_TAIL = (
+    (2.01033439929228813265e-7, 2.04426310338993978564e-15),
+    (2.71155556874348757815e-5, 1.4215117583164458887e-7),
+    (0.0012426609473880784386, 1.8463183175100546818e-5),
+    (0.026532189526576123093, 7.868691311456132591e-4),
+    (0.29656057182850489123, 0.0148753612908506148525),
+    (1.7848265399172913358, 0.13692988092273580531),
+    (5.4637849111641143699, 0.59983220655588793769),
+    (6.6579046435011037772, 1.0),
+)
+
+
+@njit()
+def normal_quantile(u: float) -> float:
+    """Return the quantile of the normal distribution, to 16 digits (Wichura 1988, AS 241)."""
+    q = u - 0.5
+    if abs(q) <= 0.425:
+        return q * _ratio(CENTRE, 0.180625 - q * q)
+    r = math.sqrt(-math.log(u if q < 0.0 else 1.0 - u))
+    found = _ratio(TAIL, r - 1.6) if r <= 5.0 else _ratio(FAR_TAIL, r - 5.0)
+    return -found if q < 0.0 else found
+
+
+@njit(inline="always")
+def _ratio(coefficients: tuple[tuple[float, float], ...], r: float) -> float:
+    """Return the ratio of two polynomials, by Horner's rule."""
+    above = under = 0.0
+    for upper, lower in coefficients:
+        above, under = above * r + upper, under * r + lower
+    return above / under

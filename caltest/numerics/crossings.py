@@ -1,0 +1,223 @@
+"""How likely partial sums of independent events leave a band: exactly, by recursion.
+
+The numbers of events up to the end of each of a sequence of cells are a Markov chain. Its
+distribution within the band is carried from cell to cell; what leaves it is added up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.numerics.loops import map_threads, njit
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+AT_A_TIME = 256  # groups of a task
+NEGLECTED = 1e-4  # of a tail: what may be left out of the recursion, and is added to the tail
+FEW = 256  # rows of which nothing is left out
+LEAST = (1e-18, 1e-36)  # probabilities that are left out, in the order they are tried
+
+
+def crossing_tails(
+    start: Ints, n: Ints, expected: Floats, reach: Floats, n_jobs: int | None
+) -> Floats:
+    r"""Return the probability that partial sums are as large as those observed, for each group.
+
+    Parameters
+    ----------
+    start : (G + 1,) array
+        Where the cells of each group begin.
+    n, expected : (C,) array
+        Rows of each cell, and their expected events. The events of a cell are binomial with this
+        mean.
+    reach : (G,) array
+        The size :math:`x_g` of the sums of events less the expected ones,
+        :math:`\max_c |S_c| \ge x_g`.
+    n_jobs : int or None
+        Threads, as in joblib.
+
+    Returns
+    -------
+    (G,) array
+        The probabilities, or up to 1e-4 of themselves more; what is below about 1e-32 is an upper
+        bound.
+    """
+    return over_groups(_crossing_tails, start, (n, expected, reach), n_jobs)
+
+
+def group_extremes(
+    start: Ints, events: Ints, expected: Floats, is_point: NDArray[np.bool_], n_jobs: int | None
+) -> Floats:
+    """Return the extremes (4, G) of the partial sums of events less the expected ones, 0 included.
+
+    They are the largest and the smallest at the ends of cells, and what the largest and the
+    smallest between the rows cannot exceed: within a cell of unequal predictions a sum rises by its
+    events and falls by the expected ones at most.
+    """
+    given = (events, expected, is_point)
+    return over_groups(_group_extremes, start, given, n_jobs, rows=4)
+
+
+def over_groups(
+    loop: Callable[..., None],
+    start: Ints,
+    given: tuple[Any, ...],
+    n_jobs: int | None,
+    *,
+    rows: int = 0,
+) -> Floats:
+    """Fill an array (G,), or (rows, G), by `loop(start, first, stop, *given, out)` over groups."""
+    count = start.size - 1
+    out = np.empty((rows, count) if rows else count)
+
+    def some(first: int) -> None:
+        loop(start, first, min(first + AT_A_TIME, count), *given, out)
+
+    for _ in map_threads(some, [(first,) for first in range(0, count, AT_A_TIME)], n_jobs):
+        pass
+    return out
+
+
+@njit()
+def _group_extremes(
+    start: Ints,
+    first: int,
+    stop: int,
+    events: Ints,
+    expected: Floats,
+    is_point: NDArray[np.bool_],
+    out: Floats,
+) -> None:
+    for g in range(first, stop):
+        total = high = low = highest = lowest = 0.0
+        for c in range(start[g], start[g + 1]):
+            before = total
+            total += events[c] - expected[c]
+            high, low = max(high, total), min(low, total)
+            highest, lowest = max(highest, total), min(lowest, total)
+            if not is_point[c]:
+                highest = max(highest, min(before + events[c], total + expected[c]))
+                lowest = min(lowest, max(before - expected[c], total - events[c]))
+        out[0, g], out[1, g], out[2, g], out[3, g] = high, low, highest, lowest
+
+
+@njit()
+def _crossing_tails(
+    start: Ints, first: int, stop: int, n: Ints, expected: Floats, reach: Floats, out: Floats
+) -> None:
+    for g in range(first, stop):
+        some = slice(start[g], start[g + 1])
+        rows = n[some].sum()
+        p = 0.0
+        for k in range(2):
+            least = 0.0 if rows <= FEW else LEAST[k]
+            p, lost = _crossing(n[some], expected[some], reach[g], least)
+            if lost <= NEGLECTED * p:
+                break
+        out[g] = min(p, 1.0)
+
+
+@njit()
+def _crossing(n: Ints, expected: Floats, reach: float, least: float) -> tuple[float, float]:
+    """Return the probability of leaving the band, and how much of it is a bound."""
+    rows, largest = n.sum(), n.max()
+    size = int(min(np.float64(rows), 2.0 * reach)) + 3
+    mass, moved, law = np.empty(size + largest), np.empty(size + largest), np.empty(largest + 1)
+    mass[0], first, count = 1.0, 0, 1  # the state `first` is the one of mass[0]
+    total = out = lost = 0.0
+    for c in range(n.size):
+        jump, last, cut = add_cell(n[c], expected[c] / n[c], least, mass, count, moved, law)
+        first += jump
+        lost += cut
+        total += expected[c]
+        down = min(max(math.floor(total - reach) + 1 - first, 0), last)
+        up = max(min(math.ceil(total + reach) - 1 - first, last - 1), down - 1)
+        for i in range(down):
+            out += moved[i]
+        for i in range(up + 1, last):
+            out += moved[i]
+        while down <= up and moved[down] <= least:
+            lost += moved[down]
+            down += 1
+        while down <= up and moved[up] <= least:
+            lost += moved[up]
+            up -= 1
+        count = up - down + 1
+        if count == 0:
+            break
+        mass[:count] = moved[down : up + 1]
+        first += down
+    return out + lost, lost
+
+
+@njit()
+def add_cell(
+    n: int, p: float, least: float, mass: Floats, count: int, moved: Floats, law: Floats
+) -> tuple[int, int, float]:
+    """Write to `moved` the law of `count` numbers, `mass`, with the events of a cell added.
+
+    Returns
+    -------
+    first, width : int
+        By how much the least number has grown, and how many numbers there are now.
+    cut : float
+        The probability that is left out, at most.
+    """
+    first, width, cut = binomial_law(n, p, least, law)
+    last = count + width - 1
+    moved[:last] = 0.0
+    for j in range(width):
+        for i in range(count):
+            moved[i + j] += mass[i] * law[j]
+    return first, last, cut
+
+
+@njit()
+def binomial_law(n: int, p: float, least: float, law: Floats) -> tuple[int, int, float]:
+    """Write the binomial probabilities above `least`, the first of them and those after it.
+
+    Returns
+    -------
+    first, width : int
+        The least number of events, and how many numbers there are.
+    cut : float
+        What is left out, at most.
+    """
+    if p <= 0.0 or p >= 1.0:
+        law[0] = 1.0
+        return (0 if p <= 0.0 else n), 1, 0.0
+    if n == 1:
+        law[0], law[1] = 1.0 - p, p
+        return 0, 2, 0.0
+    odds, mode = p / (1.0 - p), min(math.floor((n + 1) * p), n)
+    # The largest is 1 until all are divided by their sum.
+    low, at, cut = mode, 1.0, 0.0
+    law[mode] = 1.0
+    while low > 0:
+        ratio = low / ((n - low + 1.0) * odds)
+        at *= ratio
+        if at <= least:
+            cut += at / (1.0 - ratio)
+            break
+        low -= 1
+        law[low] = at
+    high, at = mode, 1.0
+    while high < n:
+        ratio = (n - high) / (high + 1.0) * odds
+        at *= ratio
+        if at <= least:
+            cut += at / (1.0 - ratio)
+            break
+        high += 1
+        law[high] = at
+    width = high - low + 1
+    whole = law[low : high + 1].sum()
+    for k in range(width):
+        law[k] = law[low + k] / whole
+    return low, width, cut / whole

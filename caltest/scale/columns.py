@@ -1,0 +1,160 @@
+"""Which columns of a table hold the label and the probabilities, read from its schema alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from caltest.errors import invalid
+from caltest.predictions.sources import prob_columns, stems
+from caltest.validation.arrays import listing
+from caltest.validation.options import check_choice, check_not_label
+
+KINDS = ("number", "text", "truth")
+TRUTH = {"false": 0, "0": 0, "true": 1, "1": 1}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of a table, and the classes.
+
+    Attributes
+    ----------
+    label : str
+    probs : tuple of str
+        Columns of the probabilities; a single one is P(second class).
+    classes : tuple
+        Names of the classes.
+    values : tuple
+        The label of each class in the column.
+    kind : str
+        What labels are: "number", "text" or "truth".
+    by : tuple of str
+        Columns of groups.
+    """
+
+    label: str
+    probs: tuple[str, ...]
+    classes: tuple[Any, ...]
+    values: tuple[Any, ...]
+    kind: str
+    by: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All the columns."""
+        return tuple(dict.fromkeys((self.label, *self.probs, *self.by)))
+
+    def label_values(self, column: Any) -> Any:
+        """Return the labels as numbers or text, whatever the engine takes them for."""
+        import narwhals as nw
+
+        return column.cast(nw.String() if self.kind == "text" else nw.Float64())
+
+
+def column(frame: Any, name: str) -> Any:
+    """Return a column of a frame of narwhals by its name; Spark reads quotes and dots in names."""
+    import narwhals as nw
+
+    is_spark = frame.implementation.is_pyspark() or frame.implementation.is_pyspark_connect()
+    return nw.col("`" + name.replace("`", "``") + "`" if is_spark else name)
+
+
+def read_columns(
+    schema: Mapping[str, Any],
+    distinct: Callable[[str], Sequence[Any]],
+    *,
+    label: str | None,
+    probs: str | Sequence[str] | None,
+    classes: object,
+    by: Sequence[str],
+) -> Columns:
+    """Find by name the columns that make up predictions.
+
+    Parameters
+    ----------
+    schema : Mapping
+        Name and type of each column, as narwhals has them.
+    distinct : callable
+        The distinct values of a column that is named; asked for only where a single column of
+        probabilities goes with labels of text.
+    label, probs, classes : optional
+        As for `Predictions.from_frame`.
+    by : sequence of str
+        Columns of groups.
+
+    Raises
+    ------
+    InvalidInput
+        If a column is not there or has another type.
+    """
+    names = list(schema)
+    label = check_choice(label, names, "label")
+    for one in by:
+        check_choice(one, names, "by")
+        check_not_label(one, label, "by")
+    chosen = prob_columns(names, probs, [label, *by])
+    for name in chosen:
+        if not (schema[name].is_numeric()):
+            remedy = "convert it to numbers"
+            raise invalid("columns of probs must be numbers", f"{name!r}: {schema[name]}", remedy)
+    kind = _kind(schema[label], label)
+    found = _classes(kind, chosen, probs, classes, lambda: distinct(label))
+    return Columns(label, tuple(chosen), *found, kind, tuple(by))
+
+
+def _kind(dtype: Any, label: str) -> str:
+    import narwhals as nw
+
+    if dtype == nw.Boolean:
+        return "truth"
+    if dtype.is_numeric():
+        return "number"
+    if dtype in (nw.String, nw.Categorical, nw.Enum):
+        return "text"
+    remedy = "convert it to integers, booleans or text"
+    raise invalid(
+        "the column of labels must hold integers, booleans or text", f"{label!r}: {dtype}", remedy
+    )
+
+
+def _classes(
+    kind: str,
+    columns: Sequence[str],
+    probs: str | Sequence[str] | None,
+    given: object,
+    distinct: Callable[[], Sequence[Any]],
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the names of the classes and their values in the column of labels."""
+    m = max(len(columns), 2)
+    names = None if given is None else list(given)  # type: ignore[call-overload]
+    if names is not None and len(names) != m:
+        rule = "classes must name each column of probs"
+        raise invalid(rule, f"{len(names)} for {m} classes", "pass one name for each")
+    own = stems(columns, probs)
+    if kind == "text":
+        if names is None:
+            names = own if len(columns) > 1 else _two(sorted(distinct()), own[0])
+        return tuple(map(str, names)), tuple(map(str, names))
+    if names is None:
+        names = _numbers(own, kind) if len(columns) > 1 else list(range(m))
+    codes = names if all(isinstance(v, int | float) for v in names) else list(range(m))
+    return tuple(names), tuple(float(code) for code in codes)
+
+
+def _numbers(own: Sequence[str], kind: str) -> list[Any]:
+    """Read the names of columns as labels; they stay names of the codes where they are none."""
+    try:
+        return [TRUTH[one.lower()] if kind == "truth" else int(one) for one in own]
+    except (ValueError, KeyError):
+        return list(own)
+
+
+def _two(values: Sequence[Any], own: str) -> list[Any]:
+    """Return two labels of text, the one that the column is named after last."""
+    if len(values) != 2:
+        remedy = "pass classes=, or a column of probabilities for each class"
+        rule = "a single column of probs must go with two distinct labels"
+        raise invalid(rule, listing(values), remedy)
+    return [v for v in values if v != own] + [own] if own in values else list(values)

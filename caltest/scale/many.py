@@ -1,0 +1,93 @@
+"""Cells of many groups: flat arrays, one group after the other."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.scale.cells import Cells
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ManyCells:
+    """The cells of G groups of rows, those of a group next to each other in ascending order.
+
+    Attributes
+    ----------
+    cells : Cells
+        Of all groups.
+    start : (G + 1,) array
+        Where the cells of each group begin, and where those of the last end.
+    columns : tuple of str
+        The columns that the groups are made of.
+    values : tuple of tuple
+        What these columns hold in each group.
+    """
+
+    cells: Cells
+    start: Ints
+    columns: tuple[str, ...]
+    values: tuple[tuple[Any, ...], ...]
+
+    def __len__(self) -> int:
+        return self.start.size - 1
+
+    def each(self) -> Iterator[tuple[Any, Cells]]:
+        """Yield name and cells of each group."""
+        for name, first, stop in zip(self.names, self.start, self.start[1:], strict=False):
+            yield name, self.cells.between(int(first), int(stop))
+
+    @property
+    def names(self) -> list[Any]:
+        """Each group by its value, several columns crossed; None without columns."""
+        if not self.columns:
+            return [None] * len(self)
+        return [key[0] if len(key) == 1 else ", ".join(map(str, key)) for key in self.values]
+
+    def some(self, kept: NDArray[np.bool_]) -> ManyCells:
+        """Return some of the groups."""
+        sizes = np.diff(self.start)
+        start = np.append(0, np.cumsum(sizes[kept]))
+        values = tuple(itertools.compress(self.values, kept.tolist()))
+        return replace(
+            self, cells=self.cells.taken(np.repeat(kept, sizes)), start=start, values=values
+        )
+
+    def among(self, columns: Sequence[str]) -> ManyCells:
+        """Return the same with further columns, of which a group has any value, None."""
+        named = (dict(zip(self.columns, key, strict=True)) for key in self.values)
+        values = tuple(tuple(map(key.get, columns)) for key in named)
+        return replace(self, columns=tuple(columns), values=values)
+
+    def sums(self, values: NDArray[Any]) -> Floats:
+        """Sum over the cells of each group."""
+        return np.add.reduceat(values, self.start[:-1]).astype(np.float64)
+
+    @cached_property
+    def n(self) -> Ints:
+        """The rows of each group."""
+        return np.add.reduceat(self.cells.n, self.start[:-1])
+
+    @cached_property
+    def events(self) -> Ints:
+        """The events of each group."""
+        return np.add.reduceat(self.cells.events, self.start[:-1])
+
+    @cached_property
+    def expected(self) -> Floats:
+        """The expected events of each group."""
+        return self.sums(self.cells.expected)
+
+    @cached_property
+    def variance(self) -> Floats:
+        """The variance of the events of each group."""
+        return self.sums(self.cells.variance)

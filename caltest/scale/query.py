@@ -1,0 +1,380 @@
+"""The one query that counts the rows of cells, where the data lie; what is wrong is counted too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from operator import add, or_
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from caltest.lenses import Lens, resolve_lens
+from caltest.lenses.base import ClassColumns, ColumnEvent
+from caltest.scale.batches import batches, has_batches, panics_as_errors
+from caltest.scale.cells import GRID, NEVER, UNIT, Cells
+from caltest.scale.columns import Columns, column
+from caltest.scale.many import ManyCells
+from caltest.scale.tally import LEFT_OUT, Tally
+
+if TYPE_CHECKING:
+    import polars as pl
+
+WRONG = (
+    "a probability that is missing",
+    "a label that is missing",
+    "a probability outside [0, 1]",
+    "probabilities whose sum is not 1",
+    "a label that is none of the classes",
+    "a group that is missing",
+)
+SLACK = 1e-6  # per class, of single precision: as where rows are read
+SUMS = ("n", "y", "r1", "r2")
+TALLIED = 100  # events of which this process holds all cells: 3 MiB each
+
+
+@dataclass(frozen=True, eq=False)
+class Counting:
+    """What is counted: events of columns, in cells that do not cross the edges of some bins.
+
+    Attributes
+    ----------
+    columns : Columns
+        What the columns hold.
+    lenses : tuple of Lens
+        Each leaves one event.
+    bins : tuple of int
+        Numbers of bins of equal width.
+    """
+
+    columns: Columns
+    lenses: tuple[Lens, ...]
+    bins: tuple[int, ...] = ()
+
+    def check(self) -> None:
+        """Raise NotApplicable where a lens needs the rows."""
+        columns = self._class_columns()
+        for lens in self.lenses:
+            lens.of_columns(columns)
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns of the table of cells that tell one cell from another."""
+        groups = [f"g{i}" for i in range(len(self.columns.by))]
+        return ["event", *groups, "place", *(f"b{count}" for count in self.bins)]
+
+    def table(self, frame: Any) -> pl.DataFrame:
+        """Return the table of cells of a lazy frame of narwhals.
+
+        The engine groups the rows by cell. Those that Polars reads come into this process, where
+        the cell of a row is found without a search: they are counted as they come.
+        """
+        if not self.columns.by and len(self.lenses) <= TALLIED and _has_batches(frame):
+            return self._tallied(frame)
+        return collected(self.query(frame))
+
+    def query(self, frame: Any) -> Any:
+        """Return the table of cells of a lazy frame of narwhals, as a lazy frame."""
+        import narwhals as nw
+
+        rows = self._rows(frame)
+        parts = [self._of_event(rows, k, lens) for k, lens in enumerate(self.lenses)]
+        return parts[0] if len(parts) == 1 else nw.concat(parts, how="vertical")
+
+    def rows(self, frame: Any) -> Any:
+        """Return the probabilities p0, p1, ..., the code of the label and what is wrong, or 0."""
+        import narwhals as nw
+
+        rows = self._rows(frame)
+        is_label = self._class_columns().is_label
+        code = [nw.when(one).then(float(k)).otherwise(0.0) for k, one in enumerate(is_label)]
+        names = [f"p{k}" for k in range(len(self.columns.probs))]
+        return rows.select(*names, reduce(add, code).alias("code"), nw.col("status"))
+
+    def _rows(self, frame: Any) -> Any:
+        """Take what is needed under names of its own: those of the user cannot clash with them."""
+        import narwhals as nw
+
+        given = self.columns
+        probs = [column(frame, name).cast(nw.Float64()) for name in given.probs]
+        label = given.label_values(column(frame, given.label))
+        m = len(given.classes)
+        rows = frame.select(
+            *(prob.alias(f"p{k}") for k, prob in enumerate(probs)),
+            label.alias("label"),
+            *(column(frame, name).alias(f"g{i}") for i, name in enumerate(given.by)),
+        )
+        p = [nw.col(f"p{k}") for k in range(len(probs))]
+        status = nw.lit(0)
+        types = rows.collect_schema()
+        groups = [_is_missing(f"g{i}", types[f"g{i}"]) for i in range(len(given.by))]
+        for number, is_wrong in reversed(list(enumerate(self._wrong(p, m, groups), start=1))):
+            if is_wrong is not None:
+                status = nw.when(is_wrong).then(nw.lit(number)).otherwise(status)
+        rows = rows.with_columns(status.alias("status"))
+        # What is wrong must not reach the arithmetic: engines differ in what they make of it.
+        fine = nw.col("status") == 0
+        safe = [nw.when(fine).then(one).otherwise(nw.lit(0.0)).clip(0.0, 1.0) for one in p]
+        return rows.with_columns(*(one.alias(f"p{k}") for k, one in enumerate(safe)))
+
+    def _wrong(self, p: list[Any], m: int, groups: list[Any]) -> list[Any]:
+        """Return for each kind of fault whether a row has it; None where none can."""
+        import narwhals as nw
+
+        label, slack = nw.col("label"), SLACK * m
+        missing = reduce(or_, [one.is_null() | one.is_nan() for one in p])
+        outside = reduce(or_, [(one < -slack) | (one > 1.0 + slack) for one in p])
+        total = reduce(lambda a, b: a + b, p)
+        unlike = (total < 1.0 - slack) | (total > 1.0 + slack) if len(p) > 1 else None
+        known = reduce(or_, [label == nw.lit(value) for value in self.columns.values])
+        return [
+            missing,
+            label.is_null(),
+            outside,
+            unlike,
+            ~known,
+            reduce(or_, groups) if groups else None,
+        ]
+
+    def _class_columns(self) -> ClassColumns:
+        import narwhals as nw
+
+        given = self.columns
+        p = [nw.col(f"p{k}") for k in range(len(given.probs))]
+        probs = [nw.lit(1.0) - p[0], p[0]] if len(p) == 1 else p
+        is_label = [nw.col("label") == nw.lit(value) for value in given.values]
+        return ClassColumns(given.classes, probs, is_label)
+
+    def _of_event(self, rows: Any, number: int, lens: Lens) -> Any:
+        """Group the rows of one event by cell; those that are wrong by what is."""
+        import narwhals as nw
+
+        event: ColumnEvent = lens.of_columns(self._class_columns())
+        fine = nw.col("status") == 0
+        if event.where is not None:
+            rows = rows.filter(event.where | ~fine)
+        groups = [nw.col(f"g{i}") for i in range(len(self.columns.by))]
+        rows = rows.select(*groups, nw.col("status"), event.prob.alias("p"), _one(event.happens))
+        p = nw.col("p")
+        place = nw.when(p > 0.0).then((p * float(GRID)).floor()).otherwise(nw.lit(float(NEVER)))
+        place = nw.when(fine).then(place).otherwise(nw.lit(float(NEVER)) - nw.col("status"))
+        rest = p * float(GRID) - (p * float(GRID)).floor()
+        rows = rows.with_columns(
+            place.cast(nw.Int64()).alias("place"),
+            *(_bin(p, count).cast(nw.Int64()).alias(f"b{count}") for count in self.bins),
+            rest.alias("rest"),
+            (rest * float(UNIT) + 0.5).floor().alias("first"),
+            (rest * rest * float(UNIT) + 0.5).floor().alias("second"),
+        )
+        names = [*self.keys[1:]]
+        counted = rows.group_by(*names).agg(
+            nw.len().alias("n"),
+            nw.col("y").sum().alias("y"),
+            nw.col("first").sum().alias("r1"),
+            nw.col("second").sum().alias("r2"),
+            nw.col("rest").min().alias("least"),
+            nw.col("rest").max().alias("most"),
+        )
+        return counted.with_columns(
+            nw.col("n").cast(nw.Float64()), nw.lit(number).cast(nw.Int64()).alias("event")
+        )
+
+    def _tallied(self, frame: Any) -> pl.DataFrame:
+        import narwhals as nw
+        import polars as pl
+
+        columns = self._class_columns()
+        wanted = [nw.col("status")]
+        for k, lens in enumerate(self.lenses):
+            event = lens.of_columns(columns)
+            counts = nw.col("status") == 0
+            if event.where is not None:
+                counts &= event.where
+            prob = nw.when(counts).then(event.prob).otherwise(nw.lit(LEFT_OUT))
+            wanted += [prob.alias(f"e{k}"), _one(event.happens).cast(nw.Int8()).alias(f"y{k}")]
+        native = self._rows(frame).select(*wanted).to_native()
+        wrong = np.zeros(len(WRONG) + 1)
+        tallies = [Tally(self.bins) for _ in self.lenses]
+        for batch in batches(native):
+            wrong += np.bincount(batch["status"].to_numpy(), minlength=wrong.size)
+            for k, tally in enumerate(tallies):
+                tally.add(batch[f"e{k}"].to_numpy(), batch[f"y{k}"].to_numpy())
+        event_number = pl.lit(0, pl.Int64).alias("event")
+        faults = pl.DataFrame({"place": NEVER - np.arange(1, wrong.size), "n": wrong[1:]})
+        tables = [faults.filter(pl.col("n") > 0).with_columns(event_number)]
+        tables += [
+            tally.table().with_columns(pl.lit(k, pl.Int64).alias("event"))
+            for k, tally in enumerate(tallies)
+        ]
+        return pl.concat(tables, how="diagonal")
+
+    # ---- from tables to cells -------------------------------------------------------------------
+
+    def merged(self, tables: Sequence[pl.DataFrame], *, repeats: bool = False) -> pl.DataFrame:
+        """Add up tables of cells; the sums are whole numbers, so that their order is no matter.
+
+        Groups are numbered in ascending order, in the column "group".
+
+        Parameters
+        ----------
+        tables : sequence of pl.DataFrame
+            What `query` gives.
+        repeats : bool
+            Whether a table by itself may have a cell more than once.
+        """
+        import polars as pl
+
+        names = [*self.keys, *SUMS, "least", "most"]
+        table = pl.concat([one.select(names) for one in tables], how="vertical_relaxed")
+        if repeats or len(tables) > 1:
+            sums = (pl.col(SUMS).sum(), pl.col("least").min(), pl.col("most").max())
+            table = table.group_by(self.keys).agg(*sums)
+        return self._in_order(table)
+
+    def margin(self, table: pl.DataFrame, columns: Sequence[int]) -> ManyCells:
+        """Return the cells of the first event by some of the columns of groups, by their numbers.
+
+        They are added up over the others.
+        """
+        import polars as pl
+
+        by = tuple(self.columns.by[k] for k in columns)
+        own = replace(self, columns=replace(self.columns, by=by))
+        others = [name for name in self.keys if name[0] != "g"]
+        groups = [pl.col(f"g{old}").alias(f"g{new}") for new, old in enumerate(columns)]
+        some = table.select(*groups, *others, *SUMS, "least", "most")
+        return own.many(own.merged([some], repeats=True), 0)
+
+    def _in_order(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Sort by the keys; one whole number says as much, and takes a quarter of the time."""
+        import polars as pl
+
+        by = [f"g{i}" for i in range(len(self.columns.by))]
+        group = pl.lit(0, pl.UInt32).alias("group")
+        if by:
+            groups = table.select(by).unique().sort(by).with_row_index("group")
+            table = table.join(groups, on=by, how="left", nulls_equal=True)
+        else:
+            table = table.with_columns(group)
+        # Bins grow with p, so that their sum tells apart those of a place.
+        bins = sum(self.bins) + 1
+        count = 1 + int(table["group"].max() or 0) if table.height else 1  # type: ignore[arg-type]
+        first = pl.col("event") * count + pl.col("group").cast(pl.Int64)
+        place = pl.col("place") + (len(WRONG) - NEVER)
+        own = pl.sum_horizontal(f"b{one}" for one in self.bins) if self.bins else pl.lit(0)
+        key = (first * (GRID + len(WRONG) - NEVER + 1) + place) * bins + own
+        return table.sort(key)
+
+    def wrong(self, table: pl.DataFrame) -> dict[str, int]:
+        """Return how many rows have each kind of fault."""
+        import polars as pl
+
+        some = table.filter((pl.col("place") < NEVER) & (pl.col("event") == 0))
+        found = some.group_by("place").agg(pl.col("n").sum()).sort("place", descending=True)
+        return {WRONG[NEVER - 1 - place]: int(n) for place, n in found.iter_rows()}
+
+    def split(self, table: pl.DataFrame) -> list[dict[Any, Cells]]:
+        """Return the cells of each event by group, sorted; without groups, by None."""
+        return [dict(many.each()) for many in map(partial(self.many, table), range(self.events))]
+
+    @property
+    def events(self) -> int:
+        """How many events are counted."""
+        return len(self.lenses)
+
+    def many(self, table: pl.DataFrame, number: int) -> ManyCells:
+        """Return the cells of all groups of an event."""
+        import polars as pl
+
+        own = table.filter((pl.col("event") == number) & (pl.col("place") >= NEVER))
+        group = own["group"].to_numpy()
+        first = np.flatnonzero(np.append(True, np.diff(group) != 0)) if group.size else group[:0]
+        by = [f"g{i}" for i in range(len(self.columns.by))]
+        values = own.select(by)[first.astype(np.int64)].rows() if by else [()] * first.size
+        names = self.lenses[number].of_columns(self._class_columns()).names
+        start = np.append(first, group.size).astype(np.int64)
+        return ManyCells(self._cells(own, names), start, self.columns.by, tuple(values))
+
+    def _cells(self, table: pl.DataFrame, names: tuple[str, str]) -> Cells:
+        """Turn sums of remainders into those of probabilities."""
+        columns = ["place", *SUMS, "least", "most", *(f"b{count}" for count in self.bins)]
+        sums = {name: table[name].to_numpy() for name in columns}
+        place, n = sums["place"].astype(np.int64), sums["n"]
+        floor = np.maximum(place, 0).astype(np.float64)
+        first, second = sums["r1"] / UNIT, sums["r2"] / UNIT
+        expected = (n * floor + first) / GRID
+        squares = (n * floor * floor + 2.0 * floor * first + second) / GRID**2
+        return Cells(
+            place=place,
+            bins={count: sums[f"b{count}"].astype(np.int64) for count in self.bins},
+            n=n.astype(np.int64),
+            events=sums["y"].astype(np.int64),
+            expected=expected,
+            variance=np.maximum(expected - squares, 0.0),
+            least=(floor + sums["least"]) / GRID,
+            most=(floor + sums["most"]) / GRID,
+            event=names[1],
+            no_event=names[0],
+        )
+
+
+def counted(frames: Iterable[Any], counting: Counting) -> pl.DataFrame:
+    """Count the rows of several frames of any library; nothing is checked."""
+    import narwhals as nw
+
+    return counting.merged([counting.table(nw.from_native(f).lazy()) for f in frames])
+
+
+def count_rows(probs: object, happened: object, bins: tuple[int, ...] = ()) -> Cells:
+    """Count the rows of arrays (n,): probabilities of an event, and whether it happened."""
+    import polars as pl
+
+    p, y = np.asarray(probs, dtype=np.float64), np.asarray(happened, dtype=np.int64)
+    columns = Columns("y", ("p",), (0, 1), (0.0, 1.0), "number")
+    counting = Counting(columns, (resolve_lens("strong"),), bins)
+    return counting.split(counted([pl.DataFrame({"p": p, "y": y})], counting))[0][None]
+
+
+def collected(query: Any) -> pl.DataFrame:
+    """Run a query where the data lie, and return its small answer."""
+    import narwhals as nw
+
+    streaming = {"engine": "streaming"} if query.implementation is nw.Implementation.POLARS else {}
+    with panics_as_errors():
+        return query.collect(backend="polars", **streaming).to_native()  # type: ignore[no-any-return]
+
+
+def _has_batches(frame: Any) -> bool:
+    """Tell whether the rows are those of Polars, and come batch by batch."""
+    import narwhals as nw
+
+    is_polars = frame.implementation is nw.Implementation.POLARS
+    return is_polars and has_batches(frame.to_native())
+
+
+def _is_missing(name: str, dtype: Any) -> Any:
+    import narwhals as nw
+
+    absent = nw.col(name).is_null()
+    return absent | nw.col(name).is_nan() if dtype.is_float() else absent
+
+
+def _one(happens: Any) -> Any:
+    import narwhals as nw
+
+    return nw.when(happens).then(nw.lit(1.0)).otherwise(nw.lit(0.0)).alias("y")
+
+
+def _bin(p: Any, count: int) -> Any:
+    """Return the bin of p among `count` of equal width, right-closed, 0 in the first.
+
+    The edges are the doubles k / count, as in `numerics.bins`.
+    """
+    import narwhals as nw
+
+    size = float(count)
+    k = (p * size).floor()
+    above = nw.when(p > (k + 1.0) / size).then(k + 1.0).otherwise(k)
+    k = nw.when(p <= k / size).then(k - 1.0).otherwise(above)
+    return nw.when(k < 0.0).then(nw.lit(0.0)).otherwise(k)

@@ -1,0 +1,466 @@
+"""Where very many rows lie: frames of any engine, files, chunks; which part is wrong."""
+
+from __future__ import annotations
+
+import glob
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from caltest.errors import InvalidInput, NotApplicable, invalid, shown
+from caltest.predictions import files
+from caltest.scale.cells import NEVER
+from caltest.scale.columns import Columns, column, read_columns
+from caltest.scale.query import Counting, collected
+from caltest.validation.options import check_choice
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ENGINES = ("auto", "rows", "cells", "chunks")
+ON_ERROR = ("raise", "skip")
+ROWS = 2_000_000  # above which "auto" takes cells or chunks
+AT_A_TIME = 64  # files in one query
+MERGED = 1 << 21  # rows of tables of cells that are held before they are added up
+NAMED = 3  # parts that a note names
+EXTRAS = {
+    "duckdb": "duckdb",
+    "ibis": "ibis",
+    "dask": "dask",
+    "distributed": "dask",
+    "pyspark": "spark",
+    "pyarrow": "duckdb",
+}
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A frame, file or chunk.
+
+    Attributes
+    ----------
+    name : str
+        As messages name it.
+    open : callable
+        Returns its lazy frame of narwhals.
+    """
+
+    name: str
+    open: Callable[[], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Rows in parts.
+
+    Attributes
+    ----------
+    name : str
+        What was tested, for print.
+    parts : sequence of Part, or iterator
+        An iterator gives each part once.
+    is_eager : bool
+        Whether the rows are in memory, as a data frame that reads as one.
+    native : object
+        That data frame, a lazy one, or None.
+    """
+
+    name: str
+    parts: Sequence[Part] | Iterator[Part]
+    is_eager: bool = False
+    native: object = None
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether the parts can be read only once."""
+        return not isinstance(self.parts, Sequence)
+
+    def has_more_rows(self, limit: int) -> tuple[bool, Source]:
+        """Tell whether there are more rows than a limit; return a source that has all of them.
+
+        Parts that can be read only once are held until they are more.
+        """
+        import narwhals as nw
+
+        total, parts, seen = 0, iter(self.parts), []
+        for part in parts:
+            seen.append(part)
+            try:
+                total += int(collected(part.open().select(nw.len())).item())
+            except (InvalidInput, NotApplicable):
+                raise
+            except Exception as error:
+                raise _unreadable(part, error) from error
+            if total > limit:
+                break
+        if not self.is_stream:
+            return total > limit, self
+        return total > limit, replace(self, parts=chain(seen, parts) if total > limit else seen)
+
+    def table(self) -> Any:
+        """Return all the rows in memory, as a data frame."""
+        import polars as pl
+
+        if self.native is not None:
+            return self.native
+        tables = []
+        for part in self.parts:
+            try:
+                tables.append(collected(part.open()))
+            except Exception as error:
+                raise _unreadable(part, error) from error
+            _check_alike(part.name, tables[0].schema, tables[-1].schema)
+        if not tables:
+            rule = "data must have a part that can be read"
+            raise invalid(rule, "none", "pass files or chunks with rows")
+        alike = [one.select(tables[0].columns) for one in tables]
+        try:
+            return pl.concat(alike, how="vertical_relaxed")
+        except pl.exceptions.PolarsError as error:
+            rule = "all parts must have the same columns"
+            raise invalid(rule, _first_line(error), "convert them") from error
+
+
+@dataclass(eq=False)
+class LeftOut:
+    """What is left out of the rows, where the caller said so.
+
+    Attributes
+    ----------
+    parts : list of str
+        Name and reason of each part.
+    rows : dict
+        Numbers of rows by what is wrong.
+    """
+
+    parts: list[str] = field(default_factory=list)
+    rows: dict[str, int] = field(default_factory=dict)
+
+    def notes(self) -> tuple[str, ...]:
+        """Say it in words."""
+        out = []
+        if self.parts:
+            some = "; ".join(self.parts[:NAMED])
+            more = "; ..." if len(self.parts) > NAMED else ""
+            out.append(
+                f"left out: {len(self.parts)} part{'s' * (len(self.parts) > 1)}: {some}{more}"
+            )
+        out += [f"left out: {n} row{'s' * (n > 1)} with {what}" for what, n in self.rows.items()]
+        return tuple(out)
+
+
+def _check_alike(name: str, first: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
+    """Raise an error where a part lacks a column of the first, or one of the two is no number."""
+    for column_name, dtype in first.items():
+        found = schema.get(column_name)
+        if found is None:
+            reason = f"it has no column {column_name!r}"
+        elif {_is_number(found), _is_number(dtype)} >= {True, False}:
+            reason = f"its column {column_name!r} is {found}, not {dtype} as in the first part"
+        else:
+            continue
+        raise invalid("all parts must have the same columns", f"{name}: {reason}", "correct it")
+
+
+def _is_number(dtype: pl.DataType) -> bool | None:
+    """Tell whether a column holds numbers; None where it holds nothing."""
+    import polars as pl
+
+    return None if dtype == pl.Null else dtype.is_numeric() or dtype == pl.Boolean
+
+
+# ---- what the caller gave -----------------------------------------------------------------------
+
+
+def source_of(data: object) -> Source | None:
+    """Return the parts of a frame, a path, a glob, a list of paths or an iterator of frames.
+
+    None for everything else, such as arrays.
+    """
+    import narwhals as nw
+
+    if isinstance(data, str | Path):
+        return _of_files(_matching(data), str(Path(data).name))
+    if isinstance(data, list | tuple) and data and all(isinstance(p, str | Path) for p in data):
+        paths = [found for one in data for found in _matching(one)]
+        return _of_files(paths, f"{len(paths)} files" if len(paths) > 1 else paths[0].name)
+    if hasattr(data, "__next__"):
+        return Source("chunks", _chunks(data))  # type: ignore[arg-type]
+    frame = _frame(data)
+    if frame is None:
+        return None
+    eager = isinstance(frame, nw.DataFrame)
+    lazy = frame.lazy()
+    return Source("data frame", [Part("data frame", lambda: lazy)], eager, data)
+
+
+def _frame(data: object) -> Any:
+    import narwhals as nw
+
+    with warnings.catch_warnings():
+        # narwhals says where its reader of Dask will move to, which is no matter to the caller
+        warnings.filterwarnings("ignore", "Dask support", FutureWarning)
+        try:
+            frame: Any = nw.from_native(data, pass_through=True)
+        except nw.exceptions.DuplicateError:
+            return None  # the reader of rows has the words for it
+    return frame if isinstance(frame, nw.DataFrame | nw.LazyFrame) else None
+
+
+def _matching(path: str | Path) -> list[Path]:
+    """Return the files that a path names, sorted where it is a pattern."""
+    if Path(path).exists() or not glob.has_magic(str(path)):
+        return [Path(path)]
+    found = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207 - ** and ~
+    if not found:
+        rule = "a pattern of paths must match a file"
+        raise invalid(rule, repr(str(path)), "check the spelling and the working directory")
+    return found
+
+
+def _of_files(paths: Sequence[Path], name: str) -> Source:
+    # day=1/part-0.parquet, day=2/part-0.parquet
+    shared = len({path.name for path in paths}) < len(paths)
+    above = Path(os.path.commonpath([path.parent for path in paths]))
+    parts = [
+        Part(str(path.relative_to(above)) if shared else path.name, partial(_scan, path))
+        for path in paths
+    ]
+    return Source(name, parts)
+
+
+def _scan(path: Path) -> Any:
+    import narwhals as nw
+    import polars as pl
+
+    if path.is_dir() or not path.exists():
+        got = f"{str(path)!r}, a folder" if path.is_dir() else repr(str(path))
+        raise invalid("path must name a file", got, "check the spelling and the working directory")
+    kind = files.format_of(path)
+    if kind == "parquet":
+        return nw.from_native(pl.scan_parquet(path))
+    if kind == "feather":
+        return nw.from_native(pl.scan_ipc(path))
+    if kind is None or kind == "npz":
+        rule = f"path must end in {', '.join(one for one in files.SUFFIXES if one != '.npz')}"
+        raise invalid(rule, repr(path.name), "convert the file, or use Predictions.read")
+    return nw.from_native(files.raw_table(path, as_text=False).lazy())
+
+
+def _chunks(chunks: Iterator[Any]) -> Iterator[Part]:
+    for number, chunk in enumerate(chunks, start=1):
+        frame = _frame(chunk)
+        if frame is None:
+            rule = "an iterator must give data frames or lazy frames"
+            raise invalid(rule, f"{shown(chunk)} as number {number}", "wrap each chunk in one")
+        yield Part(f"chunk {number}", frame.lazy)
+
+
+# ---- counting -----------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class CountedParts:
+    """The table of cells of a source, and what was left out."""
+
+    table: pl.DataFrame
+    counting: Counting
+    left_out: LeftOut
+
+    def count_groups(self) -> int:
+        """Return the number of groups, of any event."""
+        return int(self.table["group"].n_unique())
+
+
+class Reader:
+    """Reads the parts of a source once, and adds up their cells.
+
+    Parameters
+    ----------
+    source : Source
+        Where the rows lie.
+    asked : Mapping
+        `label`, `probs`, `classes` and `by`, as for `read_columns`.
+    on_error : {"raise", "skip"}
+        Whether parts and rows that are wrong are left out.
+    progress : callable, optional
+        Called with (parts done, parts in all), where their number is known.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        asked: Mapping[str, Any],
+        *,
+        on_error: str = "raise",
+        progress: Progress | None = None,
+    ) -> None:
+        self.source, self.asked, self.progress = source, asked, progress
+        self.skips = check_choice(on_error, ON_ERROR, "on_error") == "skip"
+        self.left_out = LeftOut()
+        self._schema: dict[str, Any] = {}
+
+    def columns(self) -> Columns:
+        """Return what the columns of the first part that can be read hold."""
+        parts = self._parts()
+        first = next(parts, None)
+        if first is None:
+            raise invalid("data must have a part that can be read", "none", self._remedy())
+        self._waiting = self._before(first, parts)
+        frame = first.open()
+        schema = dict(frame.collect_schema())
+
+        def distinct(label: str) -> list[str]:
+            import narwhals as nw
+
+            values = frame.select(column(frame, label).cast(nw.String()).alias("label")).unique()
+            return [v for v in collected(values).to_series().to_list() if v is not None]
+
+        columns = read_columns(schema, distinct, **self.asked)
+        self._schema = {name: schema[name] for name in columns.names}
+        return columns
+
+    def _before(self, first: Part, rest: Iterator[Part]) -> Iterator[Part]:
+        yield first
+        yield from rest
+
+    def _parts(self) -> Iterator[Part]:
+        """Yield the parts whose schema can be read."""
+        for part in self.source.parts:
+            try:
+                part.open().collect_schema()
+            except (InvalidInput, NotApplicable):
+                raise
+            except Exception as error:  # noqa: BLE001 - each engine has errors of its own
+                self.fault(part, error)
+            else:
+                yield part
+
+    def _remedy(self) -> str:
+        return "; ".join(self.left_out.parts[:NAMED]) or "pass files or chunks with rows"
+
+    def count(self, counting: Counting) -> CountedParts:
+        """Count all rows; call `columns` first.
+
+        Raises
+        ------
+        InvalidInput
+            If a part cannot be read, has other columns, or rows that break a rule.
+        """
+        tables: list[pl.DataFrame] = []
+        held = done = 0
+        total = 0 if self.source.is_stream else len(self.source.parts)  # type: ignore[arg-type]
+        for batch in self._batches():
+            found = self._counted(batch, counting)
+            tables += found
+            held += sum(table.height for table in found)
+            done += len(batch)
+            if held > MERGED and len(tables) > 1:
+                tables = [counting.merged(tables)]
+                held = 0
+            if self.progress is not None:
+                self.progress(done, max(total, done))
+        if not tables:
+            raise invalid("data must have a part that can be read", "none", self._remedy())
+        table = counting.merged(tables)
+        self.left_out.rows = counting.wrong(table)
+        self.check_rows(int(table["place"].ge(NEVER).sum()))
+        return CountedParts(table, counting, self.left_out)
+
+    def _batches(self) -> Iterator[list[Part]]:
+        size = 1 if self.source.is_stream else AT_A_TIME
+        batch: list[Part] = []
+        for part in self._waiting:
+            if self._fits(part):
+                batch.append(part)
+            if len(batch) == size:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+    def _fits(self, part: Part) -> bool:
+        """Tell whether a part has the columns of the first, of the same type."""
+        schema = dict(part.open().collect_schema())
+        for name, dtype in self._schema.items():
+            if name not in schema:
+                reason = f"it has no column {name!r}"
+            elif schema[name] != dtype:
+                reason = f"its column {name!r} is {schema[name]}, not {dtype} as in the first part"
+            else:
+                continue
+            if not self.skips:
+                rule = "all parts must have the same columns"
+                remedy = "correct it, or pass on_error='skip'"
+                raise invalid(rule, f"{part.name}: {reason}", remedy)
+            self.left_out.parts.append(f"{part.name}: {reason}")
+            return False
+        return True
+
+    def _counted(self, batch: list[Part], counting: Counting) -> list[pl.DataFrame]:
+        """Count some parts in one query; one by one where that fails, to tell which is to blame."""
+        import narwhals as nw
+
+        try:
+            frames = [part.open() for part in batch]
+            if len(frames) > 1:
+                frames = [nw.concat([one.select(*self._schema) for one in frames])]
+            table = counting.table(frames[0])
+        except Exception as error:  # noqa: BLE001 - each engine has errors of its own
+            if len(batch) == 1:
+                self.fault(batch[0], error)
+                return []
+            return [table for part in batch for table in self._counted([part], counting)]
+        wrong = counting.wrong(table)
+        if wrong and not self.skips and len(batch) > 1:
+            for part in batch:
+                self._counted([part], counting)
+        self.refuse(wrong, batch[0].name)
+        return [table]
+
+    def refuse(self, wrong: Mapping[str, int], place: str) -> None:
+        """Raise an error that names the first kind of fault, and the part, if rows are wrong."""
+        if not wrong or self.skips:
+            return
+        what, n = next(iter(wrong.items()))
+        rule = f"rows must have no {what.removeprefix('a ')}"
+        remedy = "correct them, or pass on_error='skip'"
+        raise invalid(rule, f"{n} in {place}", remedy)
+
+    def check_rows(self, kept: int) -> None:
+        """Raise an error where no row is kept of the parts that were read."""
+        if kept == 0:
+            got = "; ".join(("none", *self.left_out.notes()))
+            raise invalid("data must have at least one row", got, "pass data")
+
+    def fitting(self) -> Iterator[Part]:
+        """Yield the parts that have the columns of the first; call `columns` first."""
+        return filter(self._fits, self._waiting)
+
+    def fault(self, part: Part, error: Exception) -> None:
+        """Leave out a part that cannot be read, or raise."""
+        if isinstance(error, ModuleNotFoundError) or not self.skips:
+            raise _unreadable(part, error) from error
+        self.left_out.parts.append(f"{part.name}: {_first_line(error)}")
+
+
+def _unreadable(part: Part, error: Exception) -> Exception:
+    """Name the part that the engine could not read, or the extra that it lacks."""
+    if isinstance(error, ModuleNotFoundError):
+        root = (error.name or "").partition(".")[0]
+        extra = EXTRAS.get(root, root)
+        return NotApplicable(f"{part.name} needs {root}", f"pip install caltest[{extra}]")
+    remedy = "correct it, or pass on_error='skip'"
+    got = f"{part.name}; the engine reports: {_first_line(error)}"
+    return invalid("all parts must be readable", got, remedy)
+
+
+def _first_line(error: Exception) -> str:
+    lines = (line.strip() for line in str(error).splitlines())
+    return next(filter(None, lines), type(error).__name__)
