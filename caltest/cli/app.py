@@ -22,7 +22,9 @@ from caltest.cli.compare import compare
 from caltest.cli.demo import demo
 from caltest.cli.examples import epilog
 from caltest.cli.list_ import list_
+from caltest.cli.monitor import monitor
 from caltest.cli.output import OutputClosed
+from caltest.cli.plan_monitoring import plan_monitoring
 from caltest.cli.planning import power, precision, sample_size
 from caltest.cli.report import report
 from caltest.cli.schema import schema
@@ -49,6 +51,8 @@ app.command(epilog=epilog("compare"))(compare)
 app.command(epilog=epilog("power"))(power)
 app.command("sample-size", epilog=epilog("sample-size"))(sample_size)
 app.command(epilog=epilog("precision"))(precision)
+app.command(epilog=epilog("monitor"))(monitor)
+app.command("plan-monitoring", epilog=epilog("plan-monitoring"))(plan_monitoring)
 
 calibrate = typer.Typer()
 calibrate.command(epilog=epilog("calibrate fit"))(fit)
@@ -140,16 +144,17 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _words_on_usage(error: typer.BadParameter) -> str:
-    """Word a mistake; of an option of other commands, name these where they are one or two."""
+    """Word a mistake; of an option of other commands, name these where they are few."""
     unknown = type(error).__name__ == "NoSuchOption"
     option = getattr(error, "option_name", None) if unknown else None
     having = [name for name, known in _options(typer.main.get_command(app)) if option in known]
     this = "caltest" if error.ctx is None else error.ctx.command_path
     if having:
         where = f"{this} has no option {option}"
-        if len(having) > 2:
+        if len(having) > 3:
             return f"{where}. Try {this} --help."
-        return f"{where}; it belongs to {' and '.join(having)}. Try {having[0]} --help."
+        others = " and ".join(filter(None, [", ".join(having[:-1]), having[-1]]))
+        return f"{where}; it belongs to {others}. Try {having[0]} --help."
     words = error.format_message().rstrip(".")
     return f"{words}{'' if words.endswith('?') else '.'} Try --help."
 

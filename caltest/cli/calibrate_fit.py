@@ -147,6 +147,8 @@ def _selected(
     scores = {row.name: row.scores.get(compared.score) for row in compared.rows[:-1]}
     shown = ", ".join(f"{name} {value:.4g}" for name, value in scores.items() if value is not None)
     note = f"--method auto selected {compared.selected} by cross-validated log loss ({shown})"
+    left_out = [text for text in compared.notes if text.startswith("left out")]
+    note = "; ".join([note, *left_out])
     return clone(compared.best), note, compared.selected
 
 

@@ -147,7 +147,7 @@ def _object(text: str, name: str) -> dict[str, Any]:
     """Parse the text of a JSON file that holds one object."""
     try:
         values = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise invalid(f"{name} must be JSON", f"{error}", "pass what caltest wrote") from error
     if not isinstance(values, dict):
         got = f"a {type(values).__name__}"

@@ -34,6 +34,14 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "caltest precision --beta 2,5",
         "caltest precision risks.csv --ratio-width 0.1 --intercept-width 0.4",
     ),
+    "monitor": (
+        "caltest monitor state.json predictions.csv --label y --level 0.01",
+        "caltest monitor watch.json predictions.csv --label y --by ward --fail",
+    ),
+    "plan-monitoring": (
+        "caltest plan-monitoring --beta 2,5 --rows-per-day 500 --n-streams 2",
+        "caltest plan-monitoring val.csv --rows-per-day 9 --slope 0.5 -o plan.json",
+    ),
     "calibrate fit": (
         "caltest calibrate fit val.csv --label y --method temperature -o map.json",
         "caltest calibrate fit val.csv --label y --method auto -o map.json",

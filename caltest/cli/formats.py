@@ -20,3 +20,5 @@ CORRECTIONS = (
     "none",
 )
 PROFILES = ("general", "clinical", "credit", "ml", "forecast")
+ENGINES = ("auto", "rows", "cells", "chunks")
+ON_ERROR = ("raise", "skip")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import io
 import sys
 from collections.abc import Sequence
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING
 
 from caltest import validation
 from caltest.cli import options
+from caltest.cli.formats import ENGINES
 from caltest.errors import invalid
 from caltest.predictions import files
-from caltest.validation import check_choice, check_not_empty
+from caltest.validation import check_choice, check_not_empty, check_unused
 
 if TYPE_CHECKING:
     from caltest.predictions import Predictions
@@ -40,6 +42,59 @@ class PredictionFile:
     @cached_property
     def _opened(self) -> tuple[Table, str]:
         return table(self.file, self.input_format)
+
+    @property
+    def is_pattern(self) -> bool:
+        """Whether FILE is a pattern that stands for several files."""
+        return not self.file.exists() and glob.has_magic(str(self.file))
+
+    def lies(self, engine: str, on_error: str) -> bool:
+        """Tell whether the rows are to be counted where they lie.
+
+        That is so where cells or chunks are asked for, and where they may be chosen: of a pattern,
+        of a large file in a format that tells how many rows it has, and where rows that are wrong
+        are to be left out.
+        """
+        check_choice(engine, ENGINES, "--engine")
+        if engine == "rows" or self.file == STREAM:
+            return False
+        if engine in ("cells", "chunks"):
+            check_unused(f"with --engine {engine}", weight=self.weight)
+            return True
+        if self.weight is not None or self.input_format is not None:
+            return False
+        if self.is_pattern or on_error == "skip":
+            return True
+        if not self.file.is_file() or files.format_of(self.file) not in ("parquet", "feather"):
+            return False
+        from caltest.scale.sources import ROWS, source_of
+
+        source = source_of(self.file)
+        return source is not None and source.has_more_rows(ROWS)[0]
+
+    def columns_asked(self, by: str | None) -> dict[str, object]:
+        """Return the arguments of `test_calibration` that name columns and say what they hold."""
+        return {
+            "label": self.label,
+            "probs": options.parse_probs(self.probs),
+            "classes": options.parse_classes(self.classes),
+            "from_logits": self.logits,
+            "renormalize": self.renormalize,
+            "by": _groups(by, self._names),
+        }
+
+    def segments_asked(self, segments: str | None) -> str | list[str] | None:
+        """Return the columns that `--segments` names."""
+        return _groups(segments, self._names, "--segments")
+
+    @property
+    def _names(self) -> Sequence[str]:
+        """The columns of the first file."""
+        from caltest.scale.sources import source_of
+
+        source = source_of(self.file)
+        first = next(iter(source.parts)) if source is not None else None
+        return [] if first is None else list(first.open().collect_schema().names())
 
     def predictions(
         self, *, by: str | None = None, dependence: Dependence | None = None
@@ -128,15 +183,22 @@ def source(file: Path, input_format: str | None) -> tuple[Path | io.BytesIO, str
 
 def table(file: Path, input_format: str | None) -> tuple[Table, str]:
     """Return the columns of a file, or of standard input, and its name for print."""
+    if not file.exists() and glob.has_magic(str(file)):
+        from caltest.predictions import sources
+        from caltest.scale.sources import source_of
+
+        several = source_of(file)
+        if several is not None:
+            return sources.table_of_frame(several.table()), several.name
     path, file_format = source(file, input_format)
     return files.table_of_file(path, file_format=file_format), files.name_of(path)
 
 
-def _groups(by: str | None, names: Sequence[str]) -> str | list[str] | None:
+def _groups(by: str | None, names: Sequence[str], option: str = "--by") -> str | list[str] | None:
     """Return the column of groups, or the columns to be crossed; one may have a comma in it."""
     if by is None or by in names:
         return by
     columns = list(dict.fromkeys(options.split(by) or ()))
     for name in columns:
-        check_choice(name, names, "--by")
-    return check_not_empty(columns, "--by") if len(columns) != 1 else columns[0]
+        check_choice(name, names, option)
+    return check_not_empty(columns, option) if len(columns) != 1 else columns[0]

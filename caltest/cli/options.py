@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from caltest.cli import completion
-from caltest.cli.formats import CORRECTIONS, RESULTS, TABLES
+from caltest.cli.formats import CORRECTIONS, ENGINES, ON_ERROR, RESULTS, TABLES
 
 # ---- what is read -------------------------------------------------------------------------------
 
@@ -21,7 +21,7 @@ File = Annotated[
     typer.Argument(
         metavar="FILE",
         help="One row per observation: CSV, TSV, Parquet, Feather, JSON lines or NPZ; - for "
-        "standard input.",
+        "standard input; a pattern in quotes, 'day=*/part-*.parquet', for several files.",
     ),
 ]
 InputFormat = Annotated[
@@ -186,6 +186,27 @@ Correction = Annotated[
         autocompletion=completion.of_choices(CORRECTIONS),
     ),
 ]
+Engine = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="rows: read into memory; cells: count 2^16 cells of predictions in one query; "
+        "chunks: sums over chunks of rows, of several classes; auto: cells or chunks above 2 "
+        "million rows.",
+        autocompletion=completion.of_choices(ENGINES),
+    ),
+]
+OnError = Annotated[
+    str,
+    typer.Option(
+        "--on-error",
+        metavar="NAME",
+        help="With cells, files that cannot be read and rows that are wrong: raise, or skip with "
+        "a note.",
+        autocompletion=completion.of_choices(ON_ERROR),
+    ),
+]
 Calibrators = Annotated[
     list[str] | None,
     typer.Option(
@@ -206,6 +227,12 @@ Fail = Annotated[
     bool,
     typer.Option(
         "--fail", help="Exit with status 1 where calibration is rejected at --level (adjusted)."
+    ),
+]
+Plan = Annotated[
+    Path | None,
+    typer.Option(
+        "--plan", metavar="FILE", help="Take the level from the JSON of caltest plan-monitoring."
     ),
 ]
 Resamples = Annotated[

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import typer
 
@@ -14,17 +18,21 @@ from caltest.errors import invalid
 from caltest.validation import check_choice
 
 if TYPE_CHECKING:
+    from caltest.monitoring import MonitoringPlan
     from caltest.planning import Power, PrecisionSize, SampleSize
-    from caltest.results import Comparison, HTest, HTestTable
+    from caltest.results import Comparison, GroupsTest, HTest, HTestTable
+    from caltest.results.verdict import Verdict
     from caltest.segments import SegmentsTest
 
-    Written = HTest | HTestTable | SegmentsTest | Comparison | Power | PrecisionSize | SampleSize
+    Planned = Power | PrecisionSize | SampleSize | MonitoringPlan
+    Table = HTest | HTestTable | GroupsTest | SegmentsTest | Comparison | Planned
+    Written = Table | Verdict
 
 FORMATS: dict[str, Callable[[Written], str]] = {
     "text": str,
     "json": lambda result: result.to_json() + "\n",
     "markdown": lambda result: result.to_markdown(),
-    "csv": lambda result: result.to_csv(),
+    "csv": lambda result: cast("Table", result).to_csv(),
     "html": lambda result: result.to_html(),
     "latex": lambda result: result.to_latex(),
 }
@@ -126,12 +134,48 @@ def write_text(content: str, *, output: Path | None) -> None:
     if path is None:
         echo(content)
     else:
+        _write_whole(path, content)
+
+
+def _write_whole(path: Path, content: str) -> None:
+    """Write beside the file and rename, so that no part of it is left where writing ends early.
+
+    What is no plain file, such as a pipe, is written to itself.
+    """
+    if path.exists() and not path.is_file():
         path.write_text(content, encoding="utf-8")
+        return
+    target = path.resolve()
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        beside.write_text(content, encoding="utf-8")
+        if target.exists():
+            shutil.copymode(target, beside)
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def echo(content: str | bytes, *, err: bool = False) -> None:
-    """Write to standard output, or to standard error, as it is."""
+    """Write to standard output, or to standard error, as it is where its encoding has that."""
+    if isinstance(content, str):
+        content = encodable(content, getattr(sys.stderr if err else sys.stdout, "encoding", None))
     try:
         typer.echo(content, nl=False, err=err)
     except BrokenPipeError as error:  # Typer would exit with 1, which --fail has a meaning for
         raise OutputClosed from error
+
+
+def encodable(content: str, encoding: str | None) -> str:
+    r"""Write characters that an encoding has not as \uXXXX, by which JSON means the same."""
+    encoding = encoding or "utf-8"
+    try:
+        content.encode(encoding)
+    except UnicodeEncodeError:
+        return "".join(_escaped(character, encoding) for character in content)
+    return content
+
+
+def _escaped(character: str, encoding: str) -> str:
+    has = character.encode(encoding, errors="ignore")
+    return character if has else json.dumps(character)[1:-1]

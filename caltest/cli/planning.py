@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from caltest.planning.distributions import PredictionDistribution
 
+LEVEL = 0.05
+
 # ---- where predictions come from ----------------------------------------------------------------
 
 File = Annotated[
@@ -116,7 +118,10 @@ OneTest = Annotated[
         autocompletion=completion.of_registry("tests"),
     ),
 ]
-Level = Annotated[float, typer.Option("--level", metavar="L", help="Significance level.")]
+Level = Annotated[
+    float | None,
+    typer.Option("--level", metavar="L", help="Significance level.", show_default="0.05"),
+]
 DataSets = Annotated[
     int, typer.Option("--n-datasets", metavar="N", help="Simulated data sets for each n.")
 ]
@@ -235,7 +240,7 @@ class TruthOptions:
         """One number by itself, for two classes; several for several."""
         if self.intercept is None:
             return None
-        values = _numbers(self.intercept, "--intercept", "0,0.5,1")
+        values = numbers(self.intercept, "--intercept", "0,0.5,1")
         return values[0] if len(values) == 1 else values
 
 
@@ -247,7 +252,8 @@ class ProcedureOptions(ChosenTests):
     test: Tests = None
     tolerance: options.Tolerance = None
     equivalence: options.Equivalence = False
-    level: Level = 0.05
+    level: Level = None
+    plan: options.Plan = None
 
     def asked(self) -> dict[str, Any]:
         """Return the arguments of `power` that they stand for."""
@@ -255,9 +261,18 @@ class ProcedureOptions(ChosenTests):
             "lens": self.lens,
             "tolerance": self.tolerance,
             "equivalence": self.equivalence,
-            "level": self.level,
+            "level": self._level(),
             **super().asked(),
         }
+
+    def _level(self) -> float:
+        """Return the level of the tests, which a plan of monitoring may have."""
+        if self.plan is None:
+            return LEVEL if self.level is None else self.level
+        from caltest.monitoring import MonitoringPlan
+
+        check_unused("where --plan has it", level=self.level)
+        return MonitoringPlan.read(self.plan).level_of_checks()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -406,29 +421,29 @@ def _of_scipy(*, beta: str | None = None, dirichlet: str | None = None) -> objec
 
 
 def _positive(text: str, option: str, example: str) -> list[float]:
-    values = _numbers(text, option, example, kind="positive numbers")
+    values = numbers(text, option, example, kind="positive numbers")
     if min(values) <= 0:
-        raise _no_numbers(text, option, example, "positive numbers")
+        raise _nonumbers(text, option, example, "positive numbers")
     return values
 
 
-def _numbers(text: str, option: str, example: str, kind: str = "numbers") -> list[float]:
+def numbers(text: str, option: str, example: str, kind: str = "numbers") -> list[float]:
     """Read finite numbers that are joined by commas."""
     try:
         values = [float(part) for part in text.split(",")]
     except ValueError:
         values = [math.nan]
     if not all(map(math.isfinite, values)):
-        raise _no_numbers(text, option, example, kind)
+        raise _nonumbers(text, option, example, kind)
     return values
 
 
-def _no_numbers(text: str, option: str, example: str, kind: str) -> InvalidInput:
+def _nonumbers(text: str, option: str, example: str, kind: str) -> InvalidInput:
     return invalid(f"{option} must be {kind} joined by commas", shown(text), f"write {example}")
 
 
 def _sizes(text: str) -> list[int]:
-    values = _numbers(text, "--n", "100,200,500")
+    values = numbers(text, "--n", "100,200,500")
     if any(value != int(value) for value in values):
         raise invalid("--n must be whole numbers", shown(values), "write 100,200,500")
     return [int(value) for value in values]

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from threading import Timer
 
 DELAY = 1.0  # seconds
+ROWS = 100_000  # steps from which on they are rows of data, and their number in a second is shown
 
 
 @contextmanager
@@ -40,15 +41,23 @@ def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[int, i
 @contextmanager
 def _bar(what: str) -> Iterator[Callable[[int, int], None]]:
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import Progress, TextColumn
 
-    bar = Progress(console=Console(stderr=True), transient=True)
-    task = bar.add_task(what, total=None)
+    columns = (*Progress.get_default_columns(), TextColumn("{task.fields[speed]}"))
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task(what, total=None, speed="")
+
+    def update(done: int, total: int) -> None:
+        bar.update(task, completed=done, total=total)
+        speed = bar.tasks[0].speed
+        if total >= ROWS and speed:
+            bar.update(task, speed=f"{speed:,.0f} rows/s")
+
     timer = Timer(DELAY, bar.start)
     timer.daemon = True
     timer.start()
     try:
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        yield update
     finally:
         timer.cancel()
         timer.join()

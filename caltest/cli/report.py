@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -99,6 +99,8 @@ def report(
     seed: options.Seed = None,
     jobs: options.Jobs = None,
     correction: options.Correction = "joint",
+    engine: options.Engine = "auto",
+    on_error: options.OnError = "raise",
     form: Format = None,
     output: options.Output = None,
     quiet: options.Quiet = False,
@@ -111,16 +113,21 @@ def report(
         from caltest.validation import check_seed
 
         seed = check_seed(seed)
-        predictions, values = file.read(file.probs, by=by)
-        # What is fitted sees more in logits than in their probabilities.
-        beside = file.logits and bool(recalibrate)
+        given: dict[str, Any]
+        needs_rows = segments or recalibrate or tolerance is not None
+        if (engine == "cells" or not needs_rows) and file.lies(engine, on_error):
+            given = {"model": None, "data": str(file.file), "engine": engine, "on_error": on_error}
+            given |= file.columns_asked(by)
+        else:
+            predictions, values = file.read(file.probs, by=by)
+            # What is fitted sees more in logits than in their probabilities.
+            beside = file.logits and bool(recalibrate)
+            given = {"model": values, "data": predictions} if beside else {"model": predictions}
+            given |= {"from_logits": beside, "by": True if by else None}
         made: Report = make(
-            values if beside else predictions,
-            predictions if beside else None,
-            from_logits=beside,
+            **given,
             test=_keys(test),
             lens=_keys(lens),
-            by=True if by else None,
             segments=file.segments(segments),
             recalibrate=_keys(recalibrate),
             profile=profile,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import typer
 
@@ -33,6 +35,8 @@ def test(
     seed: options.Seed = None,
     jobs: options.Jobs = None,
     correction: options.Correction = "joint",
+    engine: options.Engine = "auto",
+    on_error: options.OnError = "raise",
     out: Output,
 ) -> None:
     """Test whether the probabilities in a file are calibrated."""
@@ -46,19 +50,31 @@ def test(
         if segments is not None:
             check_unused("on segments", cluster=cluster, time=time, lag=lag)
         asked = tests.asked() if segments is None else tests.asked_of_segments()
+        if file.lies(engine, on_error):
+            given: dict[str, Any] = {"data": str(file.file), "engine": engine, "on_error": on_error}
+            given |= {
+                "cluster": cluster,
+                "time": time,
+                "lag": lag,
+                "segments": file.segments_asked(segments),
+                **file.columns_asked(by),
+            }
+        else:
+            dependence = Dependence(cluster, time, lag)
+            given = {"data": file.predictions(by=by, dependence=dependence)}
+            given |= {"by": True if by else None, "segments": file.segments(segments)}
         result = test_calibration(
-            file.predictions(by=by, dependence=Dependence(cluster, time, lag)),
+            None,
             lens=options.one_or_many(lens),
             tolerance=tolerance,
             equivalence=equivalence,
-            by=True if by else None,
-            segments=file.segments(segments),
             correction=correction,
             n_resamples=options.parse_resamples(n_resamples),
             rng=seed,
             n_jobs=jobs,
             level=level,
             progress=progress,
+            **given,
             **asked,
         )
     write(result)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import invalid, shown
-from caltest.predictions import ModelData, Predictions, sources
+from caltest.predictions import ModelData, Predictions, models, sources
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]
@@ -88,7 +88,7 @@ def as_distribution(given: ModelData) -> PredictionDistribution:
     if data is None:
         validation.check_unused("where predictions are given", **given.columns)
         return _without_data(model, given)
-    if not sources.is_model(model):
+    if not models.is_model(model):
         validation.check_unused("where model is no model; labels are never needed", data=data)
     return _of_model(model, data, given)
 
@@ -126,9 +126,9 @@ def _without_data(model: Any, given: ModelData) -> PredictionDistribution:
         return _of_function(values, _name_of_scipy(model), given)
     if callable(model):
         _check_draws(model)
-        return _of_function(model, sources.describe(model), given)
-    if sources.is_model(model):
-        got = sources.describe(model)
+        return _of_function(model, models.describe(model), given)
+    if models.is_model(model):
+        got = models.describe(model)
         raise invalid("data must be given where model is a classifier", got, "pass data=X")
     rows = validation.check_probs(model, **given.options)
     return _of_pool(rows, _names(given.classes, rows.shape[1]), "arrays")
@@ -137,10 +137,10 @@ def _without_data(model: Any, given: ModelData) -> PredictionDistribution:
 def _of_model(model: object, data: object, given: ModelData) -> PredictionDistribution:
     """Take what a fitted model predicts for the rows of its features."""
     validation.check_unused("where model gives the probabilities", probs=given.probs)
-    predicted, known = sources.predict(model, _features(data, given))
+    predicted, known = models.predict(model, _features(data, given))
     rows = validation.check_probs(predicted, **given.reading)
     classes = known if given.classes is None else given.classes
-    return _of_pool(rows, _names(classes, rows.shape[1]), sources.describe(model))
+    return _of_pool(rows, _names(classes, rows.shape[1]), models.describe(model))
 
 
 def _features(data: object, given: ModelData) -> object:
@@ -209,7 +209,7 @@ def _name_of_scipy(distribution: Any) -> str:
         return f"Dirichlet({', '.join(shown_values)})"
     name = getattr(getattr(distribution, "dist", None), "name", None)
     if not isinstance(name, str):
-        return sources.describe(distribution)
+        return models.describe(distribution)
     given = [f"{a:g}" for a in distribution.args]
     given += [f"{key}={a:g}" for key, a in distribution.kwds.items()]
     return f"{name.capitalize()}({', '.join(given)})"

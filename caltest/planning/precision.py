@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import scipy
@@ -17,8 +17,7 @@ from caltest.planning.distributions import PredictionDistribution, as_distributi
 from caltest.planning.simulation import EFFECT
 from caltest.planning.truths import StatedTruth, Truth, check_two_classes
 from caltest.predictions import ModelData
-from caltest.results.frames import Table
-from caltest.results.printable import plain
+from caltest.results.frames import FlatTable
 
 if TYPE_CHECKING:
     from caltest.render import Sheet
@@ -56,7 +55,7 @@ class PrecisionRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class PrecisionSize(Table[PrecisionRow]):
+class PrecisionSize(FlatTable[PrecisionRow]):
     """The number of rows that makes confidence intervals as narrow as is wanted.
 
     Attributes
@@ -74,6 +73,8 @@ class PrecisionSize(Table[PrecisionRow]):
     """
 
     schema: ClassVar[str] = "caltest/precision-size/1"
+    row_type: ClassVar[type] = PrecisionRow
+    derived: ClassVar[tuple[str, ...]] = ("n", "events")
 
     rows: tuple[PrecisionRow, ...]
     predictions: str
@@ -91,23 +92,6 @@ class PrecisionSize(Table[PrecisionRow]):
     def events(self) -> int:
         """The number of events to be expected in them."""
         return round(self.n * self.event_rate)
-
-    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
-        """Return plain Python values that JSON can hold."""
-        values: dict[str, Any] = plain(asdict(self))
-        return {"n": self.n, "events": self.events} | values
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild the result from what `to_dict` or parsed JSON gave."""
-        values = validation.check_schema(values, cls.schema)
-        rows = tuple(PrecisionRow(**row) for row in values["rows"])
-        own = {k: v for k, v in values.items() if k not in {"rows", "n", "events"}}
-        return cls(rows=rows, **own)
-
-    def records(self) -> list[dict[str, Any]]:
-        """Return one dictionary of plain values per row."""
-        return [plain(asdict(row)) for row in self.rows]
 
     def _sheet(self) -> Sheet:
         return render.sheet_of_precision(self)
@@ -249,7 +233,7 @@ def _ratio(risks: Risks, width: float, z: float) -> PrecisionRow:
     _check_events(rate)
     ratio = risks.mean(risks.p) / rate
     error = math.asinh(width / (2 * ratio)) / z
-    n = math.ceil((1 - rate) / (rate * error**2))
+    n = _rows_for((1 - rate) / rate, error, width)
     return PrecisionRow(measure="E/O", value=ratio, width=width, standard_error=error, n=n)
 
 
@@ -282,8 +266,16 @@ def _row_of_coefficient(
 ) -> PrecisionRow:
     value, variance = fit
     error = width / (2 * z)
-    n = math.ceil(variance / error**2)
+    n = _rows_for(variance, error, width)
     return PrecisionRow(measure=measure, value=value, width=width, standard_error=error, n=n)
+
+
+def _rows_for(variance: float, error: float, width: float) -> int:
+    """Return how many rows bring a variance of one row down to the square of an error."""
+    n = variance / error / error if error else math.inf
+    if not math.isfinite(n):
+        raise invalid("widths must be those of a finite sample", f"{width:g}", "pass 0.2 or so")
+    return math.ceil(n)
 
 
 def _log_odds(p: Floats) -> Floats:

@@ -14,7 +14,7 @@ from caltest.planning.effect import Effect
 from caltest.planning.rates import clopper_pearson
 from caltest.results.frames import Frame, Table
 from caltest.results.printable import plain
-from caltest.validation import check_level, check_schema
+from caltest.validation import check_level, check_schema, checks_values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -143,6 +143,7 @@ class Setting:
     notes: tuple[str, ...] = ()
 
     @classmethod
+    @checks_values
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Rebuild it from plain values."""
         effect = Effect(**{k: _number(v) for k, v in values["effect"].items()})
@@ -191,6 +192,7 @@ class Power(Table[PowerRow]):
         }
 
     @classmethod
+    @checks_values
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Rebuild the result from what `to_dict` or parsed JSON gave."""
         values = check_schema(values, cls.schema)
@@ -253,6 +255,7 @@ class SampleSize(Frame):
         return values | {"power": self.power.to_dict(), "search": self.search.to_dict()}
 
     @classmethod
+    @checks_values
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Rebuild the result from what `to_dict` or parsed JSON gave."""
         values = check_schema(values, cls.schema)

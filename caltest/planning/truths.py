@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.numerics.softmax import softmax
-from caltest.predictions import sources
+from caltest.predictions import models
 
 Floats = NDArray[np.float64]
 
@@ -113,10 +113,10 @@ def _function(model: Any, _m: int) -> Truth:
     _check_maps(model)
 
     def of(p: Floats) -> Floats:
-        values = validation.check_probs(sources.predict(model, p)[0], name="true probabilities")
+        values = validation.check_probs(models.predict(model, p)[0], name="true probabilities")
         return _check_shape(values, p.shape)
 
-    return Truth(sources.describe(model), of)
+    return Truth(models.describe(model), of)
 
 
 def _log(p: Floats) -> Floats:
@@ -165,7 +165,7 @@ def _check_at_most_one(true: Floats, predicted: Floats) -> Floats:
 
 def _check_maps(model: object) -> None:
     """Check that a truth maps predictions to probabilities."""
-    if not sources.is_model(model):
+    if not models.is_model(model):
         rule = "truth must be a function of the predictions or a fitted calibrator"
         raise invalid(rule, shown(model), "pass lambda p: ..., or use temperature=, ratio=, ...")
 

@@ -1,0 +1,600 @@
+"""The monitor of a model: its streams, what they say, and its state."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest import render
+from caltest.drawing import draw
+from caltest.errors import InvalidInput, NotApplicable, invalid, shown
+from caltest.measures.gap import Gap
+from caltest.monitoring.bets import bets_for
+from caltest.monitoring.checks import (
+    as_names,
+    check_classes_named,
+    check_given_level,
+    check_groups_named,
+    check_ids,
+    check_number,
+)
+from caltest.monitoring.evalues import adjust_log_evalues
+from caltest.monitoring.findings import findings_of, gap_of, row_of_class, temperatures_of
+from caltest.monitoring.stream import LEVELS, Stream
+from caltest.monitoring.waiting import Waiting
+from caltest.predictions import Predictions
+from caltest.results.printable import Result, Summary, plain
+from caltest.results.verdict import Verdict
+from caltest.validation import (
+    as_array,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_optional_integer,
+    check_schema,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from caltest.render import Sheet
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+CONFIDENCE_SEQUENCES = ("confidence", "mean", "temperature")
+WHOLE = "all rows"
+EARLIER = "caltest/monitor/1"  # a schema that can be read
+DEFAULT_LEVEL = 0.05
+CHANGE_MEMORY = 5000
+NEVER = 0
+MOST_TRACED = 2**20  # logarithms of e-values of groups that are held at once
+
+
+class Monitor(Result):
+    """An e-process of the predictions and outcomes so far; `caltest.monitor` makes one.
+
+    Attributes
+    ----------
+    classes : tuple or None
+        Names of the classes, None before the first row.
+    groups : tuple
+        The groups that are watched.
+    restart, memory, level
+        As for `caltest.monitor`.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> day = ct.datasets.generative_model("M1", n=200, m=3, rng=1)
+    >>> watch = ct.Monitor().update(day)
+    >>> watch.alarm(), watch.n, ct.Monitor.from_json(watch.to_json()).evalue == watch.evalue
+    (False, 200, True)
+    """
+
+    schema: ClassVar[str] = "caltest/monitor/2"
+
+    def __init__(
+        self,
+        *,
+        classes: Sequence[object] | None = None,
+        groups: Sequence[object] | None = None,
+        restart: bool = False,
+        memory: int | None = None,
+        level: float = DEFAULT_LEVEL,
+    ) -> None:
+        self.restart = check_flag(restart, "restart")
+        self.level = check_given_level(level)
+        fades = check_optional_integer(memory, "memory", 10)
+        self.memory = CHANGE_MEMORY if fades is None and restart else fades
+        self.groups = () if groups is None else check_groups_named(groups)
+        self.classes: tuple[object, ...] | None = None
+        self._streams: dict[object, Stream] = {}
+        self._waiting = Waiting()
+        self._largest, self._alarm_after = 0.0, NEVER
+        if classes is not None:
+            self._begin(check_classes_named(classes))
+
+    # ---- rows -----------------------------------------------------------------------------------
+
+    def update(
+        self,
+        probs: object,
+        labels: object = None,
+        *,
+        groups: object = None,
+        ids: Sequence[object] | None = None,
+        from_logits: bool = False,
+        renormalize: bool = False,
+    ) -> Self:
+        """Take rows in the order in which they were predicted.
+
+        Parameters
+        ----------
+        probs : (n, m) or (n,) array_like, or Predictions
+            Probabilities as for `caltest.Predictions`; a single row is (1, m).
+        labels : (n,) array_like, optional
+            Outcomes; without them the rows wait, and so do all that follow them, until `resolve`
+            tells: the order of the predictions is kept.
+        groups : (n,) array_like, optional
+            The group of each row; rows of other groups count among all rows only.
+        ids : sequence of length n, optional
+            Names of the rows, by which outcomes that come later are told.
+        from_logits, renormalize : bool
+            As for `caltest.Predictions`.
+
+        Returns
+        -------
+        Monitor
+            Itself.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument breaks its rule; nothing is taken over then.
+        """
+        given = self._read(probs, labels, from_logits=from_logits, renormalize=renormalize)
+        codes = self._group_codes(given.groups if groups is None else groups, given.n)
+        known = labels is not None or isinstance(probs, Predictions)
+        names = None if ids is None else check_ids(ids, given.n)
+        if not known and names is None:
+            raise invalid(
+                "rows without labels need names", "ids=None", "pass ids=, for resolve(ids, labels)"
+            )
+        self._waiting.check_new(names)
+        if self.classes is None:
+            self._begin(tuple(given.classes.tolist()))
+        if known and not self._waiting.rows:
+            self._advance(given.probs, given.labels, codes)
+        else:
+            self._waiting.add(given.probs, given.labels if known else None, codes, names)
+            self._settle()
+        return self
+
+    def resolve(self, ids: Sequence[object], labels: object) -> Self:
+        """Tell the outcomes of rows that wait.
+
+        Parameters
+        ----------
+        ids : sequence
+            Names of rows, as in `update`.
+        labels : array_like of the same length
+            Their outcomes.
+
+        Returns
+        -------
+        Monitor
+            Itself.
+
+        Raises
+        ------
+        InvalidInput
+            If a row does not wait, or a label is no class; nothing is taken over then.
+        """
+        names = check_ids(ids, None)
+        m = 0 if self.classes is None else len(self.classes)
+        if not m:
+            raise invalid("resolve needs rows that wait", "none", "pass them to update first")
+        read = Predictions(
+            np.full((len(names), m), 1.0 / m), labels, classes=list(self.classes or ())
+        )
+        self._waiting.resolve(names, read.labels)
+        self._settle()
+        return self
+
+    def drop(self, ids: Sequence[object]) -> Self:
+        """Give up rows whose outcome will not come, for a reason that has nothing to do with it.
+
+        Parameters
+        ----------
+        ids : sequence
+            Names of rows that wait.
+
+        Returns
+        -------
+        Monitor
+            Itself.
+        """
+        self._waiting.drop(check_ids(ids, None))
+        self._settle()
+        return self
+
+    def _settle(self) -> None:
+        """Bet on the rows before the first whose outcome is not known."""
+        for probs, labels, codes in self._waiting.settled():
+            self._advance(probs, labels, codes)
+
+    def _read(
+        self, probs: object, labels: object, *, from_logits: bool, renormalize: bool
+    ) -> Predictions:
+        if isinstance(probs, Predictions):
+            given = probs
+        else:
+            names = None if self.classes is None else list(self.classes)
+            array = as_array(probs, "probs")
+            m = array.shape[1] if array.ndim == 2 else 2
+            if names is not None and m != len(names):
+                raise self._other_classes(f"{m} columns")
+            if labels is None:
+                names = list(range(m)) if names is None else names
+                labels = np.array([names[0]] * len(np.atleast_1d(array)))
+            given = Predictions(
+                probs, labels, classes=names, from_logits=from_logits, renormalize=renormalize
+            )
+        if given.sample_weight is not None:
+            raise invalid("rows of a monitor have no weights", "sample_weight", "leave them out")
+        found = tuple(given.classes.tolist())
+        if self.classes is not None and found != self.classes:
+            raise self._other_classes(shown(list(found)))
+        return given
+
+    def _other_classes(self, got: str) -> InvalidInput:
+        return invalid(
+            "the classes must be those of the rows before",
+            got,
+            f"pass rows of {list(self.classes or ())}, or begin another monitor",
+        )
+
+    def _group_codes(self, groups: object, n: int) -> Codes:
+        if not self.groups:
+            return np.full(n, -1)
+        if groups is None:
+            raise invalid("groups must say the group of each row", "None", "pass them")
+        values = as_array(groups, "groups")
+        if values.shape != (n,):
+            raise invalid(
+                "groups must be one for each row", f"shape {values.shape}", f"pass {n} of them"
+            )
+        index = {group: code for code, group in enumerate(self.groups)}
+        return np.array([index.get(name, -1) for name in as_names(values)], dtype=np.int64)
+
+    def _begin(self, classes: tuple[object, ...]) -> None:
+        if len(classes) < 2:
+            raise invalid("classes must be at least two", shown(list(classes)), "name them all")
+        bets = bets_for(len(classes))
+        levels = tuple(sorted({*LEVELS, self.level}, reverse=True))
+        kept = 1.0 if self.memory is None else 1.0 - 1.0 / min(self.memory, 2**53)
+        self._streams = {
+            name: Stream(bets, levels, restart=self.restart, memory=kept, whole=name == WHOLE)
+            for name in (WHOLE, *range(len(self.groups)))
+        }
+        self.classes = classes
+
+    def _advance(self, probs: Floats, labels: Codes, codes: Codes) -> None:
+        whole = self._streams[WHOLE]
+        if not self.groups:
+            whole.advance(probs, labels)
+            self._largest = whole.log_largest
+            row = whole.crossing(self.level)
+            self._alarm_after = NEVER if row is None else row + 1
+            return
+        step = max(1, MOST_TRACED // len(self._streams))
+        for start in range(0, len(labels), step):
+            part = slice(start, start + step)
+            self._advance_groups(probs[part], labels[part], codes[part])
+
+    def _advance_groups(self, probs: Floats, labels: Codes, codes: Codes) -> None:
+        """Look at the mean of all rows and of the groups after each row."""
+        before, logs = self.n, np.empty((len(self._streams), len(labels)))
+        for place, (name, stream) in enumerate(self._streams.items()):
+            rows = np.ones(len(labels), dtype=bool) if name == WHOLE else codes == name
+            trace = stream.advance(probs[rows], labels[rows], traced=True)
+            logs[place] = trace[np.cumsum(rows)]
+        after_each = mean_log(logs)
+        self._streams[WHOLE].draw_mean(before, after_each)
+        self._largest = max(self._largest, float(after_each.max()))
+        if self._alarm_after == NEVER and self._largest >= -math.log(self.level):
+            self._alarm_after = before + 1 + int(np.argmax(after_each >= -math.log(self.level)))
+
+    # ---- what it says ---------------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        """Rows so far, without those that wait."""
+        return self._streams[WHOLE].n if self._streams else 0
+
+    @property
+    def n_waiting(self) -> int:
+        """Rows that wait for their outcome, or for that of a row before them."""
+        return len(self._waiting.rows)
+
+    @property
+    def log_evalue(self) -> float:
+        """The logarithm of the e-value; with groups that of the mean of all rows and of groups."""
+        if not self._streams:
+            return 0.0
+        logs = [[stream.log_evalue] for stream in self._streams.values()]
+        return float(mean_log(np.array(logs))[0])
+
+    @property
+    def evalue(self) -> float:
+        """The e-value: evidence against calibration so far, 1 before the first row."""
+        return _exp(self.log_evalue)
+
+    @property
+    def pvalue(self) -> float:
+        """The anytime-valid p-value: 1 over the largest e-value after any row so far.
+
+        Raises
+        ------
+        NotApplicable
+            With `restart`, whose false alarms have a rate and no probability.
+        """
+        self._refuse_restart("a p-value")
+        return min(1.0, _exp(-self._largest))
+
+    @property
+    def log_parts(self) -> dict[str, float]:
+        """The logarithm of the e-value of each part, of all rows."""
+        if not self._streams:
+            return {}
+        stream = self._streams[WHOLE]
+        return dict(zip(stream.bets.parts, stream.log_parts.tolist(), strict=True))
+
+    @property
+    def group_evalues(self) -> dict[object, float]:
+        """The e-value of each group, adjusted for their number by closed testing."""
+        if not self.groups or not self._streams:
+            return {}
+        logs = np.array([self._streams[code].log_evalue for code in range(len(self.groups))])
+        with np.errstate(over="ignore"):
+            adjusted = np.exp(adjust_log_evalues(logs))
+        return dict(zip(self.groups, adjusted.tolist(), strict=True))
+
+    def alarm(self, level: float | None = None) -> bool:
+        """Tell whether the e-value ever was 1 / level: of all rows, or with groups of their mean.
+
+        Parameters
+        ----------
+        level : float, optional
+            By default that of the monitor.
+
+        Returns
+        -------
+        bool
+            With `restart` the mean number of rows until a false alarm is at least 1 / level.
+
+        Raises
+        ------
+        InvalidInput
+            If the level is not in (0, 1).
+        """
+        asked = self.level if level is None else check_given_level(level)
+        return self.n > 0 and self._largest >= -math.log(asked)
+
+    @property
+    def alarm_after(self) -> int | None:
+        """The rows after which the e-value first was 1 / level; None if it never was."""
+        return None if self._alarm_after == NEVER else self._alarm_after
+
+    @property
+    def impossible_row(self) -> int | None:
+        """The first row, from 0, whose outcome had probability 0; None if there is none."""
+        return self._streams[WHOLE].impossible_row if self._streams else None
+
+    def confidence_sequence(
+        self, of: str = "confidence", *, level: float | None = None, which: object = None
+    ) -> tuple[float, float]:
+        """Return an interval that holds at all times at once.
+
+        Parameters
+        ----------
+        of : {"confidence", "mean", "temperature"}
+            The mean confidence less the accuracy so far; the mean probability of a class less its
+            frequency so far; or the temperature T with labels drawn from p^(1/T), normalised.
+        level : float, optional
+            Probability that the interval is ever wrong, by default the level of the monitor.
+        which : object, optional
+            The class of "mean", by default the last.
+
+        Returns
+        -------
+        (float, float)
+            The ends.
+
+        Raises
+        ------
+        NotApplicable
+            Before the first row, of a temperature with `restart`, or where none fits the outcomes.
+        InvalidInput
+            If an argument breaks its rule.
+        """
+        check_choice(of, CONFIDENCE_SEQUENCES, "of")
+        asked = self.level if level is None else check_given_level(level)
+        if not self._streams or not self.n:
+            raise NotApplicable("a confidence sequence needs rows", "pass some to update")
+        if of == "temperature":
+            self._refuse_restart("a confidence sequence of the temperature")
+            return temperatures_of(self._streams[WHOLE], asked)
+        names = self.classes or ()
+        row = 0 if of == "confidence" else row_of_class(which, names)
+        size = gap_of(self._streams[WHOLE], row, asked, names)
+        return size.low, size.high
+
+    def size(self) -> Gap:
+        """Return mean prediction, observed share and their gap, whose interval holds at all times.
+
+        Returns
+        -------
+        Gap
+            Of the second of two classes, of more of the predicted class.
+
+        Raises
+        ------
+        NotApplicable
+            Before the first row.
+        """
+        if not self.n:
+            raise NotApplicable("the size of the gap needs rows", "pass some to update")
+        names = self.classes or ()
+        return gap_of(self._streams[WHOLE], 1 if len(names) == 2 else 0, self.level, names)
+
+    def verdict(self) -> Verdict:
+        """Return what a person can act on: alarm or none, since when, and what is wrong.
+
+        Returns
+        -------
+        Verdict
+            Its `answer` is "alarm" or "no alarm".
+
+        Raises
+        ------
+        NotApplicable
+            Before the first row.
+        """
+        size = self.size()
+        sentences = render.monitor_in_words(self, size)
+        return Verdict(
+            answer="alarm" if self.alarm() else "no alarm",
+            headline=sentences[0][1],
+            pvalue=min(1.0, _exp(-self._largest)),
+            level=self.level,
+            n=self.n,
+            m=len(self.classes or ()),
+            size=size,
+            places=(),
+            sentences=sentences,
+            data_name="rows so far",
+        )
+
+    def findings(self) -> list[tuple[str, float, int, str]]:
+        """Return the parts that speak against calibration: name, log e-value, since row, in words.
+
+        Returns
+        -------
+        list of (str, float, int, str)
+            The largest first; empty where the e-value of none is 1 / level.
+        """
+        if not self._streams:
+            return []
+        return findings_of(self._streams[WHOLE], self.level, self.classes or ())
+
+    def _refuse_restart(self, what: str) -> None:
+        if self.restart:
+            raise NotApplicable(
+                f"{what} has no meaning with restart=True, which bounds the rate of false alarms",
+                "begin a monitor without it",
+            )
+
+    @property
+    def path(self) -> dict[str, Floats]:
+        """Logarithms of e-values at up to 1024 times: "row", "all" with groups, and each part."""
+        if not self._streams:
+            return {}
+        stream = self._streams[WHOLE]
+        return dict(zip(("row", "all", *stream.bets.parts), stream.path.T, strict=True))
+
+    # ---- print, picture, JSON -------------------------------------------------------------------
+
+    def _sheet(self) -> Sheet:
+        return render.sheet_of_monitor(self)
+
+    def summary(self) -> Summary:
+        """Return the longer print: each part, each group, and the confidence sequences."""
+        return Summary(render.sheet_of_monitor(self, long=True))
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw the e-value over time; see `caltest.plots.monitor`."""
+        return draw("monitor.monitor", self, ax=ax, **options)
+
+    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
+        """Return the state: `from_dict` goes on where it stopped, to the last bit."""
+        return {
+            "classes": None if self.classes is None else plain(list(self.classes)),
+            "groups": plain(list(self.groups)),
+            "restart": self.restart,
+            "memory": self.memory,
+            "level": self.level,
+            "largest": plain(self._largest),
+            "alarm_after": self._alarm_after,
+            "streams": [stream.to_dict() for stream in self._streams.values()],
+            "waiting": self._waiting.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Rebuild a monitor from what `to_dict` or parsed JSON gave.
+
+        Raises
+        ------
+        InvalidInput
+            If the state is of another version, or not whole.
+        """
+        if not isinstance(values, Mapping):
+            raise invalid("the state of a monitor must be an object", shown(values), "pass one")
+        checked = check_schema(values, cls.schema, earlier=EARLIER)
+        fields = {"classes", "groups", "restart", "memory", "level", "streams", "waiting"}
+        fields |= {"largest", "alarm_after"}
+        if set(checked) != fields:
+            odd = sorted(set(checked) ^ fields)
+            raise invalid(
+                "the state of a monitor must have its fields",
+                f"missing or strange: {', '.join(map(str, odd))}",
+                "go on from an earlier state, or begin anew",
+            )
+        made = cls(
+            classes=checked["classes"],
+            groups=checked["groups"] or None,
+            restart=checked["restart"],
+            memory=checked["memory"],
+            level=checked["level"],
+        )
+        streams = checked["streams"]
+        if not isinstance(streams, list) or len(streams) != len(made._streams):
+            raise invalid(
+                "the state of a monitor must have a stream for all rows and for each group",
+                shown(streams if not isinstance(streams, list) else len(streams)),
+                "go on from an earlier state, or begin anew",
+            )
+        for stream, state in zip(made._streams.values(), streams, strict=True):
+            stream.load(state, earlier=values.get("schema") == EARLIER)
+        made._largest = check_number(checked["largest"], "largest")
+        made._alarm_after = check_integer(checked["alarm_after"], "alarm_after", minimum=0)
+        made._waiting.load(checked["waiting"], len(made.classes or ()), len(made.groups))
+        return made
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Rebuild a monitor from the text that `to_json` gave.
+
+        Parameters
+        ----------
+        text : str
+            JSON.
+
+        Returns
+        -------
+        Monitor
+            Which goes on where the other stopped.
+
+        Raises
+        ------
+        InvalidInput
+            If the text is no JSON, cut off, or of another version.
+        """
+        try:
+            values = json.loads(text)
+        except (ValueError, RecursionError, TypeError) as error:
+            raise invalid(
+                "the state of a monitor must be JSON",
+                f"{type(error).__name__}: {error}",
+                "go on from an earlier state, or begin anew",
+            ) from error
+        return cls.from_dict(values)
+
+
+def mean_log(logs: Floats) -> Floats:
+    """Return the logarithms of means over the first axis: all rows have half, groups the rest."""
+    if len(logs) == 1:
+        return np.asarray(logs[0])
+    groups = np.logaddexp.reduce(logs[1:]) - math.log(len(logs) - 1)
+    return np.asarray(np.logaddexp(logs[0], groups) - math.log(2.0))
+
+
+def _exp(value: float) -> float:
+    return math.exp(value) if value < 709.0 else math.inf

@@ -1,0 +1,160 @@
+"""A plan of monitoring: levels that share a budget of false alarms, and what they find how soon."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from caltest import render
+from caltest.errors import NotApplicable, invalid
+from caltest.monitoring.e_process import Monitor
+from caltest.results.frames import FlatTable
+
+if TYPE_CHECKING:
+    from caltest.render import Sheet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftDelay:
+    """How soon a drift is found.
+
+    Attributes
+    ----------
+    drift : str
+        What is true after the change.
+    error : float
+        The mean error of a probability: its total variation distance from the truth.
+    rows, rows_90 : float
+        Rows from the change to the alarm: median, and what 90 % of the streams do not exceed;
+        infinite where they were longer than was simulated.
+    days, days_90 : float
+        The same in days.
+    """
+
+    drift: str
+    error: float
+    rows: float
+    rows_90: float
+    days: float
+    days_90: float
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class MonitoringPlan(FlatTable[DriftDelay]):
+    """Levels that share a budget of false alarms, and what a monitor at its level finds how soon.
+
+    Attributes
+    ----------
+    rows : tuple of DriftDelay
+        One for each drift.
+    false_alarms_per_year : float
+        Of all models and checks together, at most, on average.
+    monitor_level : float
+        For `caltest.monitor(restart=True, level=...)` of each model: 1 / level rows or more between
+        false alarms on average.
+    check_level : float or None
+        For tests of a fixed number of rows, one at each check of each model, as in pytest.
+    rows_per_day, checks_per_day : float
+        Of each model; no checks are 0.
+    models : int
+        Number of models.
+    predictions : str
+        Where the predictions come from.
+    n_streams, seed : int
+        Of the simulation.
+    """
+
+    schema: ClassVar[str] = "caltest/monitoring-plan/1"
+    row_type: ClassVar[type] = DriftDelay
+
+    rows: tuple[DriftDelay, ...]
+    false_alarms_per_year: float
+    monitor_level: float
+    check_level: float | None
+    rows_per_day: float
+    checks_per_day: float
+    models: int
+    predictions: str
+    n_streams: int
+    seed: int
+
+    def monitor(
+        self,
+        *,
+        classes: Sequence[object] | None = None,
+        groups: Sequence[object] | None = None,
+        memory: int | None = None,
+    ) -> Monitor:
+        """Begin the monitor of one model, at the level of the plan.
+
+        Parameters
+        ----------
+        classes, groups, memory : optional
+            As for `caltest.monitor`.
+
+        Returns
+        -------
+        Monitor
+            With `restart=True`.
+        """
+        return Monitor(
+            classes=classes,
+            groups=groups,
+            restart=True,
+            memory=memory,
+            level=self.monitor_level,
+        )
+
+    def level_of_checks(self) -> float:
+        """Return the level of a test of a fixed number of rows, which must be planned.
+
+        Returns
+        -------
+        float
+            The attribute `check_level`.
+
+        Raises
+        ------
+        NotApplicable
+            If the plan has none.
+        """
+        if self.check_level is None:
+            raise NotApplicable(
+                "the plan has no level for tests", "plan some with checks_per_day=1"
+            )
+        return self.check_level
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """Read a plan that was written as JSON.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file with what `to_json` gave.
+
+        Returns
+        -------
+        MonitoringPlan
+            The plan.
+
+        Raises
+        ------
+        InvalidInput
+            If the file cannot be read, or holds something else.
+        """
+        try:
+            values = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise invalid(
+                "a plan must be a file with the JSON of a plan of monitoring",
+                f"{type(error).__name__}: {error}",
+                "write it with plan.to_json()",
+            ) from error
+        return cls.from_dict(values)
+
+    def _sheet(self) -> Sheet:
+        return render.sheet_of_monitoring_plan(self)

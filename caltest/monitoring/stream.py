@@ -1,0 +1,222 @@
+"""The e-process of one stream of rows: its state, and what it says."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.errors import invalid, shown
+from caltest.monitoring import loops
+from caltest.monitoring.bets import CELLS, FEATURES, SLOPES, WITNESS_CELLS, Bets
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+LEVELS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 1e-4, 1e-5, 1e-6)
+PRIOR_VARIANCE = 0.1  # of the slope and the offsets, at which the online Newton step begins
+NEVER = 0
+
+
+class Stream:
+    """One e-process, with what its bets have learned.
+
+    Parameters
+    ----------
+    bets : Bets
+        For the number of classes.
+    levels : tuple of float
+        Whose first crossing is kept.
+    restart : bool
+        Whether a process is begun at each row, and their sum is watched (Shiryaev and Roberts).
+    memory : float
+        The share of what was learned that is kept from row to row, 1 for all of it.
+    whole : bool
+        Whether it is that of all rows, of which the e-value over time and the gaps are kept.
+    """
+
+    def __init__(
+        self,
+        bets: Bets,
+        levels: tuple[float, ...],
+        *,
+        restart: bool,
+        memory: float,
+        whole: bool = True,
+    ) -> None:
+        self.bets, self.levels, self.restart, self.memory = bets, levels, restart, memory
+        self.game = loops.Game(
+            SLOPES,
+            *(bets.offset_class, bets.offset, bets.features, bets.phases, bets.kernel),
+            *(bets.part_of, bets.weights),
+            log_one=0.0 if restart else -math.inf,
+            memory=float(memory),
+            log_thresholds=-np.log(levels),
+        )
+        m, parts = bets.m, len(bets.parts)
+        d = m + 1 if "recalibration" in bets.parts else 0
+        size = int(bets.sizes.sum())
+        self.state: dict[str, NDArray[Any]] = {
+            "counts": np.array([0, 0, 1, -1, 1, 0]),
+            "levels": np.array([0.0, 0.0, 0.0, 1.0, 0.0, -math.inf if restart else 0.0]),
+            "crossed": np.zeros(len(levels), dtype=np.int64),
+            "log_wealth": np.full(size, -math.inf if restart else 0.0),
+            "product": np.ones(size),
+            "restarted": np.zeros(size),
+            "low": np.zeros(parts),
+            "low_row": np.zeros(parts, dtype=np.int64),
+            "path": np.zeros((loops.MOST_POINTS * whole, 2 + parts)),
+            "theta": np.concatenate([[1.0], np.zeros(m)]) if d else np.zeros(0),
+            "inverse": PRIOR_VARIANCE * np.eye(d),
+            "cells": np.zeros((3, CELLS)),
+            "shift": np.zeros(CELLS),
+            "witness": np.zeros(WITNESS_CELLS if m == 2 else 0),
+            "sums": np.zeros((FEATURES if m > 2 else 0, m)),
+            "gaps": np.zeros(((2 if m == 2 else m + 1) * whole, 5)),
+        }
+
+    def advance(self, probs: Floats, labels: Codes, *, traced: bool = False) -> Floats:
+        """Bet on rows (n, m) in their order, and learn their labels (n,).
+
+        Returns the logarithm of the e-value before the first row and after each, (n + 1,), where
+        all rows of the stream are `traced`.
+        """
+        trace = np.empty(len(labels) + 1 if traced else 1)
+        trace[0] = self.state["levels"][loops.LAST]
+        state = loops.State(**self.state)
+        loops.advance(np.ascontiguousarray(probs), labels, self.game, state, trace[1:])
+        return trace
+
+    # ---- what it says ---------------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        """Rows so far."""
+        return int(self.state["counts"][loops.ROWS])
+
+    @property
+    def impossible_row(self) -> int | None:
+        """The first row, from 0, whose outcome had probability 0."""
+        row = int(self.state["counts"][loops.IMPOSSIBLE])
+        return None if row < 0 else row - 1
+
+    @property
+    def log_wealth(self) -> Floats:
+        """The logarithm of what each bet has made of 1, or of 1 at each row."""
+        state = self.state
+        before = state["log_wealth"]
+        if self.restart:
+            with np.errstate(divide="ignore"):
+                before = np.logaddexp(before, np.log(state["restarted"]))
+        return np.asarray(before + np.log(state["product"]))
+
+    @property
+    def log_parts(self) -> Floats:
+        """The logarithm of the e-value of each part."""
+        starts = np.concatenate([[0], np.cumsum(self.bets.sizes)[:-1]])
+        sums = np.logaddexp.reduceat(self.log_wealth, starts)
+        return np.asarray(sums - np.log(self.bets.sizes))
+
+    @property
+    def log_evalue(self) -> float:
+        """The logarithm of the e-value, infinite after an impossible outcome."""
+        if self.impossible_row is not None:
+            return math.inf
+        parts = self.log_parts
+        return float(np.logaddexp.reduce(parts) - math.log(parts.size))
+
+    @property
+    def log_largest(self) -> float:
+        """The logarithm of the largest e-value so far."""
+        if self.impossible_row is not None:
+            return math.inf
+        best, offset = self.state["levels"][[loops.BEST, loops.OFFSET]].tolist()
+        return math.log(best) + offset if best > 0 else -math.inf
+
+    def crossing(self, level: float) -> int | None:
+        """Return the row, from 0, at which the e-value first was 1 / level, where it is kept."""
+        if level not in self.levels:
+            return None
+        row = int(self.state["crossed"][self.levels.index(level)])
+        return None if row == NEVER else row - 1
+
+    @property
+    def path(self) -> Floats:
+        """Rows so far, log e-value, and that of each part, at up to 1024 times."""
+        return self.state["path"][: self.state["counts"][loops.POINTS]]
+
+    def draw_mean(self, before: int, logs: Floats) -> None:
+        """Put the mean of this e-process and others in its place on the path, after each row."""
+        new = self.path[:, 0] > before
+        values = logs[self.path[new, 0].astype(np.int64) - before - 1]
+        self.path[new, 1] = np.where(np.isfinite(values), values, self.path[new, 1])
+
+    # ---- JSON -----------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the arrays as text, exact to the last bit; of a symmetric matrix one half."""
+        inverse = self.state["inverse"]
+        arrays = dict(self.state, path=self.path, inverse=inverse[np.tril_indices_from(inverse)])
+        return {
+            name: base64.b64encode(zlib.compress(np.ascontiguousarray(array).tobytes())).decode()
+            for name, array in arrays.items()
+        }
+
+    def load(self, values: object, *, earlier: bool) -> None:
+        """Take over what `to_dict` returned, or that of version 1: whole matrices, not packed."""
+        if not isinstance(values, Mapping) or set(values) != set(self.state):
+            raise _broken(values)
+        for name, array in self.state.items():
+            try:
+                raw = base64.b64decode(values[name], validate=True)
+                new = np.frombuffer(raw if earlier else _unpacked(raw, array), dtype=array.dtype)
+            except (TypeError, ValueError, binascii.Error, zlib.error) as error:
+                raise _broken(name) from error
+            if name == "gaps" and earlier and not array.size:
+                continue  # version 1 had them for groups, and did not use them
+            if not self._take(name, array, new, earlier=earlier):
+                raise _broken(name)
+        counts = self.state["counts"]
+        if counts.min() < -1 or counts[loops.STRIDE] < 1:
+            raise _broken("counts")
+
+    def _take(self, name: str, array: NDArray[Any], new: NDArray[Any], *, earlier: bool) -> bool:
+        """Take the values of an array over; tell whether they are as many as they must be."""
+        if name == "path":  # counts come before it
+            points = int(self.state["counts"][loops.POINTS])
+            if not 0 <= points <= array.shape[0] or new.size != points * array.shape[1]:
+                return False
+            array[:points] = new.reshape(points, array.shape[1])
+        elif name == "inverse" and not earlier:
+            rows, columns = np.tril_indices_from(array)
+            if new.size != rows.size:
+                return False
+            array[rows, columns] = array[columns, rows] = new
+        elif new.size != array.size:
+            return False
+        else:
+            array[...] = new.reshape(array.shape)
+        return True
+
+
+def _unpacked(raw: bytes, array: NDArray[Any]) -> bytes:
+    """Undo the compression of no more than the array can have."""
+    unpack = zlib.decompressobj()
+    found = unpack.decompress(raw, array.nbytes + 1)
+    if not unpack.eof:
+        raise ValueError("cut off, or longer than it can be")
+    return found
+
+
+def _broken(part: object) -> Exception:
+    return invalid(
+        "the state of a monitor must be whole, as to_json wrote it",
+        f"a part that is not: {shown(part)}",
+        "go on from an earlier state, or begin anew",
+    )

@@ -1,0 +1,186 @@
+"""`plan_monitoring`: levels for a rate of false alarms, and how soon which drift is found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from caltest import validation
+from caltest.errors import invalid, shown
+from caltest.monitoring import DriftDelay, Monitor, MonitoringPlan
+from caltest.planning.distributions import PredictionDistribution, as_distribution
+from caltest.planning.effect import effect_of
+from caltest.planning.truths import StatedTruth, Truth
+from caltest.predictions import ModelData
+
+DAYS = 365.25
+TEMPERATURES = (1.1, 1.2, 1.5, 2.0)
+STEP = 500  # rows between looks; the alarm knows its row
+MOST_BEFORE, MOST_AFTER = 5000, 50_000
+LEAST_LEVEL = 1e-12
+
+
+def plan_monitoring(
+    model: object,
+    data: object = None,
+    *,
+    rows_per_day: float,
+    false_alarms_per_year: float = 1.0,
+    models: int = 1,
+    checks_per_day: float = 0.0,
+    temperature: Sequence[float] | float | None = None,
+    slope: Sequence[float] | float | None = None,
+    intercept: Sequence[float] | float | None = None,
+    n_streams: int = 50,
+    rng: object = None,
+    label: str | None = None,
+    features: Sequence[str] | None = None,
+    probs: str | Sequence[str] | None = None,
+    classes: object = None,
+    from_logits: bool = False,
+    renormalize: bool = False,
+) -> MonitoringPlan:
+    """Plan how models are watched: levels for a rate of false alarms, and delays until an alarm.
+
+    The budget of false alarms is shared equally by all models, and by the monitor and the checks
+    of each where there are both. Streams of predictions are drawn that are calibrated for a while
+    and wrong after it; a monitor with `restart=True` watches them at its level.
+
+    Parameters
+    ----------
+    model, data : object
+        Where the predictions come from, as for `caltest.power`.
+    rows_per_day : float
+        Rows of each model.
+    false_alarms_per_year : float
+        Of all together, on average.
+    models : int
+        Number of models.
+    checks_per_day : float
+        Tests of a fixed number of rows that each model has a day, by pytest or a job.
+    temperature, slope, intercept : float or sequence of float, optional
+        Drifts, as the truth of `caltest.power`; by default temperatures of 1.1, 1.2, 1.5 and 2.
+    n_streams : int
+        Streams for each drift.
+    rng : optional
+        Seed of the simulation.
+    label, features, probs, classes, from_logits, renormalize : optional
+        As for `caltest.power`.
+
+    Returns
+    -------
+    MonitoringPlan
+        Its print has the levels and the delays.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule; the message names it, its value and the remedy.
+
+    References
+    ----------
+    Shin, Ramdas, Rinaldo (2023), E-detectors: a nonparametric framework for sequential change
+    detection, New England Journal of Statistics in Data Science 2.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> from scipy.stats import beta
+    >>> plan = ct.plan_monitoring(
+    ...     beta(2, 5), rows_per_day=1000, temperature=[1.5, 3], n_streams=10, rng=1
+    ... )
+    >>> f"{plan.monitor_level:.1e}", plan.rows[1].rows < plan.rows[0].rows
+    ('2.7e-06', True)
+    """
+    per_day = validation.check_positive(rows_per_day, "rows_per_day")
+    alarms = validation.check_positive(false_alarms_per_year, "false_alarms_per_year")
+    count = validation.check_integer(models, "models", 1)
+    checks = _check_not_negative(checks_per_day, "checks_per_day")
+    streams = validation.check_integer(n_streams, "n_streams", 2)
+    seed = validation.check_seed(rng)
+    given = ModelData(model, data, label, features, probs, classes, from_logits, renormalize)
+    distribution = as_distribution(given)
+    share = alarms / (count * DAYS * (2.0 if checks else 1.0))
+    level = _check_budget(share / per_day)
+    rows = []
+    for place, truth in enumerate(_drifts(temperature, slope, intercept, distribution.m)):
+        after = [
+            _delay(distribution, truth, level, np.random.default_rng([seed, place, stream]))
+            for stream in range(streams)
+        ]
+        middle, most = (float(np.quantile(after, q, method="higher")) for q in (0.5, 0.9))
+        error = effect_of(distribution, truth, np.random.default_rng(seed)).error
+        rows.append(
+            DriftDelay(
+                drift=truth.text,
+                error=error,
+                rows=middle,
+                rows_90=most,
+                days=middle / per_day,
+                days_90=most / per_day,
+            )
+        )
+    return MonitoringPlan(
+        rows=tuple(rows),
+        false_alarms_per_year=alarms,
+        monitor_level=level,
+        check_level=_check_budget(share / checks) if checks else None,
+        rows_per_day=per_day,
+        checks_per_day=checks,
+        models=count,
+        predictions=distribution.name,
+        n_streams=streams,
+        seed=seed,
+    )
+
+
+def _delay(
+    distribution: PredictionDistribution, truth: Truth, level: float, rng: np.random.Generator
+) -> float:
+    """Return the rows from the change to the alarm of one stream, infinite if there was none."""
+    watch = Monitor(restart=True, level=level)
+    for done in range(-MOST_BEFORE, MOST_AFTER, STEP):
+        p = distribution.draw(rng, STEP)
+        true = p if done < 0 else truth.of(p)
+        labels = (rng.random(STEP)[:, None] > true.cumsum(axis=1)).sum(axis=1)
+        labels = labels.clip(0, distribution.m - 1)
+        template = distribution.template
+        watch.update(type(template).trusted(p, labels, template.classes, like=template))
+        if done >= 0 and watch.alarm_after is not None:
+            return float(max(watch.alarm_after - MOST_BEFORE, 0))
+    return float("inf")
+
+
+def _drifts(
+    temperature: Sequence[float] | float | None,
+    slope: Sequence[float] | float | None,
+    intercept: Sequence[float] | float | None,
+    m: int,
+) -> Iterator[Truth]:
+    """Yield what is true after each of the drifts."""
+    named = {"temperature": temperature, "slope": slope, "intercept": intercept}
+    if all(values is None for values in named.values()):
+        named["temperature"] = TEMPERATURES
+    for name, values in named.items():
+        if values is None:
+            continue
+        for value in np.atleast_1d(validation.as_numbers(values, name)).tolist():
+            yield StatedTruth(**{name: value}).for_classes(m)
+
+
+def _check_not_negative(value: object, name: str) -> float:
+    number = validation.check_finite(value, name)
+    if number < 0:
+        raise invalid(f"{name} must not be negative", shown(value), "pass 0 for none")
+    return number
+
+
+def _check_budget(level: float) -> float:
+    if not LEAST_LEVEL <= level < 1.0:
+        raise invalid(
+            f"the budget of false alarms must give a level from {LEAST_LEVEL:g} to 1",
+            f"{level:.3g}",
+            "allow more or fewer false alarms a year",
+        )
+    return level
