@@ -25,6 +25,7 @@ from caltest.validation import (
     check_flag,
     check_labels,
     check_logits,
+    check_not_numbered_from_one,
     check_not_swapped,
     check_probs,
     check_unused,
@@ -399,6 +400,8 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
             check_not_continuous(labels)
         classes = self._names(X, labels, inputs.m) if self.classes is None else self.classes
         codes, self.classes_ = check_labels(labels, inputs.n, inputs.m, classes, name="y")
+        if classes is None and labels.ndim == 1 and self.classes_.dtype.kind in "iu":
+            check_not_numbered_from_one(inputs.probs, codes, "y")
         weight = None if sample_weight is None else check_weights(sample_weight, inputs.n)
         self._warn_of_one_class(codes, weight)
         return CalibrationSet(inputs, codes, weight)

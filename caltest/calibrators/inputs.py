@@ -9,21 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, logsumexp, softmax
 
+from caltest.errors import invalid, shown
 from caltest.numerics.softmax import bounded
+from caltest.validation import check_finite
 
 Floats = NDArray[np.float64]
 
 # Probabilities of 0 have no logarithm; as in dirichletcal, none counts as smaller than this.
 SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
 LOG_SMALLEST_PROBABILITY = float(np.log(SMALLEST_PROBABILITY))
+LARGEST_CLIP = 0.1
 
 
 class Inputs:
     """Probabilities or logits, (n, m), and what the maps compute from them when they need it.
 
-    Probabilities are clipped at 2.2e-16 before a logarithm is taken. Logits are not clipped: only
-    the probability 0, a logit of -inf, counts as 2.2e-16, and rows beyond 1e100 are brought within
-    it, so that no difference or square overflows.
+    Probabilities are clipped, by default at 2.2e-16, before a logarithm is taken. Logits are not:
+    only the probability 0, a logit of -inf, counts as that, and rows beyond 1e100 are brought
+    within it, so that no difference or square overflows.
 
     Parameters
     ----------
@@ -31,11 +34,16 @@ class Inputs:
         Checked by `check_probs` or `check_logits`.
     from_logits : bool
         Which of the two.
+    smallest : float
+        The clip.
     """
 
-    def __init__(self, values: Floats, *, from_logits: bool) -> None:
+    def __init__(
+        self, values: Floats, *, from_logits: bool, smallest: float = SMALLEST_PROBABILITY
+    ) -> None:
         self.values = values
         self.from_logits = from_logits
+        self.smallest = smallest
 
     @property
     def n(self) -> int:
@@ -64,11 +72,11 @@ class Inputs:
     def logits(self) -> Floats:
         """The logits, all finite, (n, m): as they were given, or the logarithms of the probs."""
         if not self.from_logits:
-            return np.log(np.maximum(self.values, SMALLEST_PROBABILITY))
+            return np.log(np.maximum(self.values, self.smallest))
         finite = np.isfinite(self.values)
         if finite.all():
             return self._bounded
-        floor = logsumexp(self._bounded, axis=1, keepdims=True) + LOG_SMALLEST_PROBABILITY
+        floor = logsumexp(self._bounded, axis=1, keepdims=True) + np.log(self.smallest)
         return np.where(finite, self._bounded, floor)
 
     @cached_property
@@ -92,9 +100,18 @@ class Inputs:
         """The log odds of class 1 of two, all finite, (n,)."""
         return self.logits[:, 1] - self.logits[:, 0]
 
+    def clipped(self, smallest: float) -> Inputs:
+        """Return the inputs with another clip of probabilities, in (0, 0.1]."""
+        if smallest == self.smallest:
+            return self
+        if not 0 < check_finite(smallest, "clip") <= LARGEST_CLIP:
+            rule = f"clip must lie in (0, {LARGEST_CLIP}]"
+            raise invalid(rule, shown(smallest), "pass a small probability, such as 1e-300")
+        return Inputs(self.values, from_logits=self.from_logits, smallest=smallest)
+
     def rows(self, rows: NDArray[Any]) -> Inputs:
         """Take some of the rows, given by indices or a mask."""
-        return Inputs(self.values[rows], from_logits=self.from_logits)
+        return Inputs(self.values[rows], from_logits=self.from_logits, smallest=self.smallest)
 
     def against_rest(self, k: int) -> Inputs:
         """Return class k against all others: two classes, k the second of them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -12,9 +13,9 @@ from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from caltest.calibrators.inputs import SMALLEST_PROBABILITY
+from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.drawing import draw
-from caltest.errors import invalid, shown
+from caltest.errors import InvalidInput, invalid, shown
 from caltest.htests import test_calibration
 from caltest.measures import ece, log_loss
 from caltest.predictions import Predictions
@@ -32,8 +33,13 @@ if TYPE_CHECKING:
 _SPECIAL = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 Facts = list[tuple[str, str]]
 LEVEL = 0.95
+CLOSE = 1e-6  # to 1, the sum of the probabilities of a map that was read
 MOST_ROWS = 40  # of coefficients that are printed
 
+
+# Types of arrays that are written: numbers, booleans, objects, and text of some letters.
+KINDS = re.compile(r"[<>|=]?(?:[biufO]\d{0,2}|U(?P<width>\d+))")
+MOST_LETTERS = 1000
 
 REGISTRY: dict[str, type[Calibrator]] = {}  # filled by the package, in the order of its lines
 
@@ -148,11 +154,18 @@ class Output(BaseEstimator):
         InvalidInput
             If the values are not those of such a calibrator.
         """
-        calibrator = decode(values)
+        try:
+            calibrator = decode(values)
+        except InvalidInput:
+            raise
+        except Exception as error:  # values of any type may stand where others belong
+            got = f"{type(error).__name__}: {error}"
+            raise invalid("values must be those of to_dict", got, "fit the map again") from error
         if not isinstance(calibrator, cls):
             got = f"a {type(calibrator).__name__}"
             remedy = "call from_dict of that class, or of caltest.calibrators"
             raise invalid(f"values must be those of a {cls.__name__}", got, remedy)
+        _check_state(calibrator)
         return calibrator
 
     def to_json(self, *, indent: int | None = 2) -> str:
@@ -191,7 +204,7 @@ class Output(BaseEstimator):
         """
         try:
             values = json.loads(text)
-        except ValueError as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise invalid("text must be JSON", shown(text), "pass what to_json gave") from error
         return cls.from_dict(values)
 
@@ -231,12 +244,22 @@ def decode(value: Any) -> Any:
         return _calibrator(value)
     if "dtype" in value:
         items = [decode(item) for item in value["items"]]
-        return np.array(items, dtype=value["dtype"]).reshape(value["shape"])
+        return _array(items, value["dtype"]).reshape(value["shape"])
     if "float" in value:
         return _SPECIAL[value["float"]]
     if "mapping" in value:
         return {decode(key): decode(item) for key, item in value["mapping"]}
     raise _not_saved(value)
+
+
+def _array(items: list[Any], dtype: object) -> np.ndarray[Any, Any]:
+    """Make an array of a type that `encode` writes, and of no more memory than its items need."""
+    kind = KINDS.fullmatch(str(dtype))
+    longest = max((len(item) for item in items if isinstance(item, str)), default=0)
+    if kind is None or int(kind["width"] or 0) > max(longest, MOST_LETTERS):
+        remedy = "pass what to_dict or to_json gave"
+        raise invalid("dtype must be of numbers, booleans or text", shown(dtype), remedy)
+    return np.array(items, dtype=str(dtype))
 
 
 def _options(calibrator: Any) -> dict[str, Any]:
@@ -261,6 +284,22 @@ def _calibrator(values: Mapping[str, Any]) -> Any:
     for name, value in state.items():
         setattr(calibrator, name, decode(value))
     return calibrator
+
+
+def _check_state(calibrator: Any) -> None:
+    """Check that the parts of a fitted map belong together: it gives probabilities."""
+    try:
+        m = len(calibrator.classes_)
+        with np.errstate(all="ignore"):
+            out = calibrator.calibrate(Inputs(np.full((2, m), 1.0 / m), from_logits=False))
+        total = np.asarray(out, dtype=float).reshape(2, m).sum(axis=1)
+        reason = "" if np.abs(total - 1).max() < CLOSE else f"probabilities that sum to {total[0]}"
+        if calibrator.n_features_in_ != m:
+            reason = f"{m} classes for {calibrator.n_features_in_} columns"
+    except Exception as error:  # noqa: BLE001, values of any type may stand where others belong
+        reason = f"{type(error).__name__}: {error}"
+    if reason:
+        raise invalid("state must be that of a fitted map", reason, "fit the map again")
 
 
 def _not_saved(values: Mapping[str, Any]) -> Exception:

@@ -22,7 +22,7 @@ from caltest.calibrators.binary.log_odds import (
     with_weights,
     within_reach,
 )
-from caltest.calibrators.inputs import Floats, Inputs
+from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Floats, Inputs
 from caltest.validation import check_choice, check_flag
 
 __all__ = ["BetaCalibrator"]
@@ -51,6 +51,9 @@ class BetaCalibrator(BinaryCalibrator):
     constrained : bool, default True
         Whether a and b must not be negative. Without this the map may turn the order of predictions
         around, as that of the betacal package for "am" and "ab".
+    clip : float, default 2.2e-16
+        In (0, 0.1]; smaller probabilities of either class are raised to it before their logarithm
+        is taken. Logits are not clipped.
     from_logits : bool, default False
         Whether the inputs are logits (of shape (n,): log odds) instead of probabilities.
     classes : sequence of length m, optional
@@ -75,9 +78,8 @@ class BetaCalibrator(BinaryCalibrator):
 
     Notes
     -----
-    Probabilities are clipped at 2.2e-16, and 1 minus them too. In the fit, logarithms that are 1e6
-    times the range of the middle 80 % of them, or 1e6 where that range is below 1, away from those,
-    count as no further. betacal refits without a if a is
+    In the fit, logarithms that are 1e6 times the range of the middle 80 % of them, or 1e6 where
+    that range is below 1, away from those, count as no further. betacal refits without a if a is
     negative and without b otherwise; this is not the best admissible map where a and b change
     roles.
 
@@ -104,17 +106,19 @@ class BetaCalibrator(BinaryCalibrator):
         *,
         parameters: str = "abm",
         constrained: bool = True,
+        clip: float = SMALLEST_PROBABILITY,
         from_logits: bool = False,
         classes: Sequence[Any] | None = None,
     ) -> None:
         super().__init__(from_logits=from_logits, classes=classes)
         self.parameters = parameters
         self.constrained = constrained
+        self.clip = clip
 
     def _fit_event(self, inputs: Inputs, event: Events, weight: Floats | None) -> None:
         check_choice(self.parameters, PARAMETERS, "parameters")
         check_flag(self.constrained, "constrained")
-        logs, event, weight = with_weights(weight, inputs.log_probs, event)
+        logs, event, weight = with_weights(weight, inputs.clipped(self.clip).log_probs, event)
         centre = 0.0 if self._has_intercept else math.log(2)
         features = {
             "a": within_reach(logs[:, 1]) + centre,
@@ -235,7 +239,7 @@ class BetaCalibrator(BinaryCalibrator):
         return errors
 
     def _event(self, inputs: Inputs) -> Floats:
-        logs = inputs.log_probs
+        logs = inputs.clipped(self.clip).log_probs
         with np.errstate(over="ignore"):  # to log odds of inf, the probability 1
             log_odds = self.a_ * logs[:, 1] - self.b_ * logs[:, 0] + self.c_
         event: Floats = expit(log_odds)

@@ -10,15 +10,18 @@ from numpy.typing import NDArray
 
 from caltest.calibrators.binary.base import BinaryCalibrator
 from caltest.calibrators.inputs import Floats, Inputs
+from caltest.errors import invalid, shown
 from caltest.numerics.distinct_scores import in_order
 from caltest.numerics.interpolation import interpolate
 from caltest.numerics.isotonic import pool_steps
+from caltest.numerics.loops import njit
 from caltest.numerics.sorted_scores import step_ends
-from caltest.validation import check_choice
+from caltest.validation import check_choice, check_finite
 
 __all__ = ["IsotonicCalibrator"]
 
 INTERPOLATIONS = ("linear", "step")
+RESOLUTION = 1e-15  # of scores, as in scikit-learn
 
 
 class IsotonicCalibrator(BinaryCalibrator):
@@ -26,15 +29,20 @@ class IsotonicCalibrator(BinaryCalibrator):
 
     .. math:: \min_{g \text{ non-decreasing}} \sum_i w_i (y_i - g(p_i))^2,
 
-    found by pooling adjacent violators; equal predictions are one from the start. The same map is
-    best for the log loss. It is constant on blocks of predictions, whose observed share of events
-    it gives back; so it is calibrated on its own data, and 0 and 1 are common at both ends.
+    found by pooling adjacent violators; predictions that differ by less than 1e-15 are one from the
+    start. The same map is best for the log loss. It is constant on blocks of predictions, whose
+    observed share of events it gives back; so it is calibrated on its own data, and 0 and 1 are
+    common at both ends.
 
     Parameters
     ----------
     interpolation : {"linear", "step"}, default "linear"
         The map between the blocks: linear from the highest prediction of one to the lowest of the
         next, as in scikit-learn, or the value of the lower one. Outside of the data it is constant.
+    bound : "auto" or float, default 0
+        The map stays within [bound, 1 - bound]. 0 is the map itself, whose 0 and 1 make the log
+        loss of other data infinite where one row differs; "auto" is 1 / (n + 2), n the number of
+        rows of the fit: the share that Laplace gives to what was not seen in n rows.
     from_logits : bool, default False
         Whether the inputs are logits (of shape (n,): log odds) instead of probabilities.
     classes : sequence of length m, optional
@@ -51,7 +59,8 @@ class IsotonicCalibrator(BinaryCalibrator):
     Notes
     -----
     It is the fit of scikit-learn's `IsotonicRegression` to float64, which takes scores closer than
-    1e-15 as equal; here only equal ones are. Takes O(n log n), nearly all of it to sort.
+    1e-15 to the first of them as equal, since they may differ by rounding alone.
+    Takes O(n log n), nearly all of it to sort.
 
     References
     ----------
@@ -77,21 +86,25 @@ class IsotonicCalibrator(BinaryCalibrator):
         self,
         *,
         interpolation: str = "linear",
+        bound: str | float = 0.0,
         from_logits: bool = False,
         classes: Sequence[Any] | None = None,
     ) -> None:
         super().__init__(from_logits=from_logits, classes=classes)
         self.interpolation = interpolation
+        self.bound = bound
 
     def _fit_event(self, inputs: Inputs, event: NDArray[np.bool_], weight: Floats | None) -> None:
         check_choice(self.interpolation, INTERPOLATIONS, "interpolation")
         score, labels, weight = in_order(inputs.event, event, weight)
+        score = _merged(score)
         mass, events, last = pool_steps(labels, weight, step_ends(score))
         first = np.append(0, last[:-1] + 1)
         ends = np.column_stack([score[first], score[last]])
         kept = np.column_stack([np.full(len(ends), fill_value=True), ends[:, 0] < ends[:, 1]])
         self.x_: Floats = ends[kept]
-        self.y_: Floats = np.repeat(events / mass, kept.sum(axis=1))
+        bound = _check_bound(self.bound, score.size)
+        self.y_: Floats = np.clip(np.repeat(events / mass, kept.sum(axis=1)), bound, 1 - bound)
 
     def _event(self, inputs: Inputs) -> Floats:
         if self.interpolation == "linear":
@@ -99,3 +112,23 @@ class IsotonicCalibrator(BinaryCalibrator):
             return values
         place = np.searchsorted(self.x_, inputs.event, side="right") - 1
         return self.y_[np.clip(place, 0, None)]
+
+
+def _check_bound(value: object, n: int) -> float:
+    """Return the bound of a map that is fitted to n rows."""
+    if isinstance(value, str):
+        check_choice(value, ("auto",), "bound")
+        return 1 / (n + 2)
+    if 0 <= check_finite(value, "bound") < 0.5:
+        return check_finite(value, "bound")
+    raise invalid('bound must be "auto" or lie in [0, 0.5)', shown(value), "pass 1e-6")
+
+
+@njit()
+def _merged(ordered: Floats) -> Floats:
+    """Return sorted scores, those that are closer than the resolution as the first of them."""
+    merged = ordered.copy()
+    for i in range(1, ordered.size):
+        if ordered[i] - merged[i - 1] < RESOLUTION:
+            merged[i] = merged[i - 1]
+    return merged

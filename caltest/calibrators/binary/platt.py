@@ -40,13 +40,16 @@ class PlattScaling(BinaryCalibrator):
     ----------
     scale : {"log-odds", "probability"}, default "log-odds"
         What f is. Platt's own is the output of a support vector machine: pass such scores with
-        `from_logits=True`, where log odds are taken as they are. Those of probabilities are
-        clipped at 2.2e-16. scikit-learn's "sigmoid" takes whatever the classifier gives, so that
-        "probability" is what it does with `predict_proba`.
+        `from_logits=True`, where log odds are taken as they are. scikit-learn's "sigmoid"
+        takes whatever the classifier gives, so that "probability" is what it does with
+        `predict_proba`.
     smooth_targets : bool, default False
         Fit to (N_1 + 1) / (N_1 + 2) where the event occurred and 1 / (N_0 + 2) where not, with N_1
         and N_0 the numbers of such rows (the sums of their weights), as Platt does against
         overfitting, and scikit-learn too.
+    clip : float, default 2.2e-16
+        In (0, 0.1]; smaller probabilities of either class are raised to it before their log odds
+        are taken. Logits are not clipped.
     from_logits : bool, default False
         Whether the inputs are logits (of shape (n,): log odds) instead of probabilities.
     classes : sequence of length m, optional
@@ -92,12 +95,14 @@ class PlattScaling(BinaryCalibrator):
         *,
         scale: str = "log-odds",
         smooth_targets: bool = False,
+        clip: float = SMALLEST_PROBABILITY,
         from_logits: bool = False,
         classes: Sequence[Any] | None = None,
     ) -> None:
         super().__init__(from_logits=from_logits, classes=classes)
         self.scale = scale
         self.smooth_targets = smooth_targets
+        self.clip = clip
 
     def _fit_event(self, inputs: Inputs, event: NDArray[np.bool_], weight: Floats | None) -> None:
         check_choice(self.scale, SCALES, "scale")
@@ -132,6 +137,7 @@ class PlattScaling(BinaryCalibrator):
         return model.fit(targets, separated=separated)
 
     def _score(self, inputs: Inputs) -> Floats:
+        inputs = inputs.clipped(self.clip)
         return inputs.log_odds if self.scale == "log-odds" else inputs.event
 
     def _event(self, inputs: Inputs) -> Floats:

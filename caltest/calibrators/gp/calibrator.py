@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["GPCalibrator"]
+SATURATED = 0.999  # probability; beyond, differences of the log odds are none of the scores
+MOST_SATURATED = 0.3  # of the rows
 MATERIAL_FALL = 1e-3  # of the latent mean, in log odds
 
 
@@ -59,8 +61,8 @@ class GPCalibrator(Calibrator):
     The prior mean is log z for probabilities and z for logits: a priori the map is the identity.
     The posterior is approximated by q(u) = N(L m, L S L') at inducing inputs, where L L' is the
     prior covariance of u, by maximising the evidence lower bound over m, S, the inducing inputs and
-    the kernel. There the expected log likelihood is the paper's expansion of the second order
-    (equation 7), with all covariances within a row.
+    the kernel; inducing inputs stay in their order. There the expected log likelihood is the
+    paper's expansion of the second order (equation 7), with all covariances within a row.
 
     Weights count rows, up to 1e20. No prediction depends on other rows: all share their draws.
 
@@ -125,6 +127,9 @@ class GPCalibrator(Calibrator):
         The evidence lower bound.
     n_iter_ : int
         Iterations.
+    n_evaluations_ : int
+        Kernels and inducing inputs for which the bound was maximised by L-BFGS, each by some
+        Newton steps.
     score_range_ : (2,) array
         The range of the scores of the fit.
     seed_ : int
@@ -143,7 +148,9 @@ class GPCalibrator(Calibrator):
     -----
     DegenerateDataWarning
         If the latent mean falls on the range of the scores: the order of classes may change. If
-        `max_iter` iterations were not enough.
+        `max_iter` iterations were not enough. If more than 30 % of the rows have a probability
+        above 0.999: such scores are nearly equal whatever the log odds are, and logits, or
+        logarithms of the probabilities, are the better input.
 
     References
     ----------
@@ -172,6 +179,7 @@ class GPCalibrator(Calibrator):
         "noise_",
         "bound_",
         "n_iter_",
+        "n_evaluations_",
         "score_range_",
         "seed_",
         "places_",
@@ -224,12 +232,15 @@ class GPCalibrator(Calibrator):
         scores, units = scores_of(data)
         self.score_range_ = np.array([units.low, units.high])
         fitted = self._maximise(scores, units)
+        if not self.from_logits:
+            self._look_for_saturation(scores)
         if not fitted.converged:
             self._note(unfinished(fitted, self.max_iter))
         q = fitted.q
         self.positions_, self.mean_, self.root_ = q.Z, q.m, q.C
         self.variance_, self.scale_, self.noise_ = q.variance, q.scale, q.noise
         self.bound_, self.n_iter_ = fitted.value, max(1, fitted.n_iter)
+        self.n_evaluations_ = fitted.evaluations
         known = bound(scores, q, full=True, n_jobs=self.n_jobs)
         self.places_, self.shares_ = known.at.x, known.density / known.density.sum()
         self._look_for_falls(scores)
@@ -262,6 +273,18 @@ class GPCalibrator(Calibrator):
         )
         start = first_guess(scores, limits, self.n_inducing)
         return fit_process(scores, start, limits, plan, np.random.default_rng(self.seed_))
+
+    def _look_for_saturation(self, scores: GPScores) -> None:
+        """Note where many rows have nearly the same score, whatever their logits are."""
+        saturated = scores.z.max(axis=1) * self._units.extent + self._units.low > SATURATED
+        share = float(scores.weight @ saturated / scores.weight.sum())
+        # Probabilities that are all 0 and 1 have no better logarithms.
+        if share > MOST_SATURATED and np.ptp(scores.prior[saturated].min(axis=1)) > 1:
+            self._note(
+                f"{share:.0%} of the rows have a probability above {SATURATED}, where the scores "
+                "of sure and very sure predictions are the same; pass logits, or logarithms of "
+                "the probabilities, with from_logits=True"
+            )
 
     def _look_for_falls(self, scores: GPScores) -> None:
         """Warn of a latent mean that falls between scores of the fit, or make it rise."""
@@ -391,6 +414,7 @@ class GPCalibrator(Calibrator):
             Coefficient("noise variance", self.noise_),
             Coefficient("evidence lower bound", self.bound_),
             Coefficient("inducing inputs", float(self.positions_.size)),
+            Coefficient("evaluations of the fit", float(self.n_evaluations_)),
         ]
 
 

@@ -174,9 +174,13 @@ def unfinished(fitted: FittedGP, max_iter: int) -> str:
 
 
 def places_of(inputs: Inputs) -> tuple[Floats, Floats]:
-    """Return the scores and the prior mean there, both (n, m)."""
+    """Return the scores and the prior mean there, both (n, m).
+
+    Logits less the largest of their row have the same softmax, and keep their digits beside a large
+    constant.
+    """
     if inputs.from_logits:
-        return inputs.logits, inputs.logits
+        return inputs.logits, inputs.logits - inputs.logits.max(axis=1, keepdims=True)
     return inputs.probs, inputs.logits
 
 

@@ -34,6 +34,10 @@ MIXED = 4  # earlier steps that Anderson's mixing takes
 MEMORY = 15  # of L-BFGS
 RATE, DECAY, SQUARE_DECAY = 0.03, 0.9, 0.99  # of Adam
 ROUNDED = 1e-12
+LEAST_GAP = 1e-6  # of neighbouring inducing inputs, of their range
+REACH = math.log(4)  # of the length scale from where L-BFGS starts, before it starts again
+EDGE = 1e-6  # of the logarithm of the length scale
+WIDEST = 8.0  # of the logarithm of a gap over their mean
 STEADY = 1e-6  # of the density of scores, so that a fit of it has one solution
 
 
@@ -54,12 +58,51 @@ class Limits:
 
 @dataclass(frozen=True)
 class FittedGP:
-    """The end of an optimisation: q, its bound, iterations, and whether it converged."""
+    """The end of an optimisation: q, its bound, iterations, whether it converged, evaluations."""
 
     q: LatentPosterior
     value: float
     n_iter: int
     converged: bool
+    evaluations: int = 0
+
+
+class Ordered:
+    """Inducing inputs as the first, the last, and logarithms of the gaps between.
+
+    So they cannot pass each other: where two do, the bound has a ridge on which L-BFGS takes many
+    steps, and leaves three inputs at the same place in the end.
+    """
+
+    def __init__(self, Z: Floats, low: float, high: float) -> None:
+        self.low, self.high, self.M = low, high, Z.size
+        gaps = np.maximum(np.diff(Z), LEAST_GAP * max(float(np.ptp(Z)), LEAST_GAP))
+        logs = np.log(gaps)
+        logs -= logs.mean() if self.M > 1 else 0.0
+        self.start = np.concatenate([Z[[0, -1]][: self.M], np.clip(logs, -WIDEST, WIDEST)])
+
+    @property
+    def box(self) -> list[Interval]:
+        """Return bounds for L-BFGS-B: the first below the last."""
+        ends = self.start[: min(self.M, 2)]
+        middle = float(ends.mean())
+        first_last = [(self.low, middle), (middle, self.high)]
+        if self.M == 1:
+            return [(self.low, self.high)]
+        return [*first_last, *([(-WIDEST, WIDEST)] * (self.M - 1))]
+
+    def places(self, values: Floats) -> tuple[Floats, Floats]:
+        """Return the inputs, (M,), and their derivatives by the values, (values, M)."""
+        if self.M == 1:
+            return values, np.eye(1)
+        share = np.exp(values[2:] - values[2:].max())
+        share /= share.sum()
+        at = np.concatenate([[0.0], np.cumsum(share)])
+        at[-1] = 1.0
+        width = values[1] - values[0]
+        before = np.arange(self.M - 1)[:, None] < np.arange(self.M)
+        by_gaps = width * share[:, None] * (before - at)
+        return values[0] + width * at, np.vstack([1 - at, at, by_gaps])
 
 
 class Ridge:
@@ -69,20 +112,23 @@ class Ridge:
         self, scores: GPScores, q: LatentPosterior, *, full: bool, n_jobs: int | None
     ) -> None:
         self.scores, self.q, self.full, self.n_jobs = scores, q, full, n_jobs
+        self.inputs = Ordered(q.Z, scores.low, scores.high)
+        self.count = 0
         self.last: Evaluation | None = None
         self.best: tuple[float, LatentPosterior] = (-math.inf, q)
 
     def __call__(self, values: Floats) -> tuple[float, Floats]:
         """Return minus the bound and its gradient, per unit of weight."""
-        M = self.q.m.size
-        variance, scale, noise = (float(value) for value in np.exp(values[M:]))
-        new = replace(self.q, Z=values[:M], variance=variance, scale=scale, noise=noise)
+        self.count += 1
+        Z, back = self.inputs.places(values[:-3])
+        variance, scale, noise = (float(value) for value in np.exp(values[-3:]))
+        new = replace(self.q, Z=Z, variance=variance, scale=scale, noise=noise)
         if self.last is not None:
             new = replace(new, m=carried(new, self.q, self.last))
         self.q, self.last = ascend(self.scores, new, full=self.full, n_jobs=self.n_jobs)
         if self.last.value > self.best[0]:
             self.best = (self.last.value, self.q)
-        slope = np.concatenate([self.last.gradient.Z, self.last.gradient.kernel])
+        slope = np.concatenate([back @ self.last.gradient.Z, self.last.gradient.kernel])
         total = self.scores.weight.sum()
         return -self.last.value / total, -slope / total
 
@@ -155,12 +201,20 @@ def maximise(
 ) -> FittedGP:
     """Maximise the bound with equation 7."""
     ridge = Ridge(scores, q, full=full, n_jobs=n_jobs)
-    start = np.concatenate([q.Z, np.log([q.variance, q.scale, q.noise])])
-    box = [(scores.low, scores.high)] * q.m.size + limits.log_kernel
+    values = np.concatenate([ridge.inputs.start, np.log([q.variance, q.scale, q.noise])])
+    variance, (low, high), noise = limits.log_kernel
+    steps, inside = 0, False
     with one_blas_thread():
-        end = _minimise(ridge, start, box, max_iter, tol)
+        while not inside and steps < max_iter:
+            # A trial far down costs many times the others: its grid is as fine as it is short.
+            near = max(low, values[-2] - REACH), min(high, values[-2] + REACH)
+            box = [*ridge.inputs.box, variance, near, noise]
+            end = _minimise(ridge, values, box, max_iter - steps, tol)
+            values, steps = end.x, steps + int(end.nit)
+            at_edge = {edge for edge in near if abs(values[-2] - edge) < EDGE}
+            inside = at_edge <= {low, high} or not end.nit
     value, best = ridge.best
-    return FittedGP(best, value, int(end.nit), bool(end.success))
+    return FittedGP(best, value, steps, bool(end.success), ridge.count)
 
 
 def maximise_drawn(
@@ -185,7 +239,8 @@ def maximise_drawn(
     box = list(zip(*_box(scores, limits, M), strict=True))
     with one_blas_thread():
         end = _minimise(loss, pack(q, root), box, max_iter, tol)
-    return FittedGP(unpack(end.x, root), -float(end.fun) * total, int(end.nit), bool(end.success))
+    value = -float(end.fun) * total
+    return FittedGP(unpack(end.x, root), value, int(end.nit), bool(end.success), int(end.nfev))
 
 
 def maximise_batches(
@@ -228,7 +283,7 @@ def maximise_batches(
             values = np.clip(values + step, low, high)
         end = unpack(values, root)
         value = bound(scores, end, full=full, paths=paths, n_jobs=n_jobs).value
-    return FittedGP(end, value, n_steps, converged=True)
+    return FittedGP(end, value, n_steps, converged=True, evaluations=n_steps)
 
 
 def _box(scores: GPScores, limits: Limits, M: int) -> tuple[Floats, Floats]:

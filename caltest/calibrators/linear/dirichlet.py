@@ -22,7 +22,7 @@ class DirichletCalibrator(LinearMap):
     regularisation) it is
 
     .. math:: \frac{\lambda}{m (m - 1)} \sum_{i \ne j} w_{ij}^2
-        + \frac{\mu}{m} \sum_i b_i^2,
+        + \frac{\mu}{m} \sum_i b_i^2 + \frac{\kappa}{m} \sum_i (w_{ii} - 1)^2,
 
     and with "l2" :math:`\lambda \sum_{ij} w_{ij}^2 + \mu \sum_i b_i^2`. (The authors' package
     dirichletcal leaves the divisors of the first out, unless reg_norm=True; the second is its own.)
@@ -42,6 +42,11 @@ class DirichletCalibrator(LinearMap):
     mu : "auto", float or sequence of float, optional
         Penalty of b, at least 0; by default lam. "auto" is that of a normal prior of standard
         deviation 1: m / 2n with "odir", 1 / 2n with "l2". Of two sequences all pairs are compared.
+    diagonal_lam : "auto" or float, default "auto"
+        kappa, at least 0, of "odir". The paper's is 0, which leaves the diagonal without a bound
+        where the labels are separated, and with it the certainty of the map. "auto" is that of
+        normal priors of mean 1 and standard deviation 2 where `lam` is "auto", kappa = m / 8n (for
+        a common diagonal 1 / 8n), and 0 where `lam` is given.
     diagonal : {"free", "common", "fixed"}
         Whether the diagonal weights are fitted, share one value (with `off_diagonal="zero"` and
         `intercept=False` that is temperature scaling, the fixed-diagonal map of dirichletcal), or
@@ -54,6 +59,10 @@ class DirichletCalibrator(LinearMap):
     reference_class : bool, default False
         Keep the last row of W and b at 0 and penalise the other weights relative to it, as the
         package dirichletcal does. The fit then depends on the order of the classes.
+    clip : float, default 2.2e-16
+        In (0, 0.1]; smaller probabilities are raised to it before their logarithm is taken, as in
+        dirichletcal. A network in double precision may have many that are smaller, which logits
+        keep: they are not clipped.
     cv : int, splitter or iterable, default 5
         Folds to choose `lam` and `mu`, as in `EnsembleCalibrator`; used where one is a sequence.
     random_state : int, optional
@@ -87,6 +96,11 @@ class DirichletCalibrator(LinearMap):
         Standard errors of (W, b) by the observed information of the total log likelihood, where
         nothing is penalised and there are at most 600 parameters.
 
+    Raises
+    ------
+    InvalidInput
+        If, with more than 300 classes, there are over 100 free weights for each row.
+
     Warns
     -----
     DegenerateDataWarning
@@ -118,5 +132,5 @@ class DirichletCalibrator(LinearMap):
     title: ClassVar[str] = "Dirichlet calibration"
 
     @staticmethod
-    def _scores(inputs: Inputs) -> Floats:
+    def _scores_of(inputs: Inputs) -> Floats:
         return inputs.log_probs

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
-from caltest.calibrators.inputs import Floats, Inputs
+from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Floats, Inputs
 from caltest.calibrators.linear import parametrisations
 from caltest.calibrators.linear.logit_rows import logit_rows
 from caltest.calibrators.linear.newton_cg import DENSE, Minimum, minimise
@@ -30,6 +30,7 @@ Codes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 LARGEST_SCORE = 1e4  # of the scores that are taken as they are
 SMALLEST_TOTAL = 1e-200  # of weights, whose inverse is a penalty
+MANY_CLASSES, WEIGHTS_PER_ROW = 300, 100  # beyond both a fit takes hours, and means nothing
 Penalty = float | str
 Task = tuple[Floats, Codes, Floats, Floats, Floats, Mask]  # X, codes, weight, penalty, start, free
 
@@ -87,10 +88,12 @@ class LinearMap(Calibrator):
         reg: str = "odir",
         lam: float | str | Sequence[float] = "auto",
         mu: float | str | Sequence[float] | None = None,
+        diagonal_lam: float | str = "auto",
         diagonal: str = "free",
         off_diagonal: str = "free",
         intercept: bool = True,
         reference_class: bool = False,
+        clip: float = SMALLEST_PROBABILITY,
         cv: object = 5,
         random_state: int | None = None,
         n_jobs: int | None = None,
@@ -101,18 +104,23 @@ class LinearMap(Calibrator):
         self.reg = reg
         self.lam = lam
         self.mu = mu
+        self.diagonal_lam = diagonal_lam
         self.diagonal = diagonal
         self.off_diagonal = off_diagonal
         self.intercept = intercept
         self.reference_class = reference_class
+        self.clip = clip
         self.cv = cv
         self.random_state = random_state
         self.n_jobs = n_jobs
 
     @staticmethod
     @abstractmethod
-    def _scores(inputs: Inputs) -> Floats:
+    def _scores_of(inputs: Inputs) -> Floats:
         """Return what W multiplies, (n, m)."""
+
+    def _scores(self, inputs: Inputs) -> Floats:
+        return self._scores_of(inputs.clipped(self.clip))
 
     # ---- fit ------------------------------------------------------------------------------------
 
@@ -156,11 +164,16 @@ class LinearMap(Calibrator):
         unit = _unit(X)
         m = data.inputs.m
         free, tied, theta = self._constraints(m)
+        _check_enough_rows(len(X), free[:, :m])
+        kappa = self._kappa(1 if tied else m, total, lam)
         lam, mu = self._penalties(m, total, lam, mu)
-        penalty = np.where(free, self._penalty(m, lam, mu), 0.0)
+        penalty = np.where(free, self._penalty(m, lam, mu, kappa), 0.0)
         X[:, :m] /= unit[0]
         task = X, codes, weight, penalty / unit**2, theta * unit, free
-        options: dict[str, Any] = {"tied": tied, "scale": self.diagonal != "fixed"}
+        # The penalty of the others, and that of "l2", is about 0.
+        centre = theta * unit * (np.eye(m, m + 1) if self.reg == "odir" else 0)
+        scale = self.diagonal != "fixed"
+        options: dict[str, Any] = {"tied": tied, "scale": scale, "centre": centre}
         found = None
         if start is not None:
             # It can lie where the loss is flat: steps overflow, and the line search refuses them.
@@ -207,12 +220,22 @@ class LinearMap(Calibrator):
         auto = (4 * unit * m**3 * (m - 1), unit * m) if odir else (9 * unit * m, unit)
         return auto[0] if lam == "auto" else float(lam), auto[1] if mu == "auto" else float(mu)
 
-    def _penalty(self, m: int, lam: float, mu: float) -> Floats:
+    def _kappa(self, free: int, total: float, lam: Penalty) -> float:
+        """Return diagonal_lam as a number; "auto" is that of normal priors beside those of lam."""
+        (value,) = check_penalties([self.diagonal_lam], "diagonal_lam")
+        if value == "auto":
+            return 0.125 * free / total if lam == "auto" and self.reg == "odir" else 0.0
+        if value and self.reg == "l2":
+            rule = "diagonal_lam must go with reg='odir'"
+            raise invalid(rule, shown(value), "leave it out: 'l2' penalises all weights")
+        return float(value)
+
+    def _penalty(self, m: int, lam: float, mu: float, kappa: float) -> Floats:
         """Return the second derivatives of the penalty."""
         if self.reg == "l2":
             return np.column_stack([np.full((m, m), 2 * lam), np.full(m, 2 * mu)])
         penalty = np.full((m, m + 1), 2 * lam / (m * (m - 1)))
-        np.fill_diagonal(penalty, 0.0)
+        np.fill_diagonal(penalty, 2 * kappa / m)
         penalty[:, m] = 2 * mu / m
         return penalty
 
@@ -235,7 +258,7 @@ class LinearMap(Calibrator):
         if missing:
             why = "1 class does not occur" if missing == 1 else f"{missing} classes do not occur"
         text = f"{why}: the log loss has no minimum, and weights are where its gradient vanishes"
-        self._note(f"{text}; pass larger lam and mu")
+        self._note(f"{text}; pass larger lam and mu, or diagonal_lam")
 
     # ---- the fitted map -------------------------------------------------------------------------
 
@@ -350,9 +373,19 @@ def _errors(
     return np.where(free, errors, np.nan)
 
 
+def _check_enough_rows(n: int, free: Mask) -> None:
+    """Refuse a matrix of very many weights that few rows determine, which would take hours."""
+    m = len(free)
+    weights = int(np.count_nonzero(free))
+    if m > MANY_CLASSES and weights > WEIGHTS_PER_ROW * n:
+        rule = f"with {m} classes a row must stand for at most {WEIGHTS_PER_ROW} weights"
+        remedy = "use VectorScaling, which has one for each class"
+        raise invalid(rule, f"{weights} weights and {n} rows", remedy)
+
+
 def check_penalties(value: object, name: str) -> list[float | str]:
     """Check a penalty, a number of at least 0 or "auto", or a sequence of them, as a list."""
-    several = isinstance(value, list | tuple | np.ndarray)
+    several = isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 0)
     values: list[Any] = list(value) if several else [value]  # type: ignore[call-overload]
     for item in check_not_empty(values, name):
         number = isinstance(item, int | float | np.integer | np.floating)

@@ -80,23 +80,24 @@ def minimise(
     *,
     tied: bool,
     scale: bool,
+    centre: Floats | float = 0.0,
     warm: Floats | None = None,
 ) -> Minimum:
     """Go from the start to the minimum.
 
     `free` marks the entries of theta that are fitted, `tied` gives the diagonal one value, `scale`
-    looks for the best multiple of the start first. `warm`, where it is given, is a better start;
-    the gradient to end at is still measured by that at `start`. On the way to infinity each step
-    of Newton's method changes some scores by about 1 and divides the gradient by about e, until it
-    vanishes.
+    looks for the best multiple of the start first. The penalty is that of theta - centre. `warm`,
+    where it is given, is a better start; the gradient to end at is still measured by that at
+    `start`. On the way to infinity each step of Newton's method changes some scores by about 1 and
+    divides the gradient by about e, until it vanishes.
     """
-    at = partial(_point, X, codes, weight, penalty, free, tied)
+    at = partial(_point, X, codes, weight, penalty, centre, free, tied)
     theta = start
     value, gradient, probs = at(theta)
     size = np.sqrt(weight @ np.einsum("ij,ij->i", X, X))
     enough = max(TOLERANCE * min(float(np.linalg.norm(gradient)), 1.0), ROUNDING * size)
     if warm is None and scale and np.linalg.norm(gradient) > enough:
-        warm = scaled_start(start, X, codes, weight, penalty)
+        warm = scaled_start(start, X, codes, weight, penalty, centre)
     if warm is not None:
         theta = warm
         value, gradient, probs = at(theta)
@@ -136,11 +137,12 @@ def _point(
     codes: Codes,
     weight: Floats,
     penalty: Floats,
+    centre: Floats | float,
     free: Mask,
     tied: bool,  # noqa: FBT001 - internal
     theta: Floats,
 ) -> Trial:
-    value, gradient, probs = value_and_gradient(theta, X, codes, weight, penalty)
+    value, gradient, probs = value_and_gradient(theta, X, codes, weight, penalty, centre)
     return value, project(gradient, free, tied=tied), probs
 
 

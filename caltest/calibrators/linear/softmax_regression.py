@@ -1,8 +1,9 @@
 """Log loss of softmax(theta x) with quadratic penalties: value, derivatives, and its minimum.
 
-The objective is sum_i w_i l(theta; x_i, y_i) + 1/2 sum_kj penalty_kj theta_kj^2, with weights that
-sum to 1 and theta of shape (m, d). It is convex. Products with its Hessian cost as much as the
-gradient; the Hessian itself, of (m d)^2 entries, is only formed to precondition small problems.
+The objective is sum_i w_i l(theta; x_i, y_i) + 1/2 sum_kj penalty_kj (theta_kj - centre_kj)^2, with
+weights that sum to 1 and theta of shape (m, d). It is convex. Products with its Hessian cost as
+much as the gradient; the Hessian itself, of (m d)^2 entries, is only formed to precondition small
+problems.
 
 Probabilities lie class by class, (m, n): sums over few classes are then sums of long rows.
 """
@@ -27,12 +28,18 @@ def row_blocks(n: int, m: int) -> list[slice]:
 
 
 def value_and_gradient(
-    theta: Floats, X: Floats, codes: Codes, weight: Floats, penalty: Floats
+    theta: Floats,
+    X: Floats,
+    codes: Codes,
+    weight: Floats,
+    penalty: Floats,
+    centre: Floats | float = 0.0,
 ) -> tuple[float, Floats, Floats]:
     """Return the objective, its gradient and the probabilities, (m, n)."""
     probs = np.empty((len(theta), len(X)))
-    value = 0.5 * float(np.vdot(penalty * theta, theta))
-    gradient = penalty * theta
+    away = theta - centre
+    gradient = penalty * away
+    value = 0.5 * float(np.vdot(gradient, away))
     for rows in row_blocks(len(X), len(theta)):
         z = np.matmul(theta, X[rows].T, out=probs[:, rows])
         loss, residual = _residual(z, codes[rows], weight[rows])
@@ -83,7 +90,14 @@ def hessian(probs: Floats, X: Floats, weight: Floats) -> Floats:
     return H
 
 
-def scaled_start(start: Floats, X: Floats, codes: Codes, weight: Floats, penalty: Floats) -> Floats:
+def scaled_start(
+    start: Floats,
+    X: Floats,
+    codes: Codes,
+    weight: Floats,
+    penalty: Floats,
+    centre: Floats | float = 0.0,
+) -> Floats:
     """Return the best multiple of the start, roughly: Newton's iteration in one dimension."""
     if len(X) > SAMPLE:
         rows, weight = drawn_rows(weight, SAMPLE)
@@ -92,12 +106,13 @@ def scaled_start(start: Floats, X: Floats, codes: Codes, weight: Floats, penalty
     z -= z.max(axis=0)
     observed = z[codes, np.arange(len(codes))]
     curvature = float(np.vdot(penalty * start, start))
+    pull = float((penalty * start * centre).sum())
     t = 1.0
     for _ in range(150):
         p = np.exp(t * z)
         p /= p.sum(axis=0)
         mean = np.einsum("ij,ij->j", p, z)
-        slope = float(weight @ (mean - observed)) + t * curvature
+        slope = float(weight @ (mean - observed)) + t * curvature - pull
         p *= z
         second = float(weight @ (np.einsum("ij,ij->j", p, z) - mean**2)) + curvature
         # Of separated labels every multiple is better than the one before: 10 is enough.

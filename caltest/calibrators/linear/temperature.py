@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
-from caltest.calibrators.inputs import Floats, Inputs
+from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Floats, Inputs
 from caltest.calibrators.linear.logit_rows import logit_rows
 from caltest.calibrators.linear.temperature_loops import inverse_temperature
 from caltest.numerics.softmax import softmax
@@ -37,6 +37,9 @@ class TemperatureScaling(Calibrator):
 
     Parameters
     ----------
+    clip : float, default 2.2e-16
+        In (0, 0.1]; smaller probabilities are raised to it before their logarithm is taken. Logits
+        are not clipped.
     from_logits : bool, default False
         Whether the inputs are logits (of shape (n,): log odds) instead of probabilities.
     classes : sequence of length m, optional
@@ -72,8 +75,21 @@ class TemperatureScaling(Calibrator):
     title: ClassVar[str] = "Temperature scaling"
     _state: ClassVar[tuple[str, ...]] = ("temperature_", "temperature_stderr_")
 
+    def __init__(
+        self,
+        *,
+        clip: float = SMALLEST_PROBABILITY,
+        from_logits: bool = False,
+        classes: Sequence[Any] | None = None,
+    ) -> None:
+        super().__init__(from_logits=from_logits, classes=classes)
+        self.clip = clip
+
+    def _logits(self, inputs: Inputs) -> Floats:
+        return inputs.clipped(self.clip).logits
+
     def _fit(self, data: CalibrationSet) -> None:
-        rows = logit_rows(data)
+        rows = logit_rows(data, self._logits)
         bounds = (1 / LARGEST_TEMPERATURE, 1 / SMALLEST_TEMPERATURE)
         beta, curvature = inverse_temperature(rows.logits, rows.codes, rows.weight, bounds)
         self.temperature_, self.temperature_stderr_ = 1 / beta, None
@@ -100,7 +116,7 @@ class TemperatureScaling(Calibrator):
             )
 
     def _calibrate(self, inputs: Inputs) -> Floats:
-        return softmax(inputs.logits, 1 / self.temperature_)
+        return softmax(self._logits(inputs), 1 / self.temperature_)
 
     @property
     def linear_(self) -> tuple[Floats, Floats]:

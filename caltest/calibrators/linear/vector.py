@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -43,6 +43,9 @@ class VectorScaling(Calibrator):
 
     Parameters
     ----------
+    clip : float, default 2.2e-16
+        In (0, 0.1]; smaller probabilities are raised to it before their logarithm is taken. Logits
+        are not clipped.
     from_logits : bool, default False
         Whether the inputs are logits (of shape (n,): log odds) instead of probabilities.
     classes : sequence of length m, optional
@@ -84,8 +87,21 @@ class VectorScaling(Calibrator):
         "biases_stderr_",
     )
 
+    def __init__(
+        self,
+        *,
+        clip: float = SMALLEST_PROBABILITY,
+        from_logits: bool = False,
+        classes: Sequence[Any] | None = None,
+    ) -> None:
+        super().__init__(from_logits=from_logits, classes=classes)
+        self.clip = clip
+
+    def _logits(self, inputs: Inputs) -> Floats:
+        return inputs.clipped(self.clip).logits
+
     def _fit(self, data: CalibrationSet) -> None:
-        rows = logit_rows(data)
+        rows = logit_rows(data, self._logits)
         m = data.inputs.m
         optimum = self._unpenalised(rows)
         if optimum is None:
@@ -114,7 +130,7 @@ class VectorScaling(Calibrator):
         return None
 
     def _calibrate(self, inputs: Inputs) -> Floats:
-        return softmax(inputs.logits, self.weights_, self.biases_)
+        return softmax(self._logits(inputs), self.weights_, self.biases_)
 
     @property
     def linear_(self) -> tuple[Floats, Floats]:

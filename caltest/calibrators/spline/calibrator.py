@@ -36,7 +36,7 @@ DEFAULT_KNOTS = 6
 KNOTS_OF_MODE = {"within-top-2": 14}
 CURVE_POINTS = 201
 Floats = NDArray[np.float64]
-MODE = re.compile(r"(top|within-top)-([1-9][0-9]*)")
+MODE = re.compile(r"(top|within-top)-([1-9][0-9]{0,8})")
 
 
 class SplineCalibrator(Calibrator):
@@ -77,9 +77,10 @@ class SplineCalibrator(Calibrator):
     mode : str, default "top-1"
         Which score is recalibrated, as the lenses name it: "top-r", the r-th largest probability
         (r from 1 to m); "within-top-r", the sum of the r largest (1 to m - 1); "class-wise", each
-        probability by its own spline, after which rows are normalised and the predicted class may
-        change. Of two classes, "class-wise" fits one spline, to the second. A row whose class-wise
-        probabilities are all zero stays uncalibrated.
+        probability by its own spline; "all-ranks", the probability of each rank, 1 to m, by its
+        own. After the last two, rows are normalised and the predicted class may change; a row
+        whose new probabilities are all zero stays uncalibrated. Of two classes, "class-wise" fits
+        one spline, to the second.
     knots : int, optional
         Number of knots, at least 3, or 4 with cubic run-out. By default 6, as in the paper, and 14
         for "within-top-2". "class-wise" needs more, 30 say, where classes are many: the scores
@@ -107,7 +108,8 @@ class SplineCalibrator(Calibrator):
     knots_ : (K,) array
         Fractiles of the knots.
     values_ : (c, K) array
-        The splines at the knots: c is m for "class-wise" with m > 2, otherwise 1.
+        The splines at the knots: c is m for "all-ranks", and for "class-wise" with m > 2,
+        otherwise 1.
     scores_ : list of c arrays
         Distinct scores of the calibration set, ascending.
     fractiles_ : list of c arrays
@@ -191,7 +193,7 @@ class SplineCalibrator(Calibrator):
         constant = [k for k, spline in enumerate(splines) if spline.cumulative[-1] in {0.0, 1.0}]
         fewest = min(len(spline.score) for spline in splines)
         if constant:
-            of = f" of {listing(self.classes_[constant].tolist())}" if several else ""
+            of = f" of {listing(self._spline_names()[constant].tolist())}" if several else ""
             self._note(
                 f"the event{of} never or always happened in the calibration set: its score is kept"
             )
@@ -215,6 +217,8 @@ class SplineCalibrator(Calibrator):
         kind, r = check_spline_mode(self.mode, inputs.m)
         if kind == "class-wise":
             return self._calibrate_classes(inputs.probs)
+        if kind == "all-ranks":
+            return self._calibrate_ranks(inputs.probs)
         order = largest_classes(inputs.probs, min(r + 1, inputs.m))
         ranked = np.take_along_axis(inputs.probs, order, axis=1)
         recalibrated = self._recalibrate(_rank_score(ranked, kind, r), 0)
@@ -228,10 +232,22 @@ class SplineCalibrator(Calibrator):
         if probs.shape[1] == 2:
             event = self._recalibrate(probs[:, 1], 0)
             return np.column_stack([1 - event, event])
-        values = np.column_stack([self._recalibrate(p, k) for k, p in enumerate(probs.T)])
-        total = values.sum(axis=1, keepdims=True)
-        rows: Floats = np.where(total > 0, values / np.where(total > 0, total, 1.0), probs)
-        return rows
+        return _normalised(self._recalibrate_columns(probs), probs)
+
+    def _calibrate_ranks(self, probs: Floats) -> Floats:
+        order = largest_classes(probs, probs.shape[1])
+        values = np.empty_like(probs)
+        ranked = self._recalibrate_columns(np.take_along_axis(probs, order, axis=1))
+        np.put_along_axis(values, order, ranked, axis=1)
+        return _normalised(values, probs)
+
+    def _recalibrate_columns(self, scores: Floats) -> Floats:
+        return np.column_stack([self._recalibrate(score, k) for k, score in enumerate(scores.T)])
+
+    def _spline_names(self) -> AnyArray:
+        """Return what the splines are of: classes, or ranks from 1 to m."""
+        ranks = self.mode == "all-ranks"
+        return np.arange(1, len(self.classes_) + 1) if ranks else self.classes_
 
     def _recalibrate(self, score: Floats, k: int) -> Floats:
         values: Floats = interpolate(score, self.scores_[k], self.recalibrated_[k])
@@ -246,7 +262,9 @@ class SplineCalibrator(Calibrator):
             In the order of `values_`.
         """
         check_is_fitted(self)
-        names = self.classes_.tolist()
+        names = self._spline_names().tolist()
+        if self.mode == "all-ranks":
+            names = [f"top-{k}" for k in names]
         several = len(self.values_) > 1
         return [
             Coefficient(f"s({t:.3g}), {names[k]}" if several else f"s({t:.3g})", float(value))
@@ -262,7 +280,8 @@ class SplineCalibrator(Calibrator):
         t : array_like of shape (T,), optional
             Fractiles in [0, 1]; by default 201 even ones.
         k : object, optional
-            Name of the class, where mode is "class-wise" and there are more than two classes.
+            Name of the class, where mode is "class-wise" and there are more than two classes; the
+            rank from 1, where it is "all-ranks".
 
         Returns
         -------
@@ -271,7 +290,7 @@ class SplineCalibrator(Calibrator):
             `derivative`.
         """
         check_is_fitted(self)
-        i = check_spline_class(k, self.classes_, len(self.scores_))
+        i = check_spline_class(k, self._spline_names(), len(self.scores_))
         places = np.linspace(0, 1, CURVE_POINTS) if t is None else check_fractiles(t)
         fitted = FittedSpline(
             self.scores_[i],
@@ -291,10 +310,22 @@ def _scores(
     if kind == "class-wise":
         classes = [1] if m == 2 else range(m)
         return [(probs[:, k], codes == k) for k in classes]
+    if kind == "all-ranks":
+        order = largest_classes(probs, m)
+        happens = order == codes[:, np.newaxis]
+        ranked = np.take_along_axis(probs, order, axis=1)
+        return [(np.ascontiguousarray(ranked[:, k]), happens[:, k]) for k in range(m)]
     order = largest_classes(probs, r)
     score = _rank_score(np.take_along_axis(probs, order, axis=1), kind, r)
     members = order if kind == "within-top" else order[:, r - 1 :]
     return [(score, (members == codes[:, np.newaxis]).any(axis=1))]
+
+
+def _normalised(values: Floats, probs: Floats) -> Floats:
+    """Divide rows by their sums; a row of zeros is that of `probs`."""
+    total = values.sum(axis=1, keepdims=True)
+    rows: Floats = np.where(total > 0, values / np.where(total > 0, total, 1.0), probs)
+    return rows
 
 
 def _rank_score(ranked: Floats, kind: str, r: int) -> Floats:
@@ -312,10 +343,6 @@ def largest_classes(probs: Floats, r: int) -> NDArray[np.int64]:
     """
     n, m = probs.shape
     order = np.empty((n, r), np.int64)
-    if r == 1:
-        for i in range(n):
-            order[i, 0] = probs[i].argmax()
-        return order
     for i in range(n):
         kept = 0
         for j in range(m):
@@ -332,12 +359,12 @@ def largest_classes(probs: Floats, r: int) -> NDArray[np.int64]:
 
 
 def check_spline_mode(mode: object, m: int) -> tuple[str, int]:
-    """Check what a spline recalibrates, and return "top", "within-top" or "class-wise" and r."""
-    if mode == "class-wise":
-        return "class-wise", 0
+    """Check what a spline recalibrates, and return "top", "within-top" and r, or the mode and 0."""
+    if isinstance(mode, str) and mode in {"class-wise", "all-ranks"}:
+        return mode, 0
     match = MODE.fullmatch(mode) if isinstance(mode, str) else None
     if match is None:
-        rule = "mode must be 'top-r' or 'within-top-r' with an r from 1, or 'class-wise'"
+        rule = "mode must be 'top-r' or 'within-top-r', r from 1, 'class-wise' or 'all-ranks'"
         raise invalid(rule, shown(mode), "pass 'top-1', 'top-2', 'within-top-2', ...")
     kind, r = match[1], int(match[2])
     check_rank(r, m if kind == "top" else m - 1, match[0])

@@ -47,7 +47,6 @@ def _place(t: float, K: int) -> tuple[int, float]:
     return j, t * (K - 1) - j
 
 
-@njit()
 def normal_equations(t: Floats, h: Floats, K: int, longest: float) -> tuple[Floats, Floats]:
     """Return P (2K, 2K) and r (2K,) with z'P z - 2 r'z + const the misfit, for z = (y, d).
 
@@ -56,17 +55,21 @@ def normal_equations(t: Floats, h: Floats, K: int, longest: float) -> tuple[Floa
     is longer than `longest` counts as equal parts along its chord, each with a point at its end.
     """
     powers, products = np.zeros((K - 1, 7)), np.zeros((K - 1, 4))
+    _add_points(powers, products, t, h, longest)
+    return _in_basis(powers, products)
+
+
+@njit()
+def _add_points(powers: Floats, products: Floats, t: Floats, h: Floats, longest: float) -> None:
     for i in range(1, t.size):
         length = t[i] - t[i - 1]
-        if length <= longest * (1 + 1e-9):
-            _add_point(powers, products, t[i], h[i], length)
-            continue
-        parts = math.ceil(length / longest * (1 - 1e-9))
+        parts = 1
+        if length > longest * (1 + 1e-9):
+            parts = math.ceil(length / longest * (1 - 1e-9))
         for part in range(1, parts + 1):
             rest = (parts - part) / parts
             value = h[i] - rest * (h[i] - h[i - 1])
             _add_point(powers, products, t[i] - rest * length, value, length / parts)
-    return _in_basis(powers, products)
 
 
 @njit(inline="always")
@@ -91,21 +94,17 @@ def _add_point(powers: Floats, products: Floats, t: float, h: float, w: float) -
     products[j, 3] += wu3 * h
 
 
-@njit()
 def _in_basis(powers: Floats, products: Floats) -> tuple[Floats, Floats]:
     """Turn sums over the powers of u into those over the products of basis functions."""
     K = len(powers) + 1
     P, r = np.zeros((2 * K, 2 * K)), np.zeros(2 * K)
     # Coefficients of 1, u, u^2, u^3 in a, u, a^3 - a and u^3 - u.
     basis = np.array([[1.0, -1, 0, 0], [0, 1.0, 0, 0], [0, -2.0, 3, -1], [0, -1.0, 0, 1]])
+    moments = powers[:, np.add.outer(np.arange(4), np.arange(4))]
     for j in range(K - 1):
         where = np.array([j, j + 1, K + j, K + j + 1])
-        for k in range(4):
-            for p in range(4):
-                r[where[k]] += basis[k, p] * products[j, p]
-                for q in range(4):
-                    for s in range(4):
-                        P[where[k], where[q]] += basis[k, p] * basis[q, s] * powers[j, p + s]
+        r[where] += basis @ products[j]
+        P[np.ix_(where, where)] += basis @ moments[j] @ basis.T
     return P, r
 
 
