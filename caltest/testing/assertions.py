@@ -1,0 +1,344 @@
+"""`assert_calibrated` and `assert_within`: a test of calibration whose failure is the verdict."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from caltest import render, validation
+from caltest.errors import invalid, shown
+from caltest.htests import test_calibration
+from caltest.predictions import ModelData, Predictions
+from caltest.predictions.dependence import Dependence
+from caltest.results import GroupsTest, HTest, HTestTable
+from caltest.segments import SegmentsTest
+
+LEVEL = 0.01
+SEED = 0
+OF_THE_USER = 3  # the stack level of the caller of an assertion
+
+Tested = HTest | HTestTable | SegmentsTest | GroupsTest
+READING = ("label", "features", "probs", "classes", "from_logits", "renormalize")
+DEPENDENCE = ("cluster", "time", "lag")
+
+
+class TooFewRowsWarning(UserWarning):
+    """Calibration was not rejected, but so few rows would not have shown a large error either."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """An assertion about a model, before anything is raised.
+
+    Attributes
+    ----------
+    result : HTest, HTestTable, SegmentsTest or GroupsTest
+        What was found.
+    pvalue, level : float
+        Of the answer, and the level it is compared with.
+    seed : int
+        The seed of the call.
+    holds : bool
+        Whether the assertion holds at this level.
+    few : bool
+        Whether there are too few rows to tell.
+    headline : str
+        The answer in a sentence or two.
+    repeat : str
+        The line that repeats the assertion.
+    """
+
+    result: Tested
+    pvalue: float
+    level: float
+    seed: int
+    holds: bool
+    few: bool
+    headline: str
+    repeat: str
+
+    @property
+    def message(self) -> str:
+        """The verdict, with the seed and the line that repeats it."""
+        told = str(_row(self.result).verdict() if self.claims_within else self.result.verdict())
+        few = f"\ntoo few rows: {self.headline}" if self.few and self.claims_within else ""
+        repeat = f"\nrepeat: {self.repeat}" if self.repeat else ""
+        return f"{told.rstrip()}{few}\nseed: {self.seed}{repeat}"
+
+    @property
+    def least(self) -> float:
+        """The smallest p-value that the resamples can give; 0 where nothing is resampled."""
+        row = _row(self.result)
+        if isinstance(row, SegmentsTest):
+            return 1 / (row.n_resamples + 1)
+        return row.least_pvalue or 0.0
+
+    @property
+    def claims_within(self) -> bool:
+        """Whether the error is asserted to be within a tolerance: the failure to show it fails."""
+        return isinstance(self.result, HTest | HTestTable) and _is_equivalence(_row(self.result))
+
+
+def assert_calibrated(
+    model: object,
+    data: object = None,
+    *,
+    level: float = LEVEL,
+    rng: object = SEED,
+    **arguments: Any,
+) -> Tested:
+    """Fail where the hypothesis that the model is calibrated is rejected.
+
+    A calibrated model fails with a probability of at most `level`. With the same seed, the same
+    model and data always give the same answer.
+
+    Parameters
+    ----------
+    model, data : object
+        As for `caltest.test_calibration`.
+    level : float, default 0.01
+        Significance level in (0, 1).
+    rng : int, Generator or SeedSequence, default 0
+        The seed.
+    **arguments
+        The others of `caltest.test_calibration`, such as `test=`, `lens=`, `by=`, `segments=`,
+        `cluster=` and `label=`; with `tolerance=` it fails where the error is shown to be larger.
+        `n_resamples` is by default 999, and more where the level is below 0.01.
+
+    Returns
+    -------
+    HTest, HTestTable, SegmentsTest or GroupsTest
+        What was found, where nothing is raised.
+
+    Raises
+    ------
+    AssertionError
+        If calibration is rejected: the message is the verdict, with the p-value, the seed and the
+        line that repeats the test.
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If the test has no meaning for the data.
+
+    Warns
+    -----
+    TooFewRowsWarning
+        If calibration is not rejected, but would not be of a model far off either.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M1", n=300, m=3, rng=1)
+    >>> result = ct.testing.assert_calibrated(data)
+    >>> bool(result.pvalue > 0.01)
+    True
+    """
+    __tracebackhide__ = True
+    checked = check_calibrated(model, data, level=level, rng=rng, arguments=arguments)
+    if not checked.holds:
+        raise AssertionError(checked.message)
+    if checked.few:
+        warnings.warn(checked.headline, TooFewRowsWarning, stacklevel=OF_THE_USER - 1)
+    return checked.result
+
+
+def assert_within(
+    model: object,
+    data: object = None,
+    *,
+    tolerance: float,
+    level: float = LEVEL,
+    rng: object = SEED,
+    **arguments: Any,
+) -> HTest | HTestTable:
+    """Fail unless the calibration error is shown to be within the tolerance.
+
+    The hypothesis that the error is at least `tolerance` must be rejected, in every row where
+    tests, lenses or groups are several: a model that is off by more passes with a probability of at
+    most `level`. Too few rows fail.
+
+    Parameters
+    ----------
+    model, data : object
+        As for `caltest.test_calibration`.
+    tolerance : float
+        The largest error that does not matter, in the unit of the test.
+    level : float, default 0.01
+        Significance level in (0, 1).
+    rng : int, Generator or SeedSequence, default 0
+        The seed.
+    **arguments
+        The others of `caltest.test_calibration`, such as `by=`. By default `test="ks"`, the largest
+        cumulative gap in the unit of probabilities, with `lens="confidence"` for more than two
+        classes.
+
+    Returns
+    -------
+    HTest or HTestTable
+        What was found, where nothing is raised.
+
+    Raises
+    ------
+    AssertionError
+        If the error is not shown to be within the tolerance; the message is the verdict.
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If the test has no tolerance or no meaning for the data.
+
+    References
+    ----------
+    Wellek (2010), Testing statistical hypotheses of equivalence and noninferiority; Berger (1982),
+    Multiparameter hypothesis testing and acceptance sampling (several hypotheses that must all be
+    rejected need no adjustment).
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M1", n=5000, m=2, rng=1)
+    >>> result = ct.testing.assert_within(data, tolerance=0.05)
+    >>> bool(result.pvalue <= 0.01)
+    True
+    """
+    __tracebackhide__ = True
+    checked = check_within(
+        model, data, tolerance=tolerance, level=level, rng=rng, arguments=arguments
+    )
+    if not checked.holds:
+        raise AssertionError(checked.message)
+    return checked.result  # type: ignore[return-value]  # segments have no tolerance
+
+
+def check_calibrated(
+    model: object, data: object, *, level: float, rng: object, arguments: Mapping[str, Any]
+) -> Checked:
+    """Test calibration as `assert_calibrated` does, and raise nothing."""
+    if arguments.get("equivalence"):
+        remedy = "use assert_within, which fails unless the error is shown to be within it"
+        raise invalid("assert_calibrated must not have equivalence=True", "True", remedy)
+    level, seed = validation.check_level(level), _seed(rng)
+    given = {"n_resamples": resamples_for(level), **arguments}
+    found = test_calibration(model, data, level=level, rng=seed, **given)
+    repeat = _repeat("assert_calibrated", {**arguments, "level": level, "rng": seed})
+    checked = checked_result(found, level=level, seed=seed, repeat=repeat)
+    if checked.least > level:
+        got = f"{given['n_resamples']}, whose least p-value is {checked.least:.2g}"
+        remedy = f"pass {resamples_for(level)} or more, or leave it out"
+        raise invalid(f"n_resamples must allow a p-value of {level:g}", got, remedy)
+    return checked
+
+
+def resamples_for(level: float, tests: int = 1) -> int:
+    """Return how many resamples make the p-value stable at a level, with so many tests.
+
+    The smallest p-value is a tenth of the level, where it is multiplied by the number of tests.
+    """
+    return max(999, math.ceil(10 * tests / level) - 1)
+
+
+def check_within(
+    model: object,
+    data: object,
+    *,
+    tolerance: float,
+    level: float,
+    rng: object,
+    arguments: Mapping[str, Any],
+) -> Checked:
+    """Test the tolerance as `assert_within` does, and raise nothing."""
+    level, seed = validation.check_level(level), _seed(rng)
+    if arguments.get("segments") is not None:
+        raise invalid(
+            "segments must not be given for a tolerance",
+            shown(arguments["segments"]),
+            "use by=, which tests each group",
+        )
+    given: dict[str, Any] = {"tolerance": tolerance, **arguments}
+    asked: dict[str, Any] = {"equivalence": True, "level": level, "rng": seed, **given}
+    if "test" in arguments:
+        found = test_calibration(model, data, **asked)
+    else:
+        predictions = _predictions(model, data, arguments)
+        asked = {name: asked[name] for name in asked if name not in (*READING, *DEPENDENCE, "by")}
+        asked["by"] = None if arguments.get("by") is None else True
+        asked.setdefault("lens", "strong" if predictions.m == 2 else "confidence")
+        found = test_calibration(None, predictions, test="ks", **asked)
+    repeat = _repeat("assert_within", {**given, "level": level, "rng": seed})
+    return checked_result(found, level=level, seed=seed, repeat=repeat)
+
+
+def checked_result(
+    found: Tested, *, level: float, seed: int | None = None, repeat: str = ""
+) -> Checked:
+    """Return what a result says of the assertion that its hypothesis is about.
+
+    Parameters
+    ----------
+    found : HTest, HTestTable, SegmentsTest or GroupsTest
+        The result, at this level.
+    level : float
+        Significance level.
+    seed : int, optional
+        The seed of the call; by default that of the result.
+    repeat : str
+        The line that repeats the test.
+    """
+    row = _row(found)
+    own = row.seed if seed is None else seed
+    about: dict[str, Any] = {"result": found, "level": level, "seed": own or 0, "repeat": repeat}
+    if isinstance(row, HTest) and _is_equivalence(row):
+        pvalue = row.pvalue
+        few = pvalue > level and row.estimate < float(str(row.parameters["tolerance"]))
+        headline = render.headline(row)
+        if few:
+            headline += f" {row.n:,} rows do not show an error of {row.estimate:.3g} to be within."
+        holds = pvalue <= level
+        return Checked(**about, pvalue=pvalue, holds=holds, few=few, headline=headline)
+    if isinstance(found, SegmentsTest | GroupsTest):
+        pvalue, headline, few = found.pvalue, found.verdict().headline, False
+    elif isinstance(found, HTestTable):
+        pvalue, headline = render.pvalue_of_table(found), render.headline_of_table(found)
+        few = all(render.is_too_small(one.size) for one in found)
+    else:
+        pvalue, headline = found.pvalue, render.headline(found)
+        few = render.is_too_small(found.size)
+    holds = pvalue > level
+    return Checked(**about, pvalue=pvalue, holds=holds, few=few and holds, headline=headline)
+
+
+def _row(found: Tested) -> Any:
+    """Return the row that decides: of equivalences the one with the largest p-value."""
+    if isinstance(found, HTestTable) and _is_equivalence(found.rows[0]):
+        return max(found.rows, key=lambda row: row.pvalue)
+    return found.rows[0] if isinstance(found, HTestTable) else found
+
+
+def _is_equivalence(row: HTest) -> bool:
+    return row.null == render.TOLERANCE and row.alternative == "less"
+
+
+def _seed(rng: object) -> int:
+    if rng is None:
+        remedy = "pass a number: a test whose seed is drawn anew can be repeated until it passes"
+        raise invalid("rng must be a seed", "None", remedy)
+    return validation.check_seed(rng)
+
+
+def _predictions(model: object, data: object, arguments: Mapping[str, Any]) -> Predictions:
+    reading = {name: arguments[name] for name in (*READING, "by") if name in arguments}
+    dependence = Dependence(*(arguments.get(name) for name in DEPENDENCE))
+    return ModelData(model, data, dependence=dependence, **reading).predictions()
+
+
+def _repeat(name: str, arguments: Mapping[str, Any]) -> str:
+    told = "".join(f", {key}={shown(_plain(value))}" for key, value in arguments.items())
+    return f"ct.testing.{name}(model, data{told})"
+
+
+def _plain(value: object) -> object:
+    return value.tolist() if isinstance(value, np.generic) else value

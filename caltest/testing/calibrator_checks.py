@@ -1,0 +1,357 @@
+"""Properties of calibrators, searched for a counterexample by Hypothesis."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+import pickle
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import reject
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+from numpy.typing import NDArray
+
+from caltest import validation
+from caltest.predictions import Predictions
+from caltest.testing import strategies
+from caltest.testing.searching import distance, search
+
+Floats = NDArray[np.float64]
+MOST_FITTED = 10  # rows of a set that a calibrator is fitted to, and that a failure prints
+LARGE = 3000  # rows of a sample on which a fitted map is near the identity
+NEAR = 0.05  # the mean change of a probability that is near enough
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a property is checked on.
+
+    Attributes
+    ----------
+    subject : object
+        A calibrator or a test.
+    m : int
+        The number of classes.
+    atol : float
+        How far apart equal probabilities may be.
+    rng : int
+        The seed.
+    """
+
+    subject: Any
+    m: int
+    atol: float
+    rng: int
+
+
+@dataclass(frozen=True)
+class Property:
+    """A property, and whether it holds for those only that declare it.
+
+    Attributes
+    ----------
+    claim : str
+        What holds, in words.
+    check : callable
+        `check(context)` returns the strategies of its arguments, and the function that asserts it.
+    declared : bool
+        Whether it must be declared.
+    """
+
+    claim: str
+    check: Callable[[Context], tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]]
+    declared: bool = False
+
+
+def check_calibrator(
+    calibrator: object,
+    *,
+    declares: Sequence[str] = (),
+    properties: Sequence[str] | None = None,
+    n_classes: Sequence[int] = (2, 3),
+    examples: int = 50,
+    atol: float = 1e-6,
+    rng: int = 0,
+) -> None:
+    """Fail where a calibrator breaks what its users take for granted, with a smallest example.
+
+    Parameters
+    ----------
+    calibrator : object
+        Not fitted, with `fit(probs, labels)` and `predict_proba(probs)`, or `transform`. Where its
+        `fit` takes `sample_weight`, weights must count as repeated rows; where it has `to_dict` and
+        `from_dict`, they must keep it to the last bit.
+    declares : sequence of str
+        What holds for this calibrator, and not for all: "equivariant" (classes in another order
+        give the same map), "accuracy" (the class with the largest probability keeps it), "ranking"
+        (of the rows by P(1) for two classes, of the classes in each row for more), "log-loss" (on
+        its own fitting data no worse than the identity).
+    properties : sequence of str, optional
+        The keys of `CALIBRATOR_PROPERTIES` that are checked; by default all that apply.
+    n_classes : sequence of int, default (2, 3)
+        Numbers of classes.
+    examples : int, default 50
+        How many examples are tried for each property.
+    atol : float, default 1e-6
+        How far apart probabilities may be that should be equal; maps are fitted by iteration.
+    rng : int, default 0
+        The seed: the same examples in every run.
+
+    Returns
+    -------
+    None
+        Where nothing is broken.
+
+    Raises
+    ------
+    AssertionError
+        If a property is broken; the notes hold the example that Hypothesis has made small.
+    InvalidInput
+        If a name of a property is unknown.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> declares = ["equivariant", "accuracy", "ranking", "log-loss"]
+    >>> ct.testing.check_calibrator(
+    ...     ct.calibrators.TemperatureScaling(), declares=declares, examples=5
+    ... )
+    """
+    optional = [name for name, one in CALIBRATOR_PROPERTIES.items() if one.declared]
+    for name in declares:
+        validation.check_choice(name, optional, "declares")
+    asked = CALIBRATOR_PROPERTIES if properties is None else properties
+    for name in asked:
+        validation.check_choice(name, CALIBRATOR_PROPERTIES, "properties")
+    for name in asked:
+        chosen = CALIBRATOR_PROPERTIES[name]
+        if properties is None and not _applies(name, chosen, calibrator, declares):
+            continue
+        for m in n_classes:
+            _check(chosen, Context(calibrator, m, atol, rng), examples)
+
+
+def _applies(name: str, chosen: Property, calibrator: object, declares: Sequence[str]) -> bool:
+    if name == "weights":
+        fit = getattr(calibrator, "fit", None)
+        return fit is not None and "sample_weight" in inspect.signature(fit).parameters
+    if name == "json":
+        return hasattr(calibrator, "to_dict") and hasattr(calibrator, "from_dict")
+    return not chosen.declared or name in declares
+
+
+def _check(chosen: Property, context: Context, examples: int) -> None:
+    arguments, asserted = chosen.check(context)
+    broken = f"broken for {context.m} classes: {chosen.claim}"
+    try:
+        search(asserted, arguments, examples=examples, rng=context.rng)
+    except AssertionError as error:
+        error.add_note(broken)
+        raise
+    except Exception as error:
+        failed = AssertionError(f"{type(error).__name__}: {error}")
+        for note in (*getattr(error, "__notes__", ()), broken):
+            failed.add_note(note)
+        raise failed from error
+
+
+def _fitted(calibrator: Any, data: Predictions, weight: Floats | None = None) -> Any:
+    """Fit a copy; an example that it refuses with a ValueError is none."""
+    fresh = _copy(calibrator)
+    options = {} if weight is None else {"sample_weight": weight.copy()}
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            fitted = fresh.fit(data.probs.copy(), data.labels.copy(), **options)
+        except ValueError:
+            reject()
+    return fresh if fitted is None else fitted
+
+
+def _copy(calibrator: Any) -> Any:
+    if hasattr(calibrator, "get_params"):
+        from sklearn.base import clone
+
+        return clone(calibrator)
+    return copy.deepcopy(calibrator)
+
+
+def _calibrated(fitted: Any, probs: Floats) -> Floats:
+    ask = fitted.predict_proba if hasattr(fitted, "predict_proba") else fitted.transform
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        out = np.asarray(ask(probs.copy()), dtype=float)
+    return np.column_stack([1.0 - out, out]) if out.ndim == 1 else out
+
+
+@st.composite
+def fitting_data(draw: st.DrawFn, m: int, *, zeros: bool = False) -> Predictions:
+    """Draw a few rows with labels of every class, to fit a calibrator to."""
+    rows = (2 * m, max(2 * m, MOST_FITTED))
+    p = draw(strategies.probs(rows, m, zeros=zeros, rounded=False))
+    y = draw(strategies.labels(len(p), m, every=True))
+    return Predictions(p, y, classes=list(range(m)))
+
+
+def _simplex(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
+    def stays_on_the_simplex(data: Predictions, probs: Floats) -> None:
+        out = _calibrated(_fitted(context.subject, data), probs)
+        assert out.shape == probs.shape
+        assert np.isfinite(out).all()
+        assert out.min() >= 0
+        assert np.abs(out.sum(axis=1) - 1).max() <= 1e-9
+
+    m = context.m
+    data = fitting_data(m) | fitting_data(m, zeros=True)
+    return {"data": data, "probs": strategies.probs(m=m)}, stays_on_the_simplex
+
+
+def _inputs(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
+    def leaves_its_inputs_alone(data: Predictions) -> None:
+        probs, labels = data.probs.copy(), data.labels.copy()
+        fitted = _fitted(context.subject, data)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            _copy(context.subject).fit(probs, labels)
+            (fitted.predict_proba if hasattr(fitted, "predict_proba") else fitted.transform)(probs)
+        np.testing.assert_array_equal(probs, data.probs)
+        np.testing.assert_array_equal(labels, data.labels)
+
+    return {"data": fitting_data(context.m)}, leaves_its_inputs_alone
+
+
+def _repeats(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
+    def fits_the_same_map_again(data: Predictions, probs: Floats) -> None:
+        first, second = (_calibrated(_fitted(context.subject, data), probs) for _ in range(2))
+        np.testing.assert_array_equal(first, second)
+
+    return _data_and_probs(context), fits_the_same_map_again
+
+
+def _pickle(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
+    def is_the_same_after_pickling(data: Predictions, probs: Floats) -> None:
+        fitted = _fitted(context.subject, data)
+        again = pickle.loads(pickle.dumps(fitted))  # noqa: S301, what was written just now
+        np.testing.assert_array_equal(_calibrated(again, probs), _calibrated(fitted, probs))
+
+    return _data_and_probs(context), is_the_same_after_pickling
+
+
+def _json(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
+    def is_the_same_after_json(data: Predictions, probs: Floats) -> None:
+        fitted = _fitted(context.subject, data)
+        again = type(fitted).from_dict(json.loads(json.dumps(fitted.to_dict())))
+        np.testing.assert_array_equal(_calibrated(again, probs), _calibrated(fitted, probs))
+
+    return _data_and_probs(context), is_the_same_after_json
+
+
+def _weights(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
+    def counts_weights_as_repeated_rows(data: Predictions, times: list[int]) -> None:
+        repeats = np.resize(times, data.n)
+        fitted = _fitted(context.subject, data, repeats.astype(float))
+        rows = np.repeat(np.arange(data.n), repeats)
+        again = Predictions(data.probs[rows], data.labels[rows], classes=data.classes.tolist())
+        expected = _calibrated(_fitted(context.subject, again), data.probs)
+        assert distance(_calibrated(fitted, data.probs), expected) <= context.atol
+
+    times = st.lists(st.integers(1, 3), min_size=1, max_size=MOST_FITTED)
+    return {"data": fitting_data(context.m), "times": times}, counts_weights_as_repeated_rows
+
+
+def _equivariant(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
+    def does_not_see_the_order_of_classes(data: Predictions, order: list[int]) -> None:
+        columns = np.array(order)
+        moved = Predictions(
+            data.probs[:, columns], np.argsort(columns)[data.labels], classes=data.classes.tolist()
+        )
+        out = _calibrated(_fitted(context.subject, data), data.probs)
+        again = _calibrated(_fitted(context.subject, moved), moved.probs)
+        assert distance(again, out[:, columns]) <= context.atol
+
+    order = st.permutations(range(context.m))
+    return {"data": fitting_data(context.m), "order": order}, does_not_see_the_order_of_classes
+
+
+def _accuracy(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
+    def keeps_the_class_it_predicts(data: Predictions, probs: Floats) -> None:
+        out = _calibrated(_fitted(context.subject, data), probs)
+        largest = out[np.arange(len(out)), probs.argmax(axis=1)]
+        assert (largest >= out.max(axis=1) - context.atol).all()
+
+    return _data_and_probs(context), keeps_the_class_it_predicts
+
+
+def _ranking(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
+    def keeps_the_ranking(data: Predictions, probs: Floats) -> None:
+        out = _calibrated(_fitted(context.subject, data), probs)
+        if context.m == 2:
+            probs, out = probs[:, 1:].T, out[:, 1:].T  # of the rows, where there are two classes
+        order = np.argsort(probs, axis=1, kind="stable")
+        before = np.diff(np.take_along_axis(probs, order, axis=1), axis=1)
+        after = np.diff(np.take_along_axis(out, order, axis=1), axis=1)
+        assert (after[before > 0] >= -context.atol).all()
+
+    return _data_and_probs(context), keeps_the_ranking
+
+
+def _log_loss(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
+    def is_no_worse_than_the_identity(data: Predictions) -> None:
+        out = _calibrated(_fitted(context.subject, data), data.probs)
+        rows = np.arange(data.n)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            before, after = (-np.log(p[rows, data.labels]).mean() for p in (data.probs, out))
+        assert after <= before + context.atol
+
+    return {"data": fitting_data(context.m)}, is_no_worse_than_the_identity
+
+
+def _near_identity(
+    context: Context,
+) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
+    def hardly_changes_what_is_calibrated(sample: int) -> None:
+        rng = np.random.default_rng(sample)
+        probs = rng.dirichlet(np.ones(context.m), LARGE)
+        labels = (rng.random((LARGE, 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
+        names = list(range(context.m))
+        once = _calibrated(
+            _fitted(context.subject, Predictions(probs, labels, classes=names)), probs
+        )
+        assert np.abs(once - probs).mean() <= NEAR
+        twice = _calibrated(
+            _fitted(context.subject, Predictions(once, labels, classes=names)), once
+        )
+        assert np.abs(twice - once).mean() <= NEAR
+
+    return {"sample": st.integers(0, 1)}, hardly_changes_what_is_calibrated
+
+
+def _data_and_probs(context: Context) -> dict[str, SearchStrategy[Any]]:
+    return {"data": fitting_data(context.m), "probs": strategies.probs(m=context.m)}
+
+
+CALIBRATOR_PROPERTIES: dict[str, Property] = {
+    "simplex": Property("its rows are probabilities, whatever it is given", _simplex),
+    "inputs": Property("it changes none of its inputs", _inputs),
+    "repeats": Property("fitted again to the same data it is the same map", _repeats),
+    "pickle": Property("it is the same to the last bit after pickling", _pickle),
+    "json": Property("it is the same to the last bit after JSON", _json),
+    "weights": Property("an integer weight counts as that many rows", _weights),
+    "equivariant": Property(
+        "classes in another order give the same map", _equivariant, declared=True
+    ),
+    "accuracy": Property("the class it predicts stays", _accuracy, declared=True),
+    "ranking": Property("the ranking stays", _ranking, declared=True),
+    "log-loss": Property(
+        "on its fitting data the log loss is no worse than that of the identity",
+        _log_loss,
+        declared=True,
+    ),
+    "near-identity": Property("of calibrated predictions it makes about the same", _near_identity),
+}

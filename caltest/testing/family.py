@@ -1,0 +1,271 @@
+"""The tests of a session as one family: records, and p-values adjusted for all of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest import render
+from caltest.htests.combine import JOINT
+from caltest.numerics.joint import ROUNDING
+from caltest.results import HTest, HTestTable
+from caltest.testing.assertions import Checked, Tested
+
+if TYPE_CHECKING:
+    from caltest.nulls.base import Replicates
+    from caltest.predictions import Predictions
+    from caltest.results import GroupsTest
+    from caltest.segments import SegmentsTest
+
+Floats = NDArray[np.float64]
+MOST = 100_000  # scores that travel to the process that decides
+
+
+@dataclass(slots=True, kw_only=True)
+class Record:
+    """An assertion as it travels from the process of the test to the one that decides.
+
+    Attributes
+    ----------
+    within : bool
+        Whether the error was asserted to be within a tolerance. Then it is decided by itself: where
+        all such claims must be shown, none needs an adjustment.
+    name : str
+        What was tested.
+    n : int
+        Its rows.
+    pvalue, level : float
+    seed : int
+    few : bool
+        Whether there are too few rows to tell.
+    least : float
+        The smallest p-value that its resamples can give, or 0.
+    headline, message, html, where : str
+        The answer, where the assertion fails the verdict, the result as HTML, and the line of the
+        assertion.
+    question : str
+        A hash of the data and of what was asked of them, without the seed.
+    block : str
+        A hash of what tests must share to have the same redrawn labels.
+    scores : list of float or None
+        How far out the statistic is for the observed labels and for each redrawn ones.
+    adjusted : float
+        The p-value, adjusted for the session; before that is known the p-value.
+    size, family : int
+        How many tests are in its block, and in the session.
+    expected : bool
+        Whether the test is marked as one that fails (xfail).
+    """
+
+    within: bool
+    name: str
+    n: int
+    pvalue: float
+    level: float
+    seed: int
+    few: bool
+    least: float
+    headline: str
+    message: str
+    html: str
+    where: str
+    question: str
+    block: str
+    scores: list[float] | None
+    adjusted: float
+    size: int = 1
+    family: int = 1
+    expected: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether the assertion fails, by what is known of the p-value."""
+        if self.within:
+            return self.pvalue > self.level
+        return self.adjusted <= self.level or self.is_coarse
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether more resamples could reject what the adjustment keeps: that does not pass."""
+        told = self.pvalue <= self.level < self.adjusted
+        return told and self.pvalue <= self.least * (1 + 1e-9)
+
+    @property
+    def decision(self) -> str:
+        """How the session decided, in words that follow the verdict."""
+        if self.family == 1 or self.within:
+            return ""
+        told = f"p = {self.adjusted:.2g} adjusted for {self.family} tests of the session"
+        if self.is_coarse:
+            told += (
+                f": no p-value of its resamples is below {self.least:.2g}, give n_resamples= more"
+            )
+        return told
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as pytest-xdist sends them."""
+        return asdict(self)
+
+
+def record_of(checked: Checked, where: str) -> Record:
+    """Return the record of an assertion that stands in the line `where`, "test_model.py:7"."""
+    rows = _rows(checked.result)
+    first = rows[0] if rows else cast("SegmentsTest | GroupsTest", checked.result)
+    block, scores = _joint(checked.result)
+    return Record(
+        within=checked.claims_within,
+        name=first.data_name,
+        n=_count(checked.result),
+        pvalue=checked.pvalue,
+        level=checked.level,
+        seed=checked.seed,
+        few=checked.few,
+        least=checked.least,
+        headline=checked.headline,
+        message="" if checked.holds else checked.message,
+        html=checked.result.to_html(),
+        where=where,
+        question=_question(checked.result),
+        block=block,
+        scores=scores,
+        adjusted=checked.pvalue,
+    )
+
+
+def decide(records: Iterable[Record]) -> None:
+    """Adjust the p-values of all records for each other, in place."""
+    family = [record for record in records if not record.within]
+    scores = [None if record.scores is None else np.array(record.scores) for record in family]
+    blocks = [record.block for record in family]
+    adjusted = adjusted_over_blocks([record.pvalue for record in family], scores, blocks)
+    for record, pvalue in zip(family, adjusted.tolist(), strict=True):
+        record.adjusted, record.family = pvalue, len(family)
+        record.size = 1 if record.scores is None else blocks.count(record.block)
+
+
+def adjusted_over_blocks(
+    pvalues: Sequence[float], scores: Sequence[Floats | None], blocks: Sequence[Hashable]
+) -> Floats:
+    r"""Return p-values adjusted for all: jointly within a block, by Holm's method over the blocks.
+
+    Parameters
+    ----------
+    pvalues : sequence of float
+        One of each test.
+    scores : sequence of (B + 1,) array or None
+        How far out its statistic is for the observed and for B redrawn labels, the same ones for
+        all tests of a block; None of a test that is a block of its own.
+    blocks : sequence of hashable
+        The block of each test.
+
+    Returns
+    -------
+    array, shape (len(pvalues),)
+        With every test in one block the p-values of Westfall and Young, with each in its own those
+        of Holm. Let :math:`p_i(K)` be the p-value of the largest score over those tests of the
+        block of i that are in K, and :math:`g(K)` the number of blocks with a test in K. Step by
+        step the test with the least :math:`g(K) p_i(K)` leaves K, and that is its adjusted p-value,
+        made monotone. Both factors grow with K, so that when the first true hypothesis leaves, at
+        most :math:`\alpha`, the least of :math:`g(I) p_i(I)` over the set I of all true ones is at
+        most :math:`\alpha`, which by Bonferroni's inequality over the blocks has at most this
+        probability.
+
+    References
+    ----------
+    Westfall, Young (1993), Resampling-based multiple testing, algorithm 2.8; Romano, Wolf (2005),
+    Exact and approximate stepdown methods for multiple hypothesis testing, JASA 100, theorem 1
+    (critical values that are monotone in K).
+
+    Examples
+    --------
+    >>> adjusted_over_blocks([0.01, 0.04, 0.5], [None] * 3, "abc").tolist()
+    [0.03, 0.08, 0.5]
+    """
+    members: dict[Hashable, list[int]] = {}
+    for i, (block, score) in enumerate(zip(blocks, scores, strict=True)):
+        members.setdefault(("alone", i) if score is None else ("joint", block), []).append(i)
+    queues = [_loudest_last(some, pvalues, scores) for some in members.values()]
+    adjusted, least = np.empty(len(pvalues)), 0.0
+    while queues:
+        queue = min(queues, key=lambda one: one[-1][1])
+        i, pvalue = queue.pop()
+        adjusted[i] = least = max(least, min(1.0, len(queues) * pvalue))
+        queues = [one for one in queues if one]
+    return adjusted
+
+
+def _loudest_last(
+    some: list[int], pvalues: Sequence[float], scores: Sequence[Floats | None]
+) -> list[tuple[int, float]]:
+    """Return the tests of a block, each with the p-value of the largest score of those before."""
+    if len(some) == 1:
+        return [(some[0], pvalues[some[0]])]
+    rows = np.stack([score for i in some if (score := scores[i]) is not None])
+    order = np.argsort(rows[:, 0], kind="stable")
+    largest = np.maximum.accumulate(rows[order], axis=0)
+    joint = np.mean(largest >= rows[order][:, :1] - ROUNDING, axis=1)
+    return [(some[k], max(float(p), pvalues[some[k]])) for k, p in zip(order, joint, strict=True)]
+
+
+# ---- what a result shares with others -----------------------------------------------------------
+
+
+def _rows(found: Tested) -> tuple[HTest, ...]:
+    if isinstance(found, HTestTable):
+        return found.rows
+    return (found,) if isinstance(found, HTest) else ()
+
+
+def _count(found: Tested) -> int:
+    if isinstance(found, HTestTable) and render.noun_of(found.rows) in {"groups", "grades"}:
+        return sum(row.n for row in found)
+    return found.rows[0].n if isinstance(found, HTestTable) else found.n
+
+
+def _joint(found: Tested) -> tuple[str, list[float] | None]:
+    """Return the block of a result and its scores; of a jointly adjusted table the largest.
+
+    A table's p-value is the least adjusted one of its rows: that of the largest score.
+    """
+    rows = _rows(found)
+    if isinstance(found, HTestTable) and (found.correction != "joint" or found.omnibus):
+        return "", None
+    replicates = [row.replicates for row in rows if row.null in JOINT]
+    shared = {(_hash_of_data(row), row.null, row.seed) for row in rows}
+    if not rows or len(shared) > 1 or not all(map(_travels, replicates)) or not replicates:
+        return "", None
+    largest = np.max([one.scores() for one in replicates if one is not None], axis=0)
+    return _hash([*shared, largest.size]), largest.tolist()
+
+
+def _travels(replicates: Replicates | None) -> bool:
+    return replicates is not None and replicates.values.size <= MOST
+
+
+def _question(found: Tested) -> str:
+    rows = _rows(found)
+    if not rows:
+        return _hash([found.to_dict() | {"pvalue": 0, "seed": 0, "rows": 0}])
+    return _hash(
+        [(_hash_of_data(row), row.test, row.lens, row.null, row.claim, row.group) for row in rows]
+    )
+
+
+def _hash_of_data(row: HTest) -> str:
+    if row.evidence is None:
+        return _hash([row.data_name, row.n, row.statistic])
+    predictions: Predictions = row.evidence.predictions
+    digest = hashlib.sha256()
+    parts = (predictions.probs, predictions.labels, predictions.sample_weight, predictions.clusters)
+    for part in parts:
+        digest.update(b"-" if part is None else np.ascontiguousarray(part).tobytes())
+    return digest.hexdigest()
+
+
+def _hash(parts: Sequence[object]) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]

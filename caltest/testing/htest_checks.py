@@ -1,0 +1,175 @@
+"""Properties of tests of calibration: p-values that are valid, and the same again."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from hypothesis import reject
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+from numpy.typing import NDArray
+
+from caltest import validation
+from caltest.errors import NotApplicable, invalid, shown
+from caltest.htests import test_calibration
+from caltest.predictions import Predictions
+from caltest.testing import strategies
+from caltest.testing.searching import search
+
+Floats = NDArray[np.float64]
+LEVELS = (0.01, 0.05, 0.1, 0.25, 0.5)
+RARE = 1e-5  # probability that the count of a valid test is beyond its bound
+
+
+def check_test(
+    test: str | Callable[..., float],
+    *,
+    declares: Sequence[str] = (),
+    n_classes: Sequence[int] = (2, 3),
+    examples: int = 50,
+    n_datasets: int = 300,
+    n: int = 60,
+    atol: float = 1e-9,
+    rng: int = 0,
+) -> None:
+    """Fail where a test of calibration is not one: p in (0, 1], valid, the same again.
+
+    Parameters
+    ----------
+    test : str or callable
+        A key of `caltest.htests.REGISTRY`, or `test(probs, labels)` that returns a p-value; one
+        with an argument `rng` gets a seed.
+    declares : sequence of str
+        What holds for this test, and not for all: "rows" (their order does not matter), "classes"
+        (nor does theirs). The p-value of redrawn labels depends on both within its error.
+    n_classes : sequence of int, default (2, 3)
+        Numbers of classes.
+    examples : int, default 50
+        How many examples are tried for each property.
+    n_datasets : int, default 300
+        Calibrated data sets whose p-values must not be smaller than uniform ones: at each of the
+        levels 0.01 to 0.5, no more rejections than a valid test has in all but one of 100,000 runs.
+    n : int, default 60
+        Rows of each.
+    atol : float, default 1e-9
+        How far apart p-values may be that should be equal.
+    rng : int, default 0
+        The seed.
+
+    Returns
+    -------
+    None
+        Where nothing is broken.
+
+    Raises
+    ------
+    AssertionError
+        If a property is broken.
+    InvalidInput
+        If a name is unknown.
+    NotApplicable
+        If the test has no meaning for `n` rows of so many classes.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> ct.testing.check_test("brier", examples=5, n_datasets=20)
+    """
+    ask = _asker(test)
+    for name in declares:
+        validation.check_choice(name, ("rows", "classes"), "declares")
+    tried = _where_applicable(ask)
+    for m in n_classes:
+        search(_gives_pvalues(tried), {"data": _samples(m)}, examples=examples, rng=rng)
+        if "rows" in declares:
+            moved = {"data": _samples(m), "sample": strategies.SEEDS}
+            search(_ignores_row_order(tried, atol), moved, examples=examples, rng=rng)
+        if "classes" in declares:
+            moved = {"data": _samples(m), "order": st.permutations(range(m))}
+            search(_ignores_class_order(tried, atol), moved, examples=examples, rng=rng)
+        _assert_super_uniform(ask, m=m, n=n, n_datasets=n_datasets, rng=rng)
+
+
+def _asker(test: str | Callable[..., float]) -> Callable[[Floats, NDArray[np.int64], int], float]:
+    if isinstance(test, str):
+
+        def named(probs: Floats, labels: NDArray[np.int64], rng: int) -> float:
+            data = Predictions(probs, labels, classes=list(range(probs.shape[1])))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = test_calibration(data, test=test, n_resamples=199, rng=rng)
+            return found.pvalue  # type: ignore[union-attr]  # one test, one lens
+
+        return named
+    if not callable(test):
+        raise invalid("test must be a key or a function", shown(test), "pass test(probs, labels)")
+    seeded = "rng" in inspect.signature(test).parameters
+
+    def own(probs: Floats, labels: NDArray[np.int64], rng: int) -> float:
+        return float(test(probs, labels, rng=rng) if seeded else test(probs, labels))
+
+    return own
+
+
+def _where_applicable(ask: Callable[..., float]) -> Callable[..., float]:
+    """Leave out the examples for which the test has no meaning."""
+
+    def tried(*arguments: object) -> float:
+        try:
+            return ask(*arguments)
+        except NotApplicable:
+            reject()
+
+    return tried
+
+
+def _samples(m: int) -> SearchStrategy[Predictions]:
+    return strategies.predictions((2, 12), m, calibrated=True, weighted=False)
+
+
+def _gives_pvalues(ask: Callable[..., float]) -> Callable[..., None]:
+    def gives_the_same_pvalue_twice(data: Predictions) -> None:
+        first, second = (ask(data.probs, data.labels, 0) for _ in range(2))
+        assert 0 < first <= 1
+        assert first == second
+
+    return gives_the_same_pvalue_twice
+
+
+def _ignores_row_order(ask: Callable[..., float], atol: float) -> Callable[..., None]:
+    def does_not_see_the_order_of_rows(data: Predictions, sample: int) -> None:
+        rows = np.random.default_rng(sample).permutation(data.n)
+        moved = ask(data.probs[rows], data.labels[rows], 0)
+        assert abs(moved - ask(data.probs, data.labels, 0)) <= atol
+
+    return does_not_see_the_order_of_rows
+
+
+def _ignores_class_order(ask: Callable[..., float], atol: float) -> Callable[..., None]:
+    def does_not_see_the_order_of_classes(data: Predictions, order: list[int]) -> None:
+        columns = np.array(order)
+        moved = ask(data.probs[:, columns], np.argsort(columns)[data.labels], 0)
+        assert abs(moved - ask(data.probs, data.labels, 0)) <= atol
+
+    return does_not_see_the_order_of_classes
+
+
+def _assert_super_uniform(
+    ask: Callable[..., float], *, m: int, n: int, n_datasets: int, rng: int
+) -> None:
+    from scipy.stats import binom
+
+    pvalues = []
+    for child in np.random.SeedSequence([rng, m]).spawn(n_datasets):
+        generator = np.random.default_rng(child)
+        probs = generator.dirichlet(np.ones(m), n)
+        labels = (generator.random((n, 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
+        pvalues.append(ask(probs, labels, int(generator.integers(2**31))))
+    for level in LEVELS:
+        count, most = np.sum(np.array(pvalues) <= level), binom.isf(RARE, n_datasets, level)
+        told = f"{count} of {n_datasets} calibrated data sets of {m} classes have p <= {level}"
+        if count > most:  # pytest would write its own line below that of an assert
+            raise AssertionError(f"{told}; a valid test has at most {most:.0f}")

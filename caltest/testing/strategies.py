@@ -1,0 +1,488 @@
+"""Strategies for Hypothesis: probabilities, logits, labels, predictions and maps between them.
+
+They need the extra `hypothesis` (`pip install caltest[hypothesis]`). What they draw is valid input
+of caltest, and mean: zeros, ones, ties, one-hot rows, rows that sum to 1 after rounding only. They
+shrink to few rows of two classes with short numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+from hypothesis.vendor import pretty
+from numpy.typing import NDArray
+
+from caltest.errors import invalid, shown
+from caltest.predictions import Predictions
+
+__all__ = [
+    "Recalibration",
+    "datasets",
+    "degenerate",
+    "encodings",
+    "labels",
+    "logits",
+    "predictions",
+    "probs",
+    "recalibration_maps",
+    "weights",
+]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+Size = int | tuple[int, int]
+ROWS: Size = (1, 8)
+CLASSES: Size = (2, 4)
+TINY = (1e-300, 1e-16, 1e-9)  # beside a one, which they leave as it is or move by rounding
+MOST_PRINTED = 200  # probabilities of a failing example
+SEEDS = st.integers(0, 2**16)
+
+# ---- numbers ------------------------------------------------------------------------------------
+
+
+@st.composite
+def probs(
+    draw: st.DrawFn,
+    n: Size = ROWS,
+    m: Size = CLASSES,
+    *,
+    zeros: bool = True,
+    ties: bool = True,
+    rounded: bool = True,
+) -> Floats:
+    """Draw rows on the simplex.
+
+    Parameters
+    ----------
+    n, m : int or (int, int)
+        Numbers of rows and classes, or their least and largest.
+    zeros : bool, default True
+        Draw zeros and ones as well, one-hot and sparse rows, and tiny probabilities.
+    ties : bool, default True
+        Draw equal rows, and equal probabilities in a row. Without, neither occurs.
+    rounded : bool, default True
+        Draw rows that sum to 1 after rounding only, as those in single precision.
+
+    Returns
+    -------
+    SearchStrategy of (n, m) array
+        It shrinks to rows of small fractions such as 1/2.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from caltest.testing import strategies
+    >>> find(strategies.probs(), lambda p: len(p) > 1 and p.max() < 1).tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
+    """
+    n, m = _drawn(draw, n), _drawn(draw, m)
+    counts = st.integers(0 if zeros else 1, 4)
+    whole = st.tuples(*[counts] * m).map(_normal)
+    kinds = [whole, st.tuples(*[st.floats(1e-3, 1)] * m).map(_normal)]
+    if zeros:
+        kinds += [st.integers(0, m - 1).map(lambda k: np.eye(m)[k]), _extreme(m)]
+    if not ties:
+        seed = draw(SEEDS)
+        return np.random.default_rng(seed).dirichlet(np.ones(m), n)
+    rows = np.array(draw(st.lists(st.one_of(kinds), min_size=n, max_size=n)))
+    return rows.astype(np.float32).astype(float) if rounded and draw(st.booleans()) else rows
+
+
+@st.composite
+def _extreme(draw: st.DrawFn, m: int) -> Floats:
+    """A tiny probability beside a large one."""
+    tiny, first, beside = draw(
+        st.tuples(st.sampled_from(TINY), st.integers(0, m - 1), st.integers(1, m - 1))
+    )
+    row = np.zeros(m)
+    row[first], row[(first + beside) % m] = tiny, 1.0 - tiny
+    return row
+
+
+@st.composite
+def logits(draw: st.DrawFn, n: Size = ROWS, m: Size = CLASSES, *, largest: float = 50.0) -> Floats:
+    """Draw logits, with ties and rows of equal ones.
+
+    Parameters
+    ----------
+    n, m : int or (int, int)
+        Numbers of rows and classes, or their least and largest.
+    largest : float, default 50
+        The largest in size.
+
+    Returns
+    -------
+    SearchStrategy of (n, m) array
+        It shrinks to zeros and small integers.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from caltest.testing import strategies
+    >>> find(strategies.logits(), lambda z: z.max() > 1).tolist()
+    [[0.0, 2.0]]
+    """
+    n, m = _drawn(draw, n), _drawn(draw, m)
+    cells = st.integers(-5, 5).map(float) | st.floats(-largest, largest, width=32)
+    row = st.lists(cells, min_size=m, max_size=m)
+    return np.array(draw(st.lists(row, min_size=n, max_size=n)))
+
+
+@st.composite
+def labels(draw: st.DrawFn, n: Size = ROWS, m: Size = CLASSES, *, every: bool = False) -> Codes:
+    """Draw labels as codes 0..m-1.
+
+    Parameters
+    ----------
+    n, m : int or (int, int)
+        Numbers of rows and classes, or their least and largest.
+    every : bool, default False
+        Whether each class must occur, for which `n` must be at least m.
+
+    Returns
+    -------
+    SearchStrategy of (n,) array
+        It shrinks to zeros.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from caltest.testing import strategies
+    >>> find(strategies.labels(4, 3, every=True), lambda y: True).tolist()
+    [0, 1, 2, 0]
+    """
+    n, m = _drawn(draw, n), _drawn(draw, m)
+    some = draw(st.lists(st.integers(0, m - 1), min_size=n, max_size=n))
+    if every:
+        if n < m:
+            remedy = "draw more rows, or every=False"
+            raise invalid("n must be at least m for labels of every class", f"{n} of {m}", remedy)
+        some[:m] = draw(st.permutations(range(m)))
+    return np.array(some, dtype=np.int64)
+
+
+@st.composite
+def encodings(draw: st.DrawFn, codes: Sequence[int] | Codes, m: int) -> tuple[Any, list[Any]]:
+    """Draw a way to write labels: numbers from another one on, names in any order, booleans.
+
+    Parameters
+    ----------
+    codes : (n,) array_like
+        The labels as codes 0..m-1.
+    m : int
+        The number of classes.
+
+    Returns
+    -------
+    SearchStrategy of (array, list)
+        The labels as they may come, and the names of the classes in the order of the columns.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from caltest.testing import strategies
+    >>> find(strategies.encodings([0, 1, 1], 2), lambda drawn: isinstance(drawn[1][0], str))
+    (array(['a', 'b', 'b'], dtype='<U1'), ['a', 'b'])
+    """
+    kinds: list[SearchStrategy[list[Any]]] = [
+        st.integers(0, 3).map(lambda first: list(range(first, first + m))),
+        st.permutations("abcdefghijklmnopqrstuvwxyz"[:m]).map(list),
+        st.just([float(k) for k in range(m)]),
+    ]
+    if m == 2:
+        kinds += [st.just([False, True]), st.just([-1, 1])]
+    names = draw(st.one_of(kinds))
+    return np.array(names)[np.asarray(codes)], names
+
+
+def weights(n: int, values: Sequence[float] = (1.0, 0.5, 2.0)) -> SearchStrategy[Floats]:
+    """Draw sample weights that are not all 0.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    values : sequence of float, default (1.0, 0.5, 2.0)
+        What a weight may be, simple ones first; with 0 a row may count for nothing.
+
+    Returns
+    -------
+    SearchStrategy of (n,) array
+        It shrinks to the first of the values.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from caltest.testing import strategies
+    >>> find(strategies.weights(3), lambda w: w.sum() > 3).tolist()
+    [1.0, 1.0, 2.0]
+    """
+    one = st.sampled_from(list(values))
+    return st.lists(one, min_size=n, max_size=n).filter(any).map(np.array)
+
+
+# ---- predictions --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Recalibration:
+    r"""A map of the simplex: :math:`q_k \propto p_k^a e^{b_k}`, a temperature and a shift.
+
+    Attributes
+    ----------
+    slope : float
+        a, above 1 for sharper predictions.
+    shift : tuple of float
+        b, one for each class.
+
+    Examples
+    --------
+    >>> from caltest.testing.strategies import Recalibration
+    >>> Recalibration(2.0, (0.0, 0.0))([[0.25, 0.75]]).round(3).tolist()
+    [[0.1, 0.9]]
+    """
+
+    slope: float
+    shift: tuple[float, ...]
+
+    def __call__(self, probs: object) -> Floats:
+        """Map (n, m) probabilities to (n, m) probabilities."""
+        with np.errstate(divide="ignore"):
+            z = self.slope * np.log(np.asarray(probs, dtype=float)) + np.array(self.shift)
+        powers = np.exp(z - z.max(axis=1, keepdims=True))
+        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+def _sharper(slope: float) -> Callable[[Floats], Floats]:
+    return lambda p: Recalibration(slope, (0.0,) * p.shape[1])(p)
+
+
+def _shifted(p: Floats) -> Floats:
+    return Recalibration(1.0, (1.0, *[0.0] * (p.shape[1] - 1)))(p)
+
+
+# The true probabilities, from those that are predicted.
+ALTERNATIVES: Mapping[str, Callable[[Floats], Floats]] = {
+    "overconfident": _sharper(0.5),
+    "underconfident": _sharper(2.0),
+    "shifted": _shifted,
+}
+
+
+@st.composite
+def predictions(
+    draw: st.DrawFn,
+    n: Size = ROWS,
+    m: Size = CLASSES,
+    *,
+    calibrated: bool | str | Callable[[Floats], Floats] = False,
+    weighted: bool | Sequence[float] = True,
+    zeros: bool = True,
+    ties: bool = True,
+    rounded: bool = True,
+) -> Predictions:
+    """Draw predictions with their labels.
+
+    Parameters
+    ----------
+    n, m : int or (int, int)
+        Numbers of rows and classes, or their least and largest.
+    calibrated : bool, str or callable, default False
+        By default any labels. With True they are drawn from the predictions; with a key of
+        `ALTERNATIVES` or a callable from the true probabilities that it makes of the predictions.
+    weighted : bool or sequence of float, default True
+        Whether there may be sample weights, or their values.
+    zeros, ties, rounded : bool, default True
+        As for `probs`.
+
+    Returns
+    -------
+    SearchStrategy of Predictions
+        It shrinks to one row; Hypothesis prints how each is made.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such alternative.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from caltest.testing import strategies
+    >>> found = find(strategies.predictions(), lambda data: data.labels.max() == 1)
+    >>> found.n, found.m, found.labels.tolist()
+    (1, 2, [1])
+    """
+    p = draw(probs(n, m, zeros=zeros, ties=ties, rounded=rounded))
+    if calibrated is False:
+        y = draw(labels(len(p), p.shape[1]))
+    else:
+        truth = p if calibrated is True else _alternative(calibrated)(p)
+        y = _redrawn(truth, draw(SEEDS))
+    values = (1.0, 0.5, 2.0) if isinstance(weighted, bool) else weighted
+    weight = draw(st.none() | weights(len(p), values)) if weighted is not False else None
+    return Predictions(p, y, classes=list(range(p.shape[1])), sample_weight=weight)
+
+
+def _print_whole(obj: object, printer: pretty.RepresentationPrinter, _cycle: object) -> None:
+    """Print what makes the predictions of a failing example."""
+    data = cast("Predictions", obj)
+    if data.probs.size > MOST_PRINTED:
+        printer.text(repr(data))
+        return
+    arguments = [data.probs.tolist(), data.classes[data.labels].tolist()]
+    options = {"classes": data.classes.tolist()}
+    if data.sample_weight is not None:
+        options["sample_weight"] = data.sample_weight.tolist()
+    told = [*map(repr, arguments), *(f"{name}={value!r}" for name, value in options.items())]
+    with printer.group(indent=4, open="Predictions(", close=""):
+        for one in told:
+            printer.break_()
+            printer.text(f"{one},")
+    printer.break_()
+    printer.text(")")
+
+
+pretty.for_type_by_name(Predictions.__module__, Predictions.__name__, _print_whole)
+
+
+def _alternative(kind: object) -> Callable[[Floats], Floats]:
+    if callable(kind):
+        return cast("Callable[[Floats], Floats]", kind)
+    if kind not in ALTERNATIVES:
+        names = ", ".join(map(repr, ALTERNATIVES))
+        raise invalid(f"calibrated must be True, False, {names} or a map", shown(kind), "use one")
+    return ALTERNATIVES[str(kind)]
+
+
+def _redrawn(truth: Floats, seed: int) -> Codes:
+    uniform = np.random.default_rng(seed).random((len(truth), 1))
+    return np.asarray((uniform > truth.cumsum(axis=1)[:, :-1]).sum(axis=1), dtype=np.int64)
+
+
+@st.composite
+def recalibration_maps(draw: st.DrawFn, m: int) -> Recalibration:
+    """Draw invertible maps of the simplex: a temperature and a shift of the logits.
+
+    Parameters
+    ----------
+    m : int
+        Number of classes.
+
+    Returns
+    -------
+    SearchStrategy of Recalibration
+        Callables that map (n, m) probabilities; they shrink to the identity.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from caltest.testing import strategies
+    >>> find(strategies.recalibration_maps(2), lambda map_: map_.slope > 1)
+    Recalibration(slope=2.0, shift=(0.0, 0.0))
+    """
+    slope = draw(st.sampled_from([1.0, 2.0, 0.5, 4.0]))
+    shift = draw(st.lists(st.integers(-2, 2).map(float), min_size=m, max_size=m))
+    return Recalibration(slope, tuple(shift))
+
+
+@st.composite
+def datasets(
+    draw: st.DrawFn, n: Size = (6, 20), d: Size = (1, 3), m: Size = CLASSES
+) -> tuple[Floats, Codes]:
+    """Draw features and labels, for classifiers: columns with ties, each class at least once.
+
+    Parameters
+    ----------
+    n, d, m : int or (int, int)
+        Numbers of rows, columns and classes, or their least and largest.
+
+    Returns
+    -------
+    SearchStrategy of ((n, d) array, (n,) array)
+        X and y; X shrinks to zeros.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from caltest.testing import strategies
+    >>> X, y = find(strategies.datasets(4, 1, 2), lambda drawn: True)
+    >>> X.ravel().tolist(), y.tolist()
+    ([0.0, 0.0, 0.0, 0.0], [0, 1, 0, 0])
+    """
+    y = draw(labels(n, m, every=True))
+    columns = _drawn(draw, d)
+    cells = st.integers(-3, 3).map(float) | st.floats(-100, 100, width=32)
+    row = st.lists(cells, min_size=columns, max_size=columns)
+    return np.array(draw(st.lists(row, min_size=len(y), max_size=len(y)))), y
+
+
+# ---- degenerate data ----------------------------------------------------------------------------
+
+
+def _regular(m: int, n: int = 80) -> Floats:
+    rng = np.random.default_rng(0)
+    powers = np.exp(rng.normal(0, 2, (n, m)))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+DEGENERATE: Mapping[str, tuple[Floats, Codes]] = {
+    name: (np.asarray(p, dtype=float), np.asarray(y, dtype=np.int64))
+    for name, (p, y) in {
+        "one-row": ([[0.3, 0.7]], [1]),
+        "one-row-of-three-classes": ([[0.2, 0.3, 0.5]], [0]),
+        "two-rows": ([[0.3, 0.7], [0.6, 0.4]], [1, 0]),
+        "two-rows-of-one-class": ([[0.3, 0.7], [0.6, 0.4]], [1, 1]),
+        "two-equal-rows": ([[0.3, 0.7], [0.3, 0.7]], [1, 0]),
+        "constant": (np.tile([0.3, 0.7], (20, 1)), [0, 1, 1, 1] * 5),
+        "constant-of-three-classes": (np.tile([0.2, 0.3, 0.5], (20, 1)), [0, 1, 2, 2] * 5),
+        "constant-zero": (np.tile([1.0, 0.0], (20, 1)), [0, 1, 0, 0] * 5),
+        "uniform": (np.full((20, 4), 0.25), [0, 1, 2, 3] * 5),
+        "one-class": (_regular(2), np.ones(80)),
+        "one-class-of-three": (_regular(3), np.zeros(80)),
+        "separable": (_regular(2), _regular(2).argmax(axis=1)),
+        "separable-in-three-classes": (_regular(3), _regular(3).argmax(axis=1)),
+        "separable-the-wrong-way": (_regular(2), _regular(2).argmin(axis=1)),
+        "certain-and-right": (np.eye(3)[[0, 1, 2] * 5], [0, 1, 2] * 5),
+        "certain-and-wrong": (np.eye(3)[[0, 1, 2] * 5], [1, 2, 0] * 5),
+        "unseen-column": (
+            np.column_stack([_regular(2), np.zeros(80)]),
+            _regular(2).argmax(axis=1),
+        ),
+        "huge-ratios": ([[1e-300, 1.0], [1.0, 1e-300], [0.5, 0.5]], [0, 1, 1]),
+    }.items()
+}
+
+
+def degenerate() -> SearchStrategy[tuple[Floats, Codes]]:
+    """Draw one of the sets of `DEGENERATE`: a single row or class, constants, separable labels.
+
+    Returns
+    -------
+    SearchStrategy of ((n, m) array, (n,) array)
+        Probabilities and labels as codes.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from caltest.testing import strategies
+    >>> find(strategies.degenerate(), lambda drawn: True)
+    (array([[0.3, 0.7]]), array([1]))
+    """
+    return st.sampled_from(sorted(DEGENERATE, key=lambda name: DEGENERATE[name][0].size)).map(
+        lambda name: DEGENERATE[name]
+    )
+
+
+def _normal(row: Sequence[float]) -> Floats:
+    """Rescale a row; one of zeros becomes uniform, the simplest of all."""
+    return np.asarray(row, dtype=float) / sum(row) if any(row) else np.full(len(row), 1 / len(row))
+
+
+def _drawn(draw: st.DrawFn, size: Size) -> int:
+    return size if isinstance(size, int) else draw(st.integers(*size))
