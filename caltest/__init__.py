@@ -13,20 +13,26 @@ from caltest.errors import DegenerateDataWarning, InvalidInput, NotApplicable
 if TYPE_CHECKING:
     from caltest import calibrators, classifiers, htests, kernels, lenses, measures, nulls, plots
     from caltest import datasets as datasets
+    from caltest import integrations as integrations
+    from caltest import metrics as metrics
+    from caltest import testing as testing
     from caltest.comparison import compare_calibrators, compare_models
     from caltest.htests import test_calibration, test_master_scale
-    from caltest.planning import power, sample_size, sample_size_for_precision
+    from caltest.monitoring import Monitor, combine_evalues, monitor
+    from caltest.planning import plan_monitoring, power, sample_size, sample_size_for_precision
     from caltest.predictions import Predictions
     from caltest.reporting import report
-    from caltest.results import HTest, HTestTable
+    from caltest.results import GroupsTest, HTest, HTestTable
     from caltest.segments import Segment, SegmentsTest, test_segments
     from caltest.verdicts import verdict
 
 __all__ = [
     "DegenerateDataWarning",
+    "GroupsTest",
     "HTest",
     "HTestTable",
     "InvalidInput",
+    "Monitor",
     "NotApplicable",
     "Predictions",
     "Segment",
@@ -34,14 +40,19 @@ __all__ = [
     "__version__",
     "calibrators",
     "classifiers",
+    "combine_evalues",
     "compare_calibrators",
     "compare_models",
     "datasets",
     "htests",
+    "integrations",
     "kernels",
     "lenses",
     "measures",
+    "metrics",
+    "monitor",
     "nulls",
+    "plan_monitoring",
     "plots",
     "power",
     "report",
@@ -50,6 +61,7 @@ __all__ = [
     "test_calibration",
     "test_master_scale",
     "test_segments",
+    "testing",
     "verdict",
 ]
 
@@ -59,13 +71,17 @@ _MODULES = (
     "classifiers",
     "datasets",
     "htests",
+    "integrations",
     "kernels",
     "lenses",
     "measures",
+    "metrics",
     "nulls",
     "plots",
+    "testing",
 )
 _NAMES = {
+    "GroupsTest": "caltest.results",
     "HTest": "caltest.results",
     "HTestTable": "caltest.results",
     "Predictions": "caltest.predictions",
@@ -73,6 +89,10 @@ _NAMES = {
     "SegmentsTest": "caltest.segments",
     "compare_calibrators": "caltest.comparison",
     "compare_models": "caltest.comparison",
+    "Monitor": "caltest.monitoring",
+    "combine_evalues": "caltest.monitoring",
+    "monitor": "caltest.monitoring",
+    "plan_monitoring": "caltest.planning",
     "power": "caltest.planning",
     "report": "caltest.reporting",
     "sample_size": "caltest.planning",

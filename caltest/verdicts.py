@@ -66,7 +66,8 @@ def verdict(
     by : (n,) array, column name, list of column names or True, optional
         Groups, as for `test_calibration`.
     segments : str, list of str, dict, data frame, bool (n, S) array or True, optional
-        Segments, which may overlap, as for `test_calibration`.
+        Segments, which may overlap, as for `test_calibration`: their test has statistics of its own
+        and takes no tolerance.
     recalibrate : str, Calibrator or list, optional
         Calibrators or their keys, simple ones first: the verdict says which the held-out log loss
         prefers, by the rule of one standard error, and the same test judges what is left of the
@@ -149,9 +150,11 @@ def verdict(
             "from_logits": from_logits,
             "renormalize": renormalize,
         }
-        found = test_calibration(model, data, segments=segments, **columns, **settings)
+        found = test_calibration(
+            model, data, segments=segments, tolerance=tolerance, **columns, **settings
+        )
         results.append(("segments", found))
-    parts = adjusted_verdicts(results, n_jobs)
+    parts = adjusted_verdicts(results, n_jobs, equivalence=equivalence)
     told = None
     if recalibrate is not None:
         from caltest.comparison.best_map import best_map
@@ -160,11 +163,11 @@ def verdict(
         draws: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed, "n_jobs": n_jobs}
         best = best_map(predictions, recalibrate, test=test, lens=lens, **draws)
         told = render.recalibrated_in_words(best, level)
-    return together(parts, told)
+    return together(parts, told, equivalence=equivalence)
 
 
 def adjusted_verdicts(
-    results: list[tuple[str, Any]], n_jobs: int | None
+    results: list[tuple[str, Any]], n_jobs: int | None, *, equivalence: bool = False
 ) -> list[tuple[str, Verdict]]:
     """Return the verdict of each result, with its p-value adjusted for their number.
 
@@ -174,6 +177,9 @@ def adjusted_verdicts(
         What each is about, "whole", "groups" or "segments".
     n_jobs : int or None
         Threads.
+    equivalence : bool
+        Whether small p-values speak for the model; that all parts are within a tolerance is shown
+        where each is, so that the p-values stay as they are.
 
     Returns
     -------
@@ -181,8 +187,8 @@ def adjusted_verdicts(
         In the same order; `caltest.results.verdict.together` makes one of them.
     """
     plain = [_verdict(result, n_jobs, None) for _, result in results]
-    if len(plain) == 1:
-        return [(results[0][0], plain[0])]
+    if len(plain) == 1 or equivalence:
+        return [(kind, one) for (kind, _), one in zip(results, plain, strict=True)]
     adjusted, _ = adjusted_pvalues([one.pvalue for one in plain], "holm")
     return [
         (kind, _verdict(result, n_jobs, float(p)))

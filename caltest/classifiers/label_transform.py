@@ -46,6 +46,11 @@ class Targets:
         targets = np.where(own, self.on[c], self.off[c])
         return targets, np.where(own, self.noise_on, self.noise_off)
 
+    def of_all(self, codes: Codes) -> tuple[Floats, Floats]:
+        """Return targets and noises of all classes for rows of the classes `codes`, (n, K)."""
+        own = codes[:, None] == np.arange(len(self.on))
+        return np.where(own, self.on, self.off), np.where(own, self.noise_on, self.noise_off)
+
 
 def pseudo_targets(alpha: float, counts: Codes) -> Targets:
     """Match the moments of Gamma(alpha_c, 1) by a log-normal, Milios et al. (2018), equation 5.

@@ -27,6 +27,7 @@ CHUNK = 2**20  # entries of the kernel in a block of a prediction
 MOST_EXACT = 1000  # rows up to which the posterior is exact unless inducing points are asked for
 INDUCING = 500
 HELD = 2**24  # entries of the K matrices that a posterior holds; both are less for many classes
+LEAST_REST = 1e-12  # of 1 - a' B^-1 a / d; rounding may leave less
 Target = Callable[[int], tuple[Floats, Floats]]
 
 
@@ -35,6 +36,11 @@ class Latent(Protocol):
 
     def __call__(self, X: Floats, n_jobs: int | None) -> tuple[Floats, Floats]:
         """Return mean and variance, each (n, K), before the prior mean is added."""
+
+    def without_own(
+        self, X: Floats, codes: NDArray[np.int64], targets: Targets, n_jobs: int | None
+    ) -> tuple[Floats, Floats]:
+        """Return mean and variance at each row of the fit given the other rows, each (n, K)."""
 
 
 class Regressions(Protocol):
@@ -98,18 +104,34 @@ class SparseLatent:
 
     def __call__(self, X: Floats, n_jobs: int | None) -> tuple[Floats, Floats]:
         """Return mean and variance, each (n, K)."""
-        return in_parts(self._part, X, len(self.Z), n_jobs)
+        mean, known, unknown = in_parts(self._part, X, len(self.Z), n_jobs)
+        return mean, np.maximum(unknown + known, 0)
 
-    def _part(self, X: Floats) -> tuple[Floats, Floats]:
+    def without_own(
+        self, X: Floats, codes: NDArray[np.int64], targets: Targets, n_jobs: int | None
+    ) -> tuple[Floats, Floats]:
+        """Return mean and variance at each row of the fit given the other rows, each (n, K).
+
+        Without a row whose noise is d, B is B - a a' / d, so that a' B^-1 a, which is less than d,
+        becomes that over 1 - a' B^-1 a / d (Sherman and Morrison).
+        """
+        mean, known, unknown = in_parts(self._part, X, len(self.Z), n_jobs)
+        values, noise = targets.of_all(codes)
+        pull = known / noise
+        rest = np.maximum(1 - pull, LEAST_REST)
+        return (mean - pull * values) / rest, np.maximum(unknown + known / rest, 0)
+
+    def _part(self, X: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return means, a' B^-1 a and k(x, x) - a' a, what the inducing variables leave open."""
         kernel = rbf(self.Z, X, self.variance, self.scales)
         whitened = solve_triangular(self.L, kernel, lower=True, check_finite=False)
-        unexplained = self.variance - np.einsum("ji,ji->i", whitened, whitened)
-        variance = np.empty((len(X), self.means.shape[1]))
+        unknown = self.variance - np.einsum("ji,ji->i", whitened, whitened)
+        known = np.empty((len(X), self.means.shape[1]))
         for k, root in enumerate(self.roots):
             half = solve_triangular(root, whitened, lower=True, check_finite=False)
             # With one root for all, the one assignment serves all classes.
-            variance[:, k:] = (unexplained + np.einsum("ji,ji->i", half, half))[:, None]
-        return whitened.T @ self.means, np.maximum(variance, 0)
+            known[:, k:] = np.einsum("ji,ji->i", half, half)[:, None]
+        return whitened.T @ self.means, known, unknown[:, None]
 
 
 @dataclass(frozen=True)
@@ -158,7 +180,22 @@ class ExactLatent:
 
     def __call__(self, X: Floats, n_jobs: int | None) -> tuple[Floats, Floats]:
         """Return mean and variance, each (n, K)."""
-        return in_parts(self._part, X, len(self.X), n_jobs)
+        mean, variance = in_parts(self._part, X, len(self.X), n_jobs)
+        return mean, variance
+
+    def without_own(
+        self, X: Floats, codes: NDArray[np.int64], targets: Targets, n_jobs: int | None
+    ) -> tuple[Floats, Floats]:
+        """Return mean and variance at each row of the fit given the other rows, each (n, K).
+
+        They are y_i - w_i / c_i and 1 / c_i less the noise, where c is the diagonal of
+        (k(X, X) + D)^-1 and w the weights (Rasmussen and Williams 2006, equation 5.12).
+        """
+        values, noise = targets.of_all(codes)
+        diagonals = map_threads(_inverse_diagonal, [(root,) for root in self.roots], n_jobs)
+        precision = np.array(list(diagonals)).T
+        variance = np.maximum(1 / precision - noise, 0)
+        return values - self.weights / precision, variance
 
     def _part(self, X: Floats) -> tuple[Floats, Floats]:
         kernel = rbf(self.X, X, self.variance, self.scales)
@@ -170,14 +207,13 @@ class ExactLatent:
 
 
 def in_parts(
-    latent: Callable[[Floats], tuple[Floats, Floats]], X: Floats, M: int, n_jobs: int | None
-) -> tuple[Floats, Floats]:
+    latent: Callable[[Floats], tuple[Floats, ...]], X: Floats, M: int, n_jobs: int | None
+) -> tuple[Floats, ...]:
     """Compute the posterior for some rows at a time."""
     size = max(1, CHUNK // M)
     tasks = [(X[start : start + size],) for start in range(0, len(X), size)]
     parts = list(map_threads(latent, tasks, n_jobs))
-    mean, variance = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return mean, variance
+    return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
 
 
 @dataclass(frozen=True)
@@ -272,6 +308,12 @@ def evidence_and_gradient(
 def _root(kernel: Floats, noise: Floats) -> Floats:
     root: Floats = cholesky(kernel + np.diag(noise), lower=True, check_finite=False)
     return root
+
+
+def _inverse_diagonal(root: Floats) -> Floats:
+    """Return the diagonal of the inverse of root root'."""
+    found: Floats = np.diag(dpotri(root, lower=1)[0]).copy()
+    return found
 
 
 def _by_covariance(root: Floats, weights: Floats, noise: Floats) -> tuple[Floats, float]:

@@ -136,10 +136,24 @@ def best_map(
     ('temperature', True, 300, 240)
     """
     found = out_of_fold(predictions, calibrators, data=data, **options)
+    return best_of(found, predictions, data)
+
+
+def best_of(
+    found: OutOfFold, predictions: Predictions, data: CalibrationSet | None = None
+) -> BestMap:
+    """Choose among maps that were scored and tested out of fold, by the rule of `best_map`.
+
+    Raises
+    ------
+    NotApplicable
+        If none of them could be fitted in all folds.
+    """
     failed = [row for row in found.rows if row.reason]
     if len(failed) == len(found.rows) - 1:
+        why = f"{failed[0].name}: {failed[0].reason}" if failed else "all were left out"
         raise NotApplicable(
-            f"no map could be fitted: {failed[0].name}: {failed[0].reason}",
+            f"no map could be fitted: {why}",
             "pass other maps, or more rows",
         )
     score = _score(found)

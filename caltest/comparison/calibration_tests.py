@@ -68,7 +68,7 @@ def make_calibration_tests(
     lenses = [resolve_lens(one) for one in _as_list(lens, "lens")]
     for one in lenses:
         validation.check_not_family(one.is_family, one)
-    validation.check_choice(correction or "none", METHODS, "correction")
+    validation.check_choice("none" if correction is None else correction, METHODS, "correction")
     return CalibrationTests(
         tests=None if test is None else tuple(_as_list(test, "test")),
         lenses=tuple(lenses),

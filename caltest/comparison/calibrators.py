@@ -17,7 +17,7 @@ from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
 from caltest.comparison.calibration_tests import CalibrationTests, make_calibration_tests
 from caltest.comparison.inputs import check_functions, read_inputs
-from caltest.comparison.maps import resolve_calibrators, split
+from caltest.comparison.maps import TIME_LIMIT, compared_by_default, resolve_calibrators, split
 from caltest.comparison.outcomes import (
     CrossValidated,
     Setup,
@@ -46,6 +46,7 @@ def compare_calibrators(
     data: object = None,
     *,
     calibrators: object = None,
+    time_limit: float | None = TIME_LIMIT,
     score: str = "log-loss",
     cv: object = 5,
     inner_cv: object = None,
@@ -111,9 +112,14 @@ def compare_calibrators(
         Keys of `caltest.calibrators.REGISTRY`, calibrators that are not fitted, or a dict of names
         and either. They choose their own options where they have several, as
         `DirichletCalibrator(lam=[...])` does, inside of the training rows. Maps of two classes are
-        put into `OneVsRest` where there are more. By default temperature and isotonic with, for
-        two classes, Platt and beta; else vector and Dirichlet; from 50 classes temperature and
-        vector.
+        put into `OneVsRest` where there are more. By default temperature, isotonic, spline and GP
+        with, for two classes, Platt and beta; else vector and Dirichlet; from 50 classes without
+        isotonic and Dirichlet, as a note says. By its key, isotonic is
+        `IsotonicCalibrator(bound="auto")`, whose log loss is finite.
+    time_limit : float or None, default 60
+        Seconds that the fits of the GP may take where `calibrators` is not given, by an estimate
+        from rows, classes and folds, so that results do not depend on the machine. Beyond, it is
+        left out and a note says so; None for any time.
     score : {"log-loss", "brier", "spherical"}
         The proper score that is optimised; "spherical" is 1 - spherical score.
     cv : int, splitter or iterable, default 5
@@ -204,8 +210,9 @@ def compare_calibrators(
     predictions, calibration_set = read_inputs(
         ModelData(model, data, label, features, probs, classes, from_logits, renormalize)
     )
-    maps = resolve_calibrators(calibrators, predictions.m, from_logits=from_logits)
     functions = check_functions(measures, COLUMNS, "measures")
+    if time_limit is not None:
+        validation.check_positive(time_limit, "time_limit")
     setup = make_setup(
         predictions,
         calibration_set,
@@ -215,6 +222,11 @@ def compare_calibrators(
         functions=functions,
         seed=seed,
     )
+    left_out: list[str] = []
+    if calibrators is None:
+        fits = sum(len(inner) + 1 for inner in setup.inner) + 1
+        calibrators, left_out = compared_by_default(setup.n_fit, predictions.m, fits, time_limit)
+    maps = resolve_calibrators(calibrators, predictions.m, from_logits=from_logits)
     outcomes, winners = _cross_validated(maps, setup, progress)
     everything = {**outcomes, SELECTED: of_selected(outcomes, winners, setup)}
     rows = rows_of(maps, everything, setup, winners)
@@ -238,6 +250,7 @@ def compare_calibrators(
         correction=tests_of.correction,
         level=tests_of.level,
         notes=(
+            *left_out,
             *note_of_folds(cv),
             *notes_of(outcomes, len(setup.pairs)),
             *(f"best: {text}" for text in notes_of_best),

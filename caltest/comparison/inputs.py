@@ -9,7 +9,7 @@ from caltest import validation
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.inputs import Inputs
 from caltest.errors import invalid, shown
-from caltest.predictions import ModelData, Predictions, sources
+from caltest.predictions import ModelData, Predictions, models, sources
 from caltest.validation.arrays import AnyArray
 
 
@@ -19,7 +19,7 @@ def read_inputs(given: ModelData) -> tuple[Predictions, CalibrationSet]:
     Maps such as vector scaling see more in logits than in their softmax, so that logits are kept.
     """
     model, data = given.model, given.data
-    beside = given.from_logits and model is not None and not sources.is_model(model)
+    beside = given.from_logits and model is not None and not models.is_model(model)
     if isinstance(data, Predictions) and beside:
         unused = {"classes": given.classes, **given.columns}
         validation.check_unused("where data is a Predictions", **unused)
@@ -38,22 +38,22 @@ def _logits(given: ModelData) -> object:
     """Return what the predictions were made of."""
     model, data = given.model, given.data
     if isinstance(data, Predictions):
-        return sources.predict(model, data.probs)[0] if sources.is_model(model) else model
+        return models.predict(model, data.probs)[0] if models.is_model(model) else model
     table = model if data is None else data
     if not sources.is_table(table):
-        if not sources.is_model(model):
+        if not models.is_model(model):
             return model
-        return sources.predict(model, validation.check_pair(data)[0])[0]
+        return models.predict(model, validation.check_pair(data)[0])[0]
     if model is None or data is None:
         columns = sources.table_of_frame(table)
         named = sources.choose_columns(
             columns, label=given.label, probs=given.probs, classes=given.classes
         )
         return named["probs"]
-    if not sources.is_model(model):
+    if not models.is_model(model):
         return model
     X = sources.features_of_frame(table, given.features, [given.label])
-    return sources.predict(model, X)[0]
+    return models.predict(model, X)[0]
 
 
 def check_shape_of_logits(logits: AnyArray, probs: AnyArray, name: str = "logits") -> None:

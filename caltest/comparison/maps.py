@@ -23,9 +23,14 @@ from caltest.results.compared_calibrators import REFERENCE, SELECTED
 from caltest.validation.arrays import listing
 
 Floats = NDArray[np.float64]
+BY_KEY: Mapping[str, Mapping[str, Any]] = {
+    "isotonic": {"bound": "auto"},  # a 0 in one row would decide a comparison by the log loss
+}
 OF_TWO = ("temperature", "platt", "beta", "isotonic")
 OF_SEVERAL = ("temperature", "vector", "dirichlet", "isotonic")
 SMALL_MAPS = ("temperature", "vector")
+TIME_LIMIT = 60.0  # seconds for the fits of one calibrator that is compared by default
+GP_SECONDS = 5e-5  # per row and class: about the longest fit of `GPCalibrator`, on one core
 PROBES = 256  # rows on which the maps of two folds are compared
 AGREEMENT = 1e-10  # of probabilities: rounding is less, other training labels are more
 CLASSES_FOR_SMALL_MAPS = (
@@ -82,6 +87,34 @@ def resolve_calibrators(
     return {name: each.set_params(from_logits=from_logits) for name, each in made.items()}
 
 
+def compared_by_default(
+    n: int, m: int, n_fits: int, time_limit: float | None
+) -> tuple[tuple[str, ...], list[str]]:
+    """Return the keys of what is compared where nothing is named, and what is said of the rest.
+
+    Parameters
+    ----------
+    n, m : int
+        Rows of a fit, and classes.
+    n_fits : int
+        Fits of each calibrator.
+    time_limit : float or None
+        Seconds that the fits of one calibrator may take, by an estimate that depends on nothing
+        else; None for any time.
+    """
+    names, notes = (*_default(m), "spline"), []
+    if m >= CLASSES_FOR_SMALL_MAPS:
+        left = [name for name in OF_SEVERAL if name not in SMALL_MAPS]
+        why = f"which have many parameters from {CLASSES_FOR_SMALL_MAPS} classes on"
+        notes.append(f"left out: {' and '.join(left)}, {why}; to have one, name it")
+    seconds = GP_SECONDS * n * m * n_fits
+    if time_limit is None or seconds <= time_limit:
+        return (*names, "gp"), notes
+    size = f"{n_fits} fits to {n} rows of {m} classes take about {seconds:.0f} s"
+    notes.append(f"left out: gp, whose {size}, the limit is {time_limit:g} s; to have it, name it")
+    return names, notes
+
+
 def _is_reference(value: object) -> bool:
     return value == REFERENCE if isinstance(value, str) else isinstance(value, Identity)
 
@@ -107,7 +140,8 @@ def _named(calibrators: object) -> list[tuple[str, object]]:
 def _made(name: str, value: object, m: int, *, from_logits: bool) -> Calibrator:
     """Make a calibrator that is not fitted; one of two classes is put into `OneVsRest`."""
     if isinstance(value, str):
-        value = REGISTRY[validation.check_choice(value, keys(), "calibrators")]()
+        key = validation.check_choice(value, keys(), "calibrators")
+        value = REGISTRY[key](**BY_KEY.get(key, {}))
     calibrator: Calibrator = clone(validation.check_calibrator(value, Calibrator, "calibrators"))
     if not from_logits:
         check_takes_probs(calibrator.from_logits, name)

@@ -203,7 +203,7 @@ def reported(predictions: Predictions, others: Mapping[str, object]) -> dict[str
 def check_proper_score(score: object, proper: Collection[str], improper: Collection[str]) -> str:
     """Check the score that is optimised; a calibration error is refused with the reason."""
     word = str(score).lower().replace("_", "-")
-    if score not in proper and word in improper and word not in proper:
+    if word in improper and word not in proper:
         rule = f"score must be a proper score, one of {listing(proper)}"
         remedy = (
             "pass one of these: ECE, KS, SKCE and their like are not proper, a constant or useless "

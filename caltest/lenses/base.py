@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from caltest.errors import InvalidInput, invalid, shown
+from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Later, Redrawing
 from caltest.validation.arrays import AnyArray, Codes, Floats
@@ -68,6 +68,78 @@ class Lens(ABC):
         """List the lenses of a family; of a single lens, itself."""
         return [self]
 
+    def members_of(self, classes: Sequence[object]) -> list[Lens]:
+        """List the lenses of a family for classes of which no row is seen."""
+        return [self]
+
+    def of_columns(self, columns: ClassColumns) -> ColumnEvent:
+        """Return the event that the lens leaves, as expressions of the columns of a table.
+
+        Raises
+        ------
+        NotApplicable
+            If the lens leaves no single event, or needs the rows.
+        """
+        keys = ", ".join(repr(key) for key, kind in lenses_of_columns().items() if key != "strong")
+        raise NotApplicable(
+            f"the lens {str(self)!r} needs the rows",
+            f"use engine='rows', or one of the lenses {keys}",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ClassColumns:
+    """The classes of a table of predictions, as expressions of narwhals.
+
+    Attributes
+    ----------
+    classes : list
+        Their names.
+    probs, is_label : sequence of narwhals.Expr
+        The probability of each, and whether it is the label.
+    """
+
+    classes: Sequence[object]
+    probs: Sequence[Any]
+    is_label: Sequence[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnEvent:
+    """An event of each row of a table, as expressions of narwhals.
+
+    Attributes
+    ----------
+    name : str
+        The event.
+    prob : narwhals.Expr
+        Its probability.
+    happens : narwhals.Expr
+        Whether it did.
+    where : narwhals.Expr or None
+        Which rows count; None for all.
+    other : str
+        What happens without it, where it has a name.
+    """
+
+    name: str
+    prob: Any
+    happens: Any
+    where: Any = None
+    other: str = ""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What happens without the event, and the event."""
+        return self.other or f"not {self.name}", self.name
+
+
+def lenses_of_columns() -> dict[str, type[Lens]]:
+    """Return the lenses that expressions of columns stand for, by their keys."""
+    from caltest.lenses import REGISTRY
+
+    return {key: kind for key, kind in REGISTRY.items() if kind.of_columns is not Lens.of_columns}
+
 
 @dataclass(frozen=True)
 class Strong(Lens):
@@ -86,6 +158,16 @@ class Strong(Lens):
     def __call__(self, predictions: Predictions) -> Predictions:
         """Return the predictions themselves."""
         return predictions
+
+    def of_columns(self, columns: ClassColumns) -> ColumnEvent:
+        """Return the second of two classes."""
+        if len(columns.classes) > 2:
+            raise NotApplicable(
+                f"the lens 'strong' of {len(columns.classes)} classes needs the rows",
+                "use lens='confidence' or 'classwise', or engine='rows'",
+            )
+        other, name = map(str, columns.classes)
+        return ColumnEvent(name, columns.probs[1], columns.is_label[1], other=other)
 
 
 def event_of(predictions: Predictions, codes: Codes, name: str) -> Predictions:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from caltest.errors import NotApplicable, invalid, shown
-from caltest.lenses.base import Lens, event_of
+from caltest.lenses.base import ClassColumns, ColumnEvent, Lens, event_of
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Later, Redrawing
 from caltest.validation import check_class
@@ -35,6 +36,11 @@ class Confidence(Lens):
         """Return (1 - max p, max p), and 1 where y = argmax p."""
         return event_of(predictions, predictions.predicted, "right")
 
+    def of_columns(self, columns: ClassColumns) -> ColumnEvent:
+        """Return the largest probability, and whether its class is the label."""
+        largest, right, _ = _predicted(columns)
+        return ColumnEvent("right", largest, right)
+
 
 @dataclass(frozen=True)
 class PerClass(Lens):
@@ -55,10 +61,13 @@ class PerClass(Lens):
         return self.key if self.is_family else f"{self.key}[{self.k}]"
 
     def _code(self, predictions: Predictions) -> int:
+        return self._code_among(predictions.classes)
+
+    def _code_among(self, classes: AnyArray) -> int:
         if self.is_family:
             remedy = "pass it to test_calibration, or call each of its members(predictions)"
             raise invalid(f"{self.key} must be for one class to be called", "all classes", remedy)
-        return check_class(self.k, predictions.classes)
+        return check_class(self.k, classes)
 
 
 @dataclass(frozen=True)
@@ -91,7 +100,16 @@ class Classwise(PerClass):
 
     def members(self, predictions: Predictions) -> list[Lens]:
         """List one lens per class."""
-        return [Classwise(k) for k in predictions.classes.tolist()] if self.is_family else [self]
+        return self.members_of(predictions.classes.tolist())
+
+    def members_of(self, classes: Sequence[object]) -> list[Lens]:
+        return [Classwise(k) for k in classes] if self.is_family else [self]
+
+    def of_columns(self, columns: ClassColumns) -> ColumnEvent:
+        """Return the probability of class k, and whether it is the label."""
+        code = self._code_among(np.array(columns.classes))
+        name = str(columns.classes[code])
+        return ColumnEvent(name, columns.probs[code], columns.is_label[code])
 
     @property
     def claim(self) -> str:
@@ -136,6 +154,15 @@ class TopLabel(PerClass):
             return [self]
         predicted = predictions.classes[np.unique(predictions.predicted)]
         return [TopLabel(k) for k in predicted.tolist()]
+
+    def members_of(self, classes: Sequence[object]) -> list[Lens]:
+        return [TopLabel(k) for k in classes] if self.is_family else [self]
+
+    def of_columns(self, columns: ClassColumns) -> ColumnEvent:
+        """Return the confidence in the rows where k is predicted."""
+        largest, right, predicted = _predicted(columns)
+        code = self._code_among(np.array(columns.classes))
+        return ColumnEvent("right", largest, right, predicted == code)
 
     @property
     def claim(self) -> str:
@@ -248,6 +275,23 @@ class Custom(Lens):
     def _induced(self, predictions: Predictions, labels: Codes) -> Predictions:
         """Return what the function makes of the labels, checked."""
         return Predictions(*check_induced(self.f(predictions.probs, labels), predictions.n))
+
+
+def _predicted(columns: ClassColumns) -> tuple[Any, Any, Any]:
+    """Return the largest probability, whether its class is the label, and the code of the class.
+
+    Of equal probabilities the first is the largest, as in a Predictions.
+    """
+    import narwhals as nw
+
+    largest = nw.max_horizontal(*columns.probs)
+    last = len(columns.probs) - 1
+    right, code = columns.is_label[last], nw.lit(last)
+    for k in reversed(range(last)):
+        here = columns.probs[k] >= largest
+        right = nw.when(here).then(columns.is_label[k]).otherwise(right)
+        code = nw.when(here).then(nw.lit(k)).otherwise(code)
+    return largest, right, code
 
 
 def _plus(group: Iterable[object]) -> str:

@@ -15,6 +15,7 @@ from caltest.plots.decision_curve import decision_curve
 from caltest.plots.latent_function import latent_function
 from caltest.plots.master_scale import master_scale
 from caltest.plots.mcb_dsc import mcb_dsc
+from caltest.plots.monitor import monitor
 from caltest.plots.null_distribution import null_distribution
 from caltest.plots.parameter_heatmap import parameter_heatmap
 from caltest.plots.power_curve import power_curve
@@ -38,6 +39,7 @@ __all__ = [
     "latent_function",
     "master_scale",
     "mcb_dsc",
+    "monitor",
     "null_distribution",
     "parameter_heatmap",
     "power_curve",

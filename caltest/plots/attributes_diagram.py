@@ -8,11 +8,15 @@ import numpy as np
 
 from caltest.lenses import Lens
 from caltest.plots import base
-from caltest.plots.reliability import TALL, reliability_diagram
+from caltest.plots.event import RowsEvent
+from caltest.plots.reliability import TALL, reliability_diagram, scale_of_diagram
+from caltest.plots.scales import check_scale
 from caltest.plots.seen import seen
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+CELLS = 200
 
 
 def attributes_diagram(
@@ -22,6 +26,8 @@ def attributes_diagram(
     lens: str | Lens | None = None,
     bins: int = 10,
     binning: str | None = "uniform",
+    scale: str = "probability",
+    zoom: bool = False,
     level: float = 0.95,
     ax: Axes | None = None,
 ) -> Axes:
@@ -43,6 +49,10 @@ def attributes_diagram(
         Number of bins.
     binning : {"uniform", "quantile"}
         Bins of equal width or of equal mass.
+    scale : {"probability", "log-odds"}, default "probability"
+        Of both axes; on log odds the lines bend.
+    zoom : bool, default False
+        Whether axes of probabilities are cut to the data, as in `reliability_diagram`.
     level : float, default 0.95
         Probability of the bars.
     ax : matplotlib.axes.Axes, optional
@@ -74,22 +84,22 @@ def attributes_diagram(
     """
     view = seen(source, labels, lens, "an attributes diagram")
     options: dict[str, Any] = {"lens": lens, "bins": bins, "binning": binning, "level": level}
-    options |= {"curve": None, "scale": "probability", "zoom": False}
+    check_scale(scale, zoom=zoom)
+    options |= {"curve": None, "scale": scale, "zoom": zoom}
     ax = base.axes(ax, (TALL[0], TALL[1] + 0.4))
     reliability_diagram(source, labels, ax=ax, **options)
     weight = view.predictions.sample_weight
     rate = float(np.average(view.predictions.labels == 1, weights=weight))
+    on = scale_of_diagram(RowsEvent(view.predictions), scale, zoom=zoom, bins=bins)
     line: dict[str, Any] = {"color": base.GREEN, "linewidth": base.THIN, "zorder": 2}
     ax.axhline(rate, linestyle=":", label="no resolution", **line)
     ax.axvline(rate, linestyle=":", **line)
-    corners = np.array([0.0, rate, 1.0])
-    middle = (corners + rate) / 2
-    outer = np.array([0.0, 1.0])
+    x = np.unique(np.append(on.edges(CELLS), np.clip(rate, on.low, on.high)))
+    middle = (x + rate) / 2
     skill: dict[str, Any] = {"color": base.GREEN, "alpha": 0.12, "linewidth": 0, "zorder": 0.4}
-    ax.fill_between([0.0, rate], [0.0, 0.0], middle[:2], label="adds to the skill", **skill)
-    ax.fill_between([rate, 1.0], middle[1:], [1.0, 1.0], **skill)
-    ax.plot(outer, (outer + rate) / 2, linestyle="--", **line)
-    legend = ax.get_legend()
-    right = legend is not None and base.inches(ax) > base.NARROW
-    base.legend_below(ax, right=right)
+    left, right = x <= rate, x >= rate
+    ax.fill_between(x[left], on.low, middle[left], label="adds to the skill", **skill)
+    ax.fill_between(x[right], middle[right], on.high, **skill)
+    ax.plot(x, middle, linestyle="--", **line)
+    base.legend_below(ax, right=base.inches(ax) > base.NARROW)
     return ax

@@ -73,34 +73,21 @@ def label_axes(ax: Axes, x: str, y: str, title: str = "") -> Axes:
     return ax
 
 
-def diagonal(ax: Axes, label: str | None = None) -> None:
-    """Draw where predictions and frequencies agree."""
-    ax.plot([0, 1], [0, 1], color=GREY, linestyle=(0, (4, 3)), linewidth=THIN, label=label)
-
-
-def unit_square(ax: Axes, margin: float = 0.02) -> None:
-    """Show probabilities from 0 to 1 on both axes, with one length for both."""
-    ax.set(xlim=(-margin, 1 + margin), ylim=(-margin, 1 + margin))
-    ax.set_aspect("equal", adjustable="box")
-    ticks = [0, 0.2, 0.4, 0.6, 0.8, 1]
-    ax.set_xticks(ticks)
-    ax.set_yticks(ticks)
-
-
 def legend(ax: Axes, **kwargs: Any) -> None:
     """Draw the legend without a frame, where anything has a label."""
     if ax.get_legend_handles_labels()[0]:
         ax.legend(**{"frameon": False, "fontsize": SMALL, "handlelength": 2.2} | kwargs)
 
 
-def legend_below(ax: Axes, *, right: bool = False) -> None:
-    """Draw the legend under the name of the x axis, one entry a line, however small the axes."""
+def legend_below(ax: Axes, *, right: bool = False, columns: int = 1) -> None:
+    """Draw the legend under the name of the x axis, by default one entry a line."""
     from matplotlib.transforms import ScaledTranslation
 
     down = ScaledTranslation(0, -BELOW / 72, ax.figure.dpi_scale_trans)
     place, x = ("upper right", 1.0) if right else ("upper center", 0.5)
     style: dict[str, Any] = {"borderaxespad": 0.0, "borderpad": 0.0} if right else {}
     transform = ax.transAxes + down
+    style["ncols"] = columns
     legend(ax, loc=place, bbox_to_anchor=(x, 0), bbox_transform=transform, **style)
 
 

@@ -13,6 +13,7 @@ from caltest.errors import NotApplicable
 from caltest.measures.recalibration.belt_curve import CalibrationBeltCurve
 from caltest.measures.recalibration.belt_curve import calibration_belt_curve as belt_of
 from caltest.plots import base
+from caltest.plots.scales import FINEST, Scale, check_scale, scale_for
 from caltest.results import HTest
 from caltest.results.evidence import required
 
@@ -24,10 +25,17 @@ if TYPE_CHECKING:
 SHADES = (0.55, 0.82)  # grey of the narrowest belt and of the widest
 WIDE = (6.6, 4.2)  # inches, with room for a legend at the right
 SHOWN = 3  # intervals of a level
+OUTSIDE = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}  # a legend beside the axes
 AXES, LEGEND_WIDTH, LINE_HEIGHT = 3.6, 2.0, 0.16  # inches
 
 
-def calibration_belt(belt: CalibrationBeltCurve | HTest, *, ax: Axes | None = None) -> Axes:
+def calibration_belt(
+    belt: CalibrationBeltCurve | HTest,
+    *,
+    scale: str = "probability",
+    zoom: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw the GiViTI calibration belt.
 
     Where the belt leaves the diagonal, the predictions are not calibrated at its confidence level:
@@ -38,6 +46,11 @@ def calibration_belt(belt: CalibrationBeltCurve | HTest, *, ax: Axes | None = No
     belt : CalibrationBeltCurve or HTest
         The value of `ct.measures.calibration_belt_curve`, or the result of the test
         "calibration-belt", whose p-value is shown then.
+    scale : {"probability", "log-odds"}, default "probability"
+        Of both axes.
+    zoom : bool, default True
+        Whether axes of probabilities are cut to the half of the unit square that holds the belt,
+        if one does.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default on a new figure.
 
@@ -66,6 +79,7 @@ def calibration_belt(belt: CalibrationBeltCurve | HTest, *, ax: Axes | None = No
     >>> [text.get_text() for text in ax.get_legend().get_texts()][-1]
     'diagonal'
     """
+    check_scale(scale, zoom=zoom)
     tested = belt
     if isinstance(belt, HTest):
         belt = _belt_of(belt)
@@ -75,20 +89,19 @@ def calibration_belt(belt: CalibrationBeltCurve | HTest, *, ax: Axes | None = No
     labels = [_words(*texts) for texts in zip(belt.levels, belt.above, belt.below, strict=True)]
     lines = sum(label.count("\n") + 1 for label in labels)
     side = AXES if ax is None else min(AXES, base.inches(base.axes(ax)))
-    place = _place(belt, lines, side)
+    on = _scale_of(belt, scale, zoom=zoom)
+    place = _place(belt, on, lines, side)
     ax = base.axes(ax, WIDE if "bbox_to_anchor" in place else base.SIZE)
-    ax.plot([0, 1], [0, 1], color=base.BLACK, linestyle=(0, (4, 3)), linewidth=1, label="diagonal")
+    on.apply(ax)
+    ends = [on.low, on.high]
+    ax.plot(ends, ends, color=base.BLACK, linestyle=(0, (4, 3)), linewidth=1, label="diagonal")
     greys = np.linspace(*SHADES, len(belt.levels))
     for i in reversed(range(len(belt.levels))):
-        shade = f"{greys[i]:.3f}"
-        ax.fill_between(
-            belt.grid, belt.lower[i], belt.upper[i], color=shade, linewidth=0, label=labels[i]
-        )
-        for edge in (belt.lower[i], belt.upper[i]):
-            ax.plot(belt.grid, edge, color=base.BLACK, linewidth=base.THIN / 2)
-    low, high = _limits(belt)
-    ax.set(xlim=(low, high), ylim=(low, high))
-    ax.set_aspect("equal", adjustable="box")
+        x, low, high = (on.place(v) for v in (belt.grid, belt.lower[i], belt.upper[i]))
+        style: dict[str, Any] = {"color": f"{greys[i]:.3f}", "linewidth": 0, "label": labels[i]}
+        ax.fill_between(x, low, high, **style)
+        for edge in (low, high):
+            ax.plot(x, edge, color=base.BLACK, linewidth=base.THIN / 2)
     title = f"{base.pvalue_text(tested)}, n = {belt.n:,}, polynomial of degree {belt.degree}"
     base.label_axes(ax, "predicted probability", "probability of the event", title)
     handles, names = ax.get_legend_handles_labels()
@@ -131,28 +144,28 @@ def _listed(intervals: Intervals) -> str:
     return ", ".join(shown) + (", ..." if len(intervals) > SHOWN else "")
 
 
-def _limits(belt: CalibrationBeltCurve) -> tuple[float, float]:
-    """Show the unit square, or the half that holds the belt as closely as it can be read."""
-    low = float(min(belt.grid[0], belt.lower.min()))
-    high = float(max(belt.grid[-1], belt.upper.max()))
-    if high < 0.5:
-        return -0.02 * high, 1.08 * high
-    if low > 0.5:
-        return 1 - 1.08 * (1 - low), 1 + 0.02 * (1 - low)
-    return -0.02, 1.02
+def _scale_of(belt: CalibrationBeltCurve, scale: str, *, zoom: bool) -> Scale:
+    """Return axes that show the belt, or the unit square, or the half that holds the belt."""
+    drawn = np.concatenate([belt.grid, belt.lower.ravel(), belt.upper.ravel()])
+    low, high = float(drawn.min()), float(drawn.max())
+    if scale == "log-odds" or not zoom or low <= 0.5 <= high:
+        return scale_for(drawn, scale, zoom=False, finest=min(FINEST, 0.5 / belt.n))
+    return Scale(scale, 0.0, 1.06 * high) if high < 0.5 else Scale(scale, 1 - 1.06 * (1 - low), 1.0)
 
 
-def _place(belt: CalibrationBeltCurve, lines: int, side: float) -> dict[str, Any]:
+def _place(belt: CalibrationBeltCurve, on: Scale, lines: int, side: float) -> dict[str, Any]:
     """Place the legend in a corner off the diagonal, or beside the axes where neither has room.
 
     The axes have sides of so many inches.
     """
-    low, high = _limits(belt)
+    if on.is_log_odds:
+        return OUTSIDE
+    low, high = on.low, on.high
     scale = (high - low) / side
     width, height = LEGEND_WIDTH * scale, LINE_HEIGHT * (lines + 2) * scale
     right, left = belt.grid >= high - width, belt.grid <= low + width
     below = np.min(belt.lower[-1][right], initial=high - width) - low
     above = high - np.max(belt.upper[-1][left], initial=low + width)
     if max(below, above) < height:
-        return {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
+        return OUTSIDE
     return {"loc": "lower right" if below > above else "upper left"}

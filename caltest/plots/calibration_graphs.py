@@ -10,6 +10,7 @@ import numpy as np
 from caltest.lenses import Lens
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.plots import base
+from caltest.plots.scales import Scale, check_scale, scale_for
 from caltest.plots.seen import seen
 from caltest.predictions import ModelData, Predictions
 from caltest.validation import check_instance, check_integer
@@ -51,6 +52,8 @@ def calibration_graphs(
     *,
     lens: str | Lens | None = None,
     knots: int = KNOTS,
+    scale: str = "probability",
+    zoom: bool = False,
     fig: Figure | None = None,
 ) -> NDArray[Any]:
     r"""Compare scores with probabilities, cumulated and not, over the fractile and the score.
@@ -77,6 +80,10 @@ def calibration_graphs(
         more.
     knots : int, default 6
         Knots of the spline, at least 3.
+    scale : {"probability", "log-odds"}, default "probability"
+        Of the scores and probabilities in (c) and (d), which are not cumulated.
+    zoom : bool, default False
+        Whether these axes are cut to the data where they fill up to 60 % of them.
     fig : matplotlib.figure.Figure, optional
         Where to draw, or a subfigure; by default a new figure.
 
@@ -108,6 +115,7 @@ def calibration_graphs(
     from matplotlib.figure import FigureBase
 
     check_integer(knots, "knots", 3)
+    check_scale(scale, zoom=zoom)
     before = seen(predictions, None, lens, "a calibration graph")
     parts = [before.predictions]
     if recalibrated is not None:
@@ -118,9 +126,11 @@ def calibration_graphs(
     if fig is None:
         fig = base.figure((SIZE[0], SIZE[1] * len(parts)))
     grid = check_instance(fig, FigureBase, "fig").subplots(len(parts), 4, squeeze=False)
+    drawn = np.concatenate([np.append(one.score, one.probability) for one in graphs])
+    on = scale_for(drawn, scale, zoom=zoom)
     names = ("before recalibration: ", "after recalibration: ") if len(parts) > 1 else ("",)
     for row, curves, name in zip(grid, graphs, names, strict=True):
-        _draw_row(row, curves, f"{name}KS error = {100 * curves.ks_error:.2f} %")
+        _draw_row(row, curves, on, f"{name}KS error = {100 * curves.ks_error:.2f} %")
     return axes_array(grid)
 
 
@@ -175,11 +185,11 @@ def _steps(fractile: Floats, worst: int) -> NDArray[np.intp]:
     return np.unique(chosen)
 
 
-def _draw_row(row: Sequence[Axes], curves: _Graphs, title: str) -> None:
+def _draw_row(row: Sequence[Axes], curves: _Graphs, on: Scale, title: str) -> None:
     sums, parts = ("cumulative score", "cumulative probability"), ("score", "probability")
     summed = curves.cumulative_score, curves.cumulative_event
-    single = curves.score, curves.probability
-    xs = curves.fractile, curves.cumulative_score, curves.fractile, curves.score
+    single = on.place(curves.score), on.place(curves.probability)
+    xs = curves.fractile, curves.cumulative_score, curves.fractile, single[0]
     x_names = "fractile", sums[0], "fractile", parts[0]
     for k, (ax, x, x_name) in enumerate(zip(row, xs, x_names, strict=True)):
         _draw(base.axes(ax), x, *((summed, sums) if k < 2 else (single, parts)))
@@ -188,7 +198,8 @@ def _draw_row(row: Sequence[Axes], curves: _Graphs, title: str) -> None:
             at = [x[curves.worst]] * 2
             ax.plot(at, gap, color=base.BLACK, linewidth=2 * base.LINE, label="largest gap")
         else:
-            ax.set_ylim(-0.02, 1.02)
+            on.apply(ax, "xy" if k == 3 and on.is_cut else "y")
+            ax.set_box_aspect(None)
         if len(x) == 2:  # one score
             ax.set_xlim(-0.02, 1.02)
         y_name = "cumulative score / probability" if k < 2 else "score / probability"

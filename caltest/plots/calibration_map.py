@@ -8,6 +8,7 @@ import numpy as np
 
 from caltest.plots import base
 from caltest.plots.map_values import fitted, mapped
+from caltest.plots.scales import FINEST, Scale, check_scale, diagonal, scale_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +35,9 @@ class _Curves(NamedTuple):
     calibrated: str
 
 
-def calibration_map(calibrator: Calibrator, *, ax: Axes | None = None) -> Axes:
+def calibration_map(
+    calibrator: Calibrator, *, scale: str = "probability", ax: Axes | None = None
+) -> Axes:
     """Draw what a predicted probability becomes.
 
     For two classes, the probability of the second; for `VennAbers` with its interval. For more, a
@@ -47,6 +50,8 @@ def calibration_map(calibrator: Calibrator, *, ax: Axes | None = None) -> Axes:
     ----------
     calibrator : Calibrator
         Fitted.
+    scale : {"probability", "log-odds"}, default "probability"
+        Of both axes; log odds end at 0.0001 and 0.9999.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -70,19 +75,22 @@ def calibration_map(calibrator: Calibrator, *, ax: Axes | None = None) -> Axes:
     """
     from caltest.calibrators import SplineCalibrator, VennAbers
 
+    check_scale(scale)
     calibrator = fitted(calibrator)
     ax = base.axes(ax)
-    base.diagonal(ax)
-    base.unit_square(ax)
+    on = scale_for(np.array([FINEST, 1 - FINEST]), scale, zoom=False)
+    diagonal(ax, on)
+    on.apply(ax)
+    p = on.edges(POINTS - 1)
     if isinstance(calibrator, VennAbers):
-        _draw_interval(ax, calibrator)
+        _draw_interval(ax, calibrator, p, on)
     if calibrator.n_features_in_ == 2:
-        curves = _two_classes(calibrator)
+        curves = _two_classes(calibrator, p)
     elif isinstance(calibrator, SplineCalibrator):
-        curves = _splines(calibrator)
+        curves = _splines(calibrator, p)
     else:
-        curves = _several_classes(calibrator)
-    _draw_curves(ax, curves)
+        curves = _several_classes(calibrator, on.edges(COARSE - 1))
+    _draw_curves(ax, curves._replace(ys=[on.place(y) for y in curves.ys]))
     base.legend(ax, loc="best")
     title, m = calibrator.title, calibrator.n_features_in_
     if len(curves.ys) < m > LINES:
@@ -90,16 +98,14 @@ def calibration_map(calibrator: Calibrator, *, ax: Axes | None = None) -> Axes:
     return base.label_axes(ax, curves.predicted, curves.calibrated, title)
 
 
-def _two_classes(calibrator: Calibrator) -> _Curves:
-    p = np.linspace(0.0, 1.0, POINTS)
+def _two_classes(calibrator: Calibrator, p: Floats) -> _Curves:
     event = mapped(calibrator, np.column_stack([1 - p, p]))[:, 1]
     of = f"probability of {base.name_text(calibrator.classes_.tolist()[1])}"
     return _Curves(p, [event], [""], f"predicted {of}", f"calibrated {of}")
 
 
-def _splines(calibrator: Calibrator) -> _Curves:
+def _splines(calibrator: Calibrator, p: Floats) -> _Curves:
     """Return the map of each score, constant beyond the scores of the fit."""
-    p = np.linspace(0.0, 1.0, POINTS)
     scores, values = calibrator.scores_, calibrator.recalibrated_
     ys = [np.interp(p, *pair) for pair in zip(scores, values, strict=True)]
     names = calibrator.classes_.tolist() if len(ys) > 1 else [""]
@@ -108,10 +114,9 @@ def _splines(calibrator: Calibrator) -> _Curves:
     return _Curves(p, ys, words, f"predicted {score}", "recalibrated score")
 
 
-def _several_classes(calibrator: Calibrator) -> _Curves:
+def _several_classes(calibrator: Calibrator, p: Floats) -> _Curves:
     """Return the map of each class where all other classes are equally probable."""
     m = calibrator.n_features_in_
-    p = np.linspace(0.0, 1.0, COARSE)
     alone = hasattr(calibrator, "maps")
     shown = np.unique(np.linspace(0, m - 1, min(m, LINES)).astype(int))
     ys = []
@@ -151,10 +156,9 @@ def _draw_curves(ax: Axes, curves: _Curves) -> None:
         ax.plot(curves.x, curves.ys[k], label=label, **grey)
 
 
-def _draw_interval(ax: Axes, calibrator: Calibrator) -> None:
-    p = np.linspace(0.0, 1.0, POINTS)
+def _draw_interval(ax: Axes, calibrator: Calibrator, p: Floats, on: Scale) -> None:
     with np.errstate(divide="ignore"):
         given = np.log(p) - np.log1p(-p) if calibrator.from_logits else p
-    low, high = calibrator.interval(given).T
+    low, high = (on.place(end) for end in calibrator.interval(given).T)
     style: dict[str, Any] = {"alpha": base.BAND, "color": base.BLUE, "linewidth": 0}
     ax.fill_between(p, low, high, label="$p_0$ to $p_1$", **style)

@@ -12,6 +12,7 @@ from caltest.measures.scores.net_benefit import NetBenefit
 from caltest.measures.scores.net_benefit import net_benefit as benefit_of
 from caltest.plots import base
 from caltest.plots.calibration_graphs import after_map
+from caltest.plots.scales import check_scale, scale_for
 from caltest.plots.seen import seen
 from caltest.predictions import Predictions
 
@@ -30,6 +31,7 @@ def decision_curve(
     *,
     lens: str | Lens | None = None,
     thresholds: object = None,
+    scale: str = "probability",
     level: float = 0.95,
     ax: Axes | None = None,
 ) -> Axes:
@@ -49,6 +51,8 @@ def decision_curve(
         One that leaves two classes.
     thresholds : (k,) array, optional
         Threshold probabilities; by default 0.01, 0.02, ... up to the largest prediction.
+    scale : {"probability", "log-odds"}, default "probability"
+        Of the thresholds.
     level : float, default 0.95
         Of the intervals, at each threshold by itself.
     ax : matplotlib.axes.Axes, optional
@@ -79,6 +83,7 @@ def decision_curve(
     'net benefit'
     """
     validation.check_level(level)
+    check_scale(scale)
     view = seen(predictions, None, lens, "a decision curve")
     parts = [view.predictions]
     if recalibrated is not None:
@@ -100,7 +105,10 @@ def decision_curve(
     ax.axhline(0.0, color=base.BLACK, linestyle=":", label="treat none", **line)
     top = max(float(part.high.max()) for part in found if isinstance(part, NetBenefit))
     ax.set(ylim=(-LOWEST * top, 1.05 * top) if top > 0 else None)
-    ax.set_xlim(float(first.threshold[0]), float(first.threshold[-1]) + 1e-9)
+    if scale == "log-odds":
+        scale_for(first.threshold, scale, zoom=False).apply(ax, "x")
+    else:
+        ax.set_xlim(float(first.threshold[0]), float(first.threshold[-1]) + 1e-9)
     base.legend(ax, loc="upper right")
     title = f"n = {first.n:,}, {100 * level:g} % intervals"
     return base.label_axes(ax, "threshold probability", "net benefit", title)

@@ -29,6 +29,8 @@ KINDS: Mapping[str, tuple[Draw, Mapping[str, Any]]] = {
     "belt": (calibration_belt, {}),
 }
 
+OF_CELLS = ("reliability", "corp", "confidence-band", "null")  # what cells are enough for
+
 
 def plot_test(result: HTest, kind: str | None, options: Mapping[str, Any]) -> Axes:
     """Draw a kind of plot of a result, by default its natural one."""
@@ -44,6 +46,9 @@ def natural_kind(result: HTest) -> str:
     Where there are no predictions any more it is the null distribution, and where there is none of
     these a reliability diagram.
     """
+    if result.counted is not None:
+        kind = result.counted.measure.plot_kind(2)
+        return kind if kind in OF_CELLS else "reliability"
     if result.evidence is None:
         if result.null_distribution is not None:
             return "null"

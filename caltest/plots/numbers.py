@@ -3,33 +3,72 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from caltest.errors import DegenerateDataWarning, NotApplicable
+from caltest.intervals import choose
 from caltest.measures.recalibration.calibration_intercept import CalibrationIntercept
 from caltest.measures.recalibration.calibration_slope import CalibrationSlope
+from caltest.measures.recalibration.coefficient_interval import cell_coefficient_bounds
+from caltest.measures.recalibration.profile import INTERCEPT_ALONE, SLOPE
 from caltest.measures.smooth.ici import E90, ICI
 
 if TYPE_CHECKING:
+    from caltest.measures import Measure
+    from caltest.measures.outcome import Ends
     from caltest.predictions import Predictions
+    from caltest.scale import Cells
+
+RESAMPLES, SEED = 199, 1
+MOST_ROWS = 2000  # with which a loess is resampled, as a picture should not take long
 
 
 def number_lines(predictions: Predictions, level: float) -> list[str]:
-    """Return a line for each number that the data have, the first two with intervals."""
+    """Return a line with an interval for each number that the data have."""
     lines = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateDataWarning)
         for name, measure in (("intercept", CalibrationIntercept()), ("slope", CalibrationSlope())):
-            try:
-                value = float(measure.evaluate(predictions, None, "strong", None))
-                ends = measure.own_interval(predictions, level=level)
-            except NotApplicable:
-                continue
-            lines.append(f"{name} {value:.2f} ({ends.low:.2f} to {ends.high:.2f})")
+            lines += _line(name, measure, predictions, level, percent=False)
         for error in (ICI(), E90()):
-            try:
-                value = float(error.evaluate(predictions, None, "strong", None))
-            except NotApplicable:
-                continue
-            lines.append(f"{error.symbol} {100 * value:.1f} points")
+            lines += _line(error.symbol, error, predictions, level, percent=True)
     return lines
+
+
+def cell_number_lines(cells: Cells, level: float) -> list[str]:
+    """Return a line with an interval for each number that the cells have."""
+    lines = []
+    for name, column in (("intercept", INTERCEPT_ALONE), ("slope", SLOPE)):
+        with suppress(NotApplicable):
+            ends = cell_coefficient_bounds(cells, column, name, level=level)
+            lines.append(_in_words(name, ends))
+    return lines
+
+
+def _line(
+    name: str, measure: Measure, predictions: Predictions, level: float, *, percent: bool
+) -> list[str]:
+    """Return a number with its interval, in percentage points or as it is."""
+    try:
+        if percent and predictions.n > MOST_ROWS:
+            value = float(measure.evaluate(predictions, None, "strong", None))
+            return [f"{name} {100 * value:.1f} points"]
+        method = choose(measure, "cluster" if predictions.has_dependence else None)
+        options: dict[str, Any] = {
+            "level": level,
+            "n_resamples": RESAMPLES,
+            "seed": SEED,
+            "n_jobs": None,
+        }
+        ends = method.compute(measure, predictions, **options)
+    except NotApplicable:
+        return []
+    if percent:
+        low, high = 100 * ends.low, 100 * ends.high
+        return [f"{name} {100 * ends.estimate:.1f} points ({low:.1f} to {high:.1f})"]
+    return [_in_words(name, ends)]
+
+
+def _in_words(name: str, ends: Ends) -> str:
+    return f"{name} {ends.estimate:.2f} ({ends.low:.2f} to {ends.high:.2f})"

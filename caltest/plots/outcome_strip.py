@@ -11,36 +11,36 @@ from caltest.plots import base
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from caltest.plots.event import Event
     from caltest.plots.scales import Scale
-    from caltest.predictions import Predictions
 
 GAP, STRIP = 1.02, 0.2  # where the strip starts, and its height, as shares of the axes
 CELLS = 50
 
 
-def strip(ax: Axes, predictions: Predictions, scale: Scale) -> Axes:
+def strip(ax: Axes, event: Event, scale: Scale) -> Axes:
     """Draw histograms of rows with the event, upwards, and without it, downwards.
 
     Each is as tall as the other, as one of the outcomes is often rare. Lines at the mean prediction
     and at the observed frequency run through both; the legend of the axes has the numbers.
     """
     part = ax.inset_axes((0.0, GAP, 1.0, STRIP), sharex=ax)
-    p, happened = scale.place(predictions.probs[:, 1]), predictions.labels == 1
-    weight = predictions.sample_weight
-    weight = np.ones(p.size) if weight is None else weight
+    p = scale.place(event.values)
     edges = scale.edges(CELLS)
     edges[[0, -1]] = min(edges[0], scale.low), max(edges[-1], scale.high)
-    names = [base.name_text(name) for name in predictions.classes]
-    kinds = ((happened, 1.0, base.BLUE, names[1]), (~happened, -1.0, base.GREY, names[0]))
-    for rows, sign, color, name in kinds:
-        mass, _ = np.histogram(p[rows], edges, weights=weight[rows])
-        if not rows.any() or mass.max() == 0:
+    names = [base.name_text(name) for name in event.names]
+    without = event.mass - event.happened
+    kinds = ((1, event.happened, 1.0, base.BLUE), (0, without, -1.0, base.GREY))
+    for which, rows, sign, color in kinds:
+        mass, _ = np.histogram(p, edges, weights=rows)
+        if not event.counts[which] or mass.max() == 0:
             continue
         style: dict[str, Any] = {"fill": True, "color": color, "alpha": 0.7}
         part.stairs(sign * mass / mass.max(), edges, **style)
-        ax.fill_between([], [], color=color, alpha=0.7, label=f"{name}: {int(rows.sum()):,} rows")
-    mean = float(weight @ predictions.probs[:, 1] / weight.sum())
-    observed = float(weight @ happened / weight.sum())
+        label = f"{names[which]}: {event.counts[which]:,} rows"
+        ax.fill_between([], [], color=color, alpha=0.7, label=label)
+    mean = float(event.mass @ event.values / event.mass.sum())
+    observed = float(event.happened.sum() / event.mass.sum())
     lines = (
         (mean, "-", base.BLACK, "mean prediction"),
         (observed, "--", base.VERMILION, "observed"),

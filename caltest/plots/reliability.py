@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from caltest import validation
 from caltest.errors import invalid, shown
 from caltest.lenses import Lens
-from caltest.measures.bins.reliability_bins import BINNINGS, ReliabilityBins, reliability_bins
-from caltest.measures.isotonic.confidence_band_curve import (
-    ConfidenceBandCurve,
-    confidence_band_curve,
-)
-from caltest.measures.isotonic.corp_curve import CorpBand, corp_curve
-from caltest.measures.scores.decomposition import ScoreDecomposition, score_decomposition
-from caltest.measures.smooth.smooth_curve import SmoothCurve, smooth_curve
+from caltest.measures.bins.reliability_bins import BINNINGS, ReliabilityBins
+from caltest.measures.isotonic.confidence_band_curve import ConfidenceBandCurve
+from caltest.measures.isotonic.corp_curve import CorpBand
+from caltest.measures.scores.decomposition import ScoreDecomposition
+from caltest.measures.smooth.smooth_curve import SmoothCurve
 from caltest.plots import base
-from caltest.plots.numbers import number_lines
+from caltest.plots.counted import view_of_table
+from caltest.plots.event import Event, Limits
 from caltest.plots.outcome_strip import strip
 from caltest.plots.scales import Scale, check_scale, diagonal, scale_of
-from caltest.plots.seen import Seen, seen
+from caltest.plots.seen import View, view_of
 from caltest.plots.tips import set_tips
-from caltest.predictions import Predictions
+from caltest.validation import check_unused
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 NAME = "a reliability diagram"
 BARS = ("consistency",)
 CURVES = ("smooth",)
-Kind = TypeVar("Kind")
 BANDS = ("auto", "consistency", "confidence")
 Band = str | CorpBand | ConfidenceBandCurve | None
 
@@ -44,6 +42,7 @@ MOST_STEPS = 500
 LARGEST, SMALLEST = 48.0, 6.0  # area of a point in square points
 FEW, SOME = 10, 30  # rows of a bin below which its point is faint, or less so
 TALL = (4.6, 7.0)  # inches, with room for the numbers and the legend below
+LOW = (4.6, 5.8)  # inches, with room for the legend alone
 WIDE = 3.3  # inches: axes with room for numbers and legend side by side
 LEAST_FILLED = 6  # bins of equal width with rows, below which bins of equal mass are drawn
 
@@ -77,30 +76,28 @@ class Diagram:
             remedy = "pass band=caltest.measures.corp_band(...), which draws labels"
             raise invalid(rule, shown(self.band), remedy)
 
-    def bins_of(self, predictions: Predictions, scale: Scale) -> ReliabilityBins:
+    def bins_of(self, event: Event, scale: Scale) -> ReliabilityBins:
         """Return the bins: of equal width where these show the predictions, else of equal mass."""
-        options: dict[str, Any] = {"bins": self.bins, "level": self.level}
         binning = self.binning or ("quantile" if scale.is_cut else "uniform")
-        found = _single(reliability_bins(predictions, binning=binning, **options))
+        found = event.bins(binning, self.bins, self.level)
         if self.binning is None and found.mean.size < min(LEAST_FILLED, self.bins):
-            found = _single(reliability_bins(predictions, binning="quantile", **options))
+            found = event.bins("quantile", self.bins, self.level)
         return found
 
-    def draw(self, ax: Axes, predictions: Predictions, scale: Scale) -> None:
+    def draw(self, ax: Axes, event: Event, scale: Scale) -> None:
         """Draw all but names and texts."""
         diagonal(ax, scale)
         scale.apply(ax)
         if isinstance(self.band, CorpBand):
             _corp_band(ax, self.band, scale)
         else:
-            self._draw_confidence_band(ax, predictions, scale)
+            self._draw_confidence_band(ax, event, scale)
         if self.corp:
-            _curve(ax, *_single(corp_curve(predictions)).points, scale)
+            _curve(ax, *event.corp().points, scale)
             return
         if self.curve is not None:
-            fitted = _single(smooth_curve(predictions, level=self.level))
-            _smooth(ax, fitted, scale, band=self.band == "auto")
-        found = self.bins_of(predictions, scale)
+            _smooth(ax, event.smooth(self.level), scale, band=self.band == "auto")
+        found = self.bins_of(event, scale)
         if self.band == "consistency":
             _band_of_bins(ax, found, scale)
         elif self.bars is not None:
@@ -111,14 +108,12 @@ class Diagram:
     def _is_auto_corp(self) -> bool:
         return self.corp and self.band == "auto"
 
-    def _draw_confidence_band(self, ax: Axes, predictions: Predictions, scale: Scale) -> None:
+    def _draw_confidence_band(self, ax: Axes, event: Event, scale: Scale) -> None:
         if isinstance(self.band, ConfidenceBandCurve):
-            _confidence_band(ax, self.band, scale)
-        elif self.band == "confidence" or (
-            self._is_auto_corp and predictions.sample_weight is None
-        ):
-            found = _single(confidence_band_curve(predictions, level=self.level))
-            _confidence_band(ax, found, scale)
+            band = self.band
+            _confidence_band(ax, Limits(band.x, band.lower, band.upper, band.level), scale)
+        elif self.band == "confidence" or (self._is_auto_corp and not event.is_weighted):
+            _confidence_band(ax, event.band(self.level), scale)
 
 
 def reliability_diagram(
@@ -138,6 +133,11 @@ def reliability_diagram(
     numbers: bool = True,
     pvalue: float | None = None,
     level: float = 0.95,
+    label: str | None = None,
+    probs: str | Sequence[str] | None = None,
+    classes: object = None,
+    engine: str = "auto",
+    on_error: str = "raise",
     ax: Axes | None = None,
 ) -> Axes:
     """Show observed frequencies against predicted probabilities, and what chance allows.
@@ -152,10 +152,13 @@ def reliability_diagram(
 
     Parameters
     ----------
-    source : HTest, Predictions or array
-        The result of a test, or predictions; probabilities (n, m) or (n,) with `labels`.
+    source : HTest, Predictions, array or None
+        The result of a test, or predictions; probabilities (n, m) or (n,) with `labels`; or with
+        `label` what `test_calibration` takes as data: a data frame, also a lazy one, a path, a
+        pattern, or an iterator of frames.
     labels : (n,) or one-hot (n, m) array, optional
-        Observed classes, where `source` holds probabilities.
+        Observed classes, where `source` holds probabilities. With `label` the data, where `source`
+        is None.
     lens : str or Lens, optional
         A lens that leaves two classes; by default that of the result, none for two classes, and
         "confidence" for more.
@@ -187,12 +190,25 @@ def reliability_diagram(
     histogram : bool, default True
         Whether a strip on top shows how the predictions are spread, by outcome.
     numbers : bool, default True
-        Whether intercept, slope, ICI and E90 stand below, the first two with intervals by profile
-        likelihood, where the axes are wide enough.
+        Whether intercept, slope, ICI and E90 stand below with their intervals, where the axes are
+        wide enough. Of more than 2,000 rows ICI and E90 have none: a loess is not resampled then.
     pvalue : float, optional
         Shown in place of that of a result: the one adjusted in a table of tests.
     level : float, default 0.95
         Probability of bars and bands.
+    label : str, optional
+        Column of the labels, where the data have columns.
+    probs : str or list of str, optional
+        Columns of the probabilities.
+    classes : (m,) array, optional
+        Class labels in the order of these columns.
+    engine : {"auto", "rows", "cells"}, default "auto"
+        Whether the rows of data with columns are read, or counted in 2^16 cells where they lie;
+        "auto" counts more than 2 million. The bins of equal width are then exact, those of equal
+        mass end where cells do, and the curves take the predictions of a cell as equal. There is no
+        ICI.
+    on_error : {"raise", "skip"}, default "raise"
+        Whether rows that are wrong are left out of cells.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -225,35 +241,46 @@ def reliability_diagram(
     diagram = Diagram(
         bins=bins, binning=binning, bars=bars, curve=curve, band=band, corp=corp, level=level
     )
-    for name, flag in (("histogram", histogram), ("numbers", numbers), ("zoom", zoom)):
+    for name, flag in (("histogram", histogram), ("numbers", numbers)):
         validation.check_flag(flag, name)
-    check_scale(scale)
-    if pvalue is not None and not 0 <= pvalue <= 1:
-        raise invalid("pvalue must lie between 0 and 1", shown(pvalue), "pass an adjusted p-value")
-    view = seen(source, labels, lens, NAME)
-    ax = base.axes(ax, TALL if numbers else base.SIZE)
-    drawn = _single(reliability_bins(view.predictions, binning="quantile", bins=bins)).frequency
-    axes_scale = scale_of(view.predictions, scale, zoom=zoom, drawn=drawn)
-    diagram.draw(ax, view.predictions, axes_scale)
+    check_scale(scale, zoom=zoom, auto=True)
+    if pvalue is not None:
+        validation.check_share(pvalue, "pvalue")
+    if label is None:
+        check_unused("without label=", probs=probs, classes=classes)
+        view = view_of(source, labels, lens, NAME)
+    else:
+        options: dict[str, Any] = {"label": label, "probs": probs, "classes": classes}
+        options |= {"bins": bins, "engine": engine, "on_error": on_error}
+        view = view_of_table(labels if source is None else source, lens, NAME, **options)
+    ax = base.axes(ax, TALL if numbers else LOW)
+    axes_scale = scale_of_diagram(view.event, scale, zoom=zoom, bins=bins)
+    diagram.draw(ax, view.event, axes_scale)
     base.label_axes(ax, *view.axis_names)
     if histogram:
-        strip(ax, view.predictions, axes_scale)
+        strip(ax, view.event, axes_scale)
     _texts(ax, view, diagram, pvalue, numbers=numbers)
     return ax
 
 
-def _texts(ax: Axes, view: Seen, diagram: Diagram, pvalue: float | None, *, numbers: bool) -> None:
+def scale_of_diagram(event: Event, scale: str | None, *, zoom: bool, bins: int) -> Scale:
+    """Return the axes of a diagram, which hold the frequencies of its bins too."""
+    drawn = event.bins("quantile", bins, 0.95).frequency
+    return scale_of(event, scale, zoom=zoom, drawn=drawn)
+
+
+def _texts(ax: Axes, view: View, diagram: Diagram, pvalue: float | None, *, numbers: bool) -> None:
     """Write the numbers below at the left, and the legend at their right."""
-    lines = [f"n = {view.predictions.n:,}"]
+    lines = [f"n = {view.event.n:,}"]
     if view.result is not None:
         lines.append(view.pvalue_text(view.result, pvalue))
     if diagram.corp:
-        lines.append(_parts_text(_single(score_decomposition(view.predictions))))
+        lines.append(_parts_text(view.event.parts()))
     if not numbers or base.inches(ax) < WIDE:
         base.corner_text(ax, "\n".join(lines))
-        base.legend_below(ax)
+        base.legend_below(ax, columns=1 if base.inches(ax) < base.NARROW else 2)
         return
-    lines += number_lines(view.predictions, diagram.level)
+    lines += view.event.numbers(diagram.level)
     base.text_below(ax, "\n".join(lines))
     base.legend_below(ax, right=True)
 
@@ -343,7 +370,7 @@ def _corp_band(ax: Axes, band: CorpBand, scale: Scale) -> None:
     ax.fill_between(x, lower, upper, color=base.PALE, linewidth=0, zorder=1, label=name)
 
 
-def _confidence_band(ax: Axes, band: ConfidenceBandCurve, scale: Scale) -> None:
+def _confidence_band(ax: Axes, band: Limits, scale: Scale) -> None:
     """Draw the band as steps: bounds hold to the right of a prediction, or to its left.
 
     So they hold without some of the steps too.
@@ -367,8 +394,3 @@ def _confidence_band(ax: Axes, band: ConfidenceBandCurve, scale: Scale) -> None:
     )
     for edge in ((low_x, low_y), (high_x, high_y)):
         ax.plot(*edge, color=base.BLUE, linewidth=base.THIN, linestyle=":", zorder=2)
-
-
-def _single(value: Kind | list[Kind]) -> Kind:
-    """Return what a measure gave under a lens that is no family."""
-    return value[0] if isinstance(value, list) else value

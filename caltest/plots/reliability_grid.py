@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,8 +15,9 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.measures.bins.ece import ece
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.plots import base
-from caltest.plots.reliability import Diagram
-from caltest.plots.scales import UNIT, check_scale, scale_of
+from caltest.plots.event import RowsEvent
+from caltest.plots.reliability import Diagram, scale_of_diagram
+from caltest.plots.scales import UNIT, Scale, check_scale
 from caltest.predictions import Predictions, as_measured
 from caltest.results import HTest, HTestTable
 from caltest.results.evidence import required
@@ -53,6 +55,7 @@ def reliability_grid(
     bars: str | None = "consistency",
     corp: bool = False,
     scale: str = "probability",
+    zoom: bool = False,
     level: float = 0.95,
     most: int = 12,
     fig: Figure | None = None,
@@ -78,7 +81,9 @@ def reliability_grid(
     corp : bool, default False
         Draw isotonic fits in place of bins.
     scale : {"probability", "log-odds"}, default "probability"
-        Of all axes.
+        Of all axes, which have the same ends.
+    zoom : bool, default False
+        Whether axes of probabilities are cut to the data where these fill up to 60 % of them.
     level : float, default 0.95
         Probability of the bars.
     most : int, default 12
@@ -110,7 +115,7 @@ def reliability_grid(
     diagram = Diagram(
         bins=bins, binning=binning, bars=bars, corp=corp, level=level, curve=None, band=None
     )
-    check_scale(scale)
+    check_scale(scale, zoom=zoom)
     validation.check_integer(most, "most")
     if fig is not None:
         from matplotlib.figure import FigureBase
@@ -130,8 +135,9 @@ def reliability_grid(
         fig = base.figure((columns * PANEL[0] + 0.4, rows * PANEL[1] + 1.0))
     cells = fig.add_gridspec(rows, columns)
     parts = [base.axes(fig.add_subplot(cells[divmod(k, columns)])) for k in range(len(shown))]
+    axes_scale = _scale_of(shown, scale, bins, zoom=zoom)
     for ax, panel in zip(parts, shown, strict=True):
-        _draw(ax, panel, diagram, scale)
+        _draw(ax, panel, diagram, axes_scale)
     _name(fig, parts, columns, f"{len(shown)} of {len(panels)}" if len(panels) > len(shown) else "")
     return axes_array(parts)
 
@@ -183,9 +189,19 @@ def _error(predictions: Predictions, diagram: Diagram) -> float:
     return float(ece(predictions, binning=diagram.binning or "uniform", bins=diagram.bins))
 
 
-def _draw(ax: Axes, panel: Panel, diagram: Diagram, scale: str) -> None:
-    seen = panel.lens(panel.predictions)
-    diagram.draw(ax, seen, scale_of(seen, scale, zoom=False))
+def _scale_of(panels: Sequence[Panel], scale: str, bins: int, *, zoom: bool) -> Scale:
+    """Return axes that hold the data of all panels."""
+    if scale == "probability" and not zoom:
+        return UNIT
+    seen = [RowsEvent(panel.lens(panel.predictions)) for panel in panels]
+    each = [scale_of_diagram(one, scale, zoom=zoom, bins=bins) for one in seen]
+    low, high = min(one.low for one in each), max(one.high for one in each)
+    return replace(each[0], low=low, high=high)
+
+
+def _draw(ax: Axes, panel: Panel, diagram: Diagram, scale: Scale) -> None:
+    seen = RowsEvent(panel.lens(panel.predictions))
+    diagram.draw(ax, seen, scale)
     found = diagram.bins_of(seen, UNIT)
     above = float(np.mean(found.frequency - found.mean)) > 0
     ax.set_title(base.name_text(panel.name, LONGEST_NAME), fontsize=base.SMALL, loc="left")
@@ -214,5 +230,6 @@ def _name(fig: Figure, parts: Sequence[Axes], columns: int, selection: str) -> N
     if selection:
         title = f"{selection} diagrams, those with the largest expected calibration error"
         fig.suptitle(title, fontsize=base.TEXT, x=0.02, ha="left")
-    style = {"frameon": False, "fontsize": base.SMALL, "ncols": min(len(named), COLUMNS)}
+    abreast = min(len(named), COLUMNS if columns > 1 else 1)
+    style = {"frameon": False, "fontsize": base.SMALL, "ncols": abreast}
     fig.legend(named.values(), named.keys(), loc="outside lower center", **style)

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.plots import base
-from caltest.validation import check_choice
+from caltest.validation import check_choice, check_flag
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from caltest.predictions import Predictions
+    from caltest.plots.event import Event
 
 Floats = NDArray[np.float64]
 
@@ -24,6 +24,7 @@ SHARE = 0.5  # of the rows that are saturated, from which on log odds are drawn
 WIDE = 0.4  # range of the predictions from which on zooming does not help
 ZOOMED = 0.6  # range of what is drawn up to which the axes are cut to it
 MARGIN = 0.02
+FINEST = 1e-4  # distance from 0 and 1 of the ends of log odds
 TICKS = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
 MINOR = (0.7, 0.8, 0.95)
 
@@ -56,11 +57,11 @@ class Scale:
         low, high = (float(np.log(p / (1 - p))) for p in (self.low, self.high))
         return np.asarray(1.0 / (1.0 + np.exp(-np.linspace(low, high, cells + 1))))
 
-    def apply(self, ax: Axes, *, both: bool = True) -> None:
-        """Set the x axis, and by default the y axis likewise, with one length for both."""
-        self._set(ax, "x")
-        if both:
-            self._set(ax, "y")
+    def apply(self, ax: Axes, which: str = "xy") -> None:
+        """Set the x axis, the y axis, or both with one length."""
+        for axis in which:
+            self._set(ax, axis)
+        if which == "xy":
             ax.set_box_aspect(1)
 
     def _set(self, ax: Axes, axis: str) -> None:
@@ -95,29 +96,41 @@ class Scale:
 UNIT = Scale("probability", 0.0, 1.0)
 
 
-def check_scale(scale: object) -> None:
-    """Check the name of a scale, or None for the one that suits the predictions."""
-    if scale is not None:
+def check_scale(scale: object, *, zoom: object = False, auto: bool = False) -> None:
+    """Check the name of a scale, `auto`: or None for the one that suits the predictions."""
+    if scale is not None or not auto:
         check_choice(scale, SCALES, "scale")
+    check_flag(zoom, "zoom")
 
 
-def scale_of(
-    predictions: Predictions, scale: str | None, *, zoom: bool, drawn: Floats | None = None
-) -> Scale:
+def scale_of(event: Event, scale: str | None, *, zoom: bool, drawn: Floats | None = None) -> Scale:
     """Return the scale that suits the predictions, or the one that is asked for.
 
     `drawn` holds frequencies, which the axes are to hold too.
     """
-    p = _counted(predictions)
+    p = event.values
     if scale is None:
-        scale = "log-odds" if _is_saturated(p) else "probability"
-    values = p if drawn is None else np.concatenate([p, drawn])
+        scale = "log-odds" if _is_saturated(event) else "probability"
+    finest = min(
+        0.1, 0.5 / float(event.rows.sum())
+    )  # no frequency can be told from 0 or 1 more finely
+    if drawn is not None:
+        return scale_for(np.concatenate([p, drawn]), scale, zoom=zoom, finest=finest)
+    ends = np.clip(p, finest, 1 - finest) if scale == "log-odds" else p
+    return scale_for(ends, scale, zoom=zoom, finest=finest)
+
+
+def scale_for(values: Floats, scale: str, *, zoom: bool, finest: float = FINEST) -> Scale:
+    """Return the axis that holds some probabilities.
+
+    On log odds it ends at those inside of (0, 1), and no nearer to 0 and 1 than `finest`; else it
+    runs from 0 to 1, or with `zoom` is cut to the values where these fill little of it.
+    """
     if scale == "log-odds":
-        finest = min(0.1, 0.5 / p.size)  # no frequency can be told from 0 or 1 more finely
-        values = values[(values > 0) & (values < 1)] if drawn is not None else values
-        values = values if values.size else np.array([0.5])
-        low = float(np.clip(values.min(), finest, 0.45))
-        high = float(np.clip(values.max(), 0.55, 1 - finest))
+        inner = values[(values > 0) & (values < 1)]
+        inner = inner if inner.size else np.array([0.5])
+        low = float(np.clip(inner.min(), finest, 0.45))
+        high = float(np.clip(inner.max(), 0.55, 1 - finest))
         return Scale(scale, low, high)
     low, high = float(values.min()), float(values.max())
     room = 0.05 * (high - low)
@@ -127,16 +140,13 @@ def scale_of(
     return Scale(scale, low, high)
 
 
-def _counted(predictions: Predictions) -> Floats:
-    weight = predictions.sample_weight
-    p = predictions.probs[:, 1]
-    return p if weight is None else p[weight > 0]
-
-
-def _is_saturated(p: Floats) -> bool:
-    low, high = np.quantile(p, [0.005, 0.995]).tolist()
-    near = np.minimum(p, 1.0 - p) <= SATURATED
-    return high - low >= WIDE and bool(near.mean() >= SHARE)
+def _is_saturated(event: Event) -> bool:
+    values = event.values
+    order = np.argsort(values, kind="stable")
+    upto = np.cumsum(event.rows[order])
+    low, high = values[order[np.searchsorted(upto, [0.005 * upto[-1], 0.995 * upto[-1]])]]
+    near = np.minimum(values, 1.0 - values) <= SATURATED
+    return bool(high - low >= WIDE and event.rows[near].sum() >= SHARE * upto[-1])
 
 
 def diagonal(ax: Axes, scale: Scale) -> None:

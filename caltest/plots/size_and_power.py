@@ -12,6 +12,7 @@ from caltest import validation
 from caltest.errors import InvalidInput, invalid, shown
 from caltest.plots import base
 from caltest.predictions import sources
+from caltest.validation import check_strings
 from caltest.validation.arrays import AnyArray, as_array, as_numbers, listing, read_only
 
 if TYPE_CHECKING:
@@ -262,7 +263,7 @@ def check_columns_of_pvalues(names: Sequence[str], name: str = "pvalues") -> Non
 
 def check_known(values: Iterable[object], known: Sequence[str], name: str) -> set[str]:
     """Check that each value is one of the names that are there."""
-    given = [values] if isinstance(values, str) else list(values)
+    given = check_strings(values, name)
     unknown = [value for value in given if str(value) not in known]
     if unknown:
         raise invalid(f"{name} must be among {listing(known)}", shown(unknown[0]), "pass its name")

@@ -10,6 +10,7 @@ from scipy import special
 
 from caltest import render, validation
 from caltest.plots import base
+from caltest.plots.scales import Scale, check_scale, scale_for
 from caltest.results import HTest, Region, Witness
 
 if TYPE_CHECKING:
@@ -30,7 +31,13 @@ UNDER, OVER = "under-predicted", "over-predicted"
 
 
 def witness(
-    result: HTest | Witness, *, bins: int = COLUMNS, rows: int = ROWS, ax: Axes | None = None
+    result: HTest | Witness,
+    *,
+    bins: int = COLUMNS,
+    rows: int = ROWS,
+    scale: str = "probability",
+    zoom: bool = False,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw where the predictions are not calibrated, and in which direction.
 
@@ -50,6 +57,11 @@ def witness(
         Ranges of the predicted probability, for more than two classes.
     rows : int, default 20
         The most classes that are shown, those that add most to the SKCE.
+    scale : {"probability", "log-odds"}, default "probability"
+        Of the predictions of two classes.
+    zoom : bool, default False
+        Whether their axis is cut to the ranges that hold predictions, where these fill up to 60 %
+        of it.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default on a new figure.
 
@@ -81,9 +93,14 @@ def witness(
     """
     validation.check_integer(bins, "bins", minimum=2)
     validation.check_integer(rows, "rows")
+    check_scale(scale, zoom=zoom)
     found = result.witness() if isinstance(result, HTest) else result
     validation.check_instance(found, Witness, "result", "pass the result of a kernel test")
-    ax = _curve(found, ax) if len(found.classes) == 2 else _map(found, bins, rows, ax)
+    ax = (
+        _curve(found, scale, ax, zoom=zoom)
+        if len(found.classes) == 2
+        else _map(found, bins, rows, ax)
+    )
     if isinstance(result, HTest):
         own = f"{base.pvalue_text(result)} ({base.name_text(result.test)})"
         title = ", ".join(filter(None, [own, ax.get_title(loc="left")]))
@@ -91,11 +108,13 @@ def witness(
     return ax
 
 
-def _curve(found: Witness, ax: Axes | None) -> Axes:
+def _curve(found: Witness, scale: str, ax: Axes | None, *, zoom: bool) -> Axes:
     """Draw the gap in percentage points, with what calibrated predictions would show."""
     ax = base.axes(ax)
     curve = found.gap_curve(POINTS)
-    x, gap, limit = curve.x, 100 * curve.gap, 100 * curve.limit
+    held = np.array([(one.low, one.high) for one in found.regions(STRIP_BINS) if one.n])
+    on = scale_for(held.ravel(), scale, zoom=zoom, finest=0.5 / STRIP_BINS)
+    x, gap, limit = on.place(curve.x), 100 * curve.gap, 100 * curve.limit
     ax.axhline(0.0, color=base.GREY, linewidth=base.THIN)
     name = f"{100 * curve.level:g} % if calibrated, simultaneous"
     ax.fill_between(x, -limit, limit, color=base.PALE, linewidth=0, zorder=1, label=name)
@@ -107,24 +126,27 @@ def _curve(found: Witness, ax: Axes | None) -> Axes:
         over: dict[str, Any] = {"facecolor": base.VERMILION, "edgecolor": base.VERMILION}
         over |= {"hatch": "////", "label": OVER}
         ax.fill_between(x, gap, -limit, where=gap < -limit, **over, **shade)
-    _strip(ax, found.regions(STRIP_BINS))
+    _strip(ax, found.regions(STRIP_BINS), on)
     inner = np.abs(limit) <= 4 * np.median(limit)
     largest = max(LEAST_POINTS, 1.1 * float(np.abs(gap).max()), 1.1 * float(limit[inner].max()))
     wide = base.inches(ax) > NARROW
-    ax.set(xlim=(-0.02, 1.02), ylim=(-1.15 * largest, (1.3 if wide else 1.6) * largest))
+    on.apply(ax, "x")
+    ax.set(ylim=(-1.15 * largest, (1.3 if wide else 1.6) * largest))
     base.legend(ax, loc="upper center", ncols=2 if wide else 1, columnspacing=1.2)
     event = base.name_text(found.classes[1])
     y = "observed less predicted, percentage points"
     return base.label_axes(ax, f"predicted probability of {event}", y)
 
 
-def _strip(ax: Axes, regions: tuple[Region, ...]) -> None:
+def _strip(ax: Axes, regions: tuple[Region, ...], on: Scale) -> None:
     """Draw how many predictions there are, at the bottom."""
     most = max(region.n for region in regions)
+    low = on.place(np.array([region.low for region in regions]))
+    high = on.place(np.array([region.high for region in regions]))
     ax.bar(
-        [region.low for region in regions],
+        low,
         [STRIP * region.n / most for region in regions],
-        width=1 / STRIP_BINS,
+        width=high - low,
         align="edge",
         color=base.GREY,
         transform=ax.get_xaxis_transform(),

@@ -8,6 +8,16 @@ from caltest.render.comparisons import (
     sheet_out_of_fold,
 )
 from caltest.render.formats import csv, html, latex, markdown, text
+from caltest.render.groups import sheet_of_groups
+from caltest.render.monitoring import (
+    monitor_in_words,
+    offset_in_words,
+    recalibration_in_words,
+    shape_in_words,
+    sheet_of_monitor,
+    sheet_of_monitoring_plan,
+    temperature_in_words,
+)
 from caltest.render.planning import sheet_of_power, sheet_of_precision, sheet_of_sample_size
 from caltest.render.segments import SEGMENT_NUMBERS, segment_cells, sheet_of_segments
 from caltest.render.sheets import (
@@ -19,10 +29,12 @@ from caltest.render.sheets import (
 )
 from caltest.render.verdicts import (
     CALIBRATION,
+    FIRST_EVIDENCE,
     answer,
     claim_of,
     detectable_in_words,
     headline,
+    headline_of_groups,
     headline_of_segments,
     headline_of_table,
     is_too_small,
@@ -32,13 +44,16 @@ from caltest.render.verdicts import (
     pvalue_of_table,
     recalibrated_in_words,
     remedy_in_words,
+    rows_of,
     sheet_of_verdict,
+    short,
     slope_in_words,
-    worst_row,
+    worst_first,
 )
 
 __all__ = [
     "CALIBRATION",
+    "FIRST_EVIDENCE",
     "LEGEND",
     "SEGMENT_NUMBERS",
     "TOLERANCE",
@@ -49,25 +64,34 @@ __all__ = [
     "detectable_in_words",
     "equals",
     "headline",
+    "headline_of_groups",
     "headline_of_segments",
     "headline_of_table",
     "html",
     "is_too_small",
     "latex",
     "markdown",
+    "monitor_in_words",
     "name_of",
     "noun_of",
     "number",
+    "offset_in_words",
     "place_in_words",
     "pvalue",
     "pvalue_of",
     "pvalue_of_table",
     "recalibrated_in_words",
+    "recalibration_in_words",
     "remedy_in_words",
+    "rows_of",
     "segment_cells",
+    "shape_in_words",
     "sheet_of_calibrators",
+    "sheet_of_groups",
     "sheet_of_interval",
     "sheet_of_models",
+    "sheet_of_monitor",
+    "sheet_of_monitoring_plan",
     "sheet_of_power",
     "sheet_of_precision",
     "sheet_of_sample_size",
@@ -78,8 +102,10 @@ __all__ = [
     "sheet_of_verdict",
     "sheet_of_witness",
     "sheet_out_of_fold",
+    "short",
     "slope_in_words",
     "stars",
+    "temperature_in_words",
     "text",
-    "worst_row",
+    "worst_first",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from caltest.render.cells import Sheet, number
 if TYPE_CHECKING:
     from caltest.comparison.best_map import BestMap
     from caltest.measures.gap import Gap
-    from caltest.results import HTest, HTestTable
+    from caltest.results import GroupsTest, HTest, HTestTable
     from caltest.results.detectable import Detectable
     from caltest.results.verdict import Verdict
     from caltest.segments import SegmentsTest
@@ -20,6 +21,7 @@ EVIDENCE = ((0.01, "strong"), (0.05, "some"), (0.1, "weak"))  # largest p-values
 DETECTABLE = 2.8  # standard deviations that a test at 5 % finds with 80 %: 1.96 + 0.84
 LARGE = 0.1  # a gap that nobody would overlook
 SMALLEST = 1e-4
+FIRST_EVIDENCE = EVIDENCE[-1][0]  # the largest p-value that speaks against calibration at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +36,15 @@ class Claim:
         What is decided at a level.
     keys : (str, str)
         The same decisions as they are held in `Verdict.answer`.
+    is_good : bool
+        Whether it is what the user hopes for, as that the error is within a tolerance.
     """
 
     evidence: str
     rejected: str
     kept: str
     keys: tuple[str, str]
+    is_good: bool = False
 
 
 CALIBRATION = Claim(
@@ -69,6 +74,7 @@ def _within(test: HTest) -> Claim:
         f"Within the tolerance: {below}",
         f"Not shown to be within the tolerance that {below}",
         ("within tolerance", "not shown within tolerance"),
+        is_good=True,
     )
 
 
@@ -92,7 +98,7 @@ def answer(pvalue: float, level: float | None, claim: Claim, *, few: bool = Fals
     >>> answer(0.3, None, CALIBRATION), answer(0.3, None, CALIBRATION, few=True)
     ('no evidence', 'too few rows')
     """
-    speaks = pvalue <= (EVIDENCE[-1][0] if level is None else level)
+    speaks = pvalue <= (FIRST_EVIDENCE if level is None else level)
     if few and not speaks and claim is CALIBRATION:
         return "too few rows"
     if level is not None:
@@ -146,8 +152,8 @@ def direction(test: HTest, pvalue: float) -> str:
     """Direction and size in percentage points with the interval, as far as p speaks for them."""
     if test.size is None:
         return ""
-    speaks = pvalue <= (EVIDENCE[-1][0] if test.level is None else test.level)
-    found = speaks and claim_of(test).keys[0] != "within tolerance"
+    speaks = pvalue <= (FIRST_EVIDENCE if test.level is None else test.level)
+    found = speaks and not claim_of(test).is_good
     if test.side:
         return size_in_words(test.size, clear=found and test.size.high < 0)
     if found and not test.size.is_clear and test.finding:
@@ -186,15 +192,20 @@ def numbers_in_words(size: Gap) -> tuple[str, str, str]:
 
 
 def decimals(size: Gap) -> int:
-    """One decimal of a percentage point, more where the interval is short."""
+    """One decimal of a percentage point, more where the interval would vanish with it."""
     width = 100 * (size.high - size.low)
-    return 1 if width >= 1 else 2 if width >= 0.1 else 3
+    return 1 if width >= 0.2 else 2 if width >= 0.02 else 3
 
 
-def place_in_words(place: Gap) -> str:
-    """Where it is wrong: rows, gap with interval, adjusted p-value."""
+def place_in_words(place: Gap, after: str = "") -> str:
+    """Where it is wrong: rows, gap with interval, adjusted p-value.
+
+    Numbers that the sentence before has are not said again.
+    """
     predicted, observed, gap = numbers_in_words(place)
     pvalue = "" if place.pvalue is None else f", p {short(place.pvalue)}"
+    if place.name in after and gap in after:
+        return f"{place.name} (n = {place.n}{pvalue})"
     numbers = f"n = {place.n}, {gap}{pvalue}"
     return f"{place.name}: {predicted} predicted, {observed} observed ({numbers})"
 
@@ -208,7 +219,12 @@ def capital(text: str) -> str:
 
 
 def pvalue_of_table(table: HTestTable) -> float:
-    """The p-value of all rows together: that of all groups, else the least adjusted one."""
+    """The p-value of the table as a whole: that of all groups, else the least adjusted one.
+
+    That all are within a tolerance is shown where each is, by the largest p-value (Berger 1982).
+    """
+    if claim_of(table.rows[0]).is_good:
+        return float(table.pvalues.max())
     if not table.omnibus or claim_of(table.rows[0]) is not CALIBRATION:
         return float(table.adjusted.min())
     return min(1.0, len(table.omnibus) * min(test.pvalue for test in table.omnibus))
@@ -216,7 +232,7 @@ def pvalue_of_table(table: HTestTable) -> float:
 
 def headline_of_table(table: HTestTable, pvalue: float | None = None) -> str:
     """The answer of several tests, and the direction of the one that is farthest out."""
-    worst = worst_row(table)
+    worst = worst_first(table)[0]
     claim, least = claim_of(table.rows[worst]), float(table.adjusted[worst])
     whole = pvalue_of_table(table) if pvalue is None else pvalue
     bound = 0.05 if table.level is None else table.level
@@ -224,8 +240,11 @@ def headline_of_table(table: HTestTable, pvalue: float | None = None) -> str:
     noun = noun_of(table.rows)
     row = table.rows[worst]
     few = all(is_too_small(one.size) for one in table.rows)
-    first = answer_in_words(whole, table.level, claim, few=few, n=sum(one.n for one in table.rows))
+    first = answer_in_words(whole, table.level, claim, few=few, n=rows_of(table))
     where = f"in {count} of {len(table)} {noun}" if count else f"in none of {len(table)} {noun}"
+    if claim.is_good:
+        told = f"{first}: shown {where}. Farthest off is {name_of(row, table.rows)}."
+        return f"{told} {direction(row, least)}".rstrip()
     if whole > bound and not count:
         return f"{first}, {where}."
     if not count:
@@ -234,13 +253,21 @@ def headline_of_table(table: HTestTable, pvalue: float | None = None) -> str:
     return f"{first}, {where}. Worst is {name_of(row, table.rows)}. {told}".rstrip()
 
 
-def worst_row(table: HTestTable) -> int:
-    """The row with the least adjusted p-value; of several the one that is farthest out."""
+def worst_first(table: HTestTable) -> list[int]:
+    """The rows by adjusted p-value; of several with the same the one that is farthest out."""
+    sign = -1.0 if claim_of(table.rows[0]).is_good else 1.0
     keys = [
-        (float(p), row.pvalue, -_distance(row.size))
+        (sign * float(p), sign * row.pvalue, -_distance(row.size))
         for row, p in zip(table.rows, table.adjusted, strict=True)
     ]
-    return min(range(len(keys)), key=keys.__getitem__)
+    return sorted(range(len(keys)), key=keys.__getitem__)
+
+
+def rows_of(table: HTestTable) -> int:
+    """The number of rows of all tests: of groups the sum, else the tests share their rows."""
+    first = table.rows[0]
+    parts = noun_of(table.rows) in {"groups", "grades"} or first.lens.startswith("top-label")
+    return sum(row.n for row in table) if parts else first.n
 
 
 def _distance(size: Gap | None) -> float:
@@ -275,7 +302,7 @@ def headline_of_segments(test: SegmentsTest, pvalue: float | None = None) -> str
     p = test.pvalue if pvalue is None else pvalue
     first = answer_in_words(p, test.level, CALIBRATION)
     worst = test.rows[0]
-    bound = EVIDENCE[-1][0] if test.level is None else test.level
+    bound = FIRST_EVIDENCE if test.level is None else test.level
     if p > bound:
         return f"{first} in any of {sum(test.n_segments):,} segments."
     side = "high" if worst.gap < 0 else "low"
@@ -286,6 +313,26 @@ def headline_of_segments(test: SegmentsTest, pvalue: float | None = None) -> str
         f"{first} in some segments. Worst is {worst.definition}: predictions too {side}, "
         f"{100 * worst.predicted:.1f} % predicted, {100 * worst.observed:.1f} % observed "
         f"(gap {100 * abs(worst.gap):.1f} points, {ends[0]:.1f} to {ends[1]:.1f})."
+    )
+
+
+def headline_of_groups(test: GroupsTest, pvalue: float | None = None) -> str:
+    """The answer on very many groups, and the worst of them."""
+    whole = test.pvalue if pvalue is None else pvalue
+    first = answer_in_words(whole, test.level, CALIBRATION)
+    bound = 0.05 if test.level is None else test.level
+    count = int((test.adjusted <= bound).sum())
+    kind = "segments" if test.overlap else "groups"
+    where = f"in {count:,} of {len(test):,} {kind}" if count else f"in none of {len(test):,} {kind}"
+    if count:
+        if whole > bound:
+            kept = "p-value, not adjusted," if test.correction is None else "adjusted p-value"
+            where = f" for all together; the {kept} is at most {bound:g} {where}"
+        else:
+            where = f", {where}"
+        return f"{first}{where}. Worst is {place_in_words(test.worst(1)[0])}."
+    return (
+        f"{first} for all together, {where} by itself." if whole <= bound else f"{first}, {where}."
     )
 
 
@@ -314,11 +361,11 @@ def slope_in_words(size: Gap, slope: float, low: float, high: float) -> str:
     )
 
 
-def remedy_in_words(name: str) -> str:
-    """The line of code that fits a calibration map."""
+def remedy_in_words(name: str, rows: str = "") -> str:
+    """The line of code that fits a calibration map, of all rows or of some."""
     return (
-        f"ct.calibrators.{name}().fit(probs, y), with rows that are in neither the training data "
-        "nor this test; recalibrate= compares maps on held-out rows."
+        f"ct.calibrators.{name}().fit(probs, y){rows}, with rows that are in neither the training "
+        "data nor this test; recalibrate= compares maps on held-out rows."
     )
 
 
@@ -327,8 +374,13 @@ def recalibrated_in_words(best: BestMap, level: float | None) -> str:
     if best.name == "identity":
         return f"no map has a better held-out {best.score} than the model as it is."
     low, high = sorted((-best.low, -best.high))
-    gained = f"{number(-best.difference)} better, {number(low)} to {number(high)}"
-    after = f"{best.name}: held-out {best.score} {number(best.after)} ({gained})."
+    width = high - low
+    digits = 3 if width <= 0 else min(max(1 - math.floor(math.log10(width)), 0), 6)
+    gained, low_end, high_end, after_it = (
+        f"{value:z.{digits}f}" for value in (-best.difference, low, high, best.after)
+    )
+    gained = f"{gained} better, {low_end} to {high_end}"
+    after = f"{best.name}: held-out {best.score} {after_it} ({gained})."
     if best.pvalue_after is None:
         return after
     left = answer_in_words(best.pvalue_after, level, CALIBRATION)

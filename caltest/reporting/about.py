@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
 from caltest.errors import invalid, shown
 from caltest.predictions import Predictions
+from caltest.render import Sheet
+from caltest.reporting.blocks import Block
+from caltest.reporting.content import Content
 from caltest.reporting.profiles import Profile
 
 PERIOD, ADEQUACY, LIMITATIONS, SIGNATURES = (
@@ -51,6 +54,21 @@ def _key(name: str) -> str:
     return plain.lower() if plain.lower() in known else plain
 
 
+def with_event(predictions: Predictions, stated: Iterable[tuple[str, str]]) -> Predictions:
+    """Name classes that are 0 and 1 by the event that the author states.
+
+    Examples
+    --------
+    >>> with_event(Predictions([0.2, 0.4], [0, 1]), [("event", "death")]).classes.tolist()
+    ['no death', 'death']
+    """
+    event = dict(stated).get("event")
+    if event is None or [str(name) for name in predictions.classes.tolist()] != ["0", "1"]:
+        return predictions
+    names = np.array([f"no {event}", event])
+    return Predictions.trusted(predictions.probs, predictions.labels, names, like=predictions)
+
+
 def adequacy(predictions: Predictions, profile: Profile) -> Iterator[str]:
     """Say how many rows and events there are, and how narrow that lets an interval be.
 
@@ -67,7 +85,17 @@ def adequacy(predictions: Predictions, profile: Profile) -> Iterator[str]:
             "of each."
         )
         return
-    observed = int(predictions.labels.sum())
+    yield from adequacy_of_counts(n, int(predictions.labels.sum()), profile)
+
+
+def adequacy_of_counts(n: int, observed: int, profile: Profile) -> Iterator[str]:
+    """Say it of rows of two classes.
+
+    Yields
+    ------
+    str
+        A sentence.
+    """
     rare = min(observed, n - observed)
     yield f"{n:,} rows with {observed:,} {profile.events} ({100 * observed / n:.1f} %)."
     if rare < ENOUGH_EVENTS:
@@ -87,3 +115,38 @@ def signers(text: str) -> list[str]:
     ['A. Author, validator', 'B. Owner']
     """
     return [name.strip() for name in text.replace("\n", ";").split(";") if name.strip()]
+
+
+def about_blocks(content: Content) -> Iterator[Block]:
+    """Yield what the author states.
+
+    Yields
+    ------
+    Block
+        Of the section.
+    """
+    meta = dict(content.meta)
+    names = [name for name in meta if name not in (SIGNATURES, *WORDS)]
+    if not names:
+        return
+    facts = [(name.capitalize(), meta[name]) for name in names if name == PERIOD]
+    facts += [
+        ("Sample adequacy", " ".join(filter(None, (content.adequacy, meta.get(ADEQUACY, "")))))
+    ]
+    facts += [(name, meta[name]) for name in names if name not in (PERIOD, ADEQUACY, LIMITATIONS)]
+    facts += [(name.capitalize(), meta[name]) for name in names if name == LIMITATIONS]
+    yield Block(kind="facts", sheet=Sheet(title="Stated by the author", facts=tuple(facts)))
+
+
+def signature_blocks(content: Content) -> Iterator[Block]:
+    """Yield lines to sign on.
+
+    Yields
+    ------
+    Block
+        Of the section.
+    """
+    names = signers(dict(content.meta).get(SIGNATURES, ""))
+    if names:
+        sheet = Sheet(title="Signatures", facts=tuple((name, "") for name in names))
+        yield Block(kind="lines", sheet=sheet)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
+from caltest.measures.gap import Gap
 from caltest.results import HTest, HTestTable, Result
 from caltest.results.printable import plain
 from caltest.results.verdict import Verdict
@@ -17,12 +18,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassCount:
-    """A class: how often it was observed, expected from the probabilities, and predicted."""
+    """A class: how often it was observed, expected from the probabilities, and predicted.
+
+    How often it was predicted is None where the rows were counted, not read.
+    """
 
     name: object
     observed: float
     expected: float
-    predicted: float
+    predicted: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,35 +76,18 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gap:
-    """Some rows: what is predicted there on average, and what is observed.
+class Place(Gap):
+    """The gap of a group, a class, a range of the predictions, or the range of a class.
 
     Attributes
     ----------
     kind : str
         "group", "class", "range" or "class range".
-    name, part : str
-        The group, the class or the range of the predictions; the range of a class.
-    n : int
-        Rows.
-    predicted, observed : float
-        Mean predicted probability of the event, and the share of the rows where it happens.
-    gap, low, high : float
-        predicted - observed, and its 95 % interval.
-    pvalue : float or None
-        Adjusted for all places of the report, or for all groups.
+    part : str
+        The range of a class; of a group that is right on average what is wrong with it.
     """
 
-    kind: str
-    name: str
-    part: str
-    n: int
-    predicted: float
-    observed: float
-    gap: float
-    low: float
-    high: float
-    pvalue: float | None
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,20 +98,20 @@ class Where:
     ----------
     lens : str
         Whose event the ranges of kind "range" are of.
-    places : tuple of Gap
+    places : tuple of Place
         Classes and ranges, the worst first.
     groups : HTestTable or None
         A test of each group.
-    group_gaps : tuple of Gap
+    group_places : tuple of Place
         In the order of the table.
     notes : tuple of str
         What could not be shown.
     """
 
     lens: str = "strong"
-    places: tuple[Gap, ...] = ()
+    places: tuple[Place, ...] = ()
     groups: HTestTable | None = None
-    group_gaps: tuple[Gap, ...] = ()
+    group_places: tuple[Place, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -144,7 +131,7 @@ class Estimate:
     pvalue : float or None
         Of the hypothesis of calibration, not adjusted.
     unit : str
-        "points" for what is shown in percentage points, "share" in per cent, or empty.
+        "points" for what is shown in percentage points, "share" in per cent, "score", or empty.
     note : str
         What it says.
     """
@@ -268,6 +255,8 @@ class RecalibrationContent:
         Before, then after each calibrator.
     readings : tuple of str
         A sentence on each.
+    helps : str or None
+        Which the held-out score prefers, and what is left of the error after it.
     tests : tuple of HTest
         The test before, on all held-out rows.
     method, lens : str
@@ -284,6 +273,7 @@ class RecalibrationContent:
 
     rows: tuple[Recalibrated, ...]
     readings: tuple[str, ...]
+    helps: str | None
     tests: tuple[HTest, ...]
     method: str
     lens: str

@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.predictions import Predictions
+from caltest.render import Sheet
+from caltest.reporting.blocks import MOST_ROWS, Block
 from caltest.reporting.content import ClassCount, Data
+from caltest.reporting.wording import DASH, count, share
 from caltest.results.printable import plain
 
 FEW_ROWS = 100
@@ -101,3 +104,52 @@ def _extremes(predictions: Predictions) -> tuple[bool, int, int]:
 def _listing(names: list[object]) -> str:
     shown = ", ".join(map(str, names[:NAMED]))
     return shown if len(names) <= NAMED else f"{shown} and {len(names) - NAMED:,} more"
+
+
+def data_blocks(data: Data) -> Iterator[Block]:
+    """Yield what was tested.
+
+    Yields
+    ------
+    Block
+        Of the section.
+    """
+    facts = [
+        ("source", data.source),
+        ("rows (n)", f"{data.n:,}"),
+        ("classes (m)", f"{data.m:,}"),
+    ]
+    if data.groups:
+        facts.append(("groups", f"{len(data.groups):,}"))
+    yield Block(kind="facts", sheet=Sheet(title="The data", facts=tuple(facts)))
+    if not data.classes:
+        return
+    total = sum(row.observed for row in data.classes)
+    ordered = sorted(data.classes, key=lambda row: -abs(row.observed - row.expected))
+    kept = data.classes if data.m <= MOST_ROWS else ordered[:MOST_ROWS]
+    rows = tuple(
+        (
+            str(row.name),
+            count(row.observed),
+            share(row.observed / total),
+            f"{row.expected:,.1f}",
+            f"{row.expected - row.observed:+,.1f}".replace("-", "\u2212"),
+            DASH if row.predicted is None else count(row.predicted),
+        )
+        for row in kept
+    )
+    header = ("class", "observed", "share", "expected", "difference", "predicted")
+    closing = (
+        (
+            "columns",
+            (
+                "expected is the sum of the probabilities of the class, difference that less "
+                "observed; predicted counts the rows where the class has the largest probability"
+            ),
+        ),
+    )
+    sheet = Sheet(title="Balance of the classes", header=header, rows=rows, closing=closing)
+    yield Block(kind="sheet", sheet=sheet)
+    if len(kept) < data.m:
+        text = f"{data.m - len(kept):,} classes whose difference is smaller are not listed."
+        yield Block(kind="note", text=text)

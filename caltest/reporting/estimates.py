@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from caltest import measures
 from caltest.errors import NotApplicable
 from caltest.lenses import resolve_lens
-from caltest.measures.gap import share_limits
+from caltest.measures.gap import event_rows, gap_of, share_limits
 from caltest.predictions import Predictions
+from caltest.render import Sheet
+from caltest.reporting.blocks import Block
 from caltest.reporting.content import Estimate
-from caltest.reporting.gaps import whole_gap
 from caltest.reporting.profiles import Profile
 from caltest.reporting.tested import Settings
+from caltest.reporting.wording import number, short_pvalue
 from caltest.results import HTest, HTestTable
 
 Floats = NDArray[np.float64]
@@ -41,8 +43,13 @@ OF_TESTS: dict[str, tuple[str, float | None, str, str]] = {
     "ici": ("ICI", 0.0, "points", "mean distance of the predictions from a loess"),
     "ece": ("ECE (15 bins)", None, "points", "mean gap of bins; above 0 by chance too"),
     "smooth-ece": ("smooth ECE", None, "points", "mean gap after smoothing"),
-    "corp": ("miscalibration MCB (CORP)", None, "", "what recalibration could gain on these data"),
-    "brier": ("Brier score", None, "", "smaller is better"),
+    "corp": (
+        "miscalibration MCB (CORP)",
+        None,
+        "score",
+        "what recalibration could gain",
+    ),
+    "brier": ("Brier score", None, "score", "smaller is better"),
 }
 
 
@@ -55,11 +62,11 @@ def collect_estimates(
     seen = resolve_lens(lens)(predictions)
     first = _of_two(seen, profile) if predictions.m == 2 else _of_many(predictions, seen)
     rows = (row for row in tests.rows if row.lens == lens and row.group is None)
-    return (*first, *_of_tests(rows, settings))
+    return (*first, *estimates_of_tests(rows, settings))
 
 
 def _of_two(seen: Predictions, profile: Profile) -> Iterator[Estimate]:
-    gap = whole_gap(seen, kind="all", name="all rows")
+    gap = gap_of(event_rows(seen), "event", "all rows")
     yield Estimate(
         name=f"{profile.predicted} less {profile.observed}",
         value=gap.gap,
@@ -84,7 +91,7 @@ def _of_two(seen: Predictions, profile: Profile) -> Iterator[Estimate]:
 
 
 def _of_many(predictions: Predictions, seen: Predictions) -> Iterator[Estimate]:
-    gap = whole_gap(seen, kind="all", name="all rows")
+    gap = gap_of(event_rows(seen), "event", "all rows")
     effective = _effective(seen)
     low, high = share_limits(gap.observed, effective)
     yield Estimate(name="mean confidence", value=gap.predicted, unit="share")
@@ -122,7 +129,14 @@ def _effective(seen: Predictions) -> float:
     return float(seen.n if weight is None else weight.sum() ** 2 / (weight @ weight))
 
 
-def _of_tests(rows: Iterator[HTest], settings: Settings) -> Iterator[Estimate]:
+def estimates_of_tests(rows: Iterator[HTest], settings: Settings) -> Iterator[Estimate]:
+    """Yield the estimates of the tests that have a line in the table.
+
+    Yields
+    ------
+    Estimate
+        With its interval, where there is one.
+    """
     done: set[str] = set()
     for row in rows:
         if row.test not in OF_TESTS or row.test in done or not np.isfinite(row.estimate):
@@ -199,3 +213,43 @@ def _likelihood(logs: Floats, labels: NDArray[np.int64], b: float) -> tuple[Floa
     mean = np.einsum("ik,ik->i", probs, logs)
     square = np.einsum("ik,ik,ik->i", probs, logs, logs)
     return logs[np.arange(labels.size), labels] - mean, square - np.square(mean)
+
+
+def estimate_blocks(estimates: Sequence[Estimate]) -> Iterator[Block]:
+    """Yield the table of numbers.
+
+    Yields
+    ------
+    Block
+        Of the section.
+    """
+    if not estimates:
+        return
+    rows = tuple(_estimate_row(one) for one in estimates)
+    header = ("measure", "value", "95 % interval", "calibrated", "p-value", "")
+    sheet = Sheet(title="Estimates", header=header, rows=rows)
+    yield Block(kind="sheet", sheet=sheet)
+
+
+def _estimate_row(one: Estimate) -> tuple[str, ...]:
+    value, low, high, ideal = _in_unit(one)
+    interval = f"{low} to {high}" if low and high else ""
+    pvalue = "" if one.pvalue is None else short_pvalue(one.pvalue)
+    return (one.name, value, interval, ideal, pvalue, one.note)
+
+
+def _in_unit(one: Estimate) -> tuple[str, ...]:
+    values = (one.value, one.low, one.high)
+    if one.unit == "points":
+        value, low, high = (None if v is None else f"{100 * v:.1f}" for v in values)
+        ideal = "" if one.ideal is None else f"{100 * one.ideal:g}"
+        return (
+            f"{value} points".replace("-", "\u2212"),
+            *((v or "").replace("-", "\u2212") for v in (low, high)),
+            ideal,
+        )
+    if one.unit == "share":
+        texts = ["" if v is None else f"{100 * v:.1f}" for v in values]
+        return (f"{texts[0]} %", *texts[1:], "")
+    texts = ["" if v is None else number(v, 4 if one.unit == "score" else 2) for v in values]
+    return (*texts, "" if one.ideal is None else f"{one.ideal:g}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from caltest import plots, render
+from caltest import plots
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
 from caltest.reporting.content import Content, Where
@@ -15,7 +15,7 @@ from caltest.reporting.gaps import ranked
 from caltest.reporting.profiles import Profile
 from caltest.reporting.reading import sentence
 from caltest.reporting.svg import inline_svg
-from caltest.reporting.wording import short_pvalue
+from caltest.reporting.wording import equals, short_pvalue
 from caltest.results import HTest, HTestTable
 
 if TYPE_CHECKING:
@@ -26,9 +26,12 @@ if TYPE_CHECKING:
     from caltest.segments import SegmentsTest
 
 
+KEY = "Colours and marks are those of the first diagram."
 MOST_SEGMENTS = 12  # in the figure
 MOST_GROUPS = 6  # with a diagram
-SMALL = 0.62  # size of their diagrams
+TALL = (4.4, 6.4)  # inches of a diagram with its key below
+SMALL = (2.75, 3.3)  # inches of one of several
+MOST_CLASSES_DRAWN = 6
 MOST_AFTER = 6  # calibrators with a diagram
 GRID_WORK = 1e8  # n m beyond which classes have no diagrams of their own
 
@@ -64,7 +67,6 @@ class Sketch:
     title: str
     description: str
     draw: Callable[[], Any]
-    scale: float = 1.0
 
 
 def draw_figures(
@@ -72,17 +74,51 @@ def draw_figures(
 ) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
     """Draw what can be drawn; note what cannot."""
     tests = content.answer.tests
-    sketches = [
-        *_of_answer(predictions, tests),
-        *_of_estimates(predictions, tests),
-        *_of_grades(content.grades),
-        *_of_decisions(predictions, profile),
-        *_of_groups(content.where),
-        *_of_segments(content.segments),
-        *_of_tests(tests),
-        *_of_predictions(predictions, tests, profile),
-        *_of_outcomes(outcomes),
-    ]
+    figures, left_out = _drawn(
+        [
+            _answer_sketch(predictions, _subject(predictions)),
+            *_of_estimates(predictions, tests),
+            *_of_grades(content.grades),
+            *_of_decisions(predictions, profile),
+            *_of_groups(content.where),
+            *_of_segments(content.segments),
+            *_of_tests(tests),
+            *_of_predictions(predictions, profile),
+            *_of_outcomes(outcomes),
+        ]
+    )
+    if predictions.m > 2 and predictions.n * predictions.m > GRID_WORK:
+        left_out.append("No figure for each class: there are too many predictions to draw them.")
+    return tuple(figures), tuple(left_out)
+
+
+def draw_counted(content: Content) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
+    """Draw what cells are enough for."""
+    tests = content.answer.tests
+    first = tests[0]
+    of = "the predicted class" if first.m > 2 else f"class {content.data.classes[1].name}"
+    classes = [row for row in tests.rows if row.lens.startswith("classwise")]
+    figures, left_out = _drawn(
+        [
+            _answer_sketch(first, of),
+            *_of_groups(content.where),
+            *_of_tests(tests),
+            _corp_sketch(first, of),
+            *(
+                Sketch(
+                    "diagrams",
+                    f"Class {row.lens[len('classwise[') : -1]}",
+                    f"Reliability diagram against the rest; p {equals(row.pvalue)}. {KEY}",
+                    partial(_small, row),
+                )
+                for row in sorted(classes, key=lambda row: row.pvalue)[:MOST_CLASSES_DRAWN]
+            ),
+        ]
+    )
+    return tuple(figures), tuple(left_out)
+
+
+def _drawn(sketches: Sequence[Sketch]) -> tuple[list[Figure], list[str]]:
     figures: list[Figure] = []
     left_out: list[str] = []
     for sketch in sketches:
@@ -99,12 +135,10 @@ def draw_figures(
                 title=sketch.title,
                 description=sketch.description,
                 svg=svg,
-                width=72 * float(canvas.get_figwidth()) * sketch.scale,
+                width=72 * float(canvas.get_figwidth()),
             )
         )
-    if predictions.m > 2 and predictions.n * predictions.m > GRID_WORK:
-        left_out.append("No figure for each class: there are too many predictions to draw them.")
-    return tuple(figures), tuple(left_out)
+    return figures, left_out
 
 
 def _canvas(drawn: Any) -> Canvas:
@@ -114,41 +148,41 @@ def _canvas(drawn: Any) -> Canvas:
     return canvas
 
 
-def _of_answer(predictions: Predictions, table: HTestTable) -> Iterator[Sketch]:
-    """The one diagram beside the answer.
-
-    Yields
-    ------
-    Sketch
-        The diagram, if it can be drawn.
-    """
-    lens = _lens(predictions)
-    row = _row(table, lens)
-    adjusted = None
-    tested = ""
-    if row is not None:
-        adjusted = float(table.adjusted[table.rows.index(row)])
-        tested = f" The p-value is that of the test {row.test}, adjusted for all tests."
-    yield Sketch(
+def _answer_sketch(source: object, of: str) -> Sketch:
+    """Return the one diagram beside the answer, which has the p-value."""
+    return Sketch(
         "answer",
-        f"Reliability diagram of {_subject(predictions)}",
+        f"Reliability diagram of {of}",
         "Smooth curve of the observed frequency against the predicted probability, with a band "
-        "that holds all of it with 95 %; on top the predictions of both outcomes." + tested,
-        lambda: plots.reliability_diagram(
-            row or predictions, pvalue=adjusted, numbers=False, ax=_tall_axes()
-        ),
+        "that holds all of it with 95 %; on top the predictions of both outcomes.",
+        lambda: plots.reliability_diagram(source, numbers=False, ax=_axes(TALL)),
     )
 
 
-def _tall_axes() -> Axes:
-    """Return axes with room for the key under a diagram as wide as the figure."""
+def _corp_sketch(source: object, of: str) -> Sketch:
+    return Sketch(
+        "diagrams",
+        f"CORP diagram of {of}",
+        "Isotonic fit of the observed frequency to the predicted probability, without bins, with "
+        "the miscalibration, discrimination and uncertainty of the Brier score.",
+        lambda: plots.reliability_diagram(source, corp=True, numbers=False, ax=_axes(TALL)),
+    )
+
+
+def _axes(size: tuple[float, float]) -> Axes:
+    """Return axes of a figure of so many inches."""
     from matplotlib.figure import Figure as Empty
 
-    return Empty(figsize=(4.4, 7.4), layout="constrained").add_subplot()
+    return Empty(figsize=size, layout="constrained").add_subplot()
 
 
-def _lens(predictions: Predictions) -> str:
-    return "strong" if predictions.m == 2 else "confidence"
+def _small(source: object, **options: Any) -> Axes:
+    """Draw one of several reliability diagrams, whose key is that of the first of the page."""
+    ax = plots.reliability_diagram(source, numbers=False, ax=_axes(SMALL), **options)
+    key = ax.get_legend()
+    if key is not None:
+        key.remove()
+    return ax
 
 
 def _subject(predictions: Predictions) -> str:
@@ -162,7 +196,7 @@ def _of_estimates(predictions: Predictions, table: HTestTable) -> Iterator[Sketc
                 "estimates",
                 "GiViTI calibration belt",
                 "Confidence belts of 80 and 95 % of a polynomial logistic recalibration; where "
-                f"they leave the diagonal the risks are off (p = {short_pvalue(row.pvalue)}).",
+                f"they leave the diagonal the risks are off (p {equals(row.pvalue)}).",
                 partial(plots.calibration_belt, row),
             )
 
@@ -172,8 +206,8 @@ def _of_grades(table: HTestTable | None) -> Iterator[Sketch]:
         yield Sketch(
             "grades",
             "Default rates of the grades",
-            "The default rate of each grade with its interval, and the PD.",
-            lambda: plots.master_scale(table),
+            "The default rate of each grade with its interval, that of the table, and the PD.",
+            lambda: plots.master_scale(table, level=0.95),
         )
 
 
@@ -191,27 +225,23 @@ def _of_decisions(predictions: Predictions, profile: Profile) -> Iterator[Sketch
 def _of_groups(where: Where) -> Iterator[Sketch]:
     if where.groups is None:
         return
-    worst = {gap.name: rank for rank, gap in enumerate(ranked(where.group_gaps))}
+    worst = {gap.name: rank for rank, gap in enumerate(ranked(where.group_places))}
     rows = zip(where.groups.rows, where.groups.adjusted.tolist(), strict=True)
-    kept = [(row, value) for row, value in rows if row.evidence is not None]
+    kept = [(row, value) for row, value in rows if row.evidence or row.counted]
     kept.sort(key=lambda pair: worst.get(str(pair[0].group), len(worst)))
     for row, value in kept[:MOST_GROUPS]:
         yield Sketch(
             "groups",
             f"Group {row.group}",
-            f"Reliability diagram of {row.n:,} rows; adjusted p = {short_pvalue(value)}.".replace(
-                "= <", "<"
-            ),
+            f"Reliability diagram of {row.n:,} rows; adjusted p {equals(value)}. {KEY}",
             partial(_group_diagram, row, value),
-            SMALL,
         )
 
 
 def _group_diagram(row: HTest, pvalue: float) -> Any:
-    if row.m == 2:
-        return plots.reliability_diagram(row, pvalue=pvalue, numbers=False)
-    seen = None if row.evidence is None else row.evidence.predictions
-    return plots.reliability_diagram(seen, numbers=False)
+    if row.m == 2 or row.counted is not None:
+        return _small(row, pvalue=pvalue)
+    return _small(None if row.evidence is None else row.evidence.predictions)
 
 
 def _of_tests(table: HTestTable) -> Iterator[Sketch]:
@@ -226,18 +256,9 @@ def _of_tests(table: HTestTable) -> Iterator[Sketch]:
         )
 
 
-def _of_predictions(
-    predictions: Predictions, table: HTestTable, profile: Profile
-) -> Iterator[Sketch]:
+def _of_predictions(predictions: Predictions, profile: Profile) -> Iterator[Sketch]:
     of = _subject(predictions)
-    source = _row(table, _lens(predictions)) or predictions
-    yield Sketch(
-        "diagrams",
-        f"CORP diagram of {of}",
-        "Isotonic fit of the observed frequency to the predicted probability, without bins, with "
-        "the miscalibration, discrimination and uncertainty of the Brier score.",
-        lambda: plots.reliability_diagram(source, corp=True, numbers=False),
-    )
+    yield _corp_sketch(predictions, of)
     if profile.key == "forecast" and predictions.m == 2:
         yield Sketch(
             "diagrams",
@@ -253,11 +274,6 @@ def _of_predictions(
             "Each class against the rest, those with the largest error first.",
             lambda: plots.reliability_grid(predictions),
         )
-
-
-def _row(table: HTestTable, lens: str) -> HTest | None:
-    rows = (row for row in table.rows if row.lens == lens and row.evidence is not None)
-    return next(rows, None)
 
 
 def _of_segments(segments: SegmentsTest | None) -> Iterator[Sketch]:
@@ -278,12 +294,11 @@ def _of_outcomes(outcomes: Sequence[HeldOut]) -> Iterator[Sketch]:
     for outcome in outcomes[:MOST_AFTER]:
         row = outcome.row
         when = "before" if row.key == "identity" else f"after {row.key}"
-        tested = "" if row.pvalue is None else f"p-value {short_pvalue(row.pvalue)}, "
+        tested = "" if row.pvalue is None else f"p {equals(row.pvalue)}, "
         yield Sketch(
             "comparison",
             f"Rows that were held out, {when}",
-            f"Reliability diagram of {outcome.predictions.n:,} rows; {tested}ECE "
-            f"{render.number(row.ece)}.",
-            partial(plots.reliability_diagram, outcome.predictions, numbers=False),
-            SMALL,
+            f"Reliability diagram of {outcome.predictions.n:,} rows; {tested}ECE {row.ece:.4f}. "
+            + KEY,
+            partial(_small, outcome.predictions),
         )

@@ -1,68 +1,56 @@
-"""What is predicted less what is observed in some rows, with its interval and its direction."""
+"""The places of a report: which of them are named as wrong, and in which order they stand."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
+from dataclasses import fields
 
-from caltest.measures.gap import Gap as MeasuredGap
-from caltest.measures.gap import event_rows, gap_of
-from caltest.predictions import Predictions
-from caltest.reporting.content import Gap
+from caltest.measures.gap import Gap
+from caltest.reporting.content import Place
 from caltest.results import HTestTable
+from caltest.results.verdict import SPEAKS, worst_range
 
 
-def whole_gap(seen: Predictions, *, kind: str, name: str, pvalue: float | None = None) -> Gap:
-    """Return the gap of the event of all rows, of more than two classes that of the confidence."""
-    return as_place(gap_of(event_rows(seen), kind, name), kind, name, "", pvalue)
-
-
-def as_place(found: MeasuredGap, kind: str, name: str, part: str, pvalue: float | None) -> Gap:
+def place_of(
+    found: Gap, kind: str, name: str, *, part: str = "", pvalue: float | None = None
+) -> Place:
     """Return a gap under the name that it has on the page."""
-    return Gap(
-        kind=kind,
-        name=name,
-        part=part,
-        n=found.n,
-        predicted=found.predicted,
-        observed=found.observed,
-        gap=found.gap,
-        low=found.low,
-        high=found.high,
-        pvalue=pvalue,
-    )
+    measured = {field.name: getattr(found, field.name) for field in fields(Gap)}
+    return Place(**measured | {"kind": kind, "name": name, "part": part, "pvalue": pvalue})
 
 
-def group_gaps(table: HTestTable) -> tuple[Gap, ...]:
-    """Return the gap of each group of a table, in its order; of the confidence for many classes."""
-    pairs = zip(table.rows, table.adjusted.tolist(), strict=True)
-    return tuple(
-        as_place(row.size, "group", str(row.group), "", adjusted)
-        for row, adjusted in pairs
-        if row.size is not None
-    )
+def group_places(table: HTestTable) -> tuple[Place, ...]:
+    """Return the gap of each group of a table, in its order; of the confidence for many classes.
+
+    A group that is right on average has its worst range as its part, or else what its test found.
+    """
+    places = []
+    for row, adjusted in zip(table.rows, table.adjusted.tolist(), strict=True):
+        if row.size is None:
+            continue
+        worst, part = worst_range(row), "" if row.size.is_clear else row.finding
+        if worst is not None:
+            part = f"{worst.name} too {'high' if worst.gap > 0 else 'low'}"
+        places.append(place_of(row.size, "group", str(row.group), part=part, pvalue=adjusted))
+    return tuple(places)
 
 
-def ranked(gaps: Iterable[Gap]) -> tuple[Gap, ...]:
-    """Sort gaps: the smallest adjusted p-value first, then those that are surely the largest."""
+def ranked(places: Iterable[Place]) -> tuple[Place, ...]:
+    """Sort places: the smallest adjusted p-value first, then those that are surely the largest."""
 
-    def rank(gap: Gap) -> tuple[float, float, float]:
-        pvalue = 1.0 if gap.pvalue is None else gap.pvalue
-        surely = max(0.0, gap.low, -gap.high)
-        return (pvalue, -surely, -abs(gap.gap))
+    def rank(place: Place) -> tuple[float, float, float]:
+        pvalue = 1.0 if place.pvalue is None else place.pvalue
+        surely = max(0.0, place.low, -place.high)
+        return (pvalue, -surely, -abs(place.gap))
 
-    return tuple(sorted(gaps, key=rank))
-
-
-FIRST_EVIDENCE = 0.1  # the largest p-value that speaks against calibration at all
+    return tuple(sorted(places, key=rank))
 
 
-def is_clear(gap: Gap, level: float | None) -> bool:
-    """Tell whether a place is named as wrong: by p at the level, or else 0.1, and its interval."""
-    bound = FIRST_EVIDENCE if level is None else level
-    return gap.pvalue is not None and gap.pvalue <= bound and not covers_zero(gap)
+def is_rejected(place: Place, level: float | None) -> bool:
+    """Tell whether the p-value of a place is at most the level, or 0.05, as in the verdict."""
+    return place.pvalue is not None and place.pvalue <= (SPEAKS if level is None else level)
 
 
-def covers_zero(gap: Gap) -> bool:
-    """Tell whether the interval holds 0."""
-    return gap.low <= 0.0 <= gap.high or math.isclose(gap.gap, 0.0, abs_tol=1e-15)
+def is_named(place: Place, level: float | None) -> bool:
+    """Tell whether a place is named as wrong: by its p-value and its interval."""
+    return is_rejected(place, level) and place.is_clear

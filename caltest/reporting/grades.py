@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from caltest.errors import NotApplicable
 from caltest.htests import test_master_scale
 from caltest.predictions import Predictions
+from caltest.render import Sheet
+from caltest.reporting.blocks import Block
 from caltest.reporting.tested import Settings
-from caltest.reporting.wording import percent
+from caltest.reporting.wording import count, equals, percent, short_pvalue
 from caltest.results import HTestTable
 
 MOST_PDS = 25  # distinct predictions that are grades of themselves
@@ -50,3 +54,66 @@ def _grades(predictions: Predictions, *, by: bool) -> tuple[list[str], np.ndarra
     codes = np.searchsorted(ends, pd, side="left")
     kept, codes = np.unique(codes, return_inverse=True)
     return [f"{k}" for k in range(1, kept.size + 1)], codes
+
+
+def grade_blocks(table: HTestTable | None) -> Iterator[Block]:
+    """Yield the table of grades, with their lights.
+
+    Yields
+    ------
+    Block
+        Of the section.
+    """
+    if table is None:
+        return
+    rows, bars = [], []
+    for row, adjusted in zip(table, table.adjusted.tolist(), strict=True):
+        if row.counts is None:
+            continue
+        defaults, n = row.counts.defaults, row.counts.n
+        pd = float(str(row.parameters["PD"]))
+        found = row.confidence_interval()
+        rows.append(
+            (
+                str(row.group),
+                count(n),
+                f"{100 * pd:.2f}",
+                f"{n * pd:,.1f}",
+                count(defaults),
+                f"{100 * defaults / n:.2f}",
+                f"{100 * found.low:.2f} to {100 * found.high:.2f}",
+                short_pvalue(row.pvalue),
+                short_pvalue(adjusted),
+            )
+        )
+        bars.append((pd - found.high, pd - defaults / n, pd - found.low))
+    header = (
+        "grade",
+        "obligors",
+        "PD, %",
+        "expected",
+        "defaults",
+        "rate, %",
+        "95 % of the rate",
+        "p-value",
+        "adjusted",
+    )
+    sheet = Sheet(title="Grades of the master scale", header=header, rows=tuple(rows))
+    yield Block(kind="sheet", sheet=sheet, shown=25, bars=tuple(bars), lights=table.traffic_lights)
+    bounds = table.light_bounds or ()
+    if bounds:
+        told = ", ".join(
+            f"{colour} at {bound:g} or below"
+            for colour, bound in zip(("yellow", "orange", "red"), bounds, strict=True)
+        )
+        yield Block(
+            kind="text",
+            text="The tests are one-sided: a small p-value, before adjustment, and its light "
+            f"({told}, green above) speak of more defaults than the PD says. A green light does "
+            "not say that the PD is not too high.",
+        )
+    for test in table.omnibus:
+        yield Block(
+            kind="text",
+            text=f"All grades together, {test.test}: p {equals(test.pvalue)}.",
+        )

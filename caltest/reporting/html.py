@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from caltest import __version__
 from caltest.render.formats import printable
+from caltest.reporting.blocks import Section
 from caltest.reporting.content import Content
-from caltest.reporting.document import Section
 from caltest.reporting.notation import plain_formula
 from caltest.reporting.svg import formula_svg
 from caltest.reporting.wording import points, span

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from caltest.render import Sheet
 from caltest.render.formats import escape_markdown, markdown_table
+from caltest.reporting.blocks import Block, Section
 from caltest.reporting.content import Content
-from caltest.reporting.document import Block, Section
 from caltest.reporting.html import subtitle
 
 

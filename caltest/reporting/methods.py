@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from caltest import measures, nulls
 from caltest.lenses import resolve_lens
+from caltest.reporting.blocks import Block
 from caltest.reporting.content import MethodText
 from caltest.reporting.notation import plain_paragraph
 from caltest.results import HTest
@@ -155,9 +156,10 @@ def _first(rows: list[HTest], key: Callable[[HTest], str]) -> list[HTest]:
 
 def _test_method(row: HTest) -> MethodText:
     """Read the docstring of the measure's function, or of its class where it has none."""
-    if row.evidence is None:
+    kept = row.evidence or row.counted
+    if kept is None:
         return MethodText(kind="test", key=row.test, title=row.method, text=())
-    measure = row.evidence.measure
+    measure = kept.measure
     subject = getattr(measures, measure.key, None) or type(measure)
     blocks, references = read_docstring(inspect.getdoc(subject) or "")
     return MethodText(
@@ -172,9 +174,10 @@ def _test_method(row: HTest) -> MethodText:
 def _lens_method(row: HTest) -> MethodText:
     """Tell the null hypothesis under a lens; a member of a family stands for all."""
     key = row.lens.partition("[")[0]
-    if row.evidence is None:
+    kept = row.evidence or row.counted
+    if kept is None:
         return MethodText(kind="lens", key=key, title=row.claim, text=())
-    lens = row.evidence.lens
+    lens = kept.lens
     claim = row.claim
     if lens != resolve_lens("strong") and hasattr(lens, "k"):
         claim = type(lens)().claim
@@ -227,3 +230,19 @@ def _claim(sentence: str) -> str:
     """Leave out the verb with which docstrings of functions begin."""
     rest = re.sub(r"^(Compute|Estimate) (the )?", "", sentence)
     return rest[:1].upper() + rest[1:]
+
+
+def method_blocks(methods: Sequence[MethodText]) -> Iterator[Block]:
+    """Yield each method with its formulas and sources.
+
+    Yields
+    ------
+    Block
+        Of the section.
+    """
+    for method in methods:
+        yield Block(kind="heading", text=f"{method.kind.capitalize()} {method.key}: {method.title}")
+        for kind, text in method.text:
+            yield Block(kind=kind, text=text)
+        if method.references:
+            yield Block(kind="text", text=f"Source: {method.references}")

@@ -6,24 +6,27 @@ import datetime as dt
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.htests import REGISTRY as TESTS
+from caltest.htests.cells import as_columns
 from caltest.htests.combine import METHODS
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.predictions import ModelData, Predictions
-from caltest.reporting.about import adequacy, check_meta
+from caltest.reporting.about import adequacy, check_meta, with_event
 from caltest.reporting.answered import answer_of
+from caltest.reporting.blocks import Section
 from caltest.reporting.content import Answer, Content, MethodText, RecalibrationContent, as_dict
+from caltest.reporting.counted import report_of_cells, source_to_count
 from caltest.reporting.data import describe_data
-from caltest.reporting.document import Section, sections
+from caltest.reporting.document import sections
 from caltest.reporting.estimates import collect_estimates
-from caltest.reporting.figures import Figure, draw_figures
+from caltest.reporting.figures import Figure, draw_counted, draw_figures
 from caltest.reporting.grades import test_grades
 from caltest.reporting.html import html_page
 from caltest.reporting.markdown import markdown_page
@@ -31,7 +34,7 @@ from caltest.reporting.methods import methods_of, segments_method
 from caltest.reporting.plan import TestPlan, plan_of
 from caltest.reporting.profiles import PROFILES, Profile, profile_of, worded
 from caltest.reporting.reading import sentence
-from caltest.reporting.reproduction import reproduction
+from caltest.reporting.reproduction import data_hash, reproduction
 from caltest.reporting.scores import collect_scores
 from caltest.reporting.tested import Settings, run_tests
 from caltest.reporting.where import find_segments, find_where
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from caltest.calibrators import Calibrator
     from caltest.calibrators.base import CalibrationSet
     from caltest.reporting.recalibrated import HeldOut
+    from caltest.results.verdict import Verdict
 
 SCHEMA = "caltest/report/3"
 SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
@@ -76,6 +80,14 @@ class Report:
 
     def __repr__(self) -> str:
         return f"Report({self.content.title!r}, {len(self.content.answer.tests)} tests)"
+
+    def __str__(self) -> str:
+        """Return the title and the verdict; `to_markdown` has the whole page as text."""
+        return f"{self.content.title}\n\n{self.verdict()}"
+
+    def verdict(self) -> Verdict:
+        """Return the verdict at the head of the page, on all rows, groups and segments together."""
+        return self.content.answer.verdict
 
     @property
     def sections(self) -> list[Section]:
@@ -171,6 +183,8 @@ def report(
     renormalize: bool = False,
     command: str | None = None,
     time: dt.datetime | None = None,
+    engine: str = "auto",
+    on_error: str = "raise",
     progress: Callable[[str], None] | None = None,
 ) -> Report:
     r"""Test a model and tell on a page what was found, where, and how to repeat it.
@@ -184,7 +198,7 @@ def report(
     ----------
     model : classifier, calibrator, callable, array, Predictions or None
         As for `test_calibration`.
-    data : (X, y), y, data frame or Predictions
+    data : (X, y), y, data frame, path, iterator of frames or Predictions
         As for `test_calibration`.
     test : str, Measure or list, optional
         By default "combined" and those of the profile, as far as the size of the data allows; the
@@ -238,6 +252,14 @@ def report(
         How the report was asked for, shown as it is.
     time : datetime, optional
         When it was made; by default now.
+    engine : {"auto", "rows", "cells"}, default "auto"
+        As for `test_calibration`: "cells" counts the rows of a frame, of files or of chunks in 2^16
+        cells of predictions where they lie; "auto" does so with more than 2 million, unless
+        `segments`, `recalibrate`, `tolerance` or logits need the rows. The page then has what cells
+        are enough for, and says what is absent.
+    on_error : {"raise", "skip"}, default "raise"
+        Whether rows and files that are wrong are left out of cells; the page says how many. With
+        "skip" "auto" counts any number of rows.
     progress : callable, optional
         Called with what is done next.
 
@@ -262,7 +284,7 @@ def report(
     ['answer', 'estimates', 'where']
     >>> page.save("report.html")  # doctest: +SKIP
     """
-    validation.check_choice(correction or "none", METHODS, "correction")
+    validation.check_choice("none" if correction is None else correction, METHODS, "correction")
     settings = Settings(
         seed=validation.check_seed(rng),
         n_resamples=validation.check_fixed_resamples(n_resamples, "a report"),
@@ -280,7 +302,53 @@ def report(
     lenses = None if lens is None else [resolve_lens(one) for one in _as_list(lens, "lens")]
     maps = _calibrators(recalibrate)
     given = ModelData(model, data, label, features, probs, classes, from_logits, renormalize, by)
+    needs_rows = {
+        "segments": segments is not None,
+        "recalibrate": maps,
+        "tolerance": tolerance is not None,
+        "features": features,
+        "from_logits": from_logits,
+        "renormalize": renormalize,
+        "by": by is not None and not as_columns(by),
+    }
+    asked: dict[str, Any] = {
+        "command": command,
+        "time": time,
+        "seed": settings.seed,
+        "n_resamples": n_resamples,
+    }
+    source, counts = source_to_count(engine, given, needs_rows, skips=on_error == "skip")
+    page: dict[str, Any] = {"author": author, "level": settings.level, "meta": stated}
+    if source is not None and counts:
+        found = report_of_cells(
+            source,
+            given,
+            tests=tests,
+            lenses=lenses,
+            profile=lambda m: worded(profile_of(profile, m), stated),
+            by=as_columns(by),
+            event=dict(stated).get("event"),
+            settings=settings,
+            on_error=on_error,
+        )
+        field = worded(profile_of(profile, found.m), stated)
+        full = Content(
+            title=_title(title, found.source),
+            profile=field.key,
+            adequacy=found.adequacy(field),
+            reproduction=reproduction(found.data_hash, **asked),
+            **page,
+            **found.content,
+        )
+        settings.progress("figures")
+        return Report(full, *draw_counted(full))
+    if source is not None and not source.is_eager:
+        given = replace(given, model=None, data=source.table())
     predictions, calibration_set = _read(given, fitted=bool(maps))
+    if source is not None and not source.is_eager:
+        predictions = predictions.from_source(source.name)
+    told = reproduction(data_hash(predictions), **asked)
+    predictions = with_event(predictions, stated)
     columns = None if segments is None else read_segments(segments, None, given, predictions.n)
     field = worded(profile_of(profile, predictions.m), stated)
     plan = plan_of(predictions, tests, lenses, field.binary)
@@ -294,23 +362,21 @@ def report(
         settings=settings,
         calibration_set=calibration_set,
     )
-    name = f"Are the probabilities of {predictions.source} calibrated?" if title is None else title
-    told = reproduction(
-        predictions, seed=settings.seed, n_resamples=n_resamples, command=command, time=time
-    )
     full = Content(
-        title=str(name),
-        author=author,
-        level=settings.level,
+        title=_title(title, predictions.source),
         profile=field.key,
-        meta=stated,
         adequacy=" ".join(adequacy(predictions, field)),
         reproduction=told,
+        **page,
         **content,
     )
     settings.progress("figures")
     figures, left_out = draw_figures(predictions, full, field, outcomes)
     return Report(full, figures, left_out)
+
+
+def _title(title: str | None, source: str) -> str:
+    return f"Are the probabilities of {source} calibrated?" if title is None else str(title)
 
 
 def _read(given: ModelData, *, fitted: bool) -> tuple[Predictions, CalibrationSet | None]:

@@ -19,8 +19,8 @@ from caltest.nulls.cluster import Clusters
 from caltest.numerics.joint import step_down, tail_scores
 from caltest.numerics.labels import resample_keys
 from caltest.predictions import Predictions
-from caltest.reporting.content import Gap
-from caltest.reporting.gaps import as_place, ranked
+from caltest.reporting.content import Place
+from caltest.reporting.gaps import place_of, ranked
 from caltest.reporting.wording import percent
 
 Floats = NDArray[np.float64]
@@ -77,7 +77,7 @@ class Places:
         )
 
 
-def find_places(predictions: Predictions, *, n_resamples: int, seed: int) -> tuple[Gap, ...]:
+def find_places(predictions: Predictions, *, n_resamples: int, seed: int) -> tuple[Place, ...]:
     """Compare what is predicted with what is observed in every class and range, the worst first.
 
     Parameters
@@ -98,7 +98,7 @@ def find_places(predictions: Predictions, *, n_resamples: int, seed: int) -> tup
     weight = np.ones(predictions.n) if weight is None else weight
     scores = np.vstack([_scores(one, predictions, weight, n_resamples, seed) for one in families])
     adjusted = step_down(scores)
-    found: list[Gap] = []
+    found: list[Place] = []
     start = 0
     for family in families:
         stop = start + len(family.names)
@@ -148,7 +148,7 @@ def _families(predictions: Predictions) -> Iterator[Places]:
 
 def _ranges(values: Floats, hit: NDArray[np.bool_]) -> Places:
     ends = cut_points(values)
-    return Places("range", _range_names(ends), _place(values, ends)[:, None], hit, values[:, None])
+    return Places("range", range_names(ends), _place(values, ends)[:, None], hit, values[:, None])
 
 
 def _class_ranges(probs: Floats, names: Sequence[str]) -> Iterator[tuple[int, tuple[float, ...]]]:
@@ -165,7 +165,7 @@ def _joined(divided: Sequence[tuple[int, tuple[float, ...]]], probs: Floats) -> 
     names: list[str] = []
     for k, ends in divided:
         codes[:, k] = _place(probs[:, k], ends) + len(names)
-        names += [f"{k}\0{name}" for name in _range_names(ends)]
+        names += [f"{k}\0{name}" for name in range_names(ends)]
     codes[codes < 0] = len(names)
     return Places("class range", (*names, f"{probs.shape[1]}\0"), codes, None, probs)
 
@@ -174,12 +174,12 @@ def _place(values: Floats, ends: Sequence[float]) -> NDArray[np.int64]:
     return np.searchsorted(np.asarray(ends[1:-1]), values, side="left").astype(np.int64)
 
 
-def _range_names(ends: Sequence[float]) -> tuple[str, ...]:
+def range_names(ends: Sequence[float]) -> tuple[str, ...]:
     """Return the ranges in words.
 
     Examples
     --------
-    >>> _range_names((0.0, 0.2, 0.9, 1.0))
+    >>> range_names((0.0, 0.2, 0.9, 1.0))
     ('up to 20 %', '20 to 90 %', 'above 90 %')
     """
     if len(ends) == 2:
@@ -225,7 +225,7 @@ def _flipped(
     return np.asarray((clusters.signs(n_resamples, seed) @ sums).T)
 
 
-def _gaps(places: Places, predictions: Predictions, adjusted: Floats) -> Iterator[Gap]:
+def _gaps(places: Places, predictions: Predictions, adjusted: Floats) -> Iterator[Place]:
     every = event_rows(predictions)
     names = tuple(map(str, predictions.classes.tolist()))
     for number, name in enumerate(places.names):
@@ -240,10 +240,10 @@ def _gaps(places: Places, predictions: Predictions, adjusted: Floats) -> Iterato
             rows = Rows(predictions.probs[:, k], happens, every.weight, every.clusters)
             some = places.codes[:, k] == number
         if some.any():
-            yield as_place(
+            yield place_of(
                 gap_of(rows.of(some), places.kind, name),
                 places.kind,
                 names[int(known)] if known else part,
-                part if known else "",
-                float(adjusted[number]),
+                part=part if known else "",
+                pvalue=float(adjusted[number]),
             )

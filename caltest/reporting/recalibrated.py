@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from caltest import measures
+from caltest import measures, render
 from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
+from caltest.comparison.best_map import best_of
 from caltest.comparison.calibrators import FEWEST_ROWS
 from caltest.comparison.out_of_fold import OutOfFold, out_of_fold
 from caltest.errors import NotApplicable
@@ -59,6 +60,7 @@ def compare(
     content = RecalibrationContent(
         rows=tuple(outcome.row for outcome in outcomes),
         readings=tuple(after_reading(outcome.row, found) for outcome in outcomes),
+        helps=_helps(found, predictions, data),
         tests=found.tests,
         method=found.method,
         lens=_lens(found),
@@ -70,6 +72,14 @@ def compare(
         left_out=(*left_out, *found.notes),
     )
     return content, outcomes
+
+
+def _helps(found: OutOfFold, predictions: Predictions, data: CalibrationSet | None) -> str | None:
+    """Say what the verdict says; nothing where no map could be fitted."""
+    try:
+        return render.recalibrated_in_words(best_of(found, predictions, data), found.level)
+    except NotApplicable:
+        return None
 
 
 def _named(calibrators: Sequence[Calibrator]) -> dict[str, Calibrator]:

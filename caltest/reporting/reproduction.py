@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import platform
+from collections.abc import Iterator
 from importlib import metadata
 
 import numpy as np
@@ -12,14 +13,16 @@ from numpy.typing import NDArray
 
 from caltest import __version__
 from caltest.predictions import Predictions
-from caltest.reporting.content import Reproduction
+from caltest.render import Sheet
+from caltest.reporting.blocks import Block
+from caltest.reporting.content import Content, Reproduction
 
 LIBRARIES = ("numpy", "scipy", "numba", "matplotlib")
 ROWS = 1 << 14  # hashed at a time
 
 
 def reproduction(
-    predictions: Predictions,
+    hashed: str,
     *,
     seed: int,
     n_resamples: int,
@@ -34,7 +37,7 @@ def reproduction(
         versions=versions,
         seed=seed,
         n_resamples=n_resamples,
-        data_hash=data_hash(predictions),
+        data_hash=hashed,
         command=command,
         time=when.isoformat(timespec="seconds"),
     )
@@ -60,3 +63,26 @@ def data_hash(predictions: Predictions) -> str:
 def _add(digest: hashlib._Hash, values: NDArray[np.generic], kind: str) -> None:
     for start in range(0, len(values), ROWS):
         digest.update(np.ascontiguousarray(values[start : start + ROWS], dtype=kind).tobytes())
+
+
+def reproduction_blocks(content: Content) -> Iterator[Block]:
+    """Yield what is needed to repeat the run.
+
+    Yields
+    ------
+    Block
+        Of the section.
+    """
+    told = content.reproduction
+    facts = [
+        ("versions", ", ".join(f"{name} {value}" for name, value in told.versions.items())),
+        ("seed", str(told.seed)),
+        ("resamples (B)", f"{told.n_resamples:,}"),
+        ("data, SHA-256", told.data_hash),
+        ("time", told.time),
+    ]
+    if told.command is not None:
+        facts.insert(0, ("command", told.command))
+    if content.author is not None:
+        facts.insert(0, ("author", content.author))
+    yield Block(kind="facts", sheet=Sheet(title="This run", facts=tuple(facts)))

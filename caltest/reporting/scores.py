@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 from caltest import measures
 from caltest.lenses import Classwise, Lens, resolve_lens
 from caltest.predictions import Predictions
+from caltest.render import Sheet
+from caltest.reporting.blocks import Block, notes
 from caltest.reporting.content import Parts, Score, Scores
 from caltest.reporting.plan import LINE_ROWS, MOST_CLASSES, frequent_classes
-from caltest.results import HTestTable
+from caltest.reporting.wording import decimal
+from caltest.results import HTest, HTestTable
 
 Floats = NDArray[np.float64]
 
@@ -45,10 +48,10 @@ def _lenses(predictions: Predictions) -> tuple[list[Lens], list[str]]:
 
 def _scores(predictions: Predictions, tests: HTestTable) -> Iterator[Score]:
     sums = _sums(predictions)
-    yield _score("accuracy", sums[0], 1.0)
+    yield score_of("accuracy", sums[0], 1.0)
     two = predictions.m == 2
-    yield _score("Brier score", sums[1] / 2 if two else sums[1], 1.0 if two else 2.0)
-    yield _score("log loss", sums[2], math.inf)
+    yield score_of("Brier score", sums[1] / 2 if two else sums[1], 1.0 if two else 2.0)
+    yield score_of("log loss", sums[2], math.inf)
     lens = "strong" if predictions.m == 2 else "confidence"
     yield _ece(predictions, lens, tests)
     if predictions.m > 2:
@@ -59,14 +62,21 @@ def _ece(predictions: Predictions, lens: str, tests: HTestTable) -> Score:
     """Return the ECE, with its quantiles under the null where it was tested."""
     name = f"ECE ({lens}, 15 bins)"
     for row in tests.rows:
-        if (row.test, row.lens) == ("ece", lens) and row.null_distribution is not None:
-            low, high = np.quantile(row.null_distribution, [0.025, 0.975]).tolist()
-            expected = float(row.null_distribution.mean())
-            return Score(name=name, value=row.estimate, expected=expected, low=low, high=high)
+        if (row.test, row.lens) == ("ece", lens):
+            return ece_of_test(row, name)
     return Score(name=name, value=float(measures.ece(predictions, lens=lens)))
 
 
-def _score(name: str, sums: Floats, most: float) -> Score:
+def ece_of_test(row: HTest, name: str) -> Score:
+    """Return the ECE of a test, with its quantiles under the null where they were resampled."""
+    if row.null_distribution is None:
+        return Score(name=name, value=row.estimate)
+    low, high = np.quantile(row.null_distribution, [0.025, 0.975]).tolist()
+    expected = float(row.null_distribution.mean())
+    return Score(name=name, value=row.estimate, expected=expected, low=low, high=high)
+
+
+def score_of(name: str, sums: Floats, most: float) -> Score:
     """Add the range that the central limit theorem gives for redrawn labels."""
     value, expected, variance = sums.tolist()
     if not math.isfinite(value):
@@ -111,3 +121,57 @@ def _sums_of(table: Floats, probs: Floats, labels: NDArray[np.int64], weight: Fl
     mean = np.einsum("ik,ik->i", probs, finite)
     square = np.einsum("ik,ik,ik->i", probs, finite, finite)
     return np.array([value, weight @ mean, np.square(weight) @ (square - np.square(mean))])
+
+
+def score_blocks(scores: Scores) -> Iterator[Block]:
+    """Yield scores and their parts.
+
+    Yields
+    ------
+    Block
+        Of the section.
+    """
+    rows = tuple(
+        (score.name, value, expected, f"{low} to {high}" if low and high else "")
+        for score in scores.scores
+        for value, expected, low, high in [
+            decimal((score.value, score.expected, score.low, score.high))
+        ]
+    )
+    header = ("score", "value", "if calibrated", "95 % of values")
+    closing = (
+        (
+            "if calibrated",
+            (
+                "the mean, and the range by the central limit theorem, over labels redrawn from "
+                "the probabilities; a calibration error is not 0 for a calibrated model either"
+            ),
+        ),
+    )
+    sheet = Sheet(title="Scores", header=header, rows=rows, closing=closing)
+    yield Block(kind="sheet", sheet=sheet)
+    columns = [
+        decimal([getattr(part.parts, name) for part in scores.parts])
+        for name in ("score", "miscalibration", "discrimination", "uncertainty")
+    ]
+    names = [part.lens for part in scores.parts]
+    title = "Brier = miscalibration \u2212 discrimination + uncertainty"
+    yield Block(
+        kind="sheet",
+        sheet=Sheet(
+            title=title,
+            header=("lens", "Brier", "MCB", "DSC", "UNC"),
+            rows=tuple(zip(names, *columns, strict=True)),
+            closing=(
+                (
+                    "parts",
+                    (
+                        "by the isotonic fit of the labels (CORP; Dimitriadis, Gneiting, Jordan "
+                        "2021): MCB is what recalibration could gain on these data, DSC what the "
+                        "predictions gain on the class frequencies, UNC the score of these"
+                    ),
+                ),
+            ),
+        ),
+    )
+    yield from notes(scores.notes)

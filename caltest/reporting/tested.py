@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import cast
 
@@ -12,8 +12,12 @@ from caltest.htests.combine import adjusted_rows
 from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.predictions import Predictions
+from caltest.render import Sheet
+from caltest.reporting.blocks import Block, notes
+from caltest.reporting.content import Content
 from caltest.reporting.plan import TestPlan
-from caltest.reporting.reading import sentence
+from caltest.reporting.reading import MEANING, sentence
+from caltest.reporting.wording import short_pvalue, significant
 from caltest.results import HTest, HTestTable
 
 
@@ -80,3 +84,77 @@ def run_tests(
         rows += part.rows
         left_out += part.notes
     return table_of(rows, settings), tuple(left_out)
+
+
+def test_blocks(content: Content) -> Iterator[Block]:
+    """Yield all tests.
+
+    Yields
+    ------
+    Block
+        Of the section.
+    """
+    table = content.answer.tests
+    adjusted = ("adjusted",) if table.correction is not None else ()
+    rows = tuple(
+        (
+            row.test,
+            row.lens,
+            short_pvalue(row.pvalue),
+            *((short_pvalue(value),) if adjusted else ()),
+            f"{row.estimate_name} {significant(row.estimate)}",
+        )
+        for row, value in zip(table, table.adjusted.tolist(), strict=True)
+    )
+    header = ("test", "lens", "p-value", *adjusted, "estimate")
+    sheet = Sheet(
+        title="Tests of calibration",
+        header=header,
+        rows=rows,
+        n_text=2,
+        closing=_table_notes(table),
+    )
+    yield Block(kind="text", text=MEANING)
+    yield Block(
+        kind="text",
+        text=f"The answer is that of {table[0].test}, the first of them, with its own p-value, "
+        "adjusted for groups and segments where there are some but not for the other tests.",
+    )
+    yield Block(kind="sheet", sheet=sheet)
+    findings = tuple(_findings(table))
+    if findings:
+        yield Block(kind="heading", text="What the combined tests saw first")
+        yield Block(kind="facts", sheet=Sheet(title="Findings", facts=findings))
+    if table.level is not None:
+        yield Block(
+            kind="text",
+            text=f"At level {table.level:g}, with adjusted p-values, calibration is rejected by "
+            f"{int(table.rejected.sum())} of {len(table)} tests.",
+        )
+    yield from notes(content.answer.left_out)
+
+
+def _findings(table: HTestTable) -> Iterator[tuple[str, str]]:
+    """What the component says that is farthest out, where the whole is small."""
+    bound = 0.1 if table.level is None else table.level
+    for row, value in zip(table, table.adjusted.tolist(), strict=True):
+        if row.components is not None and value <= bound:
+            first = row.components.rows[0]
+            yield row.lens, f"{first.parameters['finding']} ({first.test})"
+
+
+def _table_notes(table: HTestTable) -> tuple[tuple[str, str], ...]:
+    """Each remark on a test once, with the rows that it belongs to."""
+    owners: dict[str, list[str]] = {}
+    for row in table:
+        for note in row.notes:
+            owners.setdefault(note, []).append(f"{row.test}, {row.lens}")
+    return tuple(
+        ("note", f"{_some(rows)}: {note}" if len(rows) < len(table) else note)
+        for note, rows in owners.items()
+    )
+
+
+def _some(names: list[str], most: int = 3) -> str:
+    shown = "; ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

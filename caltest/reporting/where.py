@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from caltest.errors import NotApplicable
 from caltest.htests import DEFAULT
 from caltest.predictions import Predictions
-from caltest.reporting.content import Where
-from caltest.reporting.gaps import group_gaps
+from caltest.render import FIRST_EVIDENCE, Sheet
+from caltest.reporting.blocks import MOST_ROWS, Block, notes
+from caltest.reporting.content import Content, Place, Where
+from caltest.reporting.gaps import group_places, is_named, is_rejected, ranked
 from caltest.reporting.places import find_places
+from caltest.reporting.profiles import Profile
+from caltest.reporting.reading import segments_reading
 from caltest.reporting.tested import Settings, run
+from caltest.reporting.wording import DASH, count, equals, points, share, short_pvalue, span
 from caltest.results import HTestTable
+from caltest.results.verdict import SPEAKS
 from caltest.segments import SegmentsTest
 from caltest.segments.inputs import Given
 from caltest.segments.run import Settings as SegmentSettings
 from caltest.segments.run import test_source
 
 MOST_SEGMENTS = 50
+GAP = (
+    "The gap is what is predicted less what is observed, in percentage points, with an interval of "
+    "95 % that holds for any number of events."
+)
 
 
 def find_where(predictions: Predictions, settings: Settings) -> Where:
     """Compare classes and ranges, and test each group."""
-    groups, notes = _groups(predictions, settings)
+    groups, remarks = _groups(predictions, settings)
     settings.progress("classes and ranges")
     return Where(
         lens="strong" if predictions.m == 2 else "confidence",
         places=find_places(predictions, n_resamples=settings.n_resamples, seed=settings.seed),
         groups=groups,
-        group_gaps=() if groups is None else group_gaps(groups),
-        notes=tuple(notes),
+        group_places=() if groups is None else group_places(groups),
+        notes=tuple(remarks),
     )
 
 
@@ -56,3 +68,169 @@ def _groups(predictions: Predictions, settings: Settings) -> tuple[HTestTable | 
     except NotApplicable as error:
         return None, [f"Groups are not tested: {error}"]
     return result, list(result.notes)
+
+
+def group_blocks(content: Content, profile: Profile) -> Iterator[Block]:
+    """Yield the table of groups.
+
+    Yields
+    ------
+    Block
+        Of the section.
+    """
+    table = content.where.groups
+    if table is not None:
+        two = content.data.m == 2
+        yield _table("Groups", "group", ranked(content.where.group_places), content, profile)
+        for test in table.omnibus:
+            pvalue = equals(test.pvalue)
+            yield Block(kind="text", text=f"All groups together: p {pvalue} ({test.test}).")
+        yield Block(
+            kind="text",
+            text=f"{GAP} It is that of {'the event' if two else 'the confidence'} in the group as "
+            f"a whole. The p-value is that of the test \u201c{table[0].test}\u201d, which sees "
+            "other errors too, adjusted for the groups: of a group that is right on average the "
+            "direction is that of its worst range.",
+        )
+    yield from notes(content.where.notes)
+
+
+def names_places(content: Content) -> bool:
+    """Tell whether the answer speaks against calibration, or a place does by itself."""
+    bound = FIRST_EVIDENCE if content.level is None else content.level
+    named = any(is_named(place, content.level) for place in content.where.places)
+    return named or content.answer.verdict.pvalue <= bound
+
+
+def place_blocks(content: Content, profile: Profile) -> Iterator[Block]:
+    """Yield the tables of classes and ranges, where something is rejected.
+
+    Yields
+    ------
+    Block
+        Of the section.
+    """
+    if not names_places(content):
+        return
+    places, m = content.where.places, content.data.m
+    if not any(is_named(place, content.level) for place in places):
+        yield Block(
+            kind="text",
+            text="No class and no range of probability stands out by itself from what chance "
+            "gives: what the tests see is spread over many of them.",
+        )
+        return
+    kinds = {
+        "class": "Classes",
+        "range": "Ranges of the predicted probability" if m == 2 else "Ranges of the confidence",
+        "class range": "Ranges of the probability of a class",
+    }
+    for kind, title in kinds.items():
+        of_kind = [place for place in places if place.kind == kind]
+        kept = of_kind
+        if kind == "class range":
+            kept = [place for place in of_kind if is_named(place, content.level)]
+        kept = kept[:MOST_ROWS]
+        if kept:
+            first = "range" if kind == "range" else "class"
+            yield _table(title, first, kept, content, profile)
+        if kind == "class range" and len(of_kind) > len(kept):
+            left = f"{len(of_kind) - len(kept):,} ranges that do not stand out are not listed."
+            yield Block(kind="note", text=left)
+    yield Block(
+        kind="text",
+        text=f"{GAP} The p-values are adjusted for all {len(places):,} classes and ranges "
+        "together, which the predictions alone define; a direction is named where the p-value is "
+        f"{SPEAKS if content.level is None else content.level:g} or less.",
+    )
+
+
+def _table(
+    title: str, first: str, places: Sequence[Place], content: Content, profile: Profile
+) -> Block:
+    """Return the table of some places, the worst first, with a bar for each."""
+    of_class = any(place.kind == "class range" for place in places)
+    event, two = places[0].kind in {"group", "range"}, content.data.m == 2
+    ratio = two and first == "group"
+    predicted = profile.predicted if event and two else "confidence" if event else "predicted"
+    observed = profile.observed if event and two else "accuracy" if event else "observed"
+    header = [first, "direction", "gap", "95 %", "adjusted p", "n", predicted, observed]
+    header += ["E/O"] if ratio else []
+    rows = []
+    for place in places:
+        row = [
+            place.name,
+            direction(place, content, profile),
+            points(place.gap),
+            span(place.low, place.high),
+            "" if place.pvalue is None else short_pvalue(place.pvalue),
+            count(place.n),
+            share(place.predicted),
+            share(place.observed),
+        ]
+        if ratio:
+            row.append(f"{place.predicted / place.observed:.2f}" if place.observed else DASH)
+        rows.append(tuple([*row[:1], place.part, *row[1:]] if of_class else row))
+    if of_class:
+        header.insert(1, "range")
+    sheet = Sheet(title=title, header=tuple(header), rows=tuple(rows), n_text=2 + of_class)
+    bars = tuple((place.low, place.gap, place.high) for place in places)
+    return Block(kind="sheet", sheet=sheet, bars=bars)
+
+
+def direction(place: Place, content: Content, profile: Profile) -> str:
+    """Return in a few words on which side the predictions of a place are off."""
+    if not is_rejected(place, content.level):
+        return DASH
+    if not place.is_clear:
+        return place.part if place.kind == "group" and place.part else DASH
+    if place.kind in {"class", "class range"}:
+        return "too high" if place.gap > 0 else "too low"
+    if content.data.m > 2:
+        return "overconfident" if place.gap > 0 else "underconfident"
+    return profile.too_high if place.gap > 0 else profile.too_low
+
+
+def segment_blocks(test: SegmentsTest | None) -> Iterator[Block]:
+    """Yield the worst segments.
+
+    Yields
+    ------
+    Block
+        Of the section.
+    """
+    if test is None:
+        return
+    yield Block(kind="text", text=segments_reading(test))
+    header = (
+        "segment",
+        "gap",
+        f"{100 * test.confidence:g} %",
+        "adjusted p",
+        "n",
+        "predicted",
+        "observed",
+    )
+    rows = tuple(
+        (
+            row.definition,
+            points(-row.gap),
+            span(-row.high, -row.low),
+            short_pvalue(row.adjusted),
+            count(row.n),
+            share(row.predicted),
+            share(row.observed),
+        )
+        for row in test
+    )
+    bars = tuple((-row.high, -row.gap, -row.low) for row in test)
+    sheet = Sheet(title="The worst segments", header=header, rows=rows)
+    yield Block(kind="sheet", sheet=sheet, bars=bars)
+    yield Block(
+        kind="text",
+        text="The gap is what is predicted less what is observed, in percentage points, with "
+        f"Wilson's interval for the segment by itself. Segments have at least {test.min_size} "
+        "rows and overlap: a rejected one may be wrong because a part of it is, and the worst of "
+        "many has a gap that is too large.",
+    )
+    yield from notes(test.notes)

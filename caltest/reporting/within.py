@@ -10,11 +10,14 @@ from typing import cast
 from caltest.errors import NotApplicable
 from caltest.htests import test_calibration
 from caltest.predictions import Predictions
+from caltest.render import Sheet
+from caltest.reporting.blocks import Block, notes
 from caltest.reporting.content import Within, WithinRow
 from caltest.reporting.reading import sentence
 from caltest.reporting.tested import Settings
-from caltest.reporting.wording import short_pvalue
+from caltest.reporting.wording import equals, short_pvalue
 from caltest.results import HTest
+from caltest.results.verdict import SPEAKS
 
 
 @dataclass(frozen=True)
@@ -103,17 +106,53 @@ def _sentences(rows: list[WithinRow], tolerance: float, level: float | None) -> 
     size = f"{100 * tolerance:.3g} percentage points"
     within = max(row.within for row in rows)
     exceeds = min(1.0, len(rows) * min(row.exceeds for row in rows))
-    bound = 0.05 if level is None else level
+    bound = SPEAKS if level is None else level
+    at = "" if level is None else f", level {level:g}"
     if within <= bound:
         shown_as = "is shown" if level is not None else "is supported by the data"
-        yield f"A calibration error within {size} {shown_as} (p = {short_pvalue(within)})."
+        yield f"A calibration error within {size} {shown_as} (p {equals(within)}{at})."
     elif exceeds <= bound:
         shown_as = "is shown" if level is not None else "is supported by the data"
-        yield f"A calibration error beyond {size} {shown_as} (p = {short_pvalue(exceeds)})."
+        yield f"A calibration error beyond {size} {shown_as} (p {equals(exceeds)}{at})."
     else:
         yield (
             f"Neither is shown: that the calibration error is within {size} "
-            f"(p = {short_pvalue(within)}), nor that it is beyond (p = {short_pvalue(exceeds)})."
+            f"(p {equals(within)}), nor that it is beyond (p {equals(exceeds)}{at})."
         )
-    if level is not None:
-        yield f"Level {level:g}."
+
+
+def within_blocks(within: Within | None) -> Iterator[Block]:
+    """Yield the hypotheses on a tolerance.
+
+    Yields
+    ------
+    Block
+        Of the section.
+    """
+    if within is None:
+        return
+    if within.rows:
+        size = f"{100 * within.tolerance:.3g} points"
+        rows = tuple(
+            (
+                row.name,
+                f"{100 * row.estimate:.1f}",
+                short_pvalue(row.within),
+                short_pvalue(row.exceeds),
+            )
+            for row in within.rows
+        )
+        header = ("error", "points", f"p, at least {size}", f"p, at most {size}")
+        closing = (
+            (
+                "p-values",
+                (
+                    f"a small one under \u201cat least {size}\u201d shows that the error is "
+                    f"smaller, under \u201cat most {size}\u201d that it is larger"
+                ),
+            ),
+        )
+        title = "Both hypotheses"
+        sheet = Sheet(title=title, header=header, rows=rows, closing=closing)
+        yield Block(kind="sheet", sheet=sheet)
+    yield from notes(within.left_out)

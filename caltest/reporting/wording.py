@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 MINUS = "\u2212"
 DASH = "\u2013"
@@ -72,21 +72,40 @@ def short_pvalue(value: float) -> str:
     return f"{value:.2g}"
 
 
-def evenly(values: Sequence[float | None], digits: int = 3) -> list[str]:
-    """Return numbers with the same decimals: as many as the largest needs for its digits.
+def equals(value: float) -> str:
+    """Return a p-value with its sign, for the middle of a sentence.
 
     Examples
     --------
-    >>> evenly([0.71192, 1.1618, None])
-    ['0.71', '1.16', '']
-    >>> evenly([0.0431, 0.0512, math.inf])
-    ['0.0431', '0.0512', 'inf']
+    >>> equals(0.0431), equals(3e-9)
+    ('= 0.043', '< 0.0001')
     """
-    finite = [abs(value) for value in values if value is not None and math.isfinite(value)]
-    largest = max(finite, default=0.0)
-    order = math.floor(math.log10(largest)) if largest > 0 else 0
-    decimals = min(max(0, digits - 1 - order), 6)
+    text = short_pvalue(value)
+    return text if text.startswith("<") else f"= {text}"
+
+
+def decimal(values: Iterable[float | None], decimals: int = 4) -> list[str]:
+    """Return numbers with the same decimals, and nothing where there is none.
+
+    Examples
+    --------
+    >>> decimal([0.71192, -1.1618, None, math.inf], 2)
+    ['0.71', '\u22121.16', '', 'inf']
+    """
     return ["" if value is None else number(value, decimals) for value in values]
+
+
+def significant(value: float) -> str:
+    """Return a number with three significant digits, without an exponent unless it is tiny.
+
+    Examples
+    --------
+    >>> significant(11384.2), significant(0.0431), significant(-3.08), significant(0)
+    ('11,384', '0.0431', '\u22123.08', '0')
+    """
+    if value == 0 or not math.isfinite(value) or abs(value) < LEAST:
+        return f"{value:.3g}".replace("-", MINUS)
+    return number(value, max(0, 2 - math.floor(math.log10(abs(value)))))
 
 
 def number(value: float, decimals: int) -> str:

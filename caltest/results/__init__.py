@@ -9,6 +9,7 @@ from caltest.results.compared_calibrators import CalibratorComparison, ComparedC
 from caltest.results.compared_models import ComparedModel, ModelComparison
 from caltest.results.comparison import Comparison, ScoreDifference, TestedPart
 from caltest.results.evidence import Evidence
+from caltest.results.groups import GroupsTest
 from caltest.results.htest import HTest, Parameters
 from caltest.results.interval import Interval
 from caltest.results.printable import Printable, Result, Summary
@@ -22,6 +23,7 @@ __all__ = [
     "ComparedModel",
     "Comparison",
     "Evidence",
+    "GroupsTest",
     "HTest",
     "HTestTable",
     "Interval",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from caltest import render
 from caltest.results.comparison import ComparedRow, Comparison, TestedPart, values_of
 from caltest.results.printable import Summary, plain
-from caltest.validation import check_schema
+from caltest.validation import check_schema, checks_values
 
 if TYPE_CHECKING:
     from caltest.render import Sheet
@@ -150,6 +150,7 @@ class CalibratorComparison(Comparison):
         return {"rows": [values_of(row) for row in self.rows], **values}
 
     @classmethod
+    @checks_values
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Rebuild the comparison, without `best`, from what `to_dict` or parsed JSON gave."""
         values = check_schema(values, cls.schema)

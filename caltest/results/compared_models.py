@@ -11,7 +11,7 @@ from caltest.results.comparison import ComparedRow, Comparison, ScoreDifference,
 from caltest.results.htest import HTest, Parameters
 from caltest.results.printable import Summary, plain
 from caltest.results.table import HTestTable
-from caltest.validation import check_schema
+from caltest.validation import check_schema, checks_values
 
 if TYPE_CHECKING:
     from caltest.render import Sheet
@@ -162,6 +162,7 @@ class ModelComparison(Comparison):
         }
 
     @classmethod
+    @checks_values
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Rebuild the comparison from what `to_dict` or parsed JSON gave."""
         values = check_schema(values, cls.schema, earlier="caltest/model-comparison/1")

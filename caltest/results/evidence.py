@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from caltest.lenses import Lens
     from caltest.measures import Measure
     from caltest.predictions import Predictions
+    from caltest.scale import Cells
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +54,28 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Counted:
+    """The measure, the lens and the cells behind a result of very many rows.
+
+    Attributes
+    ----------
+    measure : Measure
+        The measure with its options.
+    lens : Lens
+        The member of a family, not the family.
+    cells : Cells
+        As the lens shows the rows; the tests of one call share them.
+    seed : int
+        The seed of the test.
+    """
+
+    measure: Measure
+    lens: Lens
+    cells: Cells
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class GradeCounts:
     """What `test_master_scale` knows of a grade, which has no rows.
 
@@ -77,8 +100,8 @@ def required(evidence: Evidence | None, question: str) -> Evidence:
     """Raise NotApplicable where a result has no evidence."""
     if evidence is None:
         raise NotApplicable(
-            f"{question} needs the predictions, and a result that was read from JSON, or pickled "
-            "with a lambda in its lens or kernel, holds numbers only",
-            "run test_calibration again and ask its result",
+            f"{question} needs the predictions, and a result that was counted in cells, read from "
+            "JSON, or pickled with a lambda in its lens or kernel, holds numbers only",
+            "run test_calibration again, with engine='rows', and ask its result",
         )
     return evidence

@@ -11,24 +11,25 @@ import numpy as np
 from caltest import render
 from caltest.drawing import draw
 from caltest.results.printable import Result, Summary, given, plain
-from caltest.validation import check_schema, read_only
+from caltest.validation import check_schema, checks_values, read_only
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from caltest.measures.base import Outcome
     from caltest.measures.gap import Gap
+    from caltest.measures.outcome import Outcome
     from caltest.nulls.base import Replicates
     from caltest.render import Sheet
-    from caltest.results.evidence import Evidence, GradeCounts
+    from caltest.results.evidence import Counted, Evidence, GradeCounts
     from caltest.results.interval import Interval
     from caltest.results.table import HTestTable
     from caltest.results.verdict import Verdict
     from caltest.results.witness import Witness
 
 # Not written to JSON as they are.
-OMITTED = frozenset({"evidence", "counts", "replicates", "components"})
+OMITTED = frozenset({"evidence", "counted", "counts", "replicates", "components"})
+EVALUE = "e-value"  # the name of a statistic that is one
 _QUANTILES = {"min": 0.0, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95, "max": 1.0}
 
 _COLUMNS = (
@@ -127,6 +128,8 @@ class HTest(Result):
     evidence : Evidence or None
         The measure, the lens and the predictions, for `confidence_interval` and `witness`. Neither
         compared nor written to JSON.
+    counted : Counted or None
+        The measure, the lens and the cells of rows that were counted where they lie. Likewise.
     counts : GradeCounts or None
         The same of a grade that was tested without rows.
     replicates : Replicates or None
@@ -181,6 +184,7 @@ class HTest(Result):
     level: float | None = None
     group: object = None
     evidence: Evidence | None = field(default=None, compare=False)
+    counted: Counted | None = field(default=None, compare=False)
     counts: GradeCounts | None = field(default=None, compare=False)
     replicates: Replicates | None = field(default=None, compare=False)
     components: HTestTable | None = field(default=None, compare=False)
@@ -252,6 +256,20 @@ class HTest(Result):
     def rejected(self) -> bool:
         """Whether the p-value is at most the level; asks for a level if none was given."""
         return self.pvalue <= given(self.level)
+
+    @property
+    def evalue(self) -> float | None:
+        """The e-value, of the tests that have one: "e-likelihood-ratio" and "e-hosmer-lemeshow".
+
+        Examples
+        --------
+        >>> import caltest as ct
+        >>> data = ct.datasets.generative_model("M2", rng=1)
+        >>> result = ct.test_calibration(data, test="e-likelihood-ratio")
+        >>> result.pvalue == 1 / result.evalue
+        True
+        """
+        return self.statistic if self.statistic_name == EVALUE else None
 
     @property
     def least_pvalue(self) -> float | None:
@@ -455,6 +473,7 @@ class HTest(Result):
         return values
 
     @classmethod
+    @checks_values
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Rebuild the result from what `to_dict` or parsed JSON gave.
 

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from caltest import render
 from caltest.errors import NotApplicable
 from caltest.results.evidence import Evidence, required
 from caltest.results.printable import Result, plain
-from caltest.validation import check_integer, check_jobs, check_level, check_schema, check_seed
+from caltest.validation import (
+    check_integer,
+    check_jobs,
+    check_level,
+    check_schema,
+    check_seed,
+    checks_values,
+)
 
 if TYPE_CHECKING:
-    from caltest.measures.base import Ends
+    from caltest.measures.outcome import Ends
     from caltest.predictions import Predictions
     from caltest.render import Sheet
-    from caltest.results.evidence import GradeCounts
+    from caltest.results.evidence import Counted, GradeCounts
     from caltest.results.htest import HTest
 
 
@@ -69,6 +77,7 @@ class Interval(Result):
         return {f.name: plain(getattr(self, f.name)) for f in fields(self)}
 
     @classmethod
+    @checks_values
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Rebuild the interval from what `to_dict` or parsed JSON gave."""
         return cls(**check_schema(values, cls.schema))
@@ -94,6 +103,10 @@ def interval_of(
     check_jobs(n_jobs)
     if test.counts is not None:
         return _of_grade(test, test.counts, level, method)
+    if test.counted is not None:
+        seed = test.counted.seed if rng is None else check_seed(rng)
+        settings: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed, "n_jobs": n_jobs}
+        return _of_cells(test, test.counted, level, method=method, **settings)
     evidence: Evidence = required(test.evidence, "a confidence interval")
     seen = evidence.seen
     clustered = seen.has_dependence
@@ -152,6 +165,7 @@ def _agreeing(
     Another null, and too few resamples for the level, leave the exact p-value to be computed.
     """
     from caltest.intervals.agreement import Exact, agreeing, exact_test
+    from caltest.intervals.resampling import calibrated_values
 
     measure, seen = evidence.measure, evidence.seen
     settings: dict[str, Any] = {
@@ -164,7 +178,55 @@ def _agreeing(
         exact: Exact | None = Exact(test.pvalue, test.statistic, test.null_distribution)
     else:
         exact = exact_test(measure, seen, **settings)
-    return ends if exact is None else agreeing(ends, measure, seen, exact, level=level, **settings)
+    if exact is None:
+        return ends
+    value = measure.calibrated_value(seen)
+    noise = partial(calibrated_values, measure, seen, **settings)
+    return agreeing(ends, measure, exact, value, noise, level=level)
+
+
+def _of_cells(
+    test: HTest,
+    counted: Counted,
+    level: float,
+    *,
+    method: str | None,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+) -> Interval:
+    """Compute the interval of a test by cells."""
+    from caltest.intervals import choose
+    from caltest.intervals.agreement import Exact, agreeing
+    from caltest.intervals.cells import cell_interval
+    from caltest.nulls.cells import bind_cells, cells_tests, redrawn_values
+
+    measure, cells = counted.measure, counted.cells
+    choose(measure, method)
+    bound = bind_cells(measure, cells)
+    settings: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed, "n_jobs": n_jobs}
+    found = cell_interval(measure, bound, level=level, method=method, **settings)
+    if test.least_pvalue is None or test.least_pvalue > 1.0 - level:
+        (again,) = cells_tests([(measure, bound)], cells, **settings)
+        exact = Exact(again.pvalue, again.statistic, again.distribution)
+    else:
+        exact = Exact(test.pvalue, test.statistic, test.null_distribution)
+    noise = partial(redrawn_values, bound, **settings)
+    ends = agreeing(found.ends, measure, exact, bound.calibrated, noise, level=level)
+    least, largest = measure.support(2)
+    return Interval(
+        low=min(max(ends.low, least), largest),
+        high=max(min(ends.high, largest), least),
+        estimate=ends.estimate,
+        level=level,
+        method=ends.method_text,
+        measure=measure.title,
+        name=measure.estimate_symbol,
+        data=data_line(test),
+        n_resamples=n_resamples if found.resamples else None,
+        seed=seed if found.resamples else None,
+        notes=ends.notes,
+    )
 
 
 def _of_grade(test: HTest, grade: GradeCounts, level: float, method: str | None) -> Interval:

@@ -14,7 +14,7 @@ from caltest.errors import invalid
 from caltest.results.frames import Table
 from caltest.results.htest import HTest, record
 from caltest.results.printable import Summary, given, plain
-from caltest.validation import check_light_bounds, check_schema, read_only
+from caltest.validation import check_light_bounds, check_schema, checks_values, read_only
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -175,6 +175,7 @@ class HTestTable(Table[HTest]):
         }
 
     @classmethod
+    @checks_values
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Rebuild the table from what `to_dict` or parsed JSON gave; see `HTest.from_dict`."""
         values = check_schema(values, cls.schema, earlier="caltest/htest-table/1")

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from caltest import render
 from caltest.errors import NotApplicable
 from caltest.results.printable import Result, plain
-from caltest.validation import check_schema
+from caltest.validation import check_schema, checks_values
 
 if TYPE_CHECKING:
     from caltest.measures.gap import Gap
+    from caltest.measures.outcome import Ends
     from caltest.predictions import Predictions
     from caltest.render import Sheet
     from caltest.results.detectable import Detectable
+    from caltest.results.groups import GroupsTest
     from caltest.results.htest import HTest
     from caltest.results.table import HTestTable
     from caltest.segments import SegmentsTest
@@ -35,11 +37,12 @@ class Verdict(Result):
     answer : str
         Without a level "no", "weak", "some" or "strong evidence", or "too few rows"; with one "not
         calibrated" or "not rejected"; with a tolerance "within tolerance", "beyond tolerance" or
-        "not shown within tolerance"; of a one-sided test "too low".
+        "not shown within tolerance"; of a one-sided test "too low"; of a monitor "alarm" or "no
+        alarm".
     headline : str
         The answer with direction and size, the first line of the print of the result.
     pvalue : float
-        Of the answer.
+        Of the answer; of a detector of changes the least level at which it raised an alarm.
     level : float or None
         The significance level, if the caller gave one.
     n, m : int
@@ -81,6 +84,7 @@ class Verdict(Result):
         return {f.name: plain(getattr(self, f.name)) for f in fields(self)}
 
     @classmethod
+    @checks_values
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Rebuild the verdict from what `to_dict` or parsed JSON gave."""
         from caltest.measures.gap import Gap
@@ -103,7 +107,7 @@ def verdict_of_test(
     p = test.pvalue if pvalue is None else pvalue
     claim = render.claim_of(test)
     answer = render.answer(p, test.level, claim, few=render.is_too_small(test.size))
-    found = p <= (SPEAKS if test.level is None else test.level) and answer != "within tolerance"
+    found = p <= (SPEAKS if test.level is None else test.level) and not claim.is_good
     places = worst_places(test) if found else ()
     sentences = [("answer", render.headline(test, p))]
     if found:
@@ -129,19 +133,24 @@ def verdict_of_test(
 def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdict:
     """Return the verdict of several tests; `pvalue` may be adjusted for other questions."""
     p = render.pvalue_of_table(table) if pvalue is None else pvalue
-    worst = table.rows[render.worst_row(table)]
+    worst = table.rows[render.worst_first(table)[0]]
+    claim = render.claim_of(worst)
     few = all(render.is_too_small(row.size) for row in table)
     places = tuple(_places_of_rows(table))
-    sentences = [("answer", render.headline_of_table(table, p))]
-    sentences += [("where", f"{render.place_in_words(place)}.") for place in places]
+    first = render.headline_of_table(table, p)
+    sentences = [("answer", first)]
+    sentences += [("where", f"{render.place_in_words(place, first)}.") for place in places]
+    if places:
+        groups = render.noun_of(table.rows) == "groups"
+        sentences += [
+            ("helps", text) for text in _remedy(worst, " of each group named" if groups else "")
+        ]
     return Verdict(
-        answer=render.answer(p, table.level, render.claim_of(worst), few=few),
+        answer=render.answer(p, table.level, claim, few=few),
         headline=sentences[0][1],
         pvalue=p,
         level=table.level,
-        n=sum(row.n for row in table)
-        if render.noun_of(table.rows) in {"groups", "grades"}
-        else worst.n,
+        n=render.rows_of(table),
         m=worst.m,
         size=worst.size,
         places=places,
@@ -154,8 +163,9 @@ def verdict_of_segments(test: SegmentsTest, *, pvalue: float | None = None) -> V
     """Return the verdict on segments; `pvalue` may be adjusted for other questions."""
     p = test.pvalue if pvalue is None else pvalue
     places = tuple(_places_of_segments(test))
-    sentences = [("answer", render.headline_of_segments(test, p))]
-    sentences += [("where", f"{render.place_in_words(place)}.") for place in places]
+    first = render.headline_of_segments(test, p)
+    sentences = [("answer", first)]
+    sentences += [("where", f"{render.place_in_words(place, first)}.") for place in places]
     return Verdict(
         answer=render.answer(p, test.level, render.CALIBRATION),
         headline=sentences[0][1],
@@ -170,7 +180,30 @@ def verdict_of_segments(test: SegmentsTest, *, pvalue: float | None = None) -> V
     )
 
 
-def together(parts: Sequence[tuple[str, Verdict]], recalibrated: str | None) -> Verdict:
+def verdict_of_groups(test: GroupsTest) -> Verdict:
+    """Return the verdict on very many groups."""
+    bound = SPEAKS if test.level is None else test.level
+    places = tuple(gap for gap in test.worst(MOST_PLACES) if (gap.pvalue or 0.0) <= bound)
+    first = render.headline_of_groups(test)
+    sentences = [("answer", first)]
+    sentences += [("where", f"{render.place_in_words(place)}.") for place in places[1:]]
+    return Verdict(
+        answer=render.answer(test.pvalue, test.level, render.CALIBRATION),
+        headline=first,
+        pvalue=test.pvalue,
+        level=test.level,
+        n=test.n,
+        m=test.m,
+        size=None,
+        places=places,
+        sentences=tuple(sentences),
+        data_name=test.data_name,
+    )
+
+
+def together(
+    parts: Sequence[tuple[str, Verdict]], recalibrated: str | None, *, equivalence: bool = False
+) -> Verdict:
     """Make one verdict of several on the same rows, whose p-values are adjusted for each other.
 
     Parameters
@@ -179,19 +212,27 @@ def together(parts: Sequence[tuple[str, Verdict]], recalibrated: str | None) -> 
         What each is about, "whole", "groups" or "segments", in this order.
     recalibrated : str or None
         What recalibration gives, in place of the line of code.
+    equivalence : bool
+        Whether small p-values speak for the model: then it is the part with the largest that leads.
     """
-    _, lead = min(parts, key=lambda part: part[1].pvalue)
+    verdicts = [part for _, part in parts]
+    lead = max(verdicts, key=lambda one: one.pvalue) if equivalence else min(verdicts, key=_rank)
     whole = parts[0][1]
     sentences = [("answer", lead.headline)]
     for kind, part in parts:
         if part is not lead:
             sentences.append((kind, part.headline))
-        told = [pair for pair in part.sentences[1:] if recalibrated is None or pair[0] != "helps"]
+        told = [pair for pair in part.sentences[1:] if pair[0] != "helps"]
         sentences += [pair for pair in told if lead is whole or pair[0] != "detectable"]
-    if recalibrated is not None:
-        sentences.append(("helps", recalibrated))
+    remedies = [pair for _, part in parts for pair in part.sentences if pair[0] == "helps"]
+    sentences += remedies[:1] if recalibrated is None else [("helps", recalibrated)]
     places = tuple(place for _, part in parts for place in part.places)
     return replace(lead, n=whole.n, size=whole.size, places=places, sentences=tuple(sentences))
+
+
+def _rank(verdict: Verdict) -> tuple[float, bool]:
+    """Put the smallest p-value first; of equals one that names a direction."""
+    return verdict.pvalue, verdict.size is None or not verdict.size.is_clear
 
 
 # ---- where --------------------------------------------------------------------------------------
@@ -210,15 +251,22 @@ def _places_of_rows(table: HTestTable) -> Iterator[Gap]:
     kind = {"groups": "group", "grades": "group", "classes": "class"}.get(
         render.noun_of(table.rows), "test"
     )
-    rows = sorted(zip(table.adjusted.tolist(), table.rows, strict=True), key=lambda pair: pair[0])
-    for adjusted, row in rows:
+    if render.claim_of(table.rows[0]).is_good:
+        return
+    for i in render.worst_first(table):
+        adjusted, row = float(table.adjusted[i]), table.rows[i]
         if adjusted <= bound and row.size is not None:
             name = render.name_of(row, table.rows)
-            own = next((place for place in row.places if place.is_clear), row.size)
-            if row.size.is_clear or own is row.size:
-                yield replace(row.size, kind=kind, name=name, pvalue=adjusted)
-            else:
-                yield replace(own, kind=kind, name=f"{name}, {own.name}", pvalue=adjusted)
+            own = worst_range(row)
+            named = name if own is None else f"{name}, {own.name}"
+            yield replace(own or row.size, kind=kind, name=named, pvalue=adjusted)
+
+
+def worst_range(row: HTest) -> Gap | None:
+    """Return the worst range of rows that are right on average; None where these are not."""
+    if row.size is None or row.size.is_clear:
+        return None
+    return next((place for place in row.places if place.is_clear), None)
 
 
 def _places_of_segments(test: SegmentsTest) -> Iterator[Gap]:
@@ -251,29 +299,33 @@ def _coefficients(test: HTest, n_jobs: int | None) -> Iterator[str]:
     str
         A sentence.
     """
-    if test.evidence is None or test.size is None or test.size.kind != "event":
+    if test.size is None or test.size.kind != "event":
         return
+    try:
+        ends = _slope(test, n_jobs)
+    except NotApplicable:
+        return
+    if ends is not None:
+        yield render.slope_in_words(test.size, ends.estimate, ends.low, ends.high)
+
+
+def _slope(test: HTest, n_jobs: int | None) -> Ends | None:
+    """Bound the slope of the rows of a test, or of its cells; None where it keeps neither."""
     from caltest.intervals import choose
     from caltest.measures.recalibration.calibration_slope import CalibrationSlope
 
-    seen, slope = test.evidence.seen, CalibrationSlope()
+    slope = CalibrationSlope()
+    if test.counted is not None:
+        return slope.cell_interval(test.counted.cells, level=0.95)
+    if test.evidence is None:
+        return None
+    seen, seed = test.evidence.seen, test.evidence.seed
     method = choose(slope, "cluster" if seen.has_dependence else None)
-    try:
-        ends = method.compute(
-            slope,
-            seen,
-            level=0.95,
-            n_resamples=999,
-            seed=test.evidence.seed,
-            n_jobs=n_jobs,
-        )
-    except NotApplicable:
-        return
-    yield render.slope_in_words(test.size, ends.estimate, ends.low, ends.high)
+    return method.compute(slope, seen, level=0.95, n_resamples=999, seed=seed, n_jobs=n_jobs)
 
 
-def _remedy(test: HTest) -> Iterator[str]:
-    """Yield the line of code that fits the map which is the first to try.
+def _remedy(test: HTest, rows: str = "") -> Iterator[str]:
+    """Yield the line of code that fits the map which is the first to try, of all rows or of some.
 
     Yields
     ------
@@ -282,18 +334,18 @@ def _remedy(test: HTest) -> Iterator[str]:
     """
     if test.evidence is None or render.claim_of(test) is not render.CALIBRATION:
         return
-    seen = test.evidence.seen
-    yield render.remedy_in_words(_first_map(test, seen))
+    yield render.remedy_in_words(_first_map(test, test.evidence.predictions), rows)
 
 
-def _first_map(test: HTest, seen: Predictions) -> str:
+def _first_map(test: HTest, given: Predictions) -> str:
     """Choose by the number of rows, and by what was found: one factor, or classes as well."""
-    if seen.m == 2:
-        few = min(seen.labels.sum(), seen.n - seen.labels.sum()) < FEW_EVENTS
+    n, m = test.n, given.m
+    if m == 2:
+        few = min(given.labels.sum(), given.n - given.labels.sum()) < FEW_EVENTS
         return "PlattScaling" if few else "BetaCalibrator"
-    if seen.n < 10 * seen.m or not _finds_classes(test):
+    if n < 10 * m or not _finds_classes(test):
         return "TemperatureScaling"
-    return "DirichletCalibrator" if seen.n >= 100 * seen.m * seen.m else "VectorScaling"
+    return "DirichletCalibrator" if n >= 100 * m * m else "VectorScaling"
 
 
 def _finds_classes(test: HTest) -> bool:

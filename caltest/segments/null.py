@@ -13,6 +13,7 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.errors import NotApplicable
 from caltest.numerics.joint import step_down
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
@@ -349,6 +350,9 @@ def test_jointly(
     scores = np.concatenate([one.scores[:, 0] for one in observed]).astype(np.float64)
     kept = _loudest(scores, SCORES // (n_resamples + 1))
     starts = np.cumsum([0, *(family.chunk.size for family in families)])
+    if not kept.size:
+        reason = "every probability is 0 or 1 and every outcome the one with 1"
+        raise NotApplicable(reason, "none is needed: no segment can be nearer to its predictions")
     table = np.empty((kept.size, n_resamples), dtype=np.float32)
     rest = np.full(n_resamples, -np.inf, dtype=np.float32)
     place = np.full(scores.size, -1)

@@ -12,7 +12,7 @@ from caltest import render
 from caltest.drawing import draw
 from caltest.results.frames import Table
 from caltest.results.printable import Summary, given, plain
-from caltest.validation import check_schema, read_only
+from caltest.validation import check_schema, checks_values, read_only
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -209,6 +209,7 @@ class SegmentsTest(Table[Segment]):
         return {"rows": self.records(), **values, "null_distribution": null}
 
     @classmethod
+    @checks_values
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Rebuild the result from what `to_dict` or parsed JSON gave."""
         values = check_schema(values, cls.schema)

@@ -12,7 +12,7 @@ import numpy as np
 from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
-from caltest.predictions import ModelData, Predictions, sources
+from caltest.predictions import ModelData, Predictions, models, sources
 from caltest.segments.cells import AllRows, Chunk, Order, Tables, matrix_chunks, union_chunks
 from caltest.segments.columns import Column, column_of, without_rare
 from caltest.segments.inputs import Given, names_of, read_segments
@@ -55,7 +55,7 @@ class Settings:
     @property
     def statistics(self) -> list[str]:
         """The statistics as a list."""
-        return [self.statistic] if isinstance(self.statistic, str) else list(self.statistic)
+        return validation.check_strings(self.statistic, "statistic")
 
 
 def test_segments(
@@ -251,7 +251,7 @@ test_source.__test__ = False  # type: ignore[attr-defined]
 
 def _readable(given: ModelData) -> ModelData:
     """Leave out the names of features where no model takes them."""
-    takes = given.model is not None and sources.is_model(given.model)
+    takes = given.model is not None and models.is_model(given.model)
     return given if takes and sources.is_table(given.data) else replace(given, features=None)
 
 

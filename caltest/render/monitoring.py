@@ -1,0 +1,193 @@
+"""What is printed of a model that is watched."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from caltest.errors import NotApplicable
+from caltest.render.cells import Sheet, number
+from caltest.render.verdicts import short, size_in_words
+
+if TYPE_CHECKING:
+    from caltest.measures.gap import Gap
+    from caltest.monitoring import Monitor, MonitoringPlan
+
+MOST_FINDINGS = 3
+SHAPES = {
+    "isotonic": "an increasing function of the confidence is nearer to the outcomes",
+    "kernel": "rows of similar predictions are off in the same direction",
+}
+
+
+def evalue(log: float) -> str:
+    """An e-value with two digits, from its logarithm.
+
+    Examples
+    --------
+    >>> evalue(0.0), evalue(9.21), evalue(2302.585)
+    ('1', '1e+04', '1e+1000')
+    """
+    if math.isinf(log):
+        return "0" if log < 0 else "infinite"
+    if abs(log) < 700.0:
+        return f"{math.exp(log):.2g}"
+    return f"1e{round(log / math.log(10.0)):+d}"
+
+
+def monitor_in_words(monitor: Monitor, size: Gap) -> tuple[tuple[str, str], ...]:
+    """The sentences of the verdict: the answer, what is wrong, and which groups."""
+    alarm = monitor.alarm()
+    told = f"e = {evalue(monitor.log_evalue)}"
+    if not monitor.restart:
+        told += f", p {short(monitor.pvalue)}, level {number(monitor.level)}"
+    else:
+        told += f", a false alarm in {1.0 / monitor.level:,.0f} rows or more on average"
+    first = (
+        f"No alarm in {monitor.n:,} rows"
+        if not alarm
+        else (
+            f"Alarm after {monitor.alarm_after:,} of {monitor.n:,} rows"
+            if monitor.alarm_after is not None
+            else f"Alarm in {monitor.n:,} rows"
+        )
+    )
+    sentences = [("answer", f"{first} ({told}). {size_in_words(size, clear=alarm)}")]
+    holds = f"{100 * (1 - monitor.level):g} % at all times at once."
+    sentences.append(("interval", holds))
+    if monitor.impossible_row is not None:
+        sentences.append(
+            ("note", f"the outcome of row {monitor.impossible_row:,} had probability 0.")
+        )
+    if alarm:
+        sentences += [("what", text) for text in _findings(monitor)]
+        sentences += [("groups", text) for text in _groups(monitor)]
+    return tuple(sentences)
+
+
+def _findings(monitor: Monitor) -> Iterator[str]:
+    for part, log, since, words in monitor.findings()[:MOST_FINDINGS]:
+        yield f"{words} ({part}, e = {evalue(log)}, since about row {since:,})."
+
+
+def _groups(monitor: Monitor) -> Iterator[str]:
+    for group, value in monitor.group_evalues.items():
+        if value >= 1.0 / monitor.level:
+            log = math.log(value) if math.isfinite(value) else math.inf
+            yield f"{group} (e = {evalue(log)}, adjusted for all groups)."
+
+
+def temperature_in_words(temperature: float) -> str:
+    """Which temperature mends the probabilities."""
+    side = "too sure" if temperature > 1 else "not sure enough"
+    return f"{side}: temperature {temperature:.2f} mends it"
+
+
+def offset_in_words(name: str, offset: float) -> str:
+    """Which class is predicted too often or too rarely."""
+    word = "rarely" if offset > 0 else "often"
+    return f"class {name} predicted too {word}: its odds times {math.exp(offset):.2g} mend it"
+
+
+def recalibration_in_words(theta: Any, classes: Sequence[object]) -> str:
+    """Which slope and offsets the online recalibration has learned."""
+    offsets = [float(value) for value in theta[1:]]
+    mean = sum(offsets) / len(offsets)
+    k = max(range(len(offsets)), key=lambda j: (round(abs(offsets[j] - mean), 12), j))
+    shift = offsets[k] - (offsets[0] if len(offsets) == 2 else mean)
+    return f"slope {float(theta[0]):.2f} and log odds of {classes[k]} {shift:+.2f} mend it"
+
+
+def shape_in_words(part: str) -> str:
+    """What a part that has no number has found."""
+    return SHAPES[part]
+
+
+def sheet_of_monitor(monitor: Monitor, *, long: bool = False) -> Sheet:
+    """The print of a monitor; the long one with parts, groups and confidence sequences."""
+    if not monitor.n:
+        waiting = f", {monitor.n_waiting:,} rows wait" if monitor.n_waiting else ""
+        return Sheet(title="", headline=f"No rows yet{waiting}.")
+    verdict = monitor.verdict()
+    waiting = f", {monitor.n_waiting:,} wait" if monitor.n_waiting else ""
+    facts = [("rows", f"{monitor.n:,}, m = {verdict.m}{waiting}")]
+    if long:
+        facts += _sequences(monitor)
+    rows = tuple((kind, name, evalue(log)) for kind, name, log in _rows(monitor))
+    return Sheet(
+        title="",
+        headline=verdict.headline,
+        facts=tuple(facts),
+        header=("", "bets on", "e-value") if long else (),
+        rows=rows if long else (),
+        n_text=2,
+        closing=tuple(verdict.sentences[1:]),
+    )
+
+
+def _rows(monitor: Monitor) -> Iterator[tuple[str, str, float]]:
+    for part, value in monitor.log_parts.items():
+        yield "all rows", part, value
+    for group, value in monitor.group_evalues.items():
+        log = math.log(value) if 0 < value < math.inf else (math.inf if value else -math.inf)
+        yield str(group), "all, adjusted", log
+
+
+def _sequences(monitor: Monitor) -> Iterator[tuple[str, str]]:
+    percent = f"{100 * (1 - monitor.level):g} % at all times"
+    low, high = monitor.confidence_sequence("confidence")
+    yield "confidence", f"{100 * low:.1f} to {100 * high:.1f} points above accuracy, {percent}"
+    if monitor.restart:
+        return
+    try:
+        low, high = monitor.confidence_sequence("temperature")
+    except NotApplicable:
+        yield "temperature", "none fits the outcomes"
+    else:
+        ends = f"{low:.2f} to {high:.2f}" if math.isfinite(high) else f"{low:.2f} or more"
+        yield "temperature", f"{ends}, {percent}"
+
+
+def sheet_of_monitoring_plan(plan: MonitoringPlan) -> Sheet:
+    """The print of a plan: the levels, then each drift with its delay."""
+    rows = f"{plan.rows_per_day:,.0f} a day for each of {plan.models:,} models"
+    if plan.models == 1:
+        rows = f"{plan.rows_per_day:,.0f} a day"
+    facts = [
+        ("false alarms", f"{plan.false_alarms_per_year:g} a year on average, at most"),
+        ("rows", rows),
+        ("monitor", f"ct.monitor(restart=True, level={plan.monitor_level:.2g})"),
+    ]
+    if plan.check_level is not None:
+        checks = f"{plan.checks_per_day:g} a day at level {plan.check_level:.2g}"
+        facts.append(("checks", checks))
+    facts.append(("predictions", plan.predictions))
+    grid = (
+        (
+            row.drift,
+            f"{100 * row.error:.1f}",
+            *(_count(value) for value in (row.rows, row.rows_90)),
+            *(_days(value) for value in (row.days, row.days_90)),
+        )
+        for row in plan.rows
+    )
+    return Sheet(
+        title="Plan of monitoring, by simulation",
+        facts=tuple(facts),
+        header=("after the change", "points", "rows", "90 %", "days", "90 %"),
+        rows=tuple(grid),
+        closing=(
+            ("points", "mean error of a probability, in percentage points"),
+            ("rows, days", f"to the alarm, median and 90 % of {plan.n_streams} streams"),
+        ),
+        listing=True,
+    )
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}" if math.isfinite(value) else "more"
+
+
+def _days(value: float) -> str:
+    return number(float(f"{value:.2g}")) if math.isfinite(value) else "more"
