@@ -62,9 +62,10 @@ def register_profiles(*, full: bool, fresh: bool = False) -> None:
 
 
 def names_a_file(config: pytest.Config) -> bool:
-    """Tell whether the command line names a file, or benchmarks."""
+    """Tell whether the command line names files and no folders, or benchmarks."""
     paths = [Path(argument.split("::")[0]) for argument in config.args]
-    return any(path.suffix == ".py" or "benchmarks" in path.parts for path in paths)
+    files = bool(paths) and all(path.suffix == ".py" for path in paths)
+    return files or any("benchmarks" in path.parts for path in paths)
 
 
 def runs_in_full(config: pytest.Config) -> bool:

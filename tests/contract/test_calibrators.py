@@ -20,6 +20,7 @@ from caltest import InvalidInput, Predictions
 from caltest import test_calibration as calibration_test
 from caltest.calibrators import REGISTRY, BinaryCalibrator, Calibrator, OneVsRest
 from caltest.errors import DegenerateDataWarning
+from caltest.testing.strategies import DEGENERATE
 
 SLOW = {"vector", "matrix", "dirichlet", "gp"}  # with a thousand classes
 INNER = {"one-vs-rest": "platt", "ensemble": "temperature"}
@@ -290,33 +291,12 @@ def test_fit_repeats_and_leaves_the_global_random_state_alone(key):
 
 # ---- degenerate data ----------------------------------------------------------------------------
 
-DEGENERATE = {
-    "one-row": ([[0.3, 0.7]], [1]),
-    "one-row-of-three-classes": ([[0.2, 0.3, 0.5]], [0]),
-    "two-rows": ([[0.3, 0.7], [0.6, 0.4]], [1, 0]),
-    "two-rows-of-one-class": ([[0.3, 0.7], [0.6, 0.4]], [1, 1]),
-    "two-equal-rows": ([[0.3, 0.7], [0.3, 0.7]], [1, 0]),
-    "constant": (np.tile([0.3, 0.7], (20, 1)), [0, 1, 1, 1] * 5),
-    "constant-of-three-classes": (np.tile([0.2, 0.3, 0.5], (20, 1)), [0, 1, 2, 2] * 5),
-    "constant-zero": (np.tile([1.0, 0.0], (20, 1)), [0, 1, 0, 0] * 5),
-    "uniform": (np.full((20, 4), 0.25), [0, 1, 2, 3] * 5),
-    "one-class": (data_of(2)[0], np.ones(80, int)),
-    "one-class-of-three": (data_of(3)[0], np.zeros(80, int)),
-    "separable": (data_of(2)[0], data_of(2)[0].argmax(axis=1)),
-    "separable-in-three-classes": (data_of(3)[0], data_of(3)[0].argmax(axis=1)),
-    "separable-the-wrong-way": (data_of(2)[0], data_of(2)[0].argmin(axis=1)),
-    "certain-and-right": (np.eye(3)[[0, 1, 2] * 5], [0, 1, 2] * 5),
-    "certain-and-wrong": (np.eye(3)[[0, 1, 2] * 5], [1, 2, 0] * 5),
-    "unseen-column": (np.column_stack([data_of(2)[0], np.zeros(80)]), data_of(2)[1]),
-    "huge-ratios": ([[1e-300, 1.0], [1.0, 1e-300], [0.5, 0.5]], [0, 1, 1]),
-}
-
 
 @pytest.mark.parametrize("case", DEGENERATE)
 @every_calibrator
 def test_degenerate_data_give_a_defined_map(key, case):
     """Probabilities without NaN, and no warning but DegenerateDataWarning; logits too."""
-    probs, codes = (np.asarray(values) for values in DEGENERATE[case])
+    probs, codes = DEGENERATE[case]
     m = probs.shape[1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateDataWarning)

@@ -28,6 +28,7 @@ from caltest.errors import InvalidInput
 pytestmark = [
     pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning"),
     pytest.mark.filterwarnings("ignore:.*still grew after max_iter"),
+    pytest.mark.filterwarnings("ignore:.*is the (least|largest) of the values"),
 ]
 
 EVERY = [
@@ -183,6 +184,7 @@ ILLEGAL = [
     (DirichletGPClassifier, {"alpha": 1e-320}, r"alpha must lie in \[1e-100, 1e\+06\]; got 1e-320"),
     (DirichletGPClassifier, {"alpha": [0.01, 1e9]}, "alpha must lie in"),
     (DirichletGPClassifier, {"alpha": "grid"}, "alpha must be one of 'auto'"),
+    (DirichletGPClassifier, {"criterion": "test"}, "criterion must be one of 'leave-one-out'"),
     (DirichletGPClassifier, {"ard": 1}, "ard must be True or False; got 1"),
     (DirichletGPClassifier, {"verbose": "yes"}, "verbose must be True or False; got 'yes'"),
     (GPRegressionClassifier, {"platt": "sigmoid"}, "platt must be True or False; got 'sigmoid'"),

@@ -42,11 +42,14 @@ COMMON = {
         "schema": "as list",
         "calibrate apply": "a map is applied faster than a file is read",
         "precision": "it has formulas",
+        "monitor": "rows follow each other",
+        "plan-monitoring": "as monitor",
     },
     "--seed": {
         "list": "it draws nothing",
         "schema": "as list",
         "calibrate apply": "what a map draws, it draws from the seed of its fit",
+        "monitor": "it draws nothing",
     },
     "--format": {
         "demo": "it is to be read",
@@ -59,6 +62,8 @@ COMMON = {
         "schema": "as list",
         "calibrate apply": "it tests nothing",
         "precision": "it tests nothing",
+        "monitor": "its answer holds at all times without redrawn labels",
+        "plan-monitoring": "as monitor",
     },
 }
 NO_FILE = dict.fromkeys(("demo", "list", "schema"), "it reads no predictions")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import re
 import subprocess
 import sys
@@ -48,12 +49,21 @@ def pages(public):
     return {entry.path for entry in public.entries()}
 
 
+def public_paths(path, value):
+    """Yield the path of a name, or of those of a module and of the modules in it."""
+    if not inspect.ismodule(value):
+        yield path
+        return
+    for one in value.__all__:
+        if one != "REGISTRY":
+            yield from public_paths(f"{path}.{one}", getattr(value, one))
+
+
 @pytest.mark.parametrize("name", [name for name in caltest.__all__ if name != "__version__"])
 def test_public_name_has_a_page(name, pages):
     """A name of caltest is documented, and each name of a module that it is."""
     value = getattr(caltest, name)
-    inner = [one for one in getattr(value, "__all__", ()) if one != "REGISTRY"]
-    expected = [f"caltest.{name}.{one}" for one in inner] or [f"caltest.{name}"]
+    expected = set(public_paths(f"caltest.{name}", value))
     missing = {path for path in expected if path not in pages and not is_elsewhere(path, pages)}
     assert not missing
 
@@ -90,7 +100,7 @@ def test_test_has_a_theory_page(key):
 def test_test_pages_are_of_tests():
     """No page is left over from a test that is gone."""
     pages = {path.stem for path in (DOCS / "tests").glob("*.md")}
-    assert pages - set(htests.REGISTRY) <= {"index", "nulls", "lenses"}
+    assert pages - set(htests.REGISTRY) <= {"index", "nulls", "lenses", "monitoring"}
 
 
 @pytest.mark.parametrize("name", plots.__all__)
@@ -124,6 +134,19 @@ def test_every_page_is_in_a_toctree():
         assert re.search(r"^\*$", tree, flags=re.MULTILINE) or all(
             re.search(rf"(^|<){name}>?$", tree, flags=re.MULTILINE) for name in names
         ), folder.name
+
+
+def test_doors_lead_to_pages_that_end_with_their_report():
+    """Each door, of the README too, opens on a page whose last section is a report."""
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    doors = re.findall(r"^- \[\*\*.*?\*\*\]\((.*?)\)", index, flags=re.MULTILINE)
+    assert len(doors) == 5
+    for door in doors:
+        assert f"](docs/{door})" in readme
+        last = (DOCS / door).read_text(encoding="utf-8").split("```{report}")
+        assert len(last) == 2, door
+        assert "page = ct.report(" in last[0], door
 
 
 def test_picture_of_the_house_has_every_folder():
@@ -174,3 +197,6 @@ def test_site_builds_with_every_page(tmp_path, pages):
     assert pages <= names
     page = (tmp_path / "html/command_line.html").read_text(encoding="utf-8")
     assert all(f'id="caltest-{name.replace(" ", "-")}"' in page for name, _ in commands())
+    for file in (tmp_path / "html").rglob("*.html"):
+        text = file.read_text(encoding="utf-8")
+        assert not re.search(r"<(script|link|img|iframe)[^>]* (src|href)=.https?:", text), file.name

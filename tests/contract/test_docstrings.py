@@ -26,7 +26,7 @@ def public_objects():
 def is_documented_in_full(value):
     """Leave out errors, registries, and what is there for those who add a measure or a null."""
     if inspect.isclass(value):
-        shared = inspect.isabstract(value) or value.__module__.endswith(".base")
+        shared = inspect.isabstract(value) or value.__module__.endswith((".base", ".outcome"))
         return not (shared or issubclass(value, Exception))
     return inspect.isfunction(value)
 

@@ -1,9 +1,13 @@
-"""Runs the code blocks of a page: what each prints, and what the page says that it prints."""
+"""Runs the code blocks of a page: what each prints, and what the page says that it prints.
+
+With the environment variable CALTEST_WRITE_TEXTS, what the page says becomes what was printed.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shlex
 import sys
@@ -17,14 +21,31 @@ from caltest.cli.app import run as run_caltest
 from caltest.errors import InvalidInput, NotApplicable
 
 FENCE = re.compile(r"^```(\S+)?[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+WRITES = bool(os.environ.get("CALTEST_WRITE_TEXTS"))
 
 
 class Block(NamedTuple):
-    """A fenced block and the line it starts in."""
+    """A fenced block: its language, where its fences and its content begin and end in the page."""
 
     language: str
-    content: str
+    opens: int
+    start: int
+    stop: int
+    closes: int
+
+
+class Step(NamedTuple):
+    """Code or a command of a page, the line of its block, and the place of what it prints.
+
+    The fence before and after the place is missing where the page shows no output.
+    """
+
+    language: str
+    code: str
     line: int
+    place: slice
+    fence: tuple[str, str] = ("", "")
 
 
 class Shown(NamedTuple):
@@ -35,12 +56,37 @@ class Shown(NamedTuple):
     promised: str
 
 
-def blocks_of(text):
-    """Fenced blocks of a page in their order."""
-    return [
-        Block(match[1] or "", match[2], text[: match.start()].count("\n") + 1)
+def steps_of(text):
+    """What a page runs, in its order."""
+    blocks = [
+        Block(match[1] or "", match.start(), *match.span(2), match.end())
         for match in FENCE.finditer(text)
     ]
+    after_last = Block("", 0, 0, 0, 0)
+    for block, after in zip(blocks, [*blocks[1:], after_last], strict=True):
+        line = text.count("\n", 0, block.opens) + 1
+        if block.language == "python":
+            code = text[block.start : block.stop]
+            if after.language == "text":
+                yield Step("python", code, line, slice(after.start, after.stop))
+            else:
+                end = slice(block.closes, block.closes)
+                yield Step("python", code, line, end, ("\n\n```text\n", "```"))
+        elif block.language == "console":
+            for command in COMMAND.finditer(text, block.start, block.stop):
+                code = " ".join(command[1].replace("\\\n", " ").split())
+                yield Step("console", code, line, slice(*command.span(2)))
+
+
+def rewritten(text, steps, printed):
+    """Put what each step printed into its place, and leave what is right as it stands."""
+    for step, output in reversed([*zip(steps, printed, strict=True)]):
+        if output == stripped(text[step.place]):
+            continue
+        before, after = step.fence
+        new = f"{before}{output}\n{after}" if output else ""
+        text = text[: step.place.start] + new + text[step.place.stop :]
+    return text
 
 
 def stripped(text):
@@ -92,42 +138,38 @@ class Shell:
         return output.buffer.getvalue(), errors.getvalue()
 
 
-def commands_of(content):
-    """Pairs of a command and what the page says that it prints."""
-    content = content.replace("\\\n", " ")
-    pairs = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", content, re.MULTILINE)
-    return [(" ".join(command.split()), promised) for command, promised in pairs]
-
-
 @pytest.fixture
 def run_page(tmp_path, monkeypatch):
     """A function that runs a page in a folder of its own.
 
-    It returns what blocks printed and promised. `before_console(names)` may write the files that
-    the first command needs and the page does not write.
+    It returns what blocks printed and promised. With `write`, the page is rewritten first.
     """
     monkeypatch.chdir(tmp_path)
     for name, value in {"COLUMNS": "80", "TERMINAL_WIDTH": "80", "NO_COLOR": "1"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("FORCE_COLOR", raising=False)
 
-    def run(path, before_console=None):
-        blocks = blocks_of(path.read_text(encoding="utf-8"))
-        following = [*blocks[1:], Block("", "", 0)]
-        names, shell, shown = {"__name__": "__main__"}, Shell(), []
+    def outputs(page, steps):
+        names, shell = {"__name__": "__main__"}, Shell()
+        for step in steps:
+            if step.language == "python":
+                yield stripped(run_python(step.code, f"{page}:{step.line}", names))
+            else:
+                yield stripped(shell.run(step.code, monkeypatch))
+
+    def run(path, write=WRITES):
+        text = path.read_text(encoding="utf-8")
+        steps = [*steps_of(text)]
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            for block, after in zip(blocks, following, strict=True):
-                if block.language == "python":
-                    printed = run_python(block.content, f"{path.name}:{block.line}", names)
-                    promised = after.content if after.language == "text" else ""
-                    shown.append(Shown(block.line, printed, promised))
-                elif block.language == "console":
-                    if before_console:
-                        before_console(names)
-                        before_console = None
-                    for command, promised in commands_of(block.content):
-                        shown.append(Shown(block.line, shell.run(command, monkeypatch), promised))
-        return [Shown(one.line, stripped(one.printed), stripped(one.promised)) for one in shown]
+            printed = [*outputs(path.name, steps)]
+        if write:
+            text = rewritten(text, steps, printed)
+            path.write_text(text, encoding="utf-8")
+            steps = [*steps_of(text)]
+        return [
+            Shown(step.line, output, stripped(text[step.place]))
+            for step, output in zip(steps, printed, strict=True)
+        ]
 
     return run

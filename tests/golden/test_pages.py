@@ -25,7 +25,7 @@ def shown(run_page, tmp_path):
     def run(text):
         page = tmp_path / "page.md"
         page.write_text(text, encoding="utf-8")
-        return run_page(page)
+        return run_page(page, write=False)
 
     return run
 
@@ -82,3 +82,58 @@ def test_other_programs_are_refused(shown):
     """A page runs caltest and nothing else."""
     with pytest.raises(AssertionError, match="a page runs no rm"):
         shown("```console\n$ rm -r x\n```\n")
+
+
+WRONG = """# One x
+
+The x is an x.
+
+```python
+x = "x"
+```
+
+```python
+print(x)
+```
+
+```text
+y
+```
+
+```python
+print("y")
+```
+
+```console
+$ echo $?
+x
+$ caltest test none.csv \\
+    --label y
+$ echo $?
+```
+
+The last x.
+"""
+
+
+def test_rewriting_touches_nothing_but_what_was_printed(run_page, tmp_path):
+    """Outputs of one letter go to their places, missing ones get a block, all else stays."""
+    page = tmp_path / "page.md"
+    page.write_text(WRONG, encoding="utf-8")
+    shown = run_page(page, write=True)
+    assert all(one.printed == one.promised for one in shown)
+    error = shown[4].printed
+    right = WRONG.replace("```text\ny\n", "```text\nx\n")
+    right = right.replace('print("y")\n```\n', 'print("y")\n```\n\n```text\ny\n```\n')
+    right = right.replace("echo $?\nx\n", "echo $?\n0\n")
+    right = right.replace("--label y\n$ echo $?\n", f"--label y\n{error}\n$ echo $?\n2\n")
+    assert page.read_text(encoding="utf-8") == right
+
+
+def test_rewriting_leaves_a_right_page_as_it_stands(run_page, tmp_path):
+    """Blank lines around an output are no difference."""
+    page = tmp_path / "page.md"
+    text = PYTHON.format(promised="\none  \n")
+    page.write_text(text, encoding="utf-8")
+    run_page(page, write=True)
+    assert page.read_text(encoding="utf-8") == text

@@ -26,6 +26,7 @@ MODELS = [
     VariationalGPClassifier(max_iter=3, n_inducing=4, n_points=16, n_samples=64, random_state=0),
     NystroemKRRClassifier(n_components=4, n_splits=2, random_state=0),
 ]
+pytestmark = pytest.mark.filterwarnings("ignore:.*is the (least|largest) of the values")
 every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 
 

@@ -9,20 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caltest import DegenerateDataWarning, Predictions
+from caltest import DegenerateDataWarning
 from caltest.measures import ece, ece_lower_bound, overconfidence, underconfidence
-
-
-@st.composite
-def predictions(draw):
-    """Two to four classes, with zeros, ones and ties, and with weights or without."""
-    n, m = draw(st.integers(1, 8)), draw(st.integers(2, 4))
-    cells = st.sampled_from([0.0, 0.0, 1.0, 2.0]) | st.floats(0, 1)
-    rows = st.lists(cells, min_size=m, max_size=m).filter(lambda row: sum(row) > 1e-3)
-    probs = np.array(draw(st.lists(rows, min_size=n, max_size=n)))
-    labels = draw(st.lists(st.integers(0, m - 1), min_size=n, max_size=n))
-    weight = draw(st.none() | st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=n, max_size=n))
-    return Predictions(probs / probs.sum(axis=1, keepdims=True), labels, sample_weight=weight)
+from caltest.testing import strategies
 
 
 def plug_in_ece(data, bins, power):
@@ -38,7 +27,7 @@ def plug_in_ece(data, bins, power):
     return max(gap) if power == np.inf else float((share @ np.array(gap) ** power) ** (1 / power))
 
 
-@given(predictions(), st.integers(1, 20), st.sampled_from([1.0, 1.5, 2.0, 5.0, np.inf]))
+@given(strategies.predictions(), st.integers(1, 20), st.sampled_from([1.0, 1.5, 2.0, 5.0, np.inf]))
 def test_bound_is_below_every_ece(data, bins, power):
     """|o(f) P(wrong) - u(f) P(right)| <= ECE_1 <= ECE_p <= ECE_inf."""
     bound, first = ece_lower_bound(data), plug_in_ece(data, bins, 1.0)
@@ -47,13 +36,13 @@ def test_bound_is_below_every_ece(data, bins, power):
     assert plug_in_ece(data, bins, power) <= plug_in_ece(data, bins, np.inf) + 1e-12
 
 
-@given(predictions(), st.integers(1, 20), st.sampled_from([1.0, 2.0, 5.0]))
+@given(strategies.predictions(), st.integers(1, 20), st.sampled_from([1.0, 2.0, 5.0]))
 def test_bound_is_below_the_ece_of_caltest(data, bins, power):
     """The same with `ece` under the confidence lens."""
     assert ece_lower_bound(data) <= ece(data, lens="confidence", bins=bins, p=power) + 1e-12
 
 
-@given(predictions())
+@given(strategies.predictions())
 def test_bound_is_the_balance_of_over_and_underconfidence(data):
     """With the shares of wrong and right predictions; also mean confidence less accuracy."""
     weight = np.ones(data.n) if data.sample_weight is None else data.sample_weight

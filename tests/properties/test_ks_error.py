@@ -11,18 +11,9 @@ from hypothesis import strategies as st
 
 from caltest import Predictions
 from caltest.measures import ks_error
+from caltest.testing import strategies
 
-PROBS = st.one_of(st.sampled_from([0.0, 0.1, 0.5, 1 / 3, 1.0]), st.floats(0, 1))
-
-
-@st.composite
-def predictions(draw):
-    """Two classes, with ties, zeros and ones, and with weights or without."""
-    n = draw(st.integers(1, 15))
-    event = draw(st.lists(PROBS, min_size=n, max_size=n))
-    labels = draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
-    weight = draw(st.none() | st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=n, max_size=n))
-    return Predictions(event, labels, sample_weight=weight)
+PREDICTIONS = strategies.predictions((1, 15), 2)
 
 
 def definition(data):
@@ -33,20 +24,20 @@ def definition(data):
     return max(abs(residual[event <= t].sum()) for t in event) / weight.sum()
 
 
-@given(predictions())
+@given(PREDICTIONS)
 def test_ks_error_is_the_largest_deviation_over_thresholds(data):
     """A threshold lies between distinct scores, so equal scores are one step."""
     assert ks_error(data) == pytest.approx(definition(data), abs=1e-14)
 
 
-@given(predictions(), st.randoms(use_true_random=False))
+@given(PREDICTIONS, st.randoms(use_true_random=False))
 def test_ks_error_does_not_depend_on_the_order_of_rows(data, random):
     """Rows permuted."""
     order = random.sample(range(data.n), data.n)
     assert ks_error(data.subset(order)) == pytest.approx(ks_error(data), abs=1e-14)
 
 
-@given(predictions())
+@given(PREDICTIONS)
 def test_weights_of_one_change_no_bit(data):
     """Not even in the order of additions."""
     plain = Predictions(data.probs, data.labels)
@@ -54,7 +45,7 @@ def test_weights_of_one_change_no_bit(data):
     assert ks_error(weighted) == ks_error(plain)
 
 
-@given(predictions(), st.integers(1, 3))
+@given(PREDICTIONS, st.integers(1, 3))
 def test_weights_count_rows(data, times):
     """A weight of two is a row twice."""
     twice = np.arange(data.n) % 2 == 0
@@ -64,7 +55,7 @@ def test_weights_count_rows(data, times):
     assert ks_error(weighted) == pytest.approx(ks_error(repeated), abs=1e-14)
 
 
-@given(predictions())
+@given(PREDICTIONS)
 def test_scaled_is_over_the_standard_deviation_of_the_sum(data):
     """sqrt(sum w^2 p (1 - p)) / sum w."""
     event = data.probs[:, 1]

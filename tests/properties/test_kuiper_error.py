@@ -5,22 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from caltest import Predictions
 from caltest.measures import ks_error, kuiper_error
+from caltest.testing import strategies
 
-PROBS = st.one_of(st.sampled_from([0.0, 0.1, 0.5, 1 / 3, 1.0]), st.floats(0, 1))
-
-
-@st.composite
-def predictions(draw):
-    """Two classes, with ties, zeros and ones, and with weights or without."""
-    n = draw(st.integers(1, 15))
-    event = draw(st.lists(PROBS, min_size=n, max_size=n))
-    labels = draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
-    weight = draw(st.none() | st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=n, max_size=n))
-    return Predictions(event, labels, sample_weight=weight)
+PREDICTIONS = strategies.predictions((1, 15), 2)
 
 
 def definition(data):
@@ -32,13 +22,13 @@ def definition(data):
     return max(map(abs, sums)) / weight.sum()
 
 
-@given(predictions())
+@given(PREDICTIONS)
 def test_kuiper_error_is_the_largest_deviation_over_intervals(data):
     """The range of partial sums that start at 0 is the largest difference of two."""
     assert kuiper_error(data) == pytest.approx(definition(data), abs=1e-14)
 
 
-@given(predictions())
+@given(PREDICTIONS)
 def test_kuiper_error_is_the_same_for_both_classes(data):
     """The KS error need not be."""
     other = Predictions(
@@ -47,7 +37,7 @@ def test_kuiper_error_is_the_same_for_both_classes(data):
     assert kuiper_error(other) == pytest.approx(kuiper_error(data), abs=1e-14)
 
 
-@given(predictions())
+@given(PREDICTIONS)
 def test_kuiper_error_is_between_once_and_twice_the_ks_error(data):
     """One interval starts at the lowest score; every interval is the difference of two such."""
     ks, kuiper = ks_error(data), kuiper_error(data)

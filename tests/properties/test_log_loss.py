@@ -12,21 +12,10 @@ from sklearn.metrics import log_loss as sklearn_log_loss
 
 from caltest import DegenerateDataWarning, Predictions
 from caltest.measures import log_loss
+from caltest.testing import strategies
 
 
-@st.composite
-def predictions(draw):
-    """Two to four classes, with zeros, ones and ties, and with weights or without."""
-    n, m = draw(st.integers(1, 8)), draw(st.integers(2, 4))
-    cells = st.sampled_from([0.0, 0.0, 1.0, 2.0]) | st.floats(0, 1)
-    rows = st.lists(cells, min_size=m, max_size=m).filter(lambda row: sum(row) > 1e-3)
-    probs = np.array(draw(st.lists(rows, min_size=n, max_size=n)))
-    labels = draw(st.lists(st.integers(0, m - 1), min_size=n, max_size=n))
-    weight = draw(st.none() | st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=n, max_size=n))
-    return Predictions(probs / probs.sum(axis=1, keepdims=True), labels, sample_weight=weight)
-
-
-@given(predictions())
+@given(strategies.predictions())
 def test_log_loss_equals_scikit_learn_where_nothing_is_clipped(data):
     """With weights too."""
     safe = Predictions(
@@ -38,7 +27,7 @@ def test_log_loss_equals_scikit_learn_where_nothing_is_clipped(data):
     assert log_loss(safe) == pytest.approx(peer, rel=1e-12)
 
 
-@given(predictions(), st.sampled_from([1e-15, 1e-3]))
+@given(strategies.predictions(), st.sampled_from([1e-15, 1e-3]))
 def test_clipped_log_loss_raises_small_probabilities(data, eps):
     """The mean of -log max(p, eps)."""
     observed = data.probs[np.arange(data.n), data.labels]
@@ -46,7 +35,7 @@ def test_clipped_log_loss_raises_small_probabilities(data, eps):
     assert log_loss(data, eps=eps) == pytest.approx(expected, rel=1e-12, abs=1e-15)
 
 
-@given(predictions())
+@given(strategies.predictions())
 def test_log_loss_is_infinite_with_a_warning_where_the_observed_class_has_no_probability(data):
     """And neither otherwise."""
     observed = data.probs[np.arange(data.n), data.labels]

@@ -12,22 +12,10 @@ from hypothesis import strategies as st
 import caltest as ct
 from caltest.kernels import Exponential, Scaled
 from caltest.measures import kce, mmce
+from caltest.testing import strategies
 
 
-@st.composite
-def data(draw):
-    """Draw predictions with ties, zeros and ones, labels and perhaps weights."""
-    n, m = draw(st.integers(1, 12)), draw(st.integers(2, 4))
-    counts = st.lists(st.integers(0, 4), min_size=m, max_size=m).filter(any)
-    probs = np.array(
-        [np.divide(row, sum(row)) for row in draw(st.lists(counts, min_size=n, max_size=n))]
-    )
-    labels = draw(st.lists(st.integers(0, m - 1), min_size=n, max_size=n))
-    weight = st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=n, max_size=n)
-    return ct.Predictions(probs, labels, sample_weight=draw(st.none() | weight))
-
-
-@given(data(), st.sampled_from([0.1, 0.4, 2.0]))
+@given(strategies.predictions((1, 12)), st.sampled_from([0.1, 0.4, 2.0]))
 def test_mmce_is_the_root_of_a_double_sum(predictions, width):
     """MMCE^2 = mean of (c_i - r_i)(c_j - r_j) exp(-|r_i - r_j| / width)."""
     top = predictions.probs.argmax(axis=1)
@@ -39,7 +27,7 @@ def test_mmce_is_the_root_of_a_double_sum(predictions, width):
     assert mmce(predictions, width=width) == pytest.approx(expected, rel=1e-9, abs=1e-7)
 
 
-@given(data())
+@given(strategies.predictions((1, 12)))
 def test_mmce_is_a_kce_of_the_confidence(predictions):
     """It is KCE / sqrt(2) with the kernel exp(-TV / 0.4), since delta_i' delta_j = 2 d_i d_j."""
     value = mmce(predictions)

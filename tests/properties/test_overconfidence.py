@@ -7,25 +7,13 @@ import warnings
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
-from caltest import DegenerateDataWarning, Predictions
+from caltest import DegenerateDataWarning
 from caltest.measures import overconfidence
+from caltest.testing import strategies
 
 
-@st.composite
-def predictions(draw):
-    """Two to four classes, with zeros, ones and ties, and with weights or without."""
-    n, m = draw(st.integers(1, 8)), draw(st.integers(2, 4))
-    cells = st.sampled_from([0.0, 0.0, 1.0, 2.0]) | st.floats(0, 1)
-    rows = st.lists(cells, min_size=m, max_size=m).filter(lambda row: sum(row) > 1e-3)
-    probs = np.array(draw(st.lists(rows, min_size=n, max_size=n)))
-    labels = draw(st.lists(st.integers(0, m - 1), min_size=n, max_size=n))
-    weight = draw(st.none() | st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=n, max_size=n))
-    return Predictions(probs / probs.sum(axis=1, keepdims=True), labels, sample_weight=weight)
-
-
-@given(predictions())
+@given(strategies.predictions())
 def test_overconfidence_is_a_mean_over_the_wrong_predictions(data):
     """Where there are none it is 0, with a warning."""
     top = data.probs.argmax(axis=1)

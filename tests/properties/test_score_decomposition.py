@@ -10,21 +10,12 @@ from sklearn.isotonic import IsotonicRegression
 
 from caltest import Predictions
 from caltest.measures import brier_score, log_loss, score_decomposition
+from caltest.testing import strategies
 
-PROBS = st.one_of(st.sampled_from([0.0, 0.1, 0.5, 1 / 3, 1.0]), st.floats(0, 1))
-
-
-@st.composite
-def predictions(draw):
-    """Two classes, with ties, zeros and ones, and with weights or without."""
-    n = draw(st.integers(1, 15))
-    event = draw(st.lists(PROBS, min_size=n, max_size=n))
-    labels = draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
-    weight = draw(st.none() | st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=n, max_size=n))
-    return Predictions(event, labels, sample_weight=weight)
+PREDICTIONS = strategies.predictions((1, 15), 2)
 
 
-@given(predictions(), st.sampled_from(["brier", "log-loss"]))
+@given(PREDICTIONS, st.sampled_from(["brier", "log-loss"]))
 def test_corp_parts_add_up_and_are_not_negative(data, score):
     """The score is miscalibration - discrimination + uncertainty."""
     probs = 0.98 * data.probs + 0.01
@@ -37,7 +28,7 @@ def test_corp_parts_add_up_and_are_not_negative(data, score):
     assert min(parts.miscalibration, parts.discrimination, parts.uncertainty) >= 0
 
 
-@given(predictions())
+@given(PREDICTIONS)
 def test_corp_miscalibration_is_what_isotonic_regression_gains(data):
     """The fit of scikit-learn, which takes scores that differ by 1e-15 for equal."""
     event, weight = data.probs[:, 1].round(6), data.sample_weight
@@ -47,7 +38,7 @@ def test_corp_miscalibration_is_what_isotonic_regression_gains(data):
     assert score_decomposition(data).miscalibration == pytest.approx(gain, abs=1e-12)
 
 
-@given(predictions(), st.sampled_from(["uniform", "quantile"]), st.integers(1, 20))
+@given(PREDICTIONS, st.sampled_from(["uniform", "quantile"]), st.integers(1, 20))
 def test_parts_by_bins_add_up(data, binning, bins):
     """With the variance and the covariance within bins the sum is exact."""
     parts = score_decomposition(data, method="bins", binning=binning, bins=bins)
@@ -57,7 +48,7 @@ def test_parts_by_bins_add_up(data, binning, bins):
     assert parts.score == pytest.approx(brier_score(data), abs=1e-13)
 
 
-@given(predictions())
+@given(PREDICTIONS)
 def test_bins_and_corp_share_score_and_uncertainty(data):
     """Only miscalibration and discrimination depend on the method."""
     corp, bins = (score_decomposition(data, method=method) for method in ("corp", "bins"))

@@ -9,18 +9,9 @@ from hypothesis import strategies as st
 
 from caltest import Predictions
 from caltest.measures import smooth_ece
+from caltest.testing import strategies
 
-PROBS = st.one_of(st.sampled_from([0.0, 0.1, 0.5, 1 / 3, 1.0]), st.floats(0, 1))
-
-
-@st.composite
-def predictions(draw):
-    """Two classes, with ties, zeros and ones, and with weights or without."""
-    n = draw(st.integers(1, 15))
-    event = draw(st.lists(PROBS, min_size=n, max_size=n))
-    labels = draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
-    weight = draw(st.none() | st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=n, max_size=n))
-    return Predictions(event, labels, sample_weight=weight)
+PREDICTIONS = strategies.predictions((1, 15), 2)
 
 
 def residuals(data):
@@ -38,7 +29,7 @@ def definition(data, s):
     return np.trapezoid(np.abs(density @ residuals(data)), t)
 
 
-@given(predictions(), st.floats(0.02, 0.5))
+@given(PREDICTIONS, st.floats(0.02, 0.5))
 @settings.get_profile("some")
 def test_value_at_a_bandwidth_is_the_integral(data, s):
     """For both methods."""
@@ -47,7 +38,7 @@ def test_value_at_a_bandwidth_is_the_integral(data, s):
     assert smooth_ece(data, bandwidth=s) == pytest.approx(expected, abs=4e-5)
 
 
-@given(predictions())
+@given(PREDICTIONS)
 @settings.get_profile("some")
 def test_smooth_ece_is_the_fixed_point(data):
     """The value at the bandwidth that is the value, unless it is too small to be resolved."""
@@ -58,14 +49,14 @@ def test_smooth_ece_is_the_fixed_point(data):
     assert smooth_ece(data) == pytest.approx(s, rel=2e-4, abs=2.0**-15)
 
 
-@given(predictions())
+@given(PREDICTIONS)
 def test_smooth_ece_lies_between_mean_and_mean_absolute_residual(data):
     """Smoothing neither creates residuals nor cancels their sum."""
     r = residuals(data)
     assert abs(r.sum()) - 1e-12 <= smooth_ece(data) <= np.abs(r).sum() + 1e-12
 
 
-@given(predictions(), st.floats(0.01, 1), st.floats(0.01, 1))
+@given(PREDICTIONS, st.floats(0.01, 1), st.floats(0.01, 1))
 def test_more_smoothing_is_never_larger(data, s, t):
     """The kernels form a semigroup of averages, so the fixed point is the only one."""
     small, large = sorted([s, t])
@@ -73,7 +64,7 @@ def test_more_smoothing_is_never_larger(data, s, t):
     assert wide <= smooth_ece(data, bandwidth=small, method="exact") + 1e-7
 
 
-@given(predictions())
+@given(PREDICTIONS)
 def test_smooth_ece_is_the_same_for_both_classes(data):
     """The kernel is symmetric, and so is its grid."""
     weight = data.sample_weight
@@ -81,7 +72,7 @@ def test_smooth_ece_is_the_same_for_both_classes(data):
     assert smooth_ece(other) == pytest.approx(smooth_ece(data), rel=1e-8, abs=1e-12)
 
 
-@given(predictions())
+@given(PREDICTIONS)
 def test_weights_of_one_change_nothing(data):
     """The result is that without weights."""
     plain = Predictions(data.probs, data.labels)

@@ -7,7 +7,7 @@ import pytest
 import scipy
 
 from caltest import test_calibration as calibration_test
-from caltest.measures import smooth_curve
+from caltest.measures import net_benefit, smooth_curve
 
 pytestmark = pytest.mark.full
 DATA_SETS = 200
@@ -18,18 +18,47 @@ def at_least(share):
     return scipy.stats.binom.ppf(0.001, DATA_SETS, share)
 
 
-@pytest.mark.parametrize(("slope", "n"), [(1.0, 60), (1.0, 1000), (0.5, 300)])
-def test_band_of_the_smooth_curve_holds_the_truth(slope, n):
-    """Of a curve that is a line in the log odds, with probability 95 %."""
+TRUTHS = {
+    "calibrated": lambda z: z,
+    "slope": lambda z: 0.6 * z,
+    "shift": lambda z: z + 0.5,
+    "square": lambda z: z + 0.15 * z**2 - 0.3,
+}
+
+
+@pytest.mark.parametrize("n", [100, 500, 2000])
+@pytest.mark.parametrize("name", TRUTHS)
+def test_band_of_the_smooth_curve_holds_the_truth(name, n):
+    """With probability 95 %, also of a curve that bends in the log odds."""
     held = 0
     for seed in range(DATA_SETS):
         rng = np.random.default_rng([seed, n])
-        z = rng.normal(-1, 1.2, n)
-        y = (rng.random(n) < scipy.special.expit(slope * z)).astype(int)
+        z = rng.normal(-0.5, 1.2, n)
+        y = (rng.random(n) < scipy.special.expit(TRUTHS[name](z))).astype(int)
         curve = smooth_curve(scipy.special.expit(z), y)
-        truth = scipy.special.expit(slope * scipy.special.logit(curve.x))
+        truth = scipy.special.expit(TRUTHS[name](scipy.special.logit(curve.x)))
         held += bool(((curve.lower <= truth) & (truth <= curve.upper)).all())
     assert held >= at_least(0.95)
+
+
+@pytest.mark.parametrize("n", [200, 1000])
+def test_intervals_of_the_net_benefit_hold_it(n):
+    """Each with probability 95 %, at thresholds from 0.1 to 0.5, of an overconfident model."""
+    at = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
+    # The truth is the mean over the quantiles of the log odds.
+    z = -1 + 1.2 * scipy.special.ndtri((np.arange(200_000) + 0.5) / 200_000)
+    rate = scipy.special.expit(0.6 * z - 0.3)
+    gains = rate - (1 - rate) * (at / (1 - at))[:, None]
+    treated = scipy.special.expit(z) >= at[:, None]
+    truth = np.where(treated, gains, 0.0).mean(axis=1)
+    held = np.zeros(at.size)
+    for seed in range(DATA_SETS):
+        rng = np.random.default_rng([seed, n])
+        z = rng.normal(-1, 1.2, n)
+        y = (rng.random(n) < scipy.special.expit(0.6 * z - 0.3)).astype(int)
+        found = net_benefit(scipy.special.expit(z), y, thresholds=at)
+        held += (found.low <= truth) & (truth <= found.high)
+    assert (held >= at_least(0.95)).all()
 
 
 def test_gaps_of_a_calibrated_model_stay_in_their_band():

@@ -27,7 +27,7 @@ def _load():
 
 _load()
 from paper_checks import __main__ as command  # noqa: E402
-from paper_checks import check, report, runner  # noqa: E402
+from paper_checks import check, contents, pages, report, runner, verdict_changes  # noqa: E402
 from paper_checks.check import Claim, Part, Setting, Task  # noqa: E402
 
 CALLS = []
@@ -55,7 +55,12 @@ def toy(monkeypatch):
     ]
     monkeypatch.setitem(sys.modules, "paper_checks.toy", module)
     monkeypatch.setattr(sys.modules["paper_checks"], "toy", module, raising=False)
-    monkeypatch.setattr(report, "CHECKS", ("toy",))
+    items = (
+        contents.Item("Table 1", "sums", ("row",), why="The numbers are squared."),
+        contents.Item("Figure 1", "a picture", why="No numbers."),
+    )
+    paper = contents.Paper("toy_1999", "Toy 1999", "Toy (1999)", ("toy",), "it adds up.", items)
+    monkeypatch.setattr(pages, "PAPERS", (paper,))
     CALLS.clear()
     return module
 
@@ -88,10 +93,10 @@ def test_readme_counts_a_cell_once(toy, tmp_path):
     twice = Claim(f"{check.AGAIN}row 1", "sum, more digits", 14.0, 15.0, 0.0)
     toy.claims = lambda _rows, _setting: [Part("Table 1", [one, twice])]
     report.write(runner.run("toy", Setting(), folder=tmp_path / "kept", quiet=True), tmp_path)
-    report.write_readme(tmp_path / "README.md", tmp_path)
-    text = (tmp_path / "README.md").read_text(encoding="utf-8")
-    assert "| all |  | 1 | 0 |" in text
-    assert "| again: row 1 | sum, more digits |" in text
+    pages.write(tmp_path, tmp_path)
+    assert "| all | 1 | 0 | 0 | 0 |" in (tmp_path / "README.md").read_text(encoding="utf-8")
+    listed = (tmp_path / "toy_quick.md").read_text(encoding="utf-8")
+    assert "| again: row 1 | sum, more digits |" in listed
 
 
 def test_readme_shows_the_full_run_where_there_is_one(toy, tmp_path):
@@ -99,10 +104,10 @@ def test_readme_shows_the_full_run_where_there_is_one(toy, tmp_path):
     for mode in ("quick", "full"):
         outcome = runner.run("toy", Setting(mode), folder=tmp_path / "kept", quiet=True)
         report.write(outcome, tmp_path)
-    report.write_readme(tmp_path / "README.md", tmp_path)
-    text = (tmp_path / "README.md").read_text(encoding="utf-8")
-    assert "toy, full run" in text
-    assert "quick |" not in text
+    pages.write(tmp_path, tmp_path)
+    text = (tmp_path / "toy_1999.md").read_text(encoding="utf-8")
+    assert "toy_full.csv" in text
+    assert "quick" not in text
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"key": "first"}', "\xff"])
@@ -189,13 +194,84 @@ def test_report_has_the_numbers_and_is_the_same_after_a_rerun(toy, tmp_path):
     for fresh in (False, True):
         outcome = runner.run("toy", Setting(), folder=tmp_path / "kept", quiet=True, fresh=fresh)
         report.write(outcome, tmp_path)
-        report.write_readme(tmp_path / "README.md", tmp_path)
-        texts.append((tmp_path / "README.md").read_text(encoding="utf-8"))
+        pages.write(tmp_path, tmp_path)
+        names = ("README.md", "toy_1999.md", "toy_quick.md")
+        texts.append([(tmp_path / name).read_text(encoding="utf-8") for name in names])
     assert texts[0] == texts[1]
-    assert "| [toy](results/toy_quick.csv) | quick | 1 | 0 | 0 | 0 | 0 |" in texts[0]
-    assert "| row 1 | sum | 14 | 14.00 |" in texts[0]
+    readme, page, listed = texts[0]
+    assert "| [Toy 1999](toy_1999.md) | 1 | 0 | 0 | 0 |" in readme
+    assert "| Table 1 | sums | 1 |  |  |  | The numbers are squared. |" in page
+    assert "| Figure 1 | a picture |  |  |  |  | No numbers. |" in page
+    assert "| row 1 | sum | 14 | 14.00 |" in listed
     rows = (tmp_path / "toy_quick_rows.csv").read_text(encoding="utf-8")
     assert rows.splitlines() == ["number,square", "1,1", "2,4", "3,9"]
+
+
+def test_stored_rows_stand_in_for_tasks(toy, tmp_path):
+    """Nothing is run again; a task that the results do not hold is."""
+    kept, results = tmp_path / "kept", tmp_path / "results"
+    report.write(runner.run("toy", Setting(), folder=kept, quiet=True), results)
+    CALLS.clear()
+    both = toy.tasks
+    toy.tasks = lambda s: [*both(s), Task("third", squares, ([4],))]
+    elsewhere = {"folder": tmp_path / "other", "results": results, "quiet": True}
+    outcome = runner.run("toy", Setting(), stored=True, **elsewhere)
+    assert CALLS == [[4]]
+    assert [row["square"] for row in outcome.rows] == [1, 4, 9, 16]
+
+
+def test_stored_values_have_their_types(tmp_path):
+    """Numbers, flags and text; an empty cell is no value."""
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b,c,d\n1,0.5,True,x\n,1e-3,False,\n", encoding="utf-8")
+    assert runner._read_csv(path) == [
+        {"a": 1, "b": 0.5, "c": True, "d": "x"},
+        {"b": 1e-3, "c": False},
+    ]
+
+
+@pytest.mark.parametrize("explained", [True, False])
+def test_difference_says_whether_its_reason_is_known(toy, tmp_path, explained):
+    """In the list of numbers and in the counts."""
+    claim = Claim("row 1", "sum", 14.0, 15.0, 0.0, note="one more", explained=explained)
+    toy.claims = lambda _rows, _setting: [Part("Table 1", [claim])]
+    report.write(runner.run("toy", Setting(), folder=tmp_path / "kept", quiet=True), tmp_path)
+    pages.write(tmp_path, tmp_path)
+    said = "differs, explained" if explained else "differs, not explained"
+    assert f"| {said} |" in (tmp_path / "toy_quick.md").read_text(encoding="utf-8")
+    counted = "| all | 0 | 1 | 0 | 0 |" if explained else "| all | 0 | 0 | 1 | 0 |"
+    assert counted in (tmp_path / "README.md").read_text(encoding="utf-8")
+
+
+def test_claim_without_a_table_is_refused(toy, tmp_path):
+    """Each belongs to a table, a figure or a section of its paper."""
+    toy.claims = lambda _rows, _setting: [Part("Table 9", [Claim("column 1", "sum", 1.0, 1.0, 0)])]
+    report.write(runner.run("toy", Setting(), folder=tmp_path / "kept", quiet=True), tmp_path)
+    with pytest.raises(ValueError, match="toy_1999: no table or figure for 'column 1'"):
+        pages.write(tmp_path, tmp_path)
+
+
+def test_pages_in_the_repository_are_those_of_the_results(tmp_path):
+    """What stands in README.md and in the pages of the papers is counted from the CSV files."""
+    pages.write(tmp_path)
+    for path in tmp_path.iterdir():
+        kept = (FOLDER / path.name).read_text(encoding="utf-8")
+        assert path.read_text(encoding="utf-8") == kept, path.name
+
+
+@pytest.mark.parametrize("paper", contents.PAPERS, ids=lambda paper: paper.key)
+def test_changes_of_verdict_end_at_those_of_the_results(paper):
+    """Each is a claim of today's results, with today's verdict, once another."""
+    today = pages.claims_of(paper)
+    for change in verdict_changes.HISTORIES[paper.key].changes:
+        found = [
+            claim["verdict"]
+            for claim in today
+            if (claim["where"], claim["what"]) == (change.where, change.what)
+            and claim["paper"].startswith(change.statement)
+        ]
+        assert found == [change.now]
+        assert {change.before, change.now} == {check.REPRODUCED, check.DIFFERS}
 
 
 @pytest.mark.parametrize("m", [2, 10])

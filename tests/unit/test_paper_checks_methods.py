@@ -163,7 +163,7 @@ def test_claim_on_active_learning_compares_runs_in_pairs(gain, verdict):
         for calibrated in (False, True)
         for seen in (500, 11_000, 15_000)
     ]
-    first = active_learning.claims(rows)[0]
+    first = active_learning.claims(rows, "text")[0]
     assert (first.what, first.verdict) == ("ECE", verdict)
     assert f"difference {gain + 0.001:+.4f}" in first.ours
 
@@ -176,7 +176,7 @@ def test_entropy_is_relative_to_equal_probabilities():
 
 def _gp_rows(distance):
     """Fits of GPC, GPD and GPR in four splits; GPD is `distance` away from GPC, GPR 0.1."""
-    apart = {"GPC": 0.0, "GPD": distance, "GPR": -0.1}
+    apart = {"GPC": 0.0, "GPD": distance, "GPR": 0.3, "GPR + Platt": 0.1}
     keys = ("error", "MNLL", "ECE", "seconds")
     return [
         {"experiment": "figure 4", "set": "EEG", "split": split, "model": model}
@@ -188,13 +188,17 @@ def _gp_rows(distance):
 
 @pytest.mark.parametrize(("distance", "verdict"), [(0.02, "reproduced"), (0.11, "differs")])
 def test_claim_of_the_nearer_model_is_judged_by_a_paired_test(distance, verdict):
-    """GPD at 0.02 from GPC is nearer than GPR at 0.1, split by split; at 0.11 it is not."""
+    """GPD at 0.02 from GPC is nearer than scaled GPR at 0.1, split by split; at 0.11 it is not."""
     from paper_checks import dirichlet_gp
 
-    [part, _] = dirichlet_gp.claims(_gp_rows(distance), Setting())
-    found = {claim.what.split(",")[0]: claim for claim in part.claims if "EEG" in claim.where}
-    assert found["MNLL"].verdict == found["ECE"].verdict == verdict
-    assert found["error"].verdict == "paper's value not at hand"
+    claims = dirichlet_gp._figure_4(_gp_rows(distance), Setting())
+    found = [claim for claim in claims if "EEG" in claim.where]
+    nearer = [claim for claim in found if claim.value == "GPD nearer to GPC than GPR"]
+    assert [claim.verdict for claim in nearer] == 3 * [verdict]
+    between = [claim for claim in found if claim.value == "GPD between GPC and GPR"]
+    assert [claim.verdict for claim in between] == 3 * [verdict]
+    below = [claim for claim in found if claim.value == "GPC below GPR"]
+    assert [claim.verdict for claim in below] == 3 * ["reproduced"]
 
 
 def test_paired_test_over_splits_is_student_s_with_a_larger_variance():
@@ -267,3 +271,34 @@ def test_width_is_unknown_from_one_repetition():
     widths, reason = _rank_widths(_ranked_rows([[[1.0, 2.0]]]), "log-loss", ("0", "1"))
     assert np.isnan(widths).all()
     assert not reason
+
+
+def test_ranks_of_the_papers_code_change_where_probabilities_are_zero():
+    """With temperature scaling as no calibration, both tie; other classifiers keep their ranks."""
+    from paper_checks.dirichlet_ranks import IN_TABLE_2, Clipped
+
+    losses = {"Uncal": 3.0, "TempS": 1.0, "DirL2": 2.0, "DirL2, clipped": 2.5}
+    rows = [
+        {"set": "one", "classifier": key, "repetition": 0, "calibrator": name, "log-loss": loss}
+        for key in ("tree", "lda")
+        for name, loss in losses.items()
+    ]
+    found = Clipped(rows, IN_TABLE_2).ranks("log-loss", "tree", ("Uncal", "TempS", "DirL2"))
+    assert found == {"Uncal": (3.0, 2.5), "TempS": (1.0, 2.5), "DirL2": (2.0, 1.0)}
+    assert Clipped(rows, IN_TABLE_2).ranks("log-loss", "lda", ("Uncal", "TempS")) == {}
+
+
+def test_ms_odir_zero_is_vector_scaling_with_the_same_diagonal(logits):
+    """The mean of the maps without what is off their diagonals; with a large penalty the same."""
+    Z, labels = logits
+    data = networks.Network(Z, labels, Z[:50], labels[:50])
+    free = networks.without_off_diagonal(data, (1e-4, 1e-4))
+    tied = networks.without_off_diagonal(data, (1e6, 1e-4))
+    assert np.abs(free["MS-ODIR"] - free["MS-ODIR-zero"]).max() > 1e-3
+    np.testing.assert_allclose(tied["MS-ODIR"], tied["MS-ODIR-zero"], atol=1e-5)
+
+
+def test_labels_are_bought_above_the_threshold_of_the_text():
+    """0.5 of the largest entropy, 1000 rows to start with, 200 to calibrate with."""
+    text = active_learning.PROTOCOLS["text"]
+    assert (text.threshold, text.start, text.calibration) == (0.5, 1000, 200)

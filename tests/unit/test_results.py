@@ -257,3 +257,17 @@ def test_parameters_keep_their_order():
     parameters = Parameters({"b": 1, "a": 2})
     assert list(parameters) == ["b", "a"]
     assert repr(parameters) == "Parameters({'b': 1, 'a': 2})"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    ["x", None, [], {"schema": "caltest/htest/2"}, {"rows": 1}, {"rows": [{"pvalue": "x"}]}],
+)
+def test_broken_values_of_results_raise_an_error_of_caltest(make_test, broken):
+    """Values of any type may stand where others belong."""
+    for kind in (HTest, HTestTable):
+        with pytest.raises(InvalidInput, match="must be"):
+            kind.from_dict(broken)
+    values = make_test().to_dict()
+    with pytest.raises(InvalidInput, match="could not convert string to float"):
+        HTest.from_dict(values | {"statistic": "<script>"})

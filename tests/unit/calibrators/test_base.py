@@ -269,3 +269,42 @@ def test_text_that_is_no_json_is_refused():
     """What `from_json` cannot read is named."""
     with pytest.raises(InvalidInput, match=r"text must be JSON; got .*; pass what to_json gave"):
         Identity.from_json("{")
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "1" * 6000, ""])
+def test_json_too_deep_or_long_raises_an_error_of_caltest(text):
+    """The parser's own limits are no traceback."""
+    with pytest.raises(InvalidInput, match="text must be JSON"):
+        Calibrator.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"mapping": [[[], 1]]}, "unhashable"),
+        ({"float": "x"}, "KeyError"),
+        ({"dtype": "V9000000000", "shape": [1], "items": [0]}, "dtype must be"),
+        ({"dtype": "<U900000000", "shape": [1], "items": ["a"]}, "dtype must be"),
+        ({"dtype": "<f8", "shape": [10**12], "items": []}, "reshape"),
+    ],
+)
+def test_json_of_strange_values_takes_no_memory_and_raises_an_error_of_caltest(value, message):
+    """An array of a type that announces gigabytes is not made."""
+    values = Identity().fit([[0.5, 0.5]] * 2, [0, 1]).to_dict()
+    values["state"]["classes_"] = value
+    with pytest.raises(InvalidInput, match=message):
+        Calibrator.from_dict(values)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"a_": [[]]}, {"n_features_in_": 3}, {"a_": {"float": "nan"}}, None]
+)
+def test_state_that_is_not_of_a_fitted_map_is_refused(changes):
+    """Before the map is applied: a wrong shape, another number of columns, NaN, or none at all."""
+    from caltest.calibrators import BetaCalibrator
+
+    p = np.linspace(0.1, 0.9, 30)
+    values = BetaCalibrator().fit(p, np.tile([0, 1, 1], 10)).to_dict()
+    values["state"] = {} if changes is None else values["state"] | changes
+    with pytest.raises(InvalidInput, match="state must be that of a fitted map"):
+        BetaCalibrator.from_dict(values)

@@ -4,35 +4,70 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris, make_blobs
+from sklearn.datasets import load_iris, make_blobs, make_moons
 
 from caltest.classifiers import DirichletGPClassifier
+from caltest.classifiers.dirichlet_gp import GRID
 from caltest.classifiers.regressions import size_of
 from caltest.measures import log_loss
 
 X, Y = make_blobs(200, centers=3, cluster_std=3, random_state=1)
 
+at_the_end = pytest.mark.filterwarnings("ignore:.*is the (least|largest) of the values")
 cut_short = pytest.mark.filterwarnings("ignore:.*still grew after max_iter")
 
 
-def test_alpha_of_a_grid_is_that_of_the_least_training_loss():
-    """The paper's way to choose it."""
+@at_the_end
+def test_alpha_by_training_loss_is_the_papers():
+    """Of its grid, the value of the least log loss on the training data."""
     grid = (0.1, 0.01, 0.001, 0.0001)
-    model = DirichletGPClassifier(alpha="auto", n_inducing=20, random_state=0).fit(X, Y)
+    options = {"n_inducing": 20, "random_state": 0}
+    model = DirichletGPClassifier(alpha=grid, criterion="training", **options).fit(X, Y)
     losses = []
     for alpha in grid:
-        one = DirichletGPClassifier(alpha=alpha, n_inducing=20, random_state=0).fit(X, Y)
+        one = DirichletGPClassifier(alpha=alpha, **options).fit(X, Y)
         losses.append(log_loss(one.predict_proba(X), Y))
     assert model.alpha_ == grid[int(np.argmin(losses))]
     assert log_loss(model.predict_proba(X), Y) == pytest.approx(min(losses), rel=1e-9)
+    assert model.criterion_loss_ == pytest.approx(min(losses), rel=1e-9)
 
 
-def test_alpha_is_printed_with_its_training_loss_if_asked(capsys):
+def test_auto_ends_where_neither_neighbour_is_better():
+    """And its fit is that of the value alone."""
+    auto = DirichletGPClassifier(n_inducing=20, random_state=0).fit(X, Y)
+    at = GRID.index(auto.alpha_)
+    near = DirichletGPClassifier(alpha=GRID[at - 1 : at + 2], n_inducing=20, random_state=0)
+    near.fit(X, Y)
+    assert near.alpha_ == auto.alpha_
+    assert near.criterion_loss_ == auto.criterion_loss_
+    alone = DirichletGPClassifier(alpha=auto.alpha_, n_inducing=20, random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(alone.predict_proba(X), auto.predict_proba(X))
+    assert np.isnan(alone.criterion_loss_)
+
+
+def test_auto_generalises_where_the_training_loss_does_not():
+    """300 rows of two moons with noise."""
+    features, labels = make_moons(3000, noise=0.35, random_state=0)
+    losses = {}
+    for criterion, alpha in {"leave-one-out": "auto", "training": (0.01, 0.0001)}.items():
+        model = DirichletGPClassifier(alpha=alpha, criterion=criterion, max_iter=30)
+        probs = model.fit(features[:300], labels[:300]).predict_proba(features[300:])
+        losses[criterion] = log_loss(probs, labels[300:])
+    assert losses["leave-one-out"] < losses["training"] - 0.1
+
+
+def test_end_of_a_grid_is_warned_of():
+    """The best lies beyond it, or may."""
+    with pytest.warns(UserWarning, match=r"alpha=1, the best by leave-one-out, is the least"):
+        DirichletGPClassifier(alpha=[1, 10, 100], n_inducing=10, random_state=0).fit(X, Y)
+
+
+def test_alpha_is_printed_with_its_loss_if_asked(capsys):
     """So that a grid can be followed."""
     DirichletGPClassifier(alpha=[0.1, 0.01], verbose=True).fit(X, Y)
     text = capsys.readouterr().out
-    assert "alpha 0.1, log loss on the training data" in text
-    assert "alpha 0.01, log loss on the training data" in text
+    assert "alpha 0.1, log loss by leave-one-out" in text
+    assert "alpha 0.01, log loss by leave-one-out" in text
 
 
 @pytest.mark.full
@@ -65,6 +100,7 @@ def test_random_inducing_points_are_rows():
     assert {tuple(point) for point in points} <= {tuple(row) for row in X}
 
 
+@at_the_end
 @cut_short
 def test_duplicate_rows_give_fewer_inducing_points():
     """No two are the same."""
@@ -108,6 +144,7 @@ def test_summary_has_its_lines():
         "variance",
         "length scale",
         "alpha",
+        "log loss by leave-one-out",
         "bound of the log marginal likelihood",
         "steps",
         "time of the fit",

@@ -36,6 +36,15 @@ def test_bar_shows_for_long_work():
     assert "50%" in terminal.getvalue()
 
 
+def test_bar_shows_rows_per_second():
+    """Where steps are rows of data."""
+    with redirect_stderr(Terminal()) as terminal, progress.progress_bar("testing") as update:
+        for done in (100_000, 200_000, 300_000):
+            update(done, 1_000_000)
+            time.sleep(0.2)
+    assert "rows/s" in terminal.getvalue()
+
+
 def test_bar_does_not_show_for_short_work(monkeypatch):
     """Work under a second leaves no trace."""
     monkeypatch.setattr(progress, "DELAY", 60.0)

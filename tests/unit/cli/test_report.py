@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+import polars as pl
 import pytest
 
 QUICK = ("--label", "y", "--probs", "p_", "--n-resamples", "19", "--lens", "confidence")
@@ -90,3 +92,16 @@ def test_bad_option_is_one_line(caltest, predictions_csv, arguments, message):
     assert finished.status == 2
     assert message in finished.err
     assert finished.err.count("\n") == 1
+
+
+def test_pattern_stands_for_several_files(caltest, tmp_path):
+    """A report is on the rows of all of them."""
+    rng = np.random.default_rng(4)
+    for part in (0, 1):
+        p = rng.random(60)
+        table = pl.DataFrame({"y": rng.binomial(1, p), "p": p})
+        table.write_parquet(tmp_path / f"part-{part}.parquet")
+    arguments = ("--label", "y", "--probs", "p", "--test", "brier", "--n-resamples", "19")
+    finished = caltest("report", tmp_path / "part-*.parquet", *arguments, "--format", "json")
+    assert json.loads(finished.out)["data"]["n"] == 120
+    assert json.loads(finished.out)["data"]["source"] == "part-*.parquet"

@@ -97,7 +97,7 @@ def test_mistake_in_a_setting_is_named(texts, message):
     [
         ("isotnic", [], r"--method must be one of .*; did you mean 'isotonic'\?"),
         ("dirichlet", ["lamb=1"], r"--set for --method dirichlet .* did you mean 'lam'\?"),
-        ("temperature", ["lam=1"], r"no meaning for --method temperature, which takes no options"),
+        ("identity", ["lam=1"], r"no meaning for --method identity, which takes no options"),
         ("matrix", ["random_state=1"], r"--set for --method matrix must be one of"),
         ("one-vs-rest", ["calibrator=x"], r"--set calibrator must be one of"),
         ("one-vs-rest", ["calibrator.x=1"], r"--set for calibrator=isotonic must be one of"),

@@ -6,6 +6,7 @@ import json
 import warnings
 
 import numpy as np
+import polars as pl
 import pytest
 
 import caltest as package
@@ -280,3 +281,81 @@ def test_what_segments_have_not_is_refused(caltest, wards_csv, more, message):
     finished = caltest("test", wards_csv, *BINARY, *more)
     assert finished.status == 2
     assert message in finished.err
+
+
+@pytest.fixture
+def parts(tmp_path):
+    """Two files of predictions of an event."""
+    rng = np.random.default_rng(4)
+    for part in (0, 1):
+        p = rng.random(300)
+        table = pl.DataFrame({"y": rng.binomial(1, p), "p": p, "day": [part] * 300})
+        table.write_parquet(tmp_path / f"part-{part}.parquet")
+    return tmp_path / "part-*.parquet"
+
+
+def test_pattern_stands_for_several_files(caltest, parts):
+    """By rows where they are few, as those of one file; by cells where they are asked for."""
+    arguments = (*QUICK, "--probs", "p", "--test", "ks", "--format", "json")
+    rows = json.loads(caltest("test", parts, *arguments).out)
+    cells = json.loads(caltest("test", parts, *arguments, "--engine", "cells").out)
+    assert rows["n"] == cells["n"] == 600
+    assert rows["data_name"] == cells["data_name"] == "part-*.parquet"
+    assert "cells" not in rows["parameters"]
+    assert cells["parameters"]["cells"] > 500
+    assert rows["statistic"] == pytest.approx(cells["statistic"], abs=1e-4)
+
+
+def test_groups_of_several_files(caltest, parts):
+    """A column splits the rows, by cells too."""
+    arguments = (*QUICK, "--probs", "p", "--test", "ks", "--by", "day", "--format", "json")
+    rows = json.loads(caltest("test", parts, *arguments, "--engine", "cells").out)["rows"]
+    assert [(row["group"], row["n"]) for row in rows] == [(0, 300), (1, 300)]
+
+
+def test_several_classes_are_read_by_chunks(caltest, tmp_path):
+    """Where that is asked for."""
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet([1, 1, 1], 200)
+    names = {f"p_{k}": p[:, k] for k in range(3)}
+    pl.DataFrame({"y": rng.integers(0, 3, 200), **names}).write_parquet(tmp_path / "a.parquet")
+    arguments = (*QUICK, "--probs", "p_0,p_1,p_2", "--test", "skce", "--engine", "chunks")
+    result = json.loads(caltest("test", tmp_path / "a.parquet", *arguments, "--format", "json").out)
+    assert result["parameters"]["features"] == 64
+
+
+def test_cells_take_no_weights(caltest, parts):
+    """One line that says so."""
+    finished = caltest("test", parts, *QUICK, "--probs", "p", "--engine", "cells", "--weight", "p")
+    assert finished.status == 2
+    assert "weight has no effect with --engine cells" in finished.err
+
+
+def test_rows_that_are_wrong_are_left_out(caltest, parts):
+    """With a note, where cells are counted."""
+    path = parts.parent / "part-1.parquet"
+    pl.read_parquet(path).with_columns(p=pl.col("p") + 0.5).write_parquet(path)
+    arguments = (*QUICK, "--probs", "p", "--test", "ks", "--engine", "cells")
+    broken = caltest("test", parts, *arguments)
+    assert broken.status == 2
+    assert "rows must have no probability outside [0, 1]; got" in broken.err
+    assert "in part-1.parquet" in broken.err
+    skipped = caltest("test", parts, *arguments, "--on-error", "skip")
+    assert skipped.status == 0
+    assert "left out: " in skipped.out
+
+
+def test_output_that_cannot_be_finished_leaves_the_old_one(caltest, parts, tmp_path, monkeypatch):
+    """It is written beside and renamed."""
+    target = tmp_path / "result.txt"
+    target.write_text("old", encoding="utf-8")
+
+    def full(self, *args, **kwargs):
+        self.touch()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_text", full)
+    finished = caltest("test", parts, *QUICK, "--probs", "p", "--test", "ks", "-o", target)
+    assert finished.status != 0
+    assert target.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir() if "result" in path.name] == ["result.txt"]

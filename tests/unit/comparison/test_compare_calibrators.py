@@ -18,12 +18,13 @@ from caltest.calibrators import (
     DirichletCalibrator,
     EnsembleCalibrator,
     Identity,
+    IsotonicCalibrator,
     OneVsRest,
     PlattScaling,
     TemperatureScaling,
     VectorScaling,
 )
-from caltest.comparison.maps import FittedMap
+from caltest.comparison.maps import FittedMap, compared_by_default
 from caltest.comparison.outcomes import folds_that_agree
 from caltest.results import CalibratorComparison
 
@@ -198,21 +199,47 @@ def test_map_of_two_classes_is_put_into_one_vs_rest():
 @pytest.mark.parametrize(
     ("m", "names"),
     [
-        (2, ["identity", "temperature", "platt", "beta", "isotonic", "selected"]),
-        (3, ["identity", "temperature", "vector", "dirichlet", "isotonic", "selected"]),
-        (60, ["identity", "temperature", "vector", "selected"]),
+        (2, ["temperature", "platt", "beta", "isotonic", "spline", "gp"]),
+        (3, ["temperature", "vector", "dirichlet", "isotonic", "spline", "gp"]),
+        (60, ["temperature", "vector", "spline", "gp"]),
     ],
 )
 def test_default_calibrators_depend_on_the_number_of_classes(m, names):
     """Full maps of many classes have too many parameters for a default."""
     result = ct.compare_calibrators(sharp(150, m=m), cv=2, inner_cv=2, **QUICK)
-    assert [row.name for row in result.rows] == names
+    assert [row.name for row in result.rows] == ["identity", *names, "selected"]
+    said = [note for note in result.notes if "left out: dirichlet and isotonic" in note]
+    assert len(said) == (m >= 50)
+
+
+def test_gp_is_left_out_beyond_the_limit_on_time_which_is_said():
+    """By an estimate from rows, classes and folds."""
+    result = ct.compare_calibrators(sharp(150, m=3), cv=2, inner_cv=2, time_limit=0.01, **QUICK)
+    assert "gp" not in [row.name for row in result.rows]
+    (note,) = (note for note in result.notes if note.startswith("left out"))
+    text = "gp, whose 7 fits to 75 rows of 3 classes take about 0 s, the limit is 0.01 s"
+    assert text in note
+    names, notes = compared_by_default(4000, 100, 31, 60.0)
+    assert names == ("temperature", "vector", "spline")
+    assert "dirichlet and isotonic" in notes[0]
+    assert "take about 620 s, the limit is 60 s" in notes[1]
+    assert compared_by_default(4000, 100, 31, None)[0][-1] == "gp"
+    with pytest.raises(InvalidInput, match="time_limit must be a positive number"):
+        ct.compare_calibrators(sharp(150, m=3), time_limit=0)
+
+
+def test_isotonic_does_not_lose_by_one_row_of_probability_zero():
+    """By its key, it keeps 1 / (n + 2) for what it has not seen."""
+    data = sharp(60, m=2, temperature=0.2, seed=3)
+    result = compare(data, calibrators=["isotonic"])
+    assert np.isfinite(result["isotonic"].scores["log loss"])
+    assert "bound='auto'" in result["isotonic"].calibrator
 
 
 def test_infinite_loss_is_said_and_not_selected():
     """Isotonic regression predicts 0 where it saw no event, and then there is one."""
     data = sharp(60, m=2, temperature=0.2, seed=3)
-    result = compare(data, calibrators=["isotonic", "temperature"])
+    result = compare(data, calibrators=[IsotonicCalibrator(), "temperature"])
     assert result["isotonic"].scores["log loss"] == np.inf
     assert result["isotonic"].stderr is None
     assert result.selected != "isotonic"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from caltest import Predictions, compare_models
-from caltest.comparison.midpoint import between, redrawn_pvalue
+from caltest.comparison.midpoint import places_between, redrawn_pvalue
 from caltest.comparison.scores import SCORES
 
 
@@ -29,26 +29,56 @@ def test_model_between_gives_both_the_same_expected_score(key):
     first, second = np.random.default_rng(0).dirichlet(np.ones(3), (2, 50))
     first[0], second[1] = [0.0, 0.5, 0.5], first[1]
     table = SCORES[key].of_classes(first) - SCORES[key].of_classes(second)
-    q = between(first, second, table)
+    t = places_between(first, second, table, np.ones(50))[0]
+    q = mixture(first, second, t)
     assert np.einsum("ij,ij->i", q, table) == pytest.approx(0.0, abs=1e-9)
     assert q.min() >= 0
     assert q.sum(axis=1) == pytest.approx(1.0)
 
 
+def test_many_labels_need_one_model_between_alone():
+    """None of a thousand rows decides."""
+    first, second = np.random.default_rng(0).dirichlet(np.ones(3), (2, 1000))
+    table = SCORES["brier"].of_classes(first) - SCORES["brier"].of_classes(second)
+    assert len(places_between(first, second, table, np.ones(1000))) == 1
+    assert len(places_between(first[:20], second[:20], table[:20], np.ones(20))) == 3
+
+
+@pytest.mark.parametrize("key", SCORES)
+def test_models_that_are_right_in_their_own_rows_have_the_same_score_on_the_whole(key):
+    """All rows of one kind are with one model, and those of the other as near as the sum allows."""
+    rng = np.random.default_rng(0)
+    first, second = rng.dirichlet(np.ones(3), (2, 20))
+    weight = rng.uniform(0.5, 2.0, 20)
+    table = SCORES[key].of_classes(first) - SCORES[key].of_classes(second)
+    middle, *others = places_between(first, second, table, weight)
+    assert len(others) == 2
+    for t in others:
+        assert ((t >= 0) & (t <= 1)).all()
+        means = np.einsum("ij,ij->i", mixture(first, second, t), table)
+        assert weight @ means == pytest.approx(0.0, abs=1e-9)
+        assert np.isclose(t, 0.0)[t < middle].all() or np.isclose(t, 1.0)[t > middle].all()
+
+
+def mixture(first, second, t):
+    """Return the probabilities at a place between two models."""
+    return (1 - t)[:, None] * first + t[:, None] * second
+
+
 def test_redrawn_pvalue_is_that_of_all_labels():
-    """Eight rows of two classes have 256 label vectors."""
+    """Eight rows of two classes have 256 label vectors; the largest p of three hypotheses."""
     rng = np.random.default_rng(3)
     a, b = rng.uniform(0.05, 0.6, (2, 8))
     labels = np.array([0, 1, 0, 0, 1, 0, 0, 0])
     models = [Predictions(q, labels) for q in (a, b)]
     score = SCORES["log-loss"]
     table = score.of_classes(models[0].probs) - score.of_classes(models[1].probs)
-    q = between(models[0].probs, models[1].probs, table)
+    probs = models[0].probs, models[1].probs
     vectors, at = np.array(list(product([0, 1], repeat=8))), np.arange(8)
     sums = np.array([table[at, v].sum() for v in vectors])
-    weights = np.array([q[at, v].prod() for v in vectors])
-    seen = abs(table[at, labels].sum())
-    exact = weights[np.abs(sums) >= seen - 1e-12].sum()
+    extreme = np.abs(sums) >= abs(table[at, labels].sum()) - 1e-12
+    places = places_between(*probs, table, np.ones(8))
+    exact = max(sum(mixture(*probs, t)[at, v].prod() for v in vectors[extreme]) for t in places)
     d = table[at, labels]
     found = redrawn_pvalue(*models, score, d, n_resamples=9999, seed=1, n_jobs=None)
     assert abs(found - exact) < 4 * np.sqrt(exact * (1 - exact) / 9999) + 1e-4

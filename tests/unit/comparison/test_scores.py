@@ -89,3 +89,9 @@ def test_error_that_has_no_meaning_is_not_left_out():
     data = generative_model("M2", n=60, m=3, rng=1)
     with pytest.raises(NotApplicable, match="use lens='confidence'"):
         reported(data, {"Kuiper": measures.kuiper_error})
+
+
+def test_score_is_a_name():
+    """An array is none, nor can it be looked up."""
+    with pytest.raises(InvalidInput, match="score must be one of"):
+        check_score(np.array(["log-loss", None], dtype=object))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from caltest import InvalidInput
-from caltest.htests.run import NamedTest, check_options
+from caltest.htests.named import NamedTest, check_options
 from caltest.measures import SKCE
 
 TEST = NamedTest("skce-five", SKCE, {"estimator": "block"})

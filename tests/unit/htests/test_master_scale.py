@@ -217,3 +217,10 @@ def test_interval_of_a_grade_is_that_of_clopper_and_pearson():
     assert "counts" not in table[3].to_dict()
     with pytest.raises(NotApplicable, match=r"method 'bca' needs the rows .* use 'grade-rate'"):
         table[3].confidence_interval(method="bca")
+
+
+@pytest.mark.parametrize("option", ["test", "portfolio"])
+def test_names_must_be_names(option):
+    """A number is none, nor a list."""
+    with pytest.raises(InvalidInput, match=f"{option} must be a name or a list of names"):
+        master_scale_test([0.1], [1], [10], **{option: 1})

@@ -7,15 +7,20 @@ import pytest
 
 import caltest as ct
 from caltest.intervals.agreement import REACHES, REJECTED, Exact, agreeing
-from caltest.measures.base import Ends
 from caltest.measures.kernel.skce import SKCE
+from caltest.measures.outcome import Ends
 from caltest.measures.recalibration.calibration_slope import CalibrationSlope
 from caltest.measures.scores.confidence import Overconfidence
 
 DATA = ct.datasets.generative_model("M2", n=40, m=2, rng=1)
-SETTINGS = {"level": 0.95, "n_resamples": 99, "seed": 1, "n_jobs": None}
 NOISE = np.linspace(0.0, 1.0, 1001)
 RARE = ct.Predictions(np.random.default_rng(0).beta(1, 60, 100), np.zeros(100, int), classes=[0, 1])
+
+
+def agreed(ends, measure, exact):
+    """Return the interval at 95 %; the noise is drawn only where the test has none."""
+    value = measure.calibrated_value(DATA)
+    return agreeing(ends, measure, exact, value, lambda: NOISE, level=0.95)
 
 
 @pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
@@ -34,7 +39,7 @@ def test_no_event_among_rare_ones_is_no_error(key):
 def test_lower_end_is_beyond_the_noise_of_calibration(pvalue, low, expected):
     """0 unless p is small; else T = 1.2 less the quantile .975 of the noise, or the own end."""
     ends = Ends(low, 2.0, 1.2, "")
-    found = agreeing(ends, SKCE(), DATA, Exact(pvalue, 1.2, NOISE), **SETTINGS)
+    found = agreed(ends, SKCE(), Exact(pvalue, 1.2, NOISE))
     assert found.low == pytest.approx(expected)
 
 
@@ -42,23 +47,23 @@ def test_lower_end_is_beyond_the_noise_of_calibration(pvalue, low, expected):
 def test_value_of_calibration_is_held_on_either_side(low, high):
     """A slope of 1."""
     ends = Ends(low, high, 0.5, "")
-    found = agreeing(ends, CalibrationSlope(), DATA, Exact(0.2, 0.5, None), **SETTINGS)
+    found = agreed(ends, CalibrationSlope(), Exact(0.2, 0.5, None))
     assert (found.low, found.high) == (min(low, 1.0), max(high, 1.0))
-    kept = agreeing(ends, CalibrationSlope(), DATA, Exact(0.01, 0.5, None), **SETTINGS)
+    kept = agreed(ends, CalibrationSlope(), Exact(0.01, 0.5, None))
     assert kept == ends
 
 
 def test_interval_that_reaches_calibration_says_that_the_test_rejects():
     """It is conservative there, and the reader should not take it for a contradiction."""
     ends = Ends(0.5, 1.5, 0.8, "")
-    found = agreeing(ends, CalibrationSlope(), DATA, Exact(0.01, 0.8, None), **SETTINGS)
+    found = agreed(ends, CalibrationSlope(), Exact(0.01, 0.8, None))
     assert found.notes == (REJECTED.format(p=0.01, value=1.0),)
 
 
 def test_measure_without_such_a_value_is_left_alone():
     """The mean confidence of wrong predictions depends on all of them."""
     ends = Ends(0.5, 1.5, 0.8, "")
-    assert agreeing(ends, Overconfidence(), DATA, Exact(0.5, 0.8, None), **SETTINGS) == ends
+    assert agreed(ends, Overconfidence(), Exact(0.5, 0.8, None)) == ends
 
 
 def test_few_resamples_leave_the_exact_pvalue_to_the_interval():

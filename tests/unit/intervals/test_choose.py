@@ -65,7 +65,7 @@ def test_statistic_that_grows_with_n_has_no_interval(measure):
 
 def test_default_method_of_measures_without_a_test():
     """They are given to `test_calibration` as measures."""
-    assert choose(MEASURES["overconfidence"]()).key == "bca"
+    assert choose(MEASURES["overconfidence"]()).key == "mean-of-few"
     assert choose(MEASURES["expected-observed-ratio"]()).key == "event-count"
     assert choose(MEASURES["ucme"]()).key == "convex"
 

@@ -7,9 +7,11 @@ import pytest
 
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
-from caltest.intervals import plug_in
+from caltest.intervals import plug_in, unseen_events
 from caltest.intervals.resampling import calibrated_values, resample
 from caltest.measures.isotonic.corp import CorpMiscalibration
+from caltest.measures.recalibration.mean_calibration import MeanCalibration
+from caltest.measures.scores.confidence import ECELowerBound
 from caltest.measures.smooth.ici import EXTREME, ICI, Emax
 from caltest.measures.smooth.smooth_ece import SmoothECE
 
@@ -33,6 +35,19 @@ def test_ends_are_those_of_the_plainest_code(measure):
         high = (root + np.hypot(np.sqrt(high) - root, unseen)) ** 2
     found = plug_in.compute(measure, DATA, **OPTIONS)
     assert (found.low, found.high) == pytest.approx((low, high), rel=1e-9)
+
+
+@pytest.mark.parametrize("flipped", [False, True])
+@pytest.mark.parametrize("measure", [ICI(), ECELowerBound()])
+def test_upper_end_is_at_least_that_of_the_mean_gap(measure, flipped):
+    """No event among twenty rows of .02 does not tell whether there are many more, or fewer."""
+    event = np.linspace(0.01, 0.03, 20)
+    data = Predictions(1 - event if flipped else event, np.full(20, int(flipped)), classes=[0, 1])
+    found = plug_in.compute(measure, data, **OPTIONS)
+    gap = unseen_events.compute(MeanCalibration(), data, **OPTIONS)
+    largest = max(gap.high, -gap.low)
+    assert found.high == pytest.approx(largest, abs=0.03)
+    assert largest > 0.08
 
 
 def test_error_that_does_not_vary_has_no_interval():

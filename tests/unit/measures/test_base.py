@@ -10,9 +10,9 @@ import pytest
 from caltest.datasets import generative_model
 from caltest.errors import NotApplicable
 from caltest.measures import REGISTRY, Outcome
-from caltest.measures.base import two_sided_normal
 from caltest.measures.cumulative.ks import KSError
 from caltest.measures.kernel.skce import SKCE
+from caltest.measures.outcome import two_sided_normal
 from caltest.measures.tolerance import Tolerance
 
 DATA = generative_model("M1", n=40, m=2, rng=0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from caltest.measures.base import positive
+from caltest.measures.outcome import positive
 from caltest.numerics.tails import normal_isf, normal_sf, student_isf
 
 pytestmark = pytest.mark.loops

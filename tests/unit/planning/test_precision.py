@@ -119,3 +119,13 @@ def test_faulty_argument_is_refused(options, message):
     """The message names the rule."""
     with pytest.raises(InvalidInput, match=message):
         ct.sample_size_for_precision(PROBS, **options)
+
+
+@pytest.mark.parametrize("name", ["slope_width", "intercept_width", "ratio_width"])
+def test_widths_may_be_of_any_size(name):
+    """A width that no data can miss needs few rows, and one that none can reach is refused."""
+    others = dict.fromkeys(("slope_width", "intercept_width", "ratio_width"))
+    wide = ct.sample_size_for_precision(PROBS, **(others | {name: 1e308}))
+    assert wide.n <= 1
+    with pytest.raises(InvalidInput, match="widths must be those of a finite sample"):
+        ct.sample_size_for_precision(PROBS, **(others | {name: 5e-324}))

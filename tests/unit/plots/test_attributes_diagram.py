@@ -13,5 +13,6 @@ def test_lines_are_those_of_the_observed_frequency():
     rate = float(np.mean(data.labels == 1))
     flat, upright, skill = ax.lines[-3:]
     assert set(flat.get_ydata()) == set(upright.get_xdata()) == {rate}
-    np.testing.assert_allclose(skill.get_ydata(), [rate / 2, (1 + rate) / 2])
+    np.testing.assert_allclose(skill.get_ydata(), (skill.get_xdata() + rate) / 2)
+    assert skill.get_xdata()[[0, -1]].tolist() == [0, 1]
     assert "adds to the skill" in [text.get_text() for text in ax.get_legend().get_texts()]

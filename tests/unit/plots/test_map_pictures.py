@@ -136,6 +136,7 @@ def test_confusion_needs_the_same_rows():
 
 
 @pytest.mark.filterwarnings("ignore:the latent mean falls")
+@pytest.mark.filterwarnings("ignore:.*have a probability above 0.999")
 def test_latent_function_needs_a_gaussian_process():
     """The mean lies in its band; other calibrators have none."""
     calibrator = cal.GPCalibrator().fit(DATA[2])

@@ -139,11 +139,13 @@ def test_curve_and_band_are_those_of_the_measure():
 
 
 def test_numbers_are_those_of_the_measures():
-    """Intercept and slope with intervals, ICI and E90 in percentage points."""
+    """All with intervals, ICI and E90 in percentage points; of many rows the latter without."""
     lines = reliability_diagram(P, Y).texts[0].get_text().splitlines()
     slope, error = ct.measures.calibration_slope(P, Y), ct.measures.ici(P, Y)
     assert lines[2].startswith(f"slope {slope:.2f} (")
-    assert lines[3] == f"ICI {100 * error:.1f} points"
+    assert lines[3].startswith(f"ICI {100 * error:.1f} points (")
+    many = reliability_diagram(np.tile(P, 12), np.tile(Y, 12)).texts[0].get_text().splitlines()
+    assert many[3] == f"ICI {100 * ct.measures.ici(np.tile(P, 12), np.tile(Y, 12)):.1f} points"
 
 
 def test_saturated_predictions_are_drawn_on_log_odds():
@@ -210,7 +212,7 @@ def test_weights_are_heights_of_the_histogram():
         ({"lens": "classwise"}, "lens must be a single one; got 'classwise'"),
         ({"scale": "logit"}, "scale must be one of 'probability', 'log-odds'"),
         ({"curve": "loess"}, "curve must be one of 'smooth'"),
-        ({"pvalue": 2}, "pvalue must lie between 0 and 1; got 2"),
+        ({"pvalue": 2}, r"pvalue must lie in \[0, 1\]; got 2"),
         ({"histogram": 1}, "histogram must be True or False"),
         ({"level": 1}, "level must lie strictly between 0 and 1"),
         ({"ax": "axes"}, "ax must be a Axes; got a str"),

@@ -216,3 +216,11 @@ def test_simulate_does_not_depend_on_blocks(predictions, monkeypatch):
     whole = wide.simulate(3).labels
     monkeypatch.setattr("caltest.predictions.container.BLOCK", 3 * 7)
     np.testing.assert_array_equal(wide.simulate(3).labels, whole)
+
+
+@pytest.mark.parametrize("name", ["from_logits", "renormalize"])
+@pytest.mark.parametrize("value", [None, "no", np.zeros((2, 2))])
+def test_flags_are_true_or_false(name, value):
+    """Any text is true, and an array is neither."""
+    with pytest.raises(InvalidInput, match=f"{name} must be True or False"):
+        Predictions(ROWS, [0, 1, 2, 0], **{name: value})

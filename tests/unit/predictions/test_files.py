@@ -27,6 +27,25 @@ def test_open_file_is_read_in_the_format_that_is_named(name):
     np.testing.assert_array_equal(predictions.probs, FRAME.select("p_a", "p_b").to_numpy())
 
 
+@pytest.mark.parametrize("nan", ["nan", "NaN", "NAN", " nan"])
+@pytest.mark.parametrize(("column", "name"), [("p", "probs"), ("y", "labels")])
+def test_text_nan_among_numbers_is_missing_in_its_row(tmp_path, nan, column, name):
+    """However it is written, the row that has it is named."""
+    path = tmp_path / "t.csv"
+    rows = {"p": ["0.5", "0.2", "0.3"], "y": ["0", "1", "0"]}
+    rows[column][1] = nan
+    path.write_text("p,y\n" + "".join(f"{p},{y}\n" for p, y in zip(*rows.values(), strict=True)))
+    with pytest.raises(InvalidInput, match=rf"{name} must not be missing; got nan at row 1"):
+        Predictions.read(path, label="y", probs="p")
+
+
+def test_text_nan_among_words_is_a_word(tmp_path):
+    """A class may be called so."""
+    path = tmp_path / "t.csv"
+    path.write_text("p,y\n0.5,nan\n0.2,roti\n")
+    assert Predictions.read(path, label="y", probs="p").classes.tolist() == ["nan", "roti"]
+
+
 def test_open_file_needs_a_format():
     """It has no suffix."""
     message = r"file_format must be given for an open file; got None; pass one of csv"
@@ -116,3 +135,19 @@ def test_folder_is_no_file(tmp_path):
     """The message says that it is one."""
     with pytest.raises(InvalidInput, match=r"path must name a file; got '.*', a folder; check"):
         files.table_of_file(tmp_path)
+
+
+def test_truncated_gzip_is_no_valid_file(tmp_path):
+    """It is no error of the system."""
+    path = tmp_path / "rows.csv.gz"
+    path.write_bytes(gzip.compress(b"y,p_a,p_b\n" + b"a,0.5,0.5\n" * 100)[:-20])
+    with pytest.raises(InvalidInput, match="must be a valid"):
+        Predictions.read(path, label="y")
+
+
+def test_pickle_in_an_npz_file_is_not_run(tmp_path):
+    """Arrays of objects are refused."""
+    path = tmp_path / "rows.npz"
+    np.savez(path, y=np.array([{"a": 1}], dtype=object), probs=np.array([[0.5, 0.5]]))
+    with pytest.raises(InvalidInput, match="allow_pickle"):
+        Predictions.read(path, label="y")

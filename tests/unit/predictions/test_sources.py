@@ -15,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 from caltest import Predictions
 from caltest.errors import InvalidInput
-from caltest.predictions.sources import describe, is_model, is_table, predict
+from caltest.predictions.models import describe, is_model, predict
+from caltest.predictions.sources import is_table
 
 ROWS = np.array([[0.125, 0.25, 0.625], [0.5, 0.25, 0.25], [0.75, 0.125, 0.125]])
 CODES = [2, 0, 1]
@@ -327,3 +328,29 @@ def test_tables_are_told_from_arrays(value):
     """A table has columns, lazy or not."""
     assert is_table(value)
     assert not is_table(TABLE["y"])
+
+
+def test_columns_must_be_names():
+    """A number is neither a name nor a list."""
+    frame = pl.DataFrame({"y": [0, 1], "p_0": [0.5, 0.5], "p_1": [0.5, 0.5]})
+    with pytest.raises(InvalidInput, match="probs must be a name or a list of names"):
+        Predictions.from_frame(frame, label="y", probs=1)
+
+
+def test_no_columns_of_probabilities_are_refused():
+    """An empty list names none."""
+    with pytest.raises(InvalidInput, match="probs must name at least one"):
+        Predictions.from_frame(TABLE, label="y", probs=[])
+
+
+def test_model_is_not_asked_about_no_rows():
+    """Before a model says so in words of its own."""
+    X = np.array([[0.0], [1.0]])
+    with pytest.raises(InvalidInput, match="X must have at least one row"):
+        Predictions.from_model(GaussianNB().fit(X, [0, 1]), X[:0], [])
+
+
+def test_array_without_a_dimension_names_no_columns():
+    """It is no list."""
+    with pytest.raises(InvalidInput, match="probs must be a name or a list of names"):
+        Predictions.from_frame(TABLE, label="y", probs=np.array(0.5))

@@ -136,6 +136,20 @@ def test_names_of_the_user_are_escaped_in_markdown(hostile):
     assert "<script" not in hostile.to_markdown()
 
 
+def test_landmarks_have_names_of_their_own(make, three_classes):
+    """A table is told from the section that it stands in."""
+    text = make(three_classes, by=True, test="ece").to_html()
+    names = re.findall(r'role="region" aria-label="([^"]*)"', text)
+    headings = re.findall(r"<h2[^>]*>([^<]*)</h2>", text)
+    assert names
+    assert not set(names) & set(headings)
+
+
+def test_rows_that_a_search_hides_stay_hidden_as_cards(page):
+    """On a phone rows are blocks, which by themselves are shown whatever their attribute says."""
+    assert "tr[hidden] { display: none !important; }" in page.to_html()
+
+
 def test_long_tables_fold(make):
     """A table of many rows shows the first, and all behind a summary."""
     import caltest as ct

@@ -138,6 +138,13 @@ def test_repr_is_short(page):
     assert repr(page).startswith("Report('Are the probabilities of M2(")
 
 
+def test_text_is_the_title_and_the_verdict(page):
+    """What print shows is the answer at the head of the page."""
+    title, verdict = str(page).split("\n\n", maxsplit=1)
+    assert title == page.content.title
+    assert verdict == str(page.verdict())
+
+
 # ---- segments -----------------------------------------------------------------------------------
 
 
@@ -265,6 +272,56 @@ def test_nothing_is_wrong_where_nothing_is_rejected(make):
     page = make(p, (rng.random(300) < p).astype(int), test="ece", level=0.05)
     assert page.content.answer.verdict.answer == "not rejected"
     assert "where" not in [section.key for section in page.sections]
+
+
+def test_other_tests_that_reject_are_named(make):
+    """The answer is that of the first test; a reader of the table finds no contradiction."""
+    rng = np.random.default_rng(4)
+    p = rng.beta(2, 3, 40)
+    page = make(p, (rng.random(40) < p).astype(int), n_resamples=199)
+    least = page.content.answer.tests.adjusted.min()
+    assert page.content.answer.verdict.answer == "too few rows"
+    assert least <= 0.05
+    note = _section(page, "answer").blocks[2]
+    assert (note.kind, note.text.split(" (")[0]) == ("note", "By itself ece")
+    assert "where" not in [section.key for section in page.sections]
+
+
+def test_group_that_is_right_on_average_says_what_is_wrong(make):
+    """Its direction is that of its worst range, as in the verdict."""
+    rng = np.random.default_rng(2)
+    p, group = rng.uniform(0.1, 0.9, 2000), np.repeat(["a", "b"], 1000)
+    slope = np.where(group == "a", 0.3, 1.0)
+    y = (rng.random(2000) < 1 / (1 + np.exp(-slope * np.log(p / (1 - p))))).astype(int)
+    page = make(p, y, by=group, n_resamples=199)
+    rows = {row[0]: row for row in _section(page, "groups").blocks[0].sheet.rows}
+    assert rows["a"][1].startswith("P(1) from ")
+    assert rows["a"][1].endswith((" too high", " too low"))
+    assert any(rows["a"][1].rpartition(" too ")[0] in text for text in _texts(page))
+
+
+def _texts(page):
+    return [text for _, text in page.content.answer.verdict.sentences]
+
+
+def test_help_is_the_sentence_of_the_verdict(make, risks):
+    """The report and `verdict` choose one map, and say the same of it."""
+    maps = ["platt", "beta"]
+    page = make(*risks, recalibrate=maps, test="ece")
+    told = ct.verdict(*risks, recalibrate=maps, n_resamples=19, rng=1)
+    assert page.content.comparison.helps == dict(told.sentences)["helps"]
+    assert page.content.comparison.helps in _texts(page)
+
+
+def test_event_names_the_class(make, risks):
+    """Classes that are 0 and 1 are told as the author's event."""
+    page = make(*risks, meta={"event": "death"}, test="ece")
+    assert page.content.data.classes[1].name == "death"
+    assert "P(death)" in page.content.answer.verdict.headline
+    assert (
+        page.content.reproduction.data_hash
+        == make(*risks, test="ece").content.reproduction.data_hash
+    )
 
 
 def test_groups_show_their_direction(make):

@@ -117,3 +117,52 @@ def test_detectable_error_is_not_known_without_redrawn_labels():
     with pytest.raises(ct.NotApplicable, match="needs the predictions"):
         detectable(read)
     assert "detectable" not in dict(read.verdict().sentences)
+
+
+def test_tests_of_the_same_rows_count_them_once():
+    """Two lenses on 12 rows are no 24 rows."""
+    data = ct.datasets.generative_model("M1", n=12, m=3, rng=1)
+    table = ct.test_calibration(data, lens=["strong", "confidence"], n_resamples=99, rng=1)
+    verdict = table.verdict()
+    assert verdict.n == 12
+    assert "n = 12)" in verdict.headline
+
+
+def test_a_group_that_is_not_within_the_tolerance_leads():
+    """That all groups are within a tolerance is shown where each is."""
+    probs = np.random.default_rng(1).beta(2, 5, 1500)
+    labels = (np.random.default_rng(2).random(1500) < probs).astype(int)
+    groups = np.repeat(["large", "small"], [1470, 30])
+    asked = {"test": "ks", "tolerance": 0.1, "equivalence": True, "level": 0.05, "rng": 1}
+    whole, parts = (ct.verdict(probs, labels, by=by, **asked) for by in (None, groups))
+    assert whole.answer == "within tolerance"
+    assert parts.answer == "not shown within tolerance"
+    assert "shown in 1 of 2 groups. Farthest off is small." in parts.headline
+    table = ct.test_calibration(probs, labels, by=groups, **asked)
+    assert parts.pvalue == table.pvalues.max()
+    assert not parts.places
+
+
+def test_confidence_of_three_classes_is_mended_by_a_map_of_three_classes():
+    """The lens has two classes, the map is fitted to what was predicted."""
+    data = ct.datasets.generative_model("M2", n=300, m=3, rng=1)
+    helps = dict(ct.test_calibration(data, lens="confidence", rng=1).verdict().sentences)["helps"]
+    assert helps.startswith("ct.calibrators.TemperatureScaling()")
+
+
+def test_groups_have_a_map_each():
+    """What is wrong in groups alone is not mended by one map."""
+    rng = np.random.default_rng(3)
+    probs, groups = rng.uniform(0.3, 0.7, 600), np.repeat(["a", "b"], 300)
+    labels = (rng.random(600) < probs + np.where(groups == "a", 0.2, -0.2)).astype(int)
+    verdict = ct.verdict(probs, labels, by=groups, rng=1)
+    assert "2 of 2 groups" in verdict.headline
+    assert "of each group named" in dict(verdict.sentences)["helps"]
+
+
+def test_segments_have_no_tolerance():
+    """The test of segments has no tolerance: one is refused, not left out."""
+    data = ct.datasets.generative_model("M1", n=60, m=2, rng=1)
+    segments = {"s": ["x", "y"] * 30}
+    with pytest.raises(ct.errors.InvalidInput, match="tolerance has no effect on segments"):
+        ct.verdict(data, test="ks", tolerance=0.1, segments=segments)

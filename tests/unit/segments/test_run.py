@@ -114,3 +114,23 @@ def test_clusters_are_treated_as_independent():
     """A note says so."""
     found = run(ct.Predictions(P, Y, clusters=np.arange(N) // 4), None)
     assert any("rows of the same cluster" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("statistic", [None, -1])
+def test_statistic_is_a_name_or_a_list(statistic):
+    """Anything else names none."""
+    with pytest.raises(ct.InvalidInput, match="statistic must be a name or a list of names"):
+        run(statistic=statistic)
+
+
+def test_predictions_that_are_certain_and_right_have_no_segment_to_test():
+    """Nothing can vary, whatever the labels are."""
+    with pytest.raises(ct.NotApplicable, match="every probability is 0 or 1 and every outcome"):
+        run(np.eye(2)[Y], Y)
+
+
+@pytest.mark.parametrize("correction", [np.zeros(2), np.array([])])
+def test_correction_of_segments_may_not_be_an_array(correction):
+    """It is compared with text."""
+    with pytest.raises(ct.InvalidInput, match="correction has no effect on segments"):
+        ct.test_calibration(P, Y, segments={"site": SITE}, correction=correction)

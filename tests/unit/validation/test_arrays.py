@@ -72,6 +72,12 @@ def test_as_numbers_names_the_word_among_numerals():
         as_numbers(["0.1", "0.2", "n/a"], "probs")
 
 
+def test_as_numbers_calls_the_text_nan_missing():
+    """Text of numbers and one "nan" among them: that row is at fault, not the first."""
+    with pytest.raises(InvalidInput, match="probs must not be missing; got 'nan' at row 1"):
+        as_numbers(["0.5", "nan", "0.3"], "probs")
+
+
 def test_as_array_keeps_text_and_numbers_apart():
     """A list of text and numbers does not turn the numbers into text."""
     assert as_array([1, "1"], "labels").tolist() == [1, "1"]
@@ -89,3 +95,11 @@ def test_read_only_locks_in_place():
     assert read_only(array) is array
     with pytest.raises(ValueError, match="read-only"):
         array[0] = 1
+
+
+def test_array_in_a_cell_is_no_number():
+    """It is not asked whether it is missing."""
+    items = np.empty(2, dtype=object)
+    items[:] = [0.5, np.array([0.5, np.nan])]
+    with pytest.raises(InvalidInput, match="must be numbers"):
+        as_numbers(items, "probs")

@@ -6,7 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from caltest.calibrators import Identity
 from caltest.errors import InvalidInput
+from caltest.predictions import Predictions
 from caltest.validation import check_class, check_classes, check_labels, listing
 
 CODES = [1, 0, 1]
@@ -75,6 +77,15 @@ def test_check_labels_follows_the_order_of_the_classes():
     assert names.tolist() == ["c", "a", "b"]
 
 
+def test_check_labels_looks_at_every_block():
+    """Long labels are checked and copied in blocks; the message names the row of all labels."""
+    labels = np.tile([0, 1], 20_000)
+    assert np.array_equal(check_labels(labels, 40_000, 2)[0], labels)
+    labels[33_333] = 2
+    with pytest.raises(InvalidInput, match="row 33333"):
+        check_labels(labels, 40_000, 2)
+
+
 def test_check_labels_copies():
     """The codes are locked, while the labels given stay as they are."""
     labels = np.array(CODES)
@@ -115,3 +126,48 @@ def test_check_class_refuses_what_is_neither():
 def test_listing_leaves_out_the_middle():
     """A thousand classes do not fill the screen."""
     assert listing(range(1000), limit=5) == "0, 1, 2, ..., 999"
+
+
+def one_based(m=4, n=300, seed=0):
+    """Predictions that know their labels, and these numbered from 1 without the last class."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, m - 1, n)
+    probs = np.full((n, m), 0.2 / (m - 1))
+    probs[np.arange(n), labels] = 0.8
+    return probs, labels + 1
+
+
+@pytest.mark.parametrize("m", [3, 4, 100])
+@pytest.mark.parametrize("take", [Predictions, lambda p, y: Identity().fit(p, y)])
+def test_labels_from_one_without_the_last_class_are_an_error(m, take):
+    """They would pass for 0 to m - 1; classes= says what they are."""
+    probs, labels = one_based(m)
+    match = rf"numbered from 0.*classes=range\(1, {m + 1}\), or classes=range\(0, {m}\)"
+    with pytest.raises(InvalidInput, match=match):
+        take(probs, labels)
+
+
+def test_classes_say_where_labels_are_numbered_from():
+    """Both readings can be had, by name."""
+    probs, labels = one_based()
+    named = Predictions(probs, labels, classes=range(1, 5))
+    assert (named.probs.argmax(axis=1) == named.labels).all()
+    assert Predictions(probs, labels, classes=range(4)).labels.min() == 1
+    fitted = Identity(classes=range(1, 5)).fit(probs, labels)
+    assert (fitted.predict(probs) == labels).all()
+    assert Identity(classes=range(4)).fit(probs, labels).classes_.tolist() == [0, 1, 2, 3]
+
+
+def test_first_class_may_be_absent():
+    """Of labels that fit their columns, or tell nothing, or are few."""
+    probs, labels = one_based()
+    assert Predictions(np.roll(probs, 1, axis=1), labels).labels.min() == 1
+    assert Predictions(np.full((300, 4), 0.25), labels).labels.min() == 1
+    assert Predictions(probs[:10], labels[:10]).labels.min() == 1
+    assert Predictions([0.1] * 50, [1] * 50).labels.min() == 1
+
+
+def test_label_beyond_64_bits_is_refused():
+    """It would become another number."""
+    with pytest.raises(InvalidInput, match=r"whole numbers of 64 bits; got 1e\+308 at row 1"):
+        Predictions([0.5, 0.5], np.array([1, 1e308], dtype=object))

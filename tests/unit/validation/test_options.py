@@ -157,3 +157,9 @@ def test_check_unused_lets_none_pass():
     check_unused("here", label=None)
     with pytest.raises(InvalidInput, match="label has no effect here; got 'y'; leave it out"):
         check_unused("here", probs=None, label="y")
+
+
+def test_integer_beyond_floats_is_no_level():
+    """It is larger than every bound, and no error of its own."""
+    with pytest.raises(InvalidInput, match="level must lie strictly between 0 and 1"):
+        check_level(10**400)

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from scipy.special import logit
+from sklearn.isotonic import IsotonicRegression
 
 from caltest.calibrators import IsotonicCalibrator
 from caltest.errors import DegenerateDataWarning, InvalidInput
@@ -37,6 +38,28 @@ def test_isotonic_takes_tied_predictions_as_one():
     """In any order of their labels."""
     for y in ([0, 1, 1], [1, 0, 1], [1, 1, 0]):
         assert IsotonicCalibrator().fit([0.5] * 3, y).y_.tolist() == [2 / 3]
+
+
+def test_isotonic_merges_what_differs_by_rounding_as_scikit_learn_does():
+    """Scores within 1e-15 of the first of them are equal, also in long chains."""
+    rng = np.random.default_rng(1)
+    p = np.repeat(rng.random(300), 20) + rng.integers(0, 30, 6000) * 1.1e-16
+    y, weight = (rng.random(6000) < p).astype(int), rng.random(6000)
+    theirs = IsotonicRegression(out_of_bounds="clip").fit(p, y, weight)
+    ours = IsotonicCalibrator().fit(p, y, weight)
+    np.testing.assert_allclose(ours.predict_proba(p)[:, 1], theirs.predict(p), atol=1e-9)
+    np.testing.assert_array_equal(ours.x_, theirs.X_thresholds_)
+
+
+def test_isotonic_within_bounds_leaves_everything_possible():
+    """By "auto" it keeps the share that Laplace gives to what was not seen in n rows."""
+    whole = IsotonicCalibrator().fit(P, Y)
+    kept = IsotonicCalibrator(bound="auto").fit(P, Y)
+    assert kept.y_.tolist() == np.clip(whole.y_, 1 / 8, 7 / 8).tolist()
+    assert IsotonicCalibrator(bound=0.01).fit(P, Y).predict_proba([0.0])[0, 1] == 0.01
+    for bound in (-0.1, 0.5, "some"):
+        with pytest.raises(InvalidInput, match="bound must"):
+            IsotonicCalibrator(bound=bound).fit(P, Y)
 
 
 def test_isotonic_of_tiny_single_precision_scores_is_finite():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
-from scipy.special import softmax
+from scipy.special import expit, softmax
 from sklearn.base import clone
 
 from caltest import InvalidInput
@@ -13,6 +15,7 @@ from caltest.calibrators.gp.fit import unfinished
 from caltest.calibrators.gp.latent import LatentPosterior
 from caltest.calibrators.gp.optimize import FittedGP
 from caltest.errors import DegenerateDataWarning
+from caltest.measures import log_loss
 from caltest.plots.latent_function import places_of_plot
 
 wavy = pytest.mark.filterwarnings("ignore:the latent mean falls")
@@ -265,9 +268,10 @@ def test_nearly_equal_scores_are_as_good_as_others(gap):
 def test_logits_with_a_large_constant_lose_their_last_digits_alone():
     """Unnormalised log densities; at 1e15 a digit after the point is left."""
     logits, _, codes = overconfident(3, 60)
-    plain = GPCalibrator(from_logits=True, tol=1e-10).fit(logits, codes)
+    plain = GPCalibrator(from_logits=True, tol=1e-10, max_iter=1000).fit(logits, codes)
     for constant, error in ((1e6, 1e-3), (1e15, 0.1)):
-        moved = GPCalibrator(from_logits=True, tol=1e-10).fit(logits + constant, codes)
+        moved = GPCalibrator(from_logits=True, tol=1e-10, max_iter=1000)
+        moved.fit(logits + constant, codes)
         expected = plain.predict_proba(logits)
         assert moved.predict_proba(logits + constant) == pytest.approx(expected, abs=error)
 
@@ -294,6 +298,39 @@ def test_logits_may_be_huge_or_infinite():
     logits[0, 0] = -np.inf
     calibrator = GPCalibrator(from_logits=True).fit(logits, codes)
     assert np.isfinite(calibrator.predict_proba(logits)).all()
+
+
+@wavy
+@pytest.mark.parametrize("seed", range(3))
+def test_fit_takes_a_few_dozen_evaluations(seed):
+    """Of 10 inducing inputs, which stay in order, whatever the sample; once some took hundreds."""
+    rng = np.random.default_rng(seed)
+    log_odds = 3 * rng.normal(size=20_000)
+    y = (rng.random(20_000) < expit(log_odds / 2)).astype(int)
+    fitted = GPCalibrator().fit(expit(log_odds), y)
+    assert fitted.n_evaluations_ < 60
+    assert (np.diff(fitted.positions_) > 0.01).all()
+    assert "evaluations of the fit" in str(fitted.summary(n_resamples=19))
+
+
+@wavy
+def test_saturated_probabilities_are_told_of_and_logits_are_better():
+    """As those of naive Bayes."""
+    rng = np.random.default_rng(0)
+    logits = 15 * rng.normal(size=(2000, 3))
+    y = (logits / 10 + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    fit, test = slice(0, 1000), slice(1000, 2000)
+    probs = softmax(logits, axis=1)
+    with pytest.warns(DegenerateDataWarning, match="% of the rows have a probability above 0.999"):
+        of_probs = GPCalibrator().fit(probs[fit], y[fit])
+    with warnings.catch_warnings(record=True) as caught:
+        of_logits = GPCalibrator(from_logits=True).fit(logits[fit], y[fit])
+    assert not any("0.999" in str(one.message) for one in caught)
+    losses = [
+        log_loss(of_probs.predict_proba(probs[test]), y[test]),
+        log_loss(of_logits.predict_proba(logits[test]), y[test]),
+    ]
+    assert losses[1] < losses[0] - 0.1
 
 
 def test_too_few_iterations_are_told():

@@ -13,6 +13,7 @@ from caltest.calibrators.gp.fit import line_kmeans
 from caltest.calibrators.gp.latent import LatentPosterior
 from caltest.calibrators.gp.optimize import (
     Limits,
+    Ordered,
     ascend,
     maximise,
     maximise_batches,
@@ -90,7 +91,7 @@ def test_mini_batches_end_near_the_fit_to_all_rows(scores, start, fitted):
         None,
         full=True,
         batch_size=50,
-        n_steps=400,
+        n_steps=800,
         rng=np.random.default_rng(0),
     )
     assert bound(scores, part.q, full=True).value < fitted.value - 5
@@ -107,3 +108,20 @@ def test_draws_improve_the_bound_that_they_measure(scores, fitted, full):
     end = maximise_drawn(scores, fitted.q, LIMITS, paths, full=full, max_iter=30, tol=1e-6)
     assert end.value >= before
     assert end.value == pytest.approx(fitted.value, abs=8.0)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 10])
+def test_ordered_inputs_and_their_derivatives(size):
+    """They start where they are asked to, stay in order, and have the slopes of differences."""
+    rng = np.random.default_rng(size)
+    Z = np.sort(rng.random(size))
+    ordered = Ordered(Z, 0.0, 1.0)
+    np.testing.assert_allclose(ordered.places(ordered.start)[0], Z, atol=1e-12)
+    values = ordered.start.copy()
+    values[2:] += rng.normal(size=max(size - 1, 0))
+    places, slopes = ordered.places(values)
+    assert (np.diff(places) > 0).all()
+    assert len(ordered.box) == values.size
+    for row, unit in zip(slopes, np.eye(values.size), strict=True):
+        above, below = (ordered.places(values + step * unit)[0] for step in (1e-6, -1e-6))
+        np.testing.assert_allclose(row, (above - below) / 2e-6, atol=1e-8)

@@ -5,7 +5,8 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.special import softmax
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
 
 from caltest import InvalidInput
 from caltest.calibrators import DirichletCalibrator, EnsembleCalibrator, VectorScaling
@@ -154,20 +155,83 @@ def test_saved_map_is_the_same_to_the_last_bit(lam):
 
 @pytest.mark.parametrize("lam", [0, "auto"])
 def test_separated_labels_are_bounded_with_a_warning(lam):
-    """The gradient vanishes at finite weights."""
+    """The gradient vanishes at finite weights, with the paper's penalty."""
     probs = np.random.default_rng(0).dirichlet(np.ones(3), size=50)
     with pytest.warns(DegenerateDataWarning, match="labels are separated.*larger lam"):
-        fitted = DirichletCalibrator(lam=lam).fit(probs, probs.argmax(axis=1))
+        fitted = DirichletCalibrator(lam=lam, diagonal_lam=0).fit(probs, probs.argmax(axis=1))
     assert np.isfinite(fitted.linear_[0]).all()
     assert fitted.gradient_norm_ < 1e-8
     assert fitted.standard_errors_ is None
+
+
+@pytest.mark.parametrize("diagonal", ["free", "common"])
+@pytest.mark.parametrize("seed", range(10))
+def test_separated_labels_leave_every_class_a_probability_by_default(seed, diagonal):
+    """The diagonal stays small, and no label of other data is impossible."""
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.full(5, 0.1), size=400)
+    fit, test = probs[:200], np.vstack([probs[200:], np.eye(5)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted = DirichletCalibrator(diagonal=diagonal).fit(fit, fit.argmax(axis=1))
+    assert np.abs(fitted.linear_[0]).max() < 40
+    assert fitted.predict_proba(test).min() > 0
+
+
+@pytest.mark.parametrize("m", [2, 4])
+def test_penalty_of_the_diagonal_is_that_of_the_definition(m):
+    """The minimum of the documented objective, found by another method."""
+    probs, y = sample(n=200, m=m)
+    n, kappa = len(y), 0.3
+    fitted = DirichletCalibrator(lam=0.1, mu=0.05, diagonal_lam=kappa).fit(probs, y)
+    off = ~np.eye(m, dtype=bool)
+
+    def objective(theta):
+        W, b = theta[: m * m].reshape(m, m), theta[m * m :]
+        loss = -log_softmax(np.log(probs) @ W.T + b, axis=1)[np.arange(n), y].mean()
+        penalty = 0.1 / (m * (m - 1)) * (W[off] ** 2).sum() + 0.05 / m * (b**2).sum()
+        return loss + penalty + kappa / m * ((np.diag(W) - 1) ** 2).sum()
+
+    start = np.append(np.eye(m), np.zeros(m))
+    found = minimize(objective, start, tol=1e-12)
+    theirs = objective(np.append(fitted.linear_[0], fitted.linear_[1]))
+    assert theirs <= found.fun + 1e-12
+    np.testing.assert_allclose(fitted.linear_[0].ravel(), found.x[: m * m], atol=1e-4)
+
+
+def test_a_given_lam_is_the_penalty_of_the_paper():
+    """Without a penalty of the diagonal; with "auto" it has the prior's."""
+    probs, y = sample()
+
+    def weights(**options):
+        return DirichletCalibrator(**options).fit(probs, y).linear_[0]
+
+    np.testing.assert_array_equal(weights(lam=0.1), weights(lam=0.1, diagonal_lam=0))
+    prior = 3 / (8 * len(y))
+    np.testing.assert_allclose(weights(), weights(diagonal_lam=prior), rtol=1e-10)
+    prior = 1 / (8 * len(y))
+    common = weights(diagonal="common", diagonal_lam=prior)
+    np.testing.assert_allclose(weights(diagonal="common"), common, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"diagonal_lam": -1}, 'diagonal_lam must be "auto", a number of at least 0'),
+        ({"reg": "l2", "diagonal_lam": 1}, "diagonal_lam must go with reg='odir'"),
+    ],
+)
+def test_illegal_options_of_the_diagonal(options, message):
+    """Each with its rule."""
+    with pytest.raises(InvalidInput, match=message):
+        DirichletCalibrator(**options).fit(*sample())
 
 
 def test_missing_class_gets_no_probability_with_a_warning():
     """Its weights have no minimum; a penalty on all of them gives one."""
     probs, y = sample()
     with pytest.warns(DegenerateDataWarning, match="1 class does not occur"):
-        fitted = DirichletCalibrator().fit(probs, np.minimum(y, 1))
+        fitted = DirichletCalibrator(diagonal_lam=0).fit(probs, np.minimum(y, 1))
     assert fitted.predict_proba(probs)[:, 2].max() < 1e-3
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -287,3 +351,11 @@ def test_path_ends_where_single_fits_do():
         assert np.column_stack(fitted.linear_) == pytest.approx(
             np.column_stack(expected.linear_), rel=1e-4, abs=1e-6
         )
+
+
+def test_matrix_of_far_more_weights_than_rows_is_refused():
+    """With 1000 classes it would take hours; the message names the map that takes seconds."""
+    rng = np.random.default_rng(0)
+    probs, labels = rng.dirichlet(np.ones(400), 800), rng.integers(0, 400, 800)
+    with pytest.raises(InvalidInput, match="160000 weights and 800 rows; use VectorScaling"):
+        DirichletCalibrator(lam=1.0, classes=range(400)).fit(probs, labels)

@@ -14,7 +14,7 @@ from caltest.calibrators import SplineCalibrator
 from caltest.errors import DegenerateDataWarning, InvalidInput
 
 GRID = np.linspace(0, 1, 5001)
-MODES = ["top-1", "top-2", "top-3", "within-top-2", "within-top-1", "class-wise"]
+MODES = ["top-1", "top-2", "top-3", "within-top-2", "within-top-1", "class-wise", "all-ranks"]
 
 
 def simulated(n=2000, m=4, seed=0, power=1.5):
@@ -216,10 +216,29 @@ def test_class_wise_is_one_spline_for_each_class():
     assert fitted.values_.shape == (3, 6)
 
 
-def test_row_of_zeros_keeps_its_probabilities():
+def test_all_ranks_is_one_spline_for_each_rank():
+    """That of `mode="top-r"`, for the probability of rank r; rows are then normalised."""
+    probs, labels = simulated(m=3)
+    fitted = SplineCalibrator(mode="all-ranks").fit(probs, labels)
+    order = np.argsort(-probs, axis=1)
+    values = np.empty_like(probs)
+    for r in range(3):
+        one = SplineCalibrator(mode=f"top-{r + 1}").fit(probs, labels)
+        np.testing.assert_array_equal(fitted.values_[r], one.values_[0])
+        score = probs[np.arange(len(probs)), order[:, r]]
+        new = np.interp(score, one.scores_[0], one.recalibrated_[0])
+        values[np.arange(len(probs)), order[:, r]] = new
+    expected = values / values.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(fitted.predict_proba(probs), expected, atol=1e-13)
+    assert [c.name for c in fitted.coefficients()][6] == "s(0), top-2"
+    assert fitted.curve(k=2).score[-1] == np.sort(probs, axis=1)[:, 1].max()
+
+
+@pytest.mark.parametrize("mode", ["class-wise", "all-ranks"])
+def test_row_of_zeros_keeps_its_probabilities(mode):
     """Each class is impossible at its score by its own spline."""
     probs, labels = simulated(m=3)
-    fitted = SplineCalibrator(mode="class-wise").fit(probs, labels)
+    fitted = SplineCalibrator(mode=mode).fit(probs, labels)
     fitted.recalibrated_ = [0.0 * values for values in fitted.recalibrated_]
     np.testing.assert_array_equal(fitted.predict_proba(probs), probs)
 
@@ -238,7 +257,7 @@ def test_json_returns_the_same_map(mode):
     fitted = SplineCalibrator(mode=mode, runout="cubic", constrained=True).fit(probs, labels)
     again = SplineCalibrator.from_json(fitted.to_json())
     np.testing.assert_array_equal(again.predict_proba(probs), fitted.predict_proba(probs))
-    k = 1 if mode == "class-wise" else None
+    k = 1 if mode in {"class-wise", "all-ranks"} else None
     np.testing.assert_array_equal(again.curve(k=k).derivative, fitted.curve(k=k).derivative)
     assert json.loads(again.to_json()) == json.loads(fitted.to_json())
 
@@ -336,7 +355,7 @@ def test_probabilities_of_zero_and_one_are_calibrated(mode, target):
     calibrated = fitted.predict_proba(probs)
     np.testing.assert_allclose(calibrated.sum(axis=1), 1, atol=1e-12)
     assert calibrated.min() >= 0
-    if mode != "class-wise":
+    if mode not in {"class-wise", "all-ranks"}:
         np.testing.assert_array_equal(calibrated.argmax(axis=1), probs.argmax(axis=1))
 
 

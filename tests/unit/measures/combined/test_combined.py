@@ -181,3 +181,15 @@ def test_outcomes_that_were_as_good_as_excluded_are_named():
     assert result.pvalue == 0.001
     assert "have 0.002 % on average together, 2.5 %" in surprise.parameters["finding"]
     assert surprise.estimate == pytest.approx(2e-5 - 0.025)
+
+
+def test_confusions_look_where_there_are_rows():
+    """A row that is certain and right leaves all pairs without a gap, also those without rows."""
+    result = ct.test_calibration([[0.0, 0.0, 1.0]] * 3, [2, 2, 2], n_resamples=9, rng=1)
+    assert result.pvalue == 1.0
+
+
+def test_components_must_be_names():
+    """A number is neither a name nor a list."""
+    with pytest.raises(InvalidInput, match="components must be a name or a list of names"):
+        REGISTRY["combined"](components=0.5)

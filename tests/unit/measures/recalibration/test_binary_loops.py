@@ -141,17 +141,17 @@ def test_log_odds_are_bounded():
 def test_ranges_stop_once_they_overlap():
     """Else they are those of all rows."""
     x = np.array([1.0, 2.0, 3.0])
-    assert label_ranges(np.array([0, 0, 1], np.uint8), x) == (1, 2, 3, 3)
-    assert label_ranges(np.array([0, 0, 0], np.uint8), x)[2] == math.inf
+    assert label_ranges(np.array([0, 0, 1], np.uint8), np.ones(3), x) == (1, 2, 3, 3)
+    assert label_ranges(np.array([0, 0, 0], np.uint8), np.ones(3), x)[2] == math.inf
 
 
 def test_supremum_is_the_loss_of_all_labels_but_tied_ones():
     """At the threshold a label of each kind leaves log 2 for both."""
     x, labels = np.array([0.0, 1.0, 1.0, 2.0]), np.array([0, 0, 1, 1], np.uint8)
     loss = -log_likelihood(x, labels)
-    assert supremum(labels, x, np.ones(4), math.inf) == pytest.approx(loss)
-    assert supremum(labels, x, np.ones(4), 1.0) == pytest.approx(loss - 2 * math.log(2))
-    assert supremum(labels, x, np.ones(4), 2.0) == pytest.approx(loss)
+    assert supremum(labels, np.ones(4), x, np.ones(4), math.inf) == pytest.approx(loss)
+    assert supremum(labels, np.ones(4), x, np.ones(4), 1.0) == pytest.approx(loss - 2 * math.log(2))
+    assert supremum(labels, np.ones(4), x, np.ones(4), 2.0) == pytest.approx(loss)
 
 
 def test_one_parameter_leaves_the_other_alone():

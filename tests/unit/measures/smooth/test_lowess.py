@@ -79,7 +79,7 @@ def fits(
     radii = lowess.find_radii(x, knots, min(max(2, int(span * x.size + 1e-7)), x.size))
     edges = lowess.window_edges(x, knots, radii, near, far)
     if by_rows:
-        return knots, lowess.row_weights(x, knots, radii, edges) @ y
+        return knots, lowess.row_weights(x, np.ones(x.size), knots, radii, edges) @ y
     start = np.unique(np.append(edges, (0, x.size)))
     frames = lowess.cell_frames(x, start)
     counts = lowess.cell_moments(x, np.ones((1, x.size), np.uint8), start, *frames)[0]

@@ -6,7 +6,6 @@ import scipy
 
 from caltest import NotApplicable, Predictions
 from caltest.measures import smooth_curve
-from caltest.measures.smooth.smooth_curve import _basis
 from caltest.numerics.tube import tube_quantile
 
 RNG = np.random.default_rng(2)
@@ -16,7 +15,7 @@ Y = (RNG.random(600) < P).astype(int)
 
 def test_line_is_that_of_firths_regression():
     """Of few events the curve is a line in the log odds; the penalised score is 0 there."""
-    p, y = P[:40], Y[:40]
+    p, y = P[:40], np.arange(40) % 5 == 0
     curve = smooth_curve(p, y)
     assert curve.terms == 1
     z = scipy.special.logit(p)
@@ -51,12 +50,21 @@ def test_constant_prediction_has_a_single_point():
     np.testing.assert_allclose(curve.multiplier, 1.959964, rtol=1e-6)
 
 
-def test_spline_is_linear_beyond_its_outer_knots():
-    """Second differences vanish there, and not between."""
-    knots = np.array([-2.0, 0.0, 1.0, 3.0])
-    low, high = (_basis(np.linspace(*ends, 9), knots) for ends in ((-6, -2), (3, 8)))
-    np.testing.assert_allclose(np.diff(low, 2, axis=0), 0, atol=1e-9)
-    np.testing.assert_allclose(np.diff(high, 2, axis=0), 0, atol=1e-9)
+@pytest.mark.parametrize(("events", "terms"), [(9, 1), (10, 2), (59, 2), (60, 3), (80, 4)])
+def test_terms_grow_with_the_rarer_outcome(events, terms):
+    """A line of few events, a parabola, and knots where there are many."""
+    p = np.linspace(0.05, 0.95, 400)
+    assert smooth_curve(p, np.arange(400) >= 400 - events).terms == terms
+
+
+def test_curve_follows_a_square_term_to_its_ends():
+    """The parabola of many rows is that of the truth, at the rarest predictions too."""
+    z = np.random.default_rng(1).normal(-0.5, 1.2, 40_000)
+    y = np.random.default_rng(2).random(z.size) < scipy.special.expit(z + 0.15 * z**2)
+    curve = smooth_curve(scipy.special.expit(z), y)
+    at = scipy.special.logit(curve.x)
+    truth = scipy.special.expit(at + 0.15 * at**2)
+    assert ((curve.lower < truth) & (truth < curve.upper)).all()
 
 
 def test_multiplier_is_that_of_scheffe_for_a_half_circle():

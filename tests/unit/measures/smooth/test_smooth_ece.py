@@ -19,6 +19,18 @@ def test_grid_and_exact_agree_on_large_data(n):
     assert smooth_ece(data) == pytest.approx(smooth_ece(data, method="exact"), rel=2e-5)
 
 
+@pytest.mark.parametrize("bandwidth", [None, 0.003, 0.1])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_need_no_order_for_one_value(weighted, bandwidth):
+    """The value of unsorted rows is that of the labels over sorted ones, which tests compare."""
+    rng = np.random.default_rng(3)
+    weights = np.append(rng.random(499), 0.0) if weighted else None
+    event = np.concatenate([[0.0, 1.0, 0.5, 0.5], rng.beta(0.5, 0.5, 496)])
+    data = Predictions(event, rng.random(500) < event**1.2, sample_weight=weights)
+    bound = SmoothECE(bandwidth=bandwidth).bind(data)
+    assert bound.value() == pytest.approx(bound.values(bound.observed[None])[0], rel=1e-9)
+
+
 @pytest.mark.parametrize("method", ["grid", "exact"])
 def test_residuals_of_one_sign_give_their_mean(method):
     """Nothing cancels, at any bandwidth; even where it is far too small to be resolved."""

@@ -1,0 +1,92 @@
+"""Tests by cells keep their level, also for rare events and few rows a cell."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from caltest import test_calibration as calibration_test
+
+DATA_SETS = 200
+
+
+TESTS = ["ece", "ks", "kuiper", "brier", "cox", "hosmer-lemeshow"]
+
+
+def rejections(n, rate, alternative=lambda p: p):
+    """Rates at which six tests of the same cells reject at 5 %; events have alternative(p)."""
+    rng = np.random.default_rng(11)
+    rejected = []
+    for seed in range(DATA_SETS):
+        p = rng.beta(0.5, 0.5 / rate, n)
+        frame = pl.DataFrame({"y": rng.binomial(1, alternative(p)), "p": p})
+        asked = {"label": "y", "probs": "p", "test": TESTS, "engine": "cells"}
+        table = calibration_test(None, frame, **asked, n_resamples=99, rng=seed)
+        rejected.append([row.pvalue <= 0.05 for row in table])
+    return np.mean(rejected, axis=0)
+
+
+@pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")  # no event at all
+@pytest.mark.parametrize(
+    ("n", "rate"), [(200, 0.3), (20_000, 1e-4), (20_000, 0.05)], ids=["few", "rare", "many"]
+)
+def test_size_is_that_of_the_level(n, rate):
+    """At 5 %, of six tests of the same counts, within four standard errors."""
+    size = rejections(n, rate)
+    assert (size <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / DATA_SETS)).all(), size
+    if rate > 1e-3:
+        assert (size >= 0.05 - 4 * np.sqrt(0.05 * 0.95 / DATA_SETS)).all(), size
+
+
+@pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")
+def test_eight_rows_are_enough_for_the_level():
+    """Cells of single rows are redrawn exactly."""
+    size = rejections(8, 0.5)
+    assert (size <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / DATA_SETS)).all(), size
+
+
+def test_too_extreme_predictions_are_found():
+    """Six tests of 2000 rows find a slope of one half."""
+    power = rejections(2000, 0.3, alternative=lambda p: 0.15 + 0.5 * p)
+    assert (power >= 0.9).all(), power
+
+
+CURVES = [
+    "skce",
+    "kce",
+    "cme",
+    "smooth-ece",
+    "corp",
+    "ici",
+    "calibration-belt",
+    "unreliability",
+    "pigeon-heyse",
+    "t-cal",
+]
+
+
+@pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")
+@pytest.mark.parametrize(
+    ("n", "rate", "sets"),
+    [
+        (200, 0.3, 100),
+        pytest.param(20_000, 0.3, 400, marks=pytest.mark.slow),
+        pytest.param(20_000, 1e-4, 400, marks=pytest.mark.slow),
+    ],
+    ids=["few", "many", "rare"],
+)
+def test_size_of_tests_of_curves_and_kernels(n, rate, sets):
+    """At 5 %, of ten tests of the same counts, within four standard errors."""
+    # Its grid is as fine as there is where events are rare, which takes seconds a data set.
+    tests = [key for key in CURVES if key != "smooth-ece" or rate > 1e-3]
+    rng = np.random.default_rng(12)
+    rejected = []
+    for seed in range(sets):
+        p = rng.beta(0.5, 0.5 * (1 - rate) / rate, n)
+        frame = pl.DataFrame({"y": rng.binomial(1, p), "p": p})
+        asked = {"label": "y", "probs": "p", "test": tests, "engine": "cells"}
+        table = calibration_test(None, frame, **asked, n_resamples=99, rng=seed, scales=16)
+        rejected.append([row.pvalue <= 0.05 for row in table])
+    size = np.mean(rejected, axis=0)
+    assert (size <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / sets)).all(), size

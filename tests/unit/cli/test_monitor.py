@@ -1,0 +1,180 @@
+"""`caltest monitor STATE FILE`: a state that goes on, decisions, and errors that leave it alone."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import caltest as package
+
+ASKED = ("--label", "y", "--probs", "p")
+
+
+@pytest.fixture
+def days(tmp_path):
+    """Write a day on which the model is right, and one on which it is far too sure."""
+    rng = np.random.default_rng(1)
+    files = []
+    for day, exponent in enumerate((1.0, 0.3)):
+        p = rng.uniform(0.02, 0.98, 400)
+        true = 1 / (1 + (1 / p - 1) ** exponent)
+        y = (rng.random(400) < true).astype(int)
+        ward = np.where(rng.random(400) < 0.5, "north", "south")
+        lines = [f"{a},{b},{c}" for a, b, c in zip(y, p.tolist(), ward, strict=True)]
+        files.append(tmp_path / f"day{day}.csv")
+        files[-1].write_text("\n".join(["y,p,ward", *lines]) + "\n")
+    return files
+
+
+def test_state_goes_on(caltest, days, tmp_path):
+    """Two calls are one monitor that took both files."""
+    state = tmp_path / "state.json"
+    first = caltest("monitor", state, days[0], *ASKED, "--fail")
+    assert first.status == 0
+    assert first.out.startswith("No alarm in 400 rows")
+    second = caltest("monitor", state, days[1], *ASKED, "--fail")
+    assert second.status == 1
+    assert second.out.startswith("Alarm after ")
+    watch = package.monitor()
+    for day in days:
+        watch.update(package.Predictions.read(day, label="y", probs="p"))
+    assert state.read_text() == watch.to_json(indent=None)
+    assert second.out == str(watch.verdict())
+
+
+def test_formats(caltest, days, tmp_path):
+    """JSON holds the verdict; a table of rows it is not."""
+    state = tmp_path / "state.json"
+    found = caltest("monitor", state, days[0], *ASKED, "--format", "json")
+    assert json.loads(found.out)["answer"] == "no alarm"
+    assert caltest("monitor", state, days[1], *ASKED, "--format", "csv").status == 2
+
+
+def test_groups_are_fixed_by_the_first_call(caltest, days, tmp_path):
+    """Later calls must say the group of each row."""
+    state = tmp_path / "state.json"
+    caltest("monitor", state, days[0], *ASKED, "--by", "ward", "--level", "0.01")
+    kept = state.read_text()
+    missing = caltest("monitor", state, days[1], *ASKED)
+    assert missing.status == 2
+    assert "groups must say the group of each row" in missing.err.replace("--by", "groups")
+    assert state.read_text() == kept
+    found = caltest("monitor", state, days[1], *ASKED, "--by", "ward")
+    assert "groups: north" in found.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--level", "0.2"), "fixed by the first call"),
+        (("--restart",), "restart"),
+        (("--memory", "100"), "memory"),
+        (("--by", "ward"), "--by has no effect on a monitor whose first call had none"),
+    ],
+)
+def test_what_the_first_call_has_fixed(caltest, days, tmp_path, arguments, message):
+    """It cannot be changed, and the state stays."""
+    state = tmp_path / "state.json"
+    caltest("monitor", state, days[0], *ASKED)
+    kept = state.read_text()
+    found = caltest("monitor", state, days[1], *ASKED, *arguments)
+    assert found.status == 2
+    assert message in found.err
+    assert state.read_text() == kept
+
+
+def test_bad_files_leave_the_state(caltest, days, tmp_path):
+    """A state that is cut off, rows that are no probabilities, a folder that is not there."""
+    state, bad = tmp_path / "state.json", tmp_path / "bad.csv"
+    caltest("monitor", state, days[0], *ASKED)
+    kept = state.read_text()
+    bad.write_text("y,p\n1,0.5\n0,1.5\n")
+    assert caltest("monitor", state, bad, *ASKED).status == 2
+    assert state.read_text() == kept
+    state.write_text(kept[:1000])
+    found = caltest("monitor", state, days[1], *ASKED)
+    assert found.status == 2
+    assert "go on from an earlier state" in found.err
+    assert state.read_text() == kept[:1000]
+    assert caltest("monitor", tmp_path / "no" / "s.json", days[0], *ASKED).status == 2
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted(
+        ["bad.csv", "day0.csv", "day1.csv", "state.json"]
+    )
+
+
+def test_plan_gives_the_levels(caltest, days, tmp_path):
+    """To the monitor, which detects a change then, and to sample-size; another level is refused."""
+    plan, state = tmp_path / "plan.json", tmp_path / "state.json"
+    asked = ("--beta", "2,5", "--rows-per-day", "100", "--checks-per-day", "1", "--seed", "1")
+    done = caltest("plan-monitoring", *asked, "--temperature", "3", "--n-streams", "2", "-o", plan)
+    assert done.status == 0
+    levels = json.loads(plan.read_text())
+    assert caltest("monitor", state, days[0], *ASKED, "--plan", plan).status == 0
+    watch = package.Monitor.from_json(state.read_text())
+    assert (watch.restart, watch.level) == (True, levels["monitor_level"])
+    again = caltest("monitor", state, days[1], *ASKED, "--plan", plan)
+    assert again.status == 2
+    assert "fixed" in again.err
+    other = caltest(
+        "monitor", tmp_path / "b.json", days[0], *ASKED, "--plan", plan, "--level", "0.1"
+    )
+    assert other.status == 2
+    cox = ("--beta", "2,5", "--temperature", "3", "--test", "cox", "--null", "asymptotic")
+    few = ("--n-datasets", "20", "--seed", "1", "--plan", plan)
+    found = caltest("sample-size", *cox, *few, "--format", "json")
+    assert json.loads(found.out)["power"]["setting"]["level"] == levels["check_level"]
+    refused = caltest("sample-size", *cox, *few, "--level", "0.1")
+    assert refused.status == 2
+    assert "--level" in refused.err
+
+
+def test_drifts_of_a_plan_are_numbers(caltest):
+    """Joined by commas; anything else is one line."""
+    asked = ("plan-monitoring", "--beta", "2,5", "--rows-per-day", "100", "--n-streams", "2")
+    found = caltest(*asked, "--slope", "0.3,0.5", "--format", "csv", "--seed", "1")
+    assert len(found.out.splitlines()) == 3
+    assert caltest(*asked, "--slope", "steep").status == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda text: text.replace("monitor/2", "monitor/9"), "use the version of caltest"),
+        (lambda text: text[: len(text) // 2], "go on from an earlier state"),
+        (lambda text: text[0] + "}", "go on from an earlier state"),
+    ],
+)
+def test_broken_states_stay_as_they_are(caltest, days, tmp_path, change, told):
+    """Of another version, cut off, empty: one line, and the file is not written."""
+    state = tmp_path / "state.json"
+    caltest("monitor", state, days[0], *ASKED)
+    state.write_text(change(state.read_text()))
+    kept = state.read_text()
+    found = caltest("monitor", state, days[1], *ASKED)
+    assert found.status == 2
+    assert told in found.err
+    assert state.read_text() == kept
+
+
+def test_rows_of_other_classes_leave_the_state(caltest, days, tmp_path):
+    """Three columns where there were two, and labels that are no class."""
+    state, other = tmp_path / "state.json", tmp_path / "other.csv"
+    caltest("monitor", state, days[0], *ASKED)
+    kept = state.read_text()
+    other.write_text("y,p_0,p_1,p_2\n1,0.5,0.3,0.2\n2,0.5,0.3,0.2\n")
+    found = caltest("monitor", state, other, "--label", "y", "--probs", "p_")
+    assert found.status == 2
+    assert "classes must be those of the rows before" in found.err
+    assert state.read_text() == kept
+
+
+def test_impossible_outcome_names_its_row(caltest, days, tmp_path):
+    """Counted over all files, from 0."""
+    state, file = tmp_path / "state.json", tmp_path / "sure.csv"
+    caltest("monitor", state, days[0], *ASKED)
+    file.write_text("y,p\n0,0.5\n1,0.5\n0,1.0\n")
+    found = caltest("monitor", state, file, *ASKED, "--fail")
+    assert found.status == 1
+    assert "row 402 had probability 0" in " ".join(found.out.split())

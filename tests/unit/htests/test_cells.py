@@ -1,0 +1,185 @@
+"""Tests by cells: as those by rows, and refused where the rows are needed."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from caltest import HTest, NotApplicable
+from caltest import test_calibration as calibration_test
+from caltest.htests import cells as cells_module
+from caltest.measures import REGISTRY
+from caltest.measures.base import keys_by_cells
+from caltest.scale import count_rows
+
+TESTS = [key for key in keys_by_cells() if key != "combined"]  # which has scales of its own
+
+
+def frame(n=3000, seed=0, slope=1.0):
+    """Return predictions on a grid that cells keep apart, and labels."""
+    rng = np.random.default_rng(seed)
+    p = rng.beta(1, 3, n)
+    return pl.DataFrame({"y": rng.binomial(1, p**slope), "p": p})
+
+
+def run(data, engine, **options):
+    """Test a frame."""
+    options = {"label": "y", "probs": "p", "rng": 1, **options}
+    return calibration_test(None, data, engine=engine, **options)
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_cells_agree_with_rows(test):
+    """The p-value within the error of resampling; statistics are compared in test_cells.py."""
+    data = frame()
+    rows = run(data, "rows", test=test, n_resamples=999)
+    cells = run(data, "cells", test=test, n_resamples=999)
+    assert cells.pvalue == pytest.approx(rows.pvalue, abs=0.06)
+    assert (cells.n, cells.m, cells.claim) == (rows.n, rows.m, rows.claim)
+    assert cells.size.low == pytest.approx(rows.size.low, abs=1e-8)
+
+
+@pytest.mark.parametrize("slope", [1.0, 1.1])
+def test_components_agree_with_those_of_rows(slope):
+    """Statistics, findings and the answer of the default test."""
+    data = frame(4000, slope=slope)
+    rows, cells = run(data, "rows", n_resamples=199), run(data, "cells", n_resamples=199)
+    assert cells.test == "combined"
+    assert cells.pvalue == pytest.approx(rows.pvalue, abs=0.12)
+    assert cells.size.name == rows.size.name
+    own = {row.test: row for row in cells.components}
+    for row in rows.components:
+        assert own[row.test].statistic == pytest.approx(row.statistic, rel=0.02, abs=1e-3)
+        assert own[row.test].estimate == pytest.approx(row.estimate, rel=0.02, abs=1e-4)
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_cells_of_equal_predictions_are_rows(test):
+    """Nothing is lost where the predictions of a cell are equal."""
+    rng = np.random.default_rng(3)
+    p = rng.choice(np.arange(1, 40) / 64, 2000)
+    data = pl.DataFrame({"y": rng.binomial(1, p), "p": p})
+    rows = run(data, "rows", test=test, n_resamples=49)
+    cells = run(data, "cells", test=test, n_resamples=49)
+    assert cells.statistic == pytest.approx(rows.statistic, rel=1e-7, abs=1e-12)
+
+
+@pytest.mark.parametrize("lens", ["confidence", "classwise", "classwise[1]", "top-label"])
+def test_lenses_of_several_classes(lens):
+    """All the events of a query are those of the lens."""
+    rng = np.random.default_rng(2)
+    p = rng.dirichlet([1, 1, 2], 2000)
+    p[:100] = [0.4, 0.4, 0.2]  # ties in the largest
+    y = (rng.random(2000)[:, None] > p.cumsum(axis=1)).sum(axis=1).clip(0, 2)
+    data = pl.DataFrame({"y": y, "p_0": p[:, 0], "p_1": p[:, 1], "p_2": p[:, 2]})
+    options = {"label": "y", "test": ["ece", "brier"], "lens": lens, "n_resamples": 49, "rng": 1}
+    rows = calibration_test(None, data, engine="rows", correction="holm", **options)
+    cells = calibration_test(None, data, engine="cells", **options)
+    assert [(r.test, r.lens, r.n) for r in rows] == [(r.test, r.lens, r.n) for r in cells]
+    for one, other in zip(rows, cells, strict=True):
+        assert other.statistic == pytest.approx(one.statistic, abs=1e-5)
+
+
+def test_auto_takes_cells_of_many_rows(monkeypatch):
+    """Above a number of rows, where the test has a version for cells."""
+    monkeypatch.setattr(cells_module, "ROWS", 2999)
+    assert "cells" in run(frame(), "auto", test="ks", n_resamples=49).parameters
+    assert "cells" in run(frame().lazy(), "auto", test="ks", n_resamples=49).parameters
+    chunks = iter([frame(2000), frame(2000)])
+    assert run(chunks, "auto", test="ks", n_resamples=49).n == 4000
+    assert "cells" not in run(frame(), "auto", test="skce-linear", n_resamples=49).parameters
+    monkeypatch.setattr(cells_module, "ROWS", 3000)
+    assert "cells" not in run(frame(), "auto", test="ks", n_resamples=49).parameters
+    few = run(iter([frame(1000), frame(1000, 1)]), "auto", test="ks", n_resamples=49)
+    assert few.n == 2000
+    assert "cells" not in few.parameters
+
+
+def test_auto_takes_rows_for_the_strong_lens_of_several_classes(monkeypatch):
+    """It has no cells."""
+    monkeypatch.setattr(cells_module, "ROWS", 1)
+    data = pl.DataFrame({"y": [0, 1, 2], "p_0": [0.5] * 3, "p_1": [0.25] * 3, "p_2": [0.25] * 3})
+    result = calibration_test(None, data, label="y", test="brier", n_resamples=49, rng=1)
+    assert "cells" not in result.parameters
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"test": "skce-linear"}, "linear estimator needs the rows: its blocks are of rows that"),
+        ({"test": "classwise-ece"}, "share the label of a row.*test='ece' with lens='classwise'"),
+        ({"test": "t-cal"}, "needs the rows: bins are finer than cells; with scales=16 or fewer"),
+        ({"test": "t-cal", "scales": 17}, "needs the rows: bins are finer than cells"),
+        ({"test": "smooth-ece", "method": "exact"}, "method='exact' adds the points one by one"),
+        ({"test": "confidence-band"}, "its limits are those of all blocks"),
+        ({"test": "binomial"}, "test='calibration-in-the-large' tests the number of events"),
+        ({"test": "vasicek"}, "no exact null, and cells have no other"),
+        ({"test": "ks", "null": "consistency"}, "null= needs the rows"),
+        ({"test": "ks", "tolerance": 0.1}, "tolerance= needs the rows"),
+        ({"test": "ece", "binning": "quantile"}, "calibration error needs the rows"),
+        ({"test": "ks", "n_resamples": "adaptive"}, "n_resamples='adaptive' needs the rows"),
+        ({"test": "ks", "lens": "largest-1"}, "lens 'largest-1' needs the rows.*'confidence'"),
+        ({"test": "ks", "cluster": "g"}, "cluster= needs the rows"),
+    ],
+)
+def test_what_needs_the_rows_is_refused(options, words):
+    """One error that names what there is."""
+    with pytest.raises(NotApplicable, match=words):
+        run(frame(50), "cells", **options)
+
+
+def test_groups_have_their_own_seeds_and_an_omnibus_test():
+    """As in memory; each group can be repeated by itself."""
+    data = frame().with_columns(g=pl.Series(["a", "b", "c"] * 1000))
+    table = run(data, "cells", test="ks", by="g", n_resamples=99)
+    assert [row.group for row in table] == ["a", "b", "c"]
+    alone = run(
+        data.filter(pl.col("g") == "b"), "cells", test="ks", n_resamples=99, rng=table[1].seed
+    )
+    assert alone.pvalue == table[1].pvalue
+    assert table.correction == "joint"
+    assert 0 < table.omnibus[0].pvalue <= 1
+
+
+def test_groups_are_as_many_as_memory_holds(monkeypatch):
+    """Resampled statistics of all of them are held for the joint adjustment."""
+    monkeypatch.setattr(cells_module, "MOST", 250)
+    data = frame().with_columns(g=pl.Series(["a", "b", "c"] * 1000))
+    with pytest.raises(NotApplicable, match="3 tests of groups and lenses with B = 99 hold 300"):
+        run(data, "cells", test="ks", by="g", n_resamples=99)
+
+
+def test_result_prints_and_becomes_json():
+    """Cells and the bound on their error are in both."""
+    result = run(frame(), "cells", test="ks", n_resamples=99)
+    assert "cells = " in str(result)
+    assert "error by cells" in str(result)
+    assert HTest.from_dict(result.to_dict()) == result
+    assert result.verdict().headline in str(result).replace("\n", " ")
+
+
+def test_questions_that_need_the_rows_are_refused():
+    """A result by cells holds counts."""
+    result = run(frame(), "cells", n_resamples=49)
+    with pytest.raises(NotApplicable, match=r"counted in cells.*engine='rows'"):
+        result.witness()
+
+
+def test_impossible_label_is_infinite():
+    """An event of probability 0."""
+    data = pl.DataFrame({"y": [1, 0, 1], "p": [0.0, 0.5, 1.0]})
+    with pytest.warns(UserWarning, match="probability 0 in 1 of 3 rows"):
+        assert run(data, "cells", test="log-loss", n_resamples=99).statistic == np.inf
+    with pytest.warns(UserWarning, match="probabilit"):
+        result = run(data, "cells", test="cox", n_resamples=99)
+    assert (result.statistic, result.pvalue) == (np.inf, 0.01)
+
+
+def test_partial_sums_inside_of_cells_are_bounded():
+    """One wide cell: events come first."""
+    cells = count_rows([0.5 + 1e-7, 0.5 + 2e-7], [1, 0])
+    bound = REGISTRY["ks"]().bind_cells(cells)
+    assert bound.value() == pytest.approx(1.5e-7, abs=1e-10)
+    assert bound.value() + bound.error() == pytest.approx(0.25, abs=0.26)
+    assert bound.value() + bound.error() >= 0.25 - 1e-6

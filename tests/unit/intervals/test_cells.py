@@ -1,0 +1,116 @@
+"""Intervals from cells are those of the rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import caltest as ct
+from caltest.intervals.cells import Resampling, _poisson
+from caltest.scale import count_rows
+
+NAMES = {"label": "y", "probs": "p", "rng": 1}
+ERRORS = ("ece", "mce", "ks", "kuiper")
+MEANS = ("brier", "log-loss")
+COEFFICIENTS = ("calibration-slope", "calibration-in-the-large")
+
+
+def rows(n, *, rate=3.0, power=1.0, seed=0):
+    """Return a frame of calibrated predictions, or of others."""
+    rng = np.random.default_rng(seed)
+    p = rng.beta(1, rate, n)
+    return pl.DataFrame({"y": (rng.random(n) < p**power).astype(int), "p": p})
+
+
+def both(frame, test, **options):
+    """Return the intervals from cells and from rows."""
+    found = []
+    for engine in ("cells", "rows"):
+        result = ct.test_calibration(None, frame, test=test, engine=engine, **NAMES)
+        found.append(result.confidence_interval(n_resamples=999, **options))
+    return found
+
+
+@pytest.mark.parametrize("test", [*ERRORS, *MEANS, *COEFFICIENTS])
+@pytest.mark.parametrize(("n", "rate", "power"), [(3000, 3.0, 1.2), (2000, 60.0, 1.0)])
+def test_ends_are_those_of_the_rows(test, n, rate, power):
+    """Up to the resamples, whose quantiles move by a tenth of the width; the same estimates."""
+    cells, expected = both(rows(n, rate=rate, power=power), test)
+    assert cells.estimate == pytest.approx(expected.estimate, rel=1e-3)
+    width = expected.high - expected.low
+    assert cells.low == pytest.approx(expected.low, abs=0.1 * width)
+    assert cells.high == pytest.approx(expected.high, abs=0.1 * width)
+    assert cells.level == 0.95
+
+
+@pytest.mark.parametrize("test", [*ERRORS, *MEANS, *COEFFICIENTS])
+def test_calibration_is_left_out_only_where_the_exact_test_rejects(test):
+    """The value of calibration, 0 for an error, agrees with the p-value that was printed."""
+    calibrated = {"calibration-slope": 1.0}
+    for seed in range(6):
+        frame = rows(400, power=1.0 + 0.05 * seed, seed=seed)
+        result = ct.test_calibration(None, frame, test=test, engine="cells", **NAMES)
+        found = result.confidence_interval(n_resamples=199)
+        value = calibrated.get(test, 0.0)
+        if test in MEANS:
+            p = frame["p"].to_numpy()
+            entropy = -p * np.log(p) - (1 - p) * np.log1p(-p)
+            value = float(np.mean(p * (1 - p) if test == "brier" else entropy))
+        held = found.low <= value * (1 + 1e-6) and value * (1 - 1e-6) <= found.high
+        if test in ERRORS:
+            held = found.low == 0.0
+        assert held == (result.pvalue > 0.05)
+
+
+def test_threads_and_levels():
+    """Threads do not change an interval; a higher level makes it wider, and retests exactly."""
+    frame = rows(3000, power=1.1)
+    result = ct.test_calibration(None, frame, test="ks", engine="cells", n_resamples=99, **NAMES)
+    one = result.confidence_interval(n_resamples=199, n_jobs=1)
+    assert result.confidence_interval(n_resamples=199, n_jobs=2) == one
+    wide = result.confidence_interval(0.995, n_resamples=499)
+    assert wide.low <= one.low
+    assert one.high < wide.high
+    assert ct.results.Interval.from_dict(one.to_dict()) == one
+
+
+@pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")
+def test_what_needs_the_rows_says_so():
+    """Other methods, other measures, and statistics that grow with n."""
+    frame = rows(300)
+
+    def interval(test, **options):
+        result = ct.test_calibration(None, frame, test=test, engine="cells", **NAMES)
+        return result.confidence_interval(n_resamples=99, **options)
+
+    with pytest.raises(ct.NotApplicable, match="engine='rows'"):
+        interval("ece", method="bca")
+    with pytest.raises(ct.NotApplicable, match="engine='rows'"):
+        interval(ct.measures.ECE(distance="sqeuclidean"))
+    with pytest.raises(ct.NotApplicable, match="grows with n"):
+        interval("cox")
+    few = ct.test_calibration(None, rows(4), test="ece", engine="cells", **NAMES)
+    with pytest.raises(ct.NotApplicable, match="at least 5 rows"):
+        few.confidence_interval()
+    impossible = pl.DataFrame({"y": [1, 0] * 20, "p": [0.0, 0.5] * 20})
+    result = ct.test_calibration(None, impossible, test="log-loss", engine="cells", **NAMES)
+    with pytest.raises(ct.NotApplicable, match="infinite"):
+        result.confidence_interval()
+
+
+def test_resampled_numbers_have_the_moments_of_drawn_rows():
+    """Small and large numbers, of either kind of rows."""
+    rng = np.random.default_rng(5)
+    mean = np.array([0.0, 0.5, 7.0, 999.0, 5000.0])
+    drawn = _poisson(rng, mean, 20_000)
+    np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=0.02, rtol=0.002)
+    np.testing.assert_allclose(drawn.var(axis=0), mean, rtol=0.06)
+    cells = count_rows([0.2] * 50 + [0.6] * 50, [0, 1] * 50)
+
+    def share(events, others):
+        return events.sum(axis=1) / (events + others).sum(axis=1)
+
+    values = Resampling(cells, 4000, 1, None).values(share)
+    assert values.mean() == pytest.approx(0.5, abs=0.005)
+    assert values.std() == pytest.approx(0.05, rel=0.06)

@@ -1,0 +1,158 @@
+"""E-values of a fixed sample: their mean under calibration, their alternatives, what is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+import scipy
+from sklearn.isotonic import IsotonicRegression
+
+import caltest as ct
+from caltest.errors import InvalidInput, NotApplicable
+from caltest.measures.splits.e_hosmer_lemeshow import isotonic_at
+from caltest.measures.splits.e_likelihood_ratio import PRECISION, recalibration
+
+KEYS = ("e-likelihood-ratio", "e-hosmer-lemeshow")
+
+
+def rows(n, m=2, *, seed=0, exponent=1.0):
+    """Draw probabilities, and labels from a power of them."""
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.ones(m), n)
+    true = probs**exponent
+    true /= true.sum(axis=1, keepdims=True)
+    return probs, (rng.random(n)[:, None] > true.cumsum(axis=1)).sum(axis=1).clip(0, m - 1)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_mean_over_all_labels_is_one(key):
+    """The expectation of an e-value, label vector by label vector."""
+    event = np.array([0.15, 0.2, 0.4, 0.4, 0.7, 0.9])
+    labels = np.indices((2,) * 6).reshape(6, -1).T
+    chances = np.where(labels == 1, event, 1 - event).prod(axis=1)
+    values = [getattr(ct.measures, key.replace("-", "_"))(event, y, splits=3) for y in labels]
+    assert chances @ values == pytest.approx(1.0, rel=1e-10)
+    assert max(values) > 1.1
+    assert min(values) < 0.9
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_mean_over_drawn_labels_is_one(m):
+    """Of three classes too; 300 label vectors of 12 rows."""
+    probs = np.random.default_rng(3).dirichlet(np.ones(m), 12)
+    shown = ct.Predictions(probs, np.arange(12) % m)
+    values = [
+        ct.measures.e_likelihood_ratio(probs, shown.simulate(seed).labels, splits=1)
+        for seed in range(300)
+    ]
+    error = np.std(values) / math.sqrt(len(values))
+    assert abs(np.mean(values) - 1.0) < 4 * error
+
+
+@pytest.mark.parametrize("m", [2, 4])
+@pytest.mark.parametrize("with_offsets", [False, True])
+def test_recalibration_is_the_most_probable_one(m, with_offsets):
+    """Against a general optimiser."""
+    probs, labels = rows(150, m, seed=1, exponent=0.5)
+    logs = np.log(probs)
+
+    def loss(theta):
+        full = np.zeros(m + 1)
+        full[: theta.size] = theta
+        logits = (1 + full[0]) * logs + full[1:]
+        own = logits[np.arange(150), labels] - scipy.special.logsumexp(logits, axis=1)
+        return 0.5 * PRECISION * full @ full - own.sum()
+
+    best = scipy.optimize.minimize(loss, np.zeros(1 + m * with_offsets), tol=1e-12)
+    slope, offsets = recalibration(logs, labels, with_offsets=with_offsets)
+    assert slope - 1 == pytest.approx(best.x[0], abs=1e-5)
+    np.testing.assert_allclose(offsets[: best.x.size - 1], best.x[1:], atol=1e-5)
+    assert with_offsets or not offsets.any()
+
+
+def test_isotonic_curve_is_that_of_scikit_learn():
+    """With half an event added to each step of its fit."""
+    rng = np.random.default_rng(2)
+    event = np.sort(np.round(rng.random(80), 2))
+    labels = (rng.random(80) < event).astype(np.uint8)
+    fit = IsotonicRegression().fit(event, labels).predict(event)
+    expected = [
+        (labels[fit == value].sum() + 0.5) / (np.count_nonzero(fit == value) + 1) for value in fit
+    ]
+    np.testing.assert_allclose(isotonic_at(event, labels, event), expected, rtol=1e-12)
+    between = isotonic_at(np.array([0.2, 0.6]), np.array([0, 1], np.uint8), np.array([0.1, 0.4]))
+    np.testing.assert_allclose(between, [0.25, 0.5])
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_result_has_its_evalue(key):
+    """Its p-value is min(1, 1 / e), also when it comes from JSON; other tests have none."""
+    result = ct.test_calibration(*rows(300, exponent=0.5), test=key)
+    assert result.evalue > 20
+    assert result.pvalue == pytest.approx(1 / result.evalue)
+    assert ct.HTest.from_dict(json.loads(result.to_json())).evalue == result.evalue
+    assert ct.test_calibration(*rows(300), test=key).pvalue > 0.1
+    assert ct.test_calibration(*rows(30), test="ece", n_resamples=19, rng=1).evalue is None
+
+
+def test_results_and_monitors_are_combined():
+    """By mean and product; a result without an e-value is refused by its name."""
+    probs, labels = rows(200, exponent=0.6)
+    found = [ct.test_calibration(probs, labels, test=key) for key in KEYS]
+    watch = ct.monitor().update(probs, labels)
+    mean = np.mean([found[0].evalue, found[1].evalue, watch.evalue])
+    assert ct.combine_evalues([*found, watch]) == pytest.approx(mean)
+    assert ct.combine_evalues(found, method="product") == pytest.approx(
+        found[0].evalue * found[1].evalue
+    )
+    other = ct.test_calibration(probs, labels, test="cox", null="asymptotic")
+    with pytest.raises(InvalidInput, match="a result of the test 'cox'"):
+        ct.combine_evalues([found[0], other])
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_table_of_tests_is_combined(key):
+    """Results of groups, one row each."""
+    probs, labels = rows(200, exponent=0.6)
+    groups = np.array(["a", "b"] * 100)
+    table = ct.test_calibration(probs, labels, test=key, by=groups)
+    values = [result.evalue for result in table]
+    assert ct.combine_evalues(table) == pytest.approx(np.mean(values))
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_impossible_outcome_is_infinite_evidence(key):
+    """The row is named; the p-value is the least positive number."""
+    with pytest.warns(ct.DegenerateDataWarning, match="in 1 of 4 rows, first in row 2"):
+        result = ct.test_calibration([0.2, 0.5, 0.0, 1.0], [0, 1, 1, 1], test=key)
+    assert result.evalue == math.inf
+    assert 0 < result.pvalue < 1e-300
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_evidence_beyond_numbers_stays_finite(key):
+    """Thousands of rows that are all wrong: the largest number is still an e-value."""
+    result = ct.test_calibration(np.full(4000, 0.01), np.ones(4000, int), test=key)
+    assert result.evalue == pytest.approx(np.finfo(float).max)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_what_is_refused(key):
+    """Weights, other nulls, no splits."""
+    probs, labels = rows(20)
+    weighted = ct.Predictions(probs, labels, sample_weight=np.arange(1, 21))
+    with pytest.raises(NotApplicable, match="no sample weights; use test='cox'"):
+        ct.test_calibration(weighted, test=key)
+    with pytest.raises(NotApplicable, match="closed-form"):
+        ct.test_calibration(probs, labels, test=key, null="exact")
+    with pytest.raises(InvalidInput, match="splits"):
+        ct.test_calibration(probs, labels, test=key, splits=0)
+
+
+def test_many_classes_have_a_slope_alone():
+    """Of 101 classes no offsets are learned; what is learned is found."""
+    probs, labels = rows(400, 101, exponent=0.3)
+    assert ct.measures.e_likelihood_ratio(probs, labels, splits=2) > 20

@@ -1,0 +1,236 @@
+"""Bets on the next outcome: what they win, against plain code, and on average nothing."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit, softmax
+from sklearn.isotonic import IsotonicRegression
+
+from caltest.monitoring import loops
+from caltest.monitoring.bets import BANDWIDTH, CELLS, SLOPES, WITNESS_CELLS, bets_for
+from caltest.monitoring.stream import LEVELS, PRIOR_VARIANCE, Stream
+
+
+def stream_of(m, *, restart=False, memory=1.0):
+    """Begin an e-process for m classes."""
+    return Stream(bets_for(m), LEVELS, restart=restart, memory=memory)
+
+
+def rows(n, m, seed, exponent=1.0):
+    """Draw probabilities, and labels from a power of them."""
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.ones(m), n)
+    true = probs**exponent
+    true /= true.sum(axis=1, keepdims=True)
+    labels = (rng.random(n)[:, None] > true.cumsum(axis=1)).sum(axis=1).clip(0, m - 1)
+    return probs, labels
+
+
+def by_part(stream, values):
+    """Split what each bet has by the parts."""
+    return np.split(values, np.cumsum(stream.bets.sizes)[:-1])
+
+
+@pytest.mark.parametrize("m", [2, 3, 7])
+def test_temperatures_and_frequencies_are_likelihood_ratios(m):
+    """Against products over all rows at once."""
+    probs, labels = rows(150, m, seed=1)
+    stream = stream_of(m)
+    stream.advance(probs, labels)
+    own = np.arange(len(labels))
+    expected = []
+    for slope in SLOPES:
+        q = softmax(slope * np.log(probs), axis=1)
+        expected.append(np.log(q[own, labels] / probs[own, labels]).sum())
+    temperatures, frequencies = by_part(stream, stream.log_wealth)[:2]
+    np.testing.assert_allclose(temperatures, expected, rtol=1e-9, atol=1e-9)
+    expected = []
+    for k, offset in zip(stream.bets.offset_class, stream.bets.offset, strict=True):
+        shift = np.where(np.arange(m) == k, offset, 0.0)
+        q = softmax(np.log(probs) + shift, axis=1)
+        expected.append(np.log(q[own, labels] / probs[own, labels]).sum())
+    np.testing.assert_allclose(frequencies, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("m", [2, 4, 12])
+def test_recalibration_is_an_online_newton_step(m):
+    """With the information of the rows, of many classes its estimate, solved anew at each row."""
+    probs, labels = rows(120, m, seed=2, exponent=0.5)
+    stream = stream_of(m)
+    stream.advance(probs, labels)
+    theta = np.append(1.0, np.zeros(m))
+    matrix = np.eye(m + 1) / PRIOR_VARIANCE
+    log_wealth = 0.0
+    for p, y in zip(probs, labels, strict=True):
+        q = softmax(theta[0] * np.log(p) + theta[1:])
+        log_wealth += np.log(loops.KEPT + (1 - loops.KEPT) * q[y] / p[y])
+        residual = np.eye(m)[y] - q
+        gradient = np.append(residual @ np.log(p), residual)
+        features = np.column_stack([np.log(p), np.eye(m)])
+        deviations = features - q @ features
+        informed = m <= loops.MOST_INFORMED
+        matrix += (q * deviations.T) @ deviations if informed else np.outer(gradient, gradient)
+        theta = theta + np.linalg.solve(matrix, gradient)
+    np.testing.assert_allclose(stream.state["theta"], theta, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(stream.log_parts[2], log_wealth, rtol=1e-7)
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_isotonic_bet_follows_isotonic_regression(m):
+    """scikit-learn fits the same shares to the same cells at the rows at which caltest does."""
+    probs, labels = rows(200, m, seed=3, exponent=2.0)
+    stream = stream_of(m)
+    stream.advance(probs, labels)
+    top = np.full(len(labels), 1) if m == 2 else probs.argmax(axis=1)
+    chance, happened = probs[np.arange(len(labels)), top], labels == top
+    cell = np.clip(((logit(chance) + 10.0) * CELLS / 20.0).astype(int), 0, CELLS - 1)
+    shift, log_wealth, refit_at = np.zeros(CELLS), 0.0, 1
+    for t in range(len(labels)):
+        q = expit(logit(chance[t]) + shift[cell[t]])
+        won = q / chance[t] if happened[t] else (1 - q) / (1 - chance[t])
+        log_wealth += np.log(loops.KEPT + (1 - loops.KEPT) * won)
+        if t + 1 >= refit_at:
+            refit_at = max(t + 2, int(np.ceil(loops.REFIT * (t + 1))))
+            found = np.unique(cell[: t + 1])
+            past = [cell[: t + 1] == c for c in found]
+            count = np.array([r.sum() for r in past])
+            mean = np.array([chance[: t + 1][r].mean() for r in past])
+            events = np.array([happened[: t + 1][r].sum() for r in past])
+            weight = count + loops.PRIOR_ROWS
+            share = (events + loops.PRIOR_ROWS * mean) / weight
+            fitted = IsotonicRegression().fit_transform(mean, share, sample_weight=weight)
+            shift[found] = logit(fitted) - logit(mean)
+    np.testing.assert_allclose(stream.log_parts[3], log_wealth, rtol=1e-7)
+
+
+def test_kernel_bet_of_two_classes_is_on_the_witness():
+    """The witness is the sum of the kernel times the residuals of the rows before."""
+    probs, labels = rows(150, 2, seed=4, exponent=2.0)
+    stream = stream_of(2)
+    stream.advance(probs, labels)
+    centres = (np.arange(WITNESS_CELLS) + 0.5) / WITNESS_CELLS
+    cell = np.minimum((probs[:, 1] * WITNESS_CELLS).astype(int), WITNESS_CELLS - 1)
+    residual = labels - probs[:, 1]
+    bet, curvature, log_wealth = 0.0, 1.0, 0.0
+    for t in range(len(labels)):
+        near = np.exp(-np.abs(centres[:, None] - centres[cell[:t]]) / BANDWIDTH)
+        witness = near @ residual[:t]
+        gain = witness[cell[t]] * residual[t] / np.abs(witness).max() if t else 0.0
+        log_wealth += np.log1p(bet * gain)
+        slope = gain / (1 + bet * gain)
+        curvature += slope**2
+        bet = np.clip(bet + loops.STEP * slope / curvature, 0.0, loops.MOST_BET)
+    np.testing.assert_allclose(stream.log_parts[4], log_wealth, rtol=1e-7)
+
+
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize("m", [2, 3, 6])
+def test_no_bet_gains_if_the_predictions_are_true(m, restart):
+    """The mean wealth after a row, over its outcomes, is that before; one more if begun anew."""
+    probs, labels = rows(90, m, seed=5, exponent=2.0)
+    stream = stream_of(m, restart=restart, memory=0.99 if restart else 1.0)
+    for t in range(89):
+        stream.advance(probs[t : t + 1], labels[t : t + 1])
+        if t % 11:
+            continue
+        mean = np.zeros(len(stream.log_wealth))
+        for k in range(m):
+            other = copy.deepcopy(stream)
+            other.advance(probs[t + 1 : t + 2], np.array([k]))
+            mean += probs[t + 1, k] * np.exp(other.log_wealth)
+        np.testing.assert_allclose(mean, np.exp(stream.log_wealth) + restart, rtol=1e-9)
+
+
+def test_extreme_rows_keep_finite_numbers():
+    """Probabilities near 0 on what happened win as much as a float can hold, and no more."""
+    tiny = np.array([1e-300, 1e-12, 1e-300, 0.5] * 30)
+    probs = np.column_stack([1.0 - tiny, tiny])
+    stream = stream_of(2)
+    stream.advance(probs, np.ones(len(tiny), dtype=np.int64))
+    assert np.isfinite(stream.log_parts).all()
+    assert stream.log_evalue > 1000
+    again = stream_of(2)
+    for row in probs:
+        again.advance(row[None], np.ones(1, dtype=np.int64))
+    assert again.log_evalue == stream.log_evalue
+
+
+@pytest.mark.parametrize(
+    ("m", "restart", "expected"),
+    [
+        (
+            2,
+            False,
+            [
+                -1.427112779088278,
+                -0.6125979376110324,
+                -1.6460581894908186,
+                -3.3238736548110612,
+                0.322518226764597,
+            ],
+        ),
+        (
+            3,
+            False,
+            [
+                -0.37747815644501204,
+                -0.30288233731389225,
+                -0.865741820129514,
+                -2.1296656617749896,
+                0.3366445305580095,
+            ],
+        ),
+        (
+            12,
+            False,
+            [
+                -0.9868784691698358,
+                -0.620785790459593,
+                -6.012368135965251,
+                -2.1803322366213282,
+                -0.6470961969177897,
+            ],
+        ),
+        (
+            2,
+            True,
+            [
+                5.510640311100052,
+                5.451831043846838,
+                5.57295101819663,
+                4.771389645162732,
+                5.687481670447571,
+            ],
+        ),
+        (
+            3,
+            True,
+            [
+                5.4217390991056655,
+                5.957351143214371,
+                6.513091407742878,
+                4.9325008740307394,
+                6.51008707566964,
+            ],
+        ),
+    ],
+)
+def test_evalues_stay_what_they_were(m, restart, expected):
+    """Logarithms of the parts as caltest first gave them: a state goes on in a later version."""
+    probs, labels = rows(500, m, seed=11, exponent=0.9)
+    stream = stream_of(m, restart=restart, memory=0.999 if restart else 1.0)
+    stream.advance(probs, labels)
+    np.testing.assert_allclose(stream.log_parts, expected, rtol=1e-10, atol=1e-10)
+
+
+def test_path_keeps_at_most_a_thousand_points():
+    """Where it is full, every second point stays."""
+    probs, labels = rows(loops.BLOCK * 2500, 2, seed=6)
+    stream = stream_of(2)
+    stream.advance(probs, labels)
+    steps = np.diff(stream.path[:, 0])
+    assert 512 <= len(stream.path) <= loops.MOST_POINTS
+    assert len(set(steps.tolist())) == 1

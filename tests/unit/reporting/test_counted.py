@@ -1,0 +1,179 @@
+"""Reports on rows that were counted in cells."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import caltest as ct
+from caltest.cli.app import run
+from caltest.predictions import ModelData
+from caltest.reporting.counted import _ranges, source_to_count
+from caltest.reporting.tested import Settings
+from caltest.scale import count_rows
+
+NAMES = {"label": "y", "probs": "p"}
+OPTIONS = {"n_resamples": 99, "rng": 1, "engine": "cells", **NAMES}
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """Two groups, of which the second has more events than predicted."""
+    rng = np.random.default_rng(1)
+    n = 12_000
+    p, g = rng.beta(1, 4, n), np.arange(n) % 2
+    happened = rng.random(n) < p * np.where(g == 1, 1.2, 1.0)
+    return pl.DataFrame({"y": happened.astype(int), "p": p, "g": g})
+
+
+@pytest.fixture(scope="module")
+def page(frame):
+    """A page of two classes, by group."""
+    return ct.report(None, frame.lazy(), by="g", meta={"event": "death"}, **OPTIONS)
+
+
+def test_page_has_the_answer_of_the_tests(page, frame):
+    """The verdict and the tests are those of `test_calibration` by cells."""
+    expected = ct.test_calibration(
+        None, frame, test=["combined", "ece", "cox"], engine="cells", n_resamples=99, rng=1, **NAMES
+    )
+    tests = {row.test: row for row in page.content.answer.tests}
+    for row in expected.rows:
+        assert (tests[row.test].statistic, tests[row.test].pvalue) == (row.statistic, row.pvalue)
+    assert page.verdict().answer == "some evidence"  # the most that 99 resamples can show of two
+    assert "death" in page.verdict().headline
+    assert any("slope of the log odds" in text for _, text in page.verdict().sentences)
+    groups = page.content.where.groups
+    assert [(row.group, row.n) for row in groups.rows] == [(0, 6000), (1, 6000)]
+    alone = ct.test_calibration(None, frame, by="g", engine="cells", n_resamples=99, rng=1, **NAMES)
+    assert [row.pvalue for row in groups.rows] == [row.pvalue for row in alone.rows]
+
+
+def test_page_says_what_is_absent_and_draws_the_rest(page):
+    """Every format is written, with the diagrams that cells have."""
+    keys = [section.key for section in page.sections]
+    assert keys[:3] == ["answer", "estimates", "groups"]
+    assert not {"segments", "comparison", "decisions", "grades"} & set(keys)
+    text = page.to_markdown()
+    assert "What needs the rows is not on this page" in text
+    assert "counted in" in text
+    titles = [figure.title for figure in page.figures]
+    assert titles[0] == "Reliability diagram of class death"
+    assert {"Group 0", "Group 1", "CORP diagram of class death"} < set(titles)
+    assert page.left_out == ()
+    assert page.to_html().count("<svg") >= len(titles)
+    counts = json.loads(page.to_json())["data"]["classes"]
+    assert [one["name"] for one in counts] == ["no death", "death"]
+    assert sum(one["observed"] for one in counts) == 12_000
+
+
+def test_numbers_are_those_of_the_rows(page, frame):
+    """Estimates, scores and counts of classes, from rows of the same data."""
+    rows = ct.report(None, frame, **{**OPTIONS, "engine": "rows"}, meta={"event": "death"})
+    found = {one.name: one for one in page.content.estimates}
+    expected = {one.name: one for one in rows.content.estimates}
+    for name in ("predicted less observed", "expected / observed (E/O)", "calibration slope"):
+        for end in ("value", "low", "high"):
+            got, wanted = getattr(found[name], end), getattr(expected[name], end)
+            assert got == pytest.approx(wanted, rel=1e-3, abs=1e-6)
+    scores = {one.name: one for one in rows.content.scores.scores}
+    for one in page.content.scores.scores:
+        assert one.value == pytest.approx(scores[one.name].value, rel=1e-4)
+        if "ECE" not in one.name:
+            assert one.expected == pytest.approx(scores[one.name].expected, rel=1e-3)
+            assert one.high == pytest.approx(scores[one.name].high, rel=1e-3)
+    for one, other in zip(page.content.data.classes, rows.content.data.classes, strict=True):
+        assert (one.name, one.observed, one.predicted) == (
+            other.name,
+            other.observed,
+            other.predicted,
+        )
+        assert one.expected == pytest.approx(other.expected, rel=1e-6)
+    named = {place.name: place for place in rows.content.where.places}
+    assert {place.name for place in page.content.where.places} == set(named)
+    for place in page.content.where.places:
+        assert place.n == pytest.approx(named[place.name].n, abs=3)
+        assert place.gap == pytest.approx(named[place.name].gap, abs=1e-3)
+
+
+@pytest.mark.full
+def test_ranges_of_calibrated_predictions_are_seldom_rejected():
+    """The smallest of the adjusted p-values is at most 0.2 in a fifth of the data sets."""
+    settings = Settings(
+        seed=1, n_resamples=99, correction="joint", level=None, n_jobs=1, by=False, progress=print
+    )
+    rng = np.random.default_rng(2)
+    smallest = []
+    for _ in range(120):
+        p = rng.beta(1, 4, 800)
+        cells = count_rows(p, rng.random(800) < p)
+        smallest.append(min(place.pvalue for place in _ranges(cells, settings)))
+    assert 0.08 < np.mean(np.array(smallest) <= 0.2) < 0.34  # 3 standard errors of 0.037
+
+
+@pytest.mark.full
+def test_classes_have_a_diagram_each():
+    """More than two classes: the confidence, and each class against the rest."""
+    rng = np.random.default_rng(4)
+    probs = rng.dirichlet([1, 2, 3], 3000)
+    labels = (probs.cumsum(axis=1) > rng.random(3000)[:, None]).argmax(axis=1)
+    three = pl.DataFrame({"y": labels, **{f"p{k}": probs[:, k] for k in range(3)}})
+    page = ct.report(three, **OPTIONS)
+    lenses = [row.lens for row in page.content.answer.tests.rows]
+    assert lenses == ["confidence"] * 2 + [f"classwise[{k}]" for k in range(3)]
+    assert [one.predicted for one in page.content.data.classes] == [None] * 3
+    assert {"Class 0", "Class 1", "Class 2"} < {figure.title for figure in page.figures}
+    page.to_html()
+    one = ct.report(three, lens="classwise[1]", test="ks", **OPTIONS)
+    assert len(one.content.answer.tests) == 1
+
+
+@pytest.mark.full
+def test_engine_follows_the_number_of_rows(frame, monkeypatch):
+    """Above the limit cells, unless something needs the rows."""
+    monkeypatch.setattr("caltest.reporting.counted.ROWS", 1000)
+
+    def counts(data, engine="auto", **needs):
+        return source_to_count(engine, ModelData(None, data), needs, skips=False)[1]
+
+    assert counts(frame)
+    assert counts(iter([frame.head(600), frame.tail(600)]))
+    assert not counts(frame.head(900).lazy())
+    assert not counts(frame, "rows")
+    assert not counts(frame, recalibrate=["platt"])
+    assert not counts((frame["p"].to_numpy(), frame["y"].to_numpy()))
+    options = {**OPTIONS, "engine": "auto", "test": "ks"}
+    read = ct.report(None, frame.head(900).lazy(), **options)
+    assert read.content.data.n == 900
+    assert "counted in" not in read.to_markdown()
+
+
+def test_what_needs_the_rows_is_refused(frame):
+    """Where cells are asked for."""
+    with pytest.raises(ct.NotApplicable, match="recalibrate= needs the rows"):
+        ct.report(None, frame, recalibrate="platt", **OPTIONS)
+    with pytest.raises(ct.NotApplicable, match="engine='rows' for arrays"):
+        ct.report(frame["p"].to_numpy(), frame["y"].to_numpy(), engine="cells")
+    with pytest.raises(ct.NotApplicable, match="needs the rows"):
+        ct.report(None, frame, test="classwise-ece", **OPTIONS)
+    page = ct.report(None, frame, test=["ks", "classwise-ece"], **OPTIONS)
+    assert "classwise-ece is not tested" in page.to_markdown()
+
+
+def test_command_line_takes_patterns(frame, tmp_path, capsys):
+    """A page of several files, and rows that are left out."""
+    broken = frame.with_columns(p=pl.when(pl.col("p") > 0.8).then(None).otherwise("p"))
+    frame.write_parquet(tmp_path / "part-0.parquet")
+    broken.write_parquet(tmp_path / "part-1.parquet")
+    page = tmp_path / "page.md"
+    words = ["report", str(tmp_path / "part-*.parquet"), "--label", "y", "--probs", "p"]
+    words += ["--engine", "cells", "--n-resamples", "49", "--test", "ks", "--output", str(page)]
+    assert run([*words, "--quiet"]) != 0
+    assert "part-1.parquet" in capsys.readouterr().err
+    assert run([*words, "--quiet", "--on-error", "skip", "--by", "g"]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert "Left out:" in text
+    assert "| 1 |" in text

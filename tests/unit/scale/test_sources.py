@@ -1,0 +1,318 @@
+"""Parts that are wrong are named, or left out where the caller says so."""
+
+from __future__ import annotations
+
+from threading import active_count
+
+import numpy as np
+import polars as pl
+import pytest
+
+from caltest import InvalidInput, NotApplicable, report
+from caltest import test_calibration as calibration_test
+from caltest.scale import sources
+from caltest.scale.batches import batches, has_batches
+
+
+@pytest.fixture
+def parts(tmp_path):
+    """Three days of predictions in Parquet."""
+    rng = np.random.default_rng(1)
+    for day in range(3):
+        folder = tmp_path / f"day={day}"
+        folder.mkdir()
+        p = rng.random(500)
+        frame = pl.DataFrame({"y": (rng.random(500) < p).astype(np.int8), "p": p})
+        frame.write_parquet(folder / "part-0.parquet")
+    return tmp_path
+
+
+def run(data, **options):
+    """Test KS by cells."""
+    options = {"label": "y", "probs": "p", "test": "ks", "engine": "cells", **options}
+    few = {} if "segments" in options else {"n_resamples": 49}
+    return calibration_test(None, data, rng=1, **few, **options)
+
+
+def replaced(parts, **columns):
+    """Replace the part of the second day."""
+    path = parts / "day=1" / "part-0.parquet"
+    pl.DataFrame(columns).write_parquet(path)
+
+
+def test_pattern_list_chunks_and_frame_are_the_same(parts):
+    """However the rows come."""
+    files = sorted(parts.glob("*/*.parquet"))
+    frames = [pl.read_parquet(path) for path in files]
+    results = [
+        run(str(parts / "day=*" / "part-*.parquet")),
+        run([str(path) for path in files]),
+        run(iter(frames)),
+        run(iter(reversed([frame.to_pandas() for frame in frames]))),
+        run(pl.concat(frames)),
+        run(pl.concat(frames).lazy()),
+        run(str(parts / "**" / "*.parquet")),
+    ]
+    assert len({(one.statistic, one.pvalue) for one in results}) == 1
+    assert results[0].n == 1500
+
+
+def test_tables_of_cells_are_added_up_on_the_way(parts, monkeypatch):
+    """So that many files do not fill the memory."""
+    whole = run(str(parts / "*" / "*.parquet"))
+    monkeypatch.setattr(sources, "MERGED", 1)
+    monkeypatch.setattr(sources, "AT_A_TIME", 1)
+    assert run(str(parts / "*" / "*.parquet")) == whole
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ([0.5, None], "no probability that is missing; got 1 in .*day=1"),
+        ([0.5, float("nan")], "no probability that is missing; got 1 in .*day=1"),
+        ([0.5, 1.5], r"no probability outside \[0, 1\]; got 1 in .*day=1"),
+    ],
+)
+def test_wrong_values_name_the_part_and_the_rule(parts, column, words):
+    """Found by the same query."""
+    replaced(parts, y=np.array([0, 1], np.int8), p=column)
+    with pytest.raises(InvalidInput, match=words):
+        run(str(parts / "*" / "*.parquet"))
+    result = run(str(parts / "*" / "*.parquet"), on_error="skip")
+    assert result.n == 1001
+    assert "left out: 1 row with a probability" in result.to_dict()["notes"][-1]
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"y": np.array([0], np.int8)}, "day=1.*no column 'p'"),
+        ({"y": ["a"], "p": [0.5]}, "day=1.*column 'y' is String, not Int8"),
+    ],
+)
+def test_other_schema_names_the_part(parts, columns, words):
+    """A column that is missing, or has another type."""
+    replaced(parts, **columns)
+    with pytest.raises(InvalidInput, match=words):
+        run(str(parts / "*" / "*.parquet"))
+    result = run(str(parts / "*" / "*.parquet"), on_error="skip")
+    assert result.n == 1000
+    assert "left out: 1 part: " in result.notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"y": [0, 1], "q": [0.1, 0.2]}, "it has no column 'p'"),
+        ({"y": [0, 1], "p": ["0.1", "0.2"]}, "its column 'p' is String, not Float64 as in the"),
+        ({"y": ["0", "1"], "p": [0.1, 0.2]}, "its column 'y' is String, not Int8 as in the"),
+    ],
+)
+def test_other_schema_names_the_part_where_rows_are_read(parts, columns, words):
+    """Few rows are as strict, but for kinds of numbers."""
+    replaced(parts, **columns)
+    with pytest.raises(InvalidInput, match=f"day=1/part-0.parquet: {words}"):
+        run(str(parts / "*" / "*.parquet"), engine="rows")
+
+
+def test_other_order_and_kinds_of_numbers_are_read(parts):
+    """And a column more."""
+    replaced(parts, p=[0.1, 0.2], more=["a", "b"], y=[0.0, 1.0])
+    assert run(str(parts / "*" / "*.parquet"), engine="rows").n == 1002
+    with pytest.raises(InvalidInput, match="must have a part that can be read"):
+        run(iter([]), engine="rows")
+
+
+@pytest.mark.parametrize("cut", [0.5, 0.98])
+def test_truncated_part_is_named(parts, cut):
+    """Without its end a file has no schema."""
+    path = parts / "day=1" / "part-0.parquet"
+    content = path.read_bytes()
+    path.write_bytes(content[: int(cut * len(content))])
+    with pytest.raises(InvalidInput, match=r"parts must be readable; got .*day=1"):
+        run(str(parts / "*" / "*.parquet"))
+    assert run(str(parts / "*" / "*.parquet"), on_error="skip").n == 1000
+
+
+def test_damaged_pages_are_found_when_they_are_read(parts):
+    """The schema is whole, and the numbers are not."""
+    path = parts / "day=1" / "part-0.parquet"
+    content = bytearray(path.read_bytes())
+    content[4:2000] = bytes(1996)
+    path.write_bytes(content)
+    with pytest.raises(InvalidInput, match=r"parts must be readable; got .*day=1"):
+        run(str(parts / "*" / "*.parquet"))
+    assert run(str(parts / "*" / "*.parquet"), on_error="skip").n == 1000
+
+
+def test_page_on_which_the_engine_panics_is_found(tmp_path):
+    """No row that was not read is passed over."""
+    rng = np.random.default_rng(1)
+    for number in range(2):
+        p = rng.beta(1, 3, 1000).astype(np.float32)
+        frame = pl.DataFrame({"y": (rng.random(1000) < p).astype(np.int8), "p": p})
+        frame.write_parquet(tmp_path / f"{number}.parquet")
+    path = tmp_path / "1.parquet"
+    content = bytearray(path.read_bytes())
+    content[200:400] = b"\xff" * 200
+    path.write_bytes(content)
+    with pytest.raises(InvalidInput, match=r"parts must be readable; got 1\.parquet"):
+        run(str(tmp_path / "*.parquet"))
+    assert run(str(tmp_path / "*.parquet"), on_error="skip").n == 1000
+
+
+class Panicking:
+    """A lazy frame whose engine panics after two batches."""
+
+    def sink_batches(self, function, **_):
+        """Give two batches."""
+        for number in range(2):
+            function(pl.DataFrame({"p": [float(number)]}))
+        raise pl.exceptions.PanicException("called unwrap")
+
+
+def test_panic_after_some_batches_is_an_error():
+    """What came before is no answer."""
+    rows = batches(Panicking())
+    assert [next(rows).item(), next(rows).item()] == [0.0, 1.0]
+    with pytest.raises(pl.exceptions.ComputeError, match="panic: called unwrap"):
+        next(rows)
+
+
+def test_batches_may_be_left_before_the_end():
+    """The engine's thread ends, however many batches wait."""
+    before = active_count()
+    frame = pl.DataFrame({"p": np.zeros(2_000_000)}).lazy()
+    if not has_batches(frame):
+        pytest.skip("Polars hands out batches from 1.34 on")
+    rows = batches(frame)
+    next(rows)
+    rows.close()
+    assert active_count() == before
+
+
+def test_unknown_label_is_counted():
+    """A label of 2 of two classes."""
+    with pytest.raises(InvalidInput, match="no label that is none of the classes; got 1 in data"):
+        run(pl.DataFrame({"y": [0, 1, 2], "p": [0.1, 0.2, 0.3]}))
+
+
+def test_nothing_matches(tmp_path):
+    """A pattern without a file, a path without one, a folder."""
+    with pytest.raises(InvalidInput, match="must match a file; got"):
+        run(str(tmp_path / "*.parquet"))
+    with pytest.raises(InvalidInput, match="path must name a file; got"):
+        run(str(tmp_path / "a.parquet"))
+    with pytest.raises(InvalidInput, match="a folder"):
+        run(tmp_path)
+
+
+def test_nothing_is_left(parts):
+    """Every part is left out."""
+    for path in parts.glob("*/*.parquet"):
+        path.write_bytes(b"PAR1")
+    with pytest.raises(InvalidInput, match="must have a part that can be read; got none; day=0"):
+        run(str(parts / "*" / "*.parquet"), on_error="skip")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"probs": "p"},
+        {"probs": "p", "by": "g"},
+        {"probs": "p", "test": None, "segments": ["g"]},
+        {"probs": ["a", "b", "c"], "engine": "chunks", "test": None},
+    ],
+)
+def test_no_row_is_an_error(options):
+    """Neither where there is none, nor where all are left out."""
+    names = ["y", "p", "g", "a", "b", "c"]
+    wrong = pl.DataFrame({name: [0, 1] if name == "y" else [2.0, 3.0] for name in names})
+    with pytest.raises(InvalidInput, match="must have at least one row; got none; pass"):
+        run(wrong.clear(), **options)
+    with pytest.raises(InvalidInput, match="got none; left out: 2 rows with a probability outs"):
+        run(wrong, on_error="skip", **options)
+
+
+def test_groups_that_are_nan_are_missing():
+    """As they are where the rows are read."""
+    frame = pl.DataFrame({"y": [0, 1, 1], "p": [0.1, 0.2, 0.3], "g": [1.0, float("nan"), None]})
+    with pytest.raises(InvalidInput, match="no group that is missing; got 2 in data frame"):
+        run(frame, by="g")
+    with pytest.raises(InvalidInput, match="groups must not be missing"):
+        run(frame, by="g", engine="rows")
+
+
+def test_chunk_that_is_no_frame_is_refused():
+    """An iterator of arrays."""
+    with pytest.raises(InvalidInput, match="must give data frames or lazy frames; got array"):
+        run(iter([np.ones(3)]))
+
+
+def test_arrays_have_no_cells():
+    """They are in memory."""
+    with pytest.raises(NotApplicable, match="engine='cells' takes a data frame"):
+        calibration_test([0.5], [1], test="ks", engine="cells")
+
+
+@pytest.mark.parametrize(
+    "name", ['a "b"', "a.b", "a b", "status", "p0", "label", "'; DROP TABLE t"]
+)
+def test_names_of_columns_cannot_change_the_query(name):
+    """Quotes, dots and blanks; names that the query has itself."""
+    frame = pl.DataFrame({name: [0.25, 0.75, 0.5], "y": [0, 1, 1]})
+    assert run(frame, probs=name).statistic == run(frame.rename({name: "p"})).statistic
+
+
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [
+        ([0, 1, 1], ("p_0", "p_1")),
+        ([False, True, True], ("p_0", "p_1")),
+        (["a", "b", "b"], ("p_a", "p_b")),
+    ],
+)
+def test_labels_of_every_type(labels, names):
+    """Two columns name their classes."""
+    frame = pl.DataFrame({"y": labels, names[0]: [0.5, 0.25, 0.5], names[1]: [0.5, 0.75, 0.5]})
+    assert run(frame, probs=None).size.observed == pytest.approx(2 / 3)
+
+
+def test_text_labels_of_one_column():
+    """The column that is named after a label is its probability."""
+    frame = pl.DataFrame({"y": ["no", "yes", "yes"], "p_yes": [0.5, 0.5, 0.5]})
+    result = run(frame, probs="p_yes")
+    assert result.size.name == "yes"
+    assert result.size.observed == pytest.approx(2 / 3)
+    with pytest.raises(InvalidInput, match="two distinct labels"):
+        run(pl.DataFrame({"y": ["a", "b", "c"], "p": [0.5, 0.5, 0.5]}))
+
+
+def test_progress_counts_parts(parts):
+    """Each file is a part."""
+    seen = []
+    run(str(parts / "*" / "*.parquet"), progress=lambda *at: seen.append(at))
+    assert seen[-1] == (3, 3)
+
+
+def test_what_is_wrong_is_left_out_of_few_rows_too(parts):
+    """Where the engine is not given, cells are taken, which alone can do so."""
+    (parts / "day=1" / "part-0.parquet").write_bytes(b"PAR1")
+    files = str(parts / "*" / "*.parquet")
+    result = run(files, engine="auto", on_error="skip")
+    assert result.n == 1000
+    assert result.notes[-1].startswith("left out: 1 part: day=1/part-0.parquet")
+    assert result.pvalue == run(files, on_error="skip").pvalue
+    frame = pl.DataFrame({"y": [0, 1, 0, 1], "p": [0.1, 0.2, 0.3, 3.0]})
+    assert run(frame, engine="auto", on_error="skip").n == 3
+    with pytest.raises(InvalidInput, match="on_error must be one of"):
+        run(frame, engine="auto", on_error="ignore")
+
+
+def test_report_leaves_out_what_is_wrong_of_few_rows_too(parts):
+    """As a test does."""
+    (parts / "day=1" / "part-0.parquet").write_bytes(b"PAR1")
+    page = report(
+        None, str(parts / "*" / "*.parquet"), label="y", probs="p", on_error="skip", rng=1
+    )
+    assert "left out: 1 part: day=1/part-0.parquet" in page.to_json()
