@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.metadata import distribution
 from pathlib import Path
 
 import caltest
@@ -54,15 +55,22 @@ copybutton_selector = "div:not(.highlight-text):not(.highlight-none) > div.highl
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"caltest {release}"
-html_static_path = ["_static"]
+# MathJax lies beside the pages, so that formulas need no network: one file, its glyphs included.
+_MATHJAX = "sphinx-mathjax-offline"
+_FORMULAS = distribution(_MATHJAX).locate_file(f"{_MATHJAX}/static/mathjax/tex-svg.js")
+mathjax_path = "tex-svg.js"
+mathjax3_config = {"options": {"enableMenu": False}}  # else each formula is a stop of the Tab key
+html_static_path = ["_static", str(_FORMULAS)]
 html_css_files = ["caltest.css"]
+html_js_files = ["caltest.js"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
     "logo": {"text": "caltest"},
     "navbar_align": "left",
+    "navbar_persistent": ["search-button"],
     "navbar_end": ["theme-switcher"],
-    "header_links_before_dropdown": 9,
+    "header_links_before_dropdown": 10,
     "secondary_sidebar_items": ["page-toc"],
     "show_prev_next": True,
     "footer_start": ["copyright"],
@@ -70,6 +78,6 @@ html_theme_options = {
     "navigation_with_keys": False,
 }
 # No sections beside pages that stand alone, nor beside the wide tables of the studies.
-_ALONE = ("index", "gallery", "glossary", "tutorial", "command_line", "studies/*")
+_ALONE = ("index", "gallery", "glossary", "tour", "tutorial", "command_line", "studies/*")
 html_sidebars: dict[str, list[str]] = {page: [] for page in _ALONE}
 copyright = "the caltest developers, MIT license"  # noqa: A001 - Sphinx's name for it

@@ -18,7 +18,12 @@ TITLES = {
     "caltest.classifiers": "Gaussian-process and kernel classifiers",
     "caltest.comparison": "Comparisons",
     "caltest.planning": "Planning",
+    "caltest.monitoring": "Monitoring",
     "caltest.plots": "Plots",
+    "caltest.metrics": "Scorers for scikit-learn",
+    "caltest.integrations": "skore, MLflow and evidently",
+    "caltest.testing": "Calibration inside tests",
+    "caltest.testing.strategies": "Strategies for Hypothesis",
     "caltest.datasets": "Data sets",
 }
 
@@ -26,9 +31,10 @@ GROUPS = {
     "caltest": {
         "Tests": ["verdict", "test_calibration", "test_segments", "test_master_scale"],
         "Data": ["Predictions"],
-        "Results": ["HTest", "HTestTable", "SegmentsTest", "Segment"],
+        "Results": ["HTest", "HTestTable", "GroupsTest", "SegmentsTest", "Segment"],
         "Comparing and calibrating": ["compare_calibrators", "compare_models"],
         "Planning": ["power", "sample_size"],
+        "Monitoring": ["monitor", "Monitor", "plan_monitoring", "combine_evalues"],
         "Report": ["report"],
         "Errors and warnings": ["InvalidInput", "NotApplicable", "DegenerateDataWarning"],
     },
@@ -160,10 +166,10 @@ def families_of_measures() -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
     for name in measures.__all__:
         family = getattr(getattr(measures, name), "__module__", "").split(".")[2:3]
-        if family and family != ["base"]:
+        if family and family[0] not in ("base", "outcome"):
             folder = importlib.import_module(f"caltest.measures.{family[0]}")
             groups.setdefault(folder.__doc__.partition(":")[0].rstrip("."), []).append(name)
-    return groups | {"For those who add a measure": ["Measure", "BoundMeasure", "Outcome"]}
+    return groups | {"For those who add a measure": ["Measure", "BoundMeasure", "Outcome", "Part"]}
 
 
 def grouped(module: str, names: list[str]) -> dict[str, list[str]]:

@@ -10,9 +10,10 @@ from functools import cached_property
 
 import caltest
 from caltest import calibrators, comparison, htests, lenses, measures, nulls, planning, results
+from caltest.testing import strategies
 
 # Modules that give public objects to users, though they are not in `caltest.__all__`.
-MORE_MODULES = (results, comparison, planning)
+MORE_MODULES = (results, comparison, planning, strategies)
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def entries() -> Iterator[Entry]:
 
 def names_of(module: types.ModuleType) -> list[str]:
     """Public names of a module but its registry; with what has no public name but a key."""
-    names = [name for name in module.__all__ if name != "REGISTRY"]
+    names = [name for name in module.__all__ if name not in {"REGISTRY", "strategies"}]
     if module is measures:
         names += [cls.__name__ for cls in without_function()]
     if module is nulls:

@@ -264,17 +264,17 @@ def page(results: dict[Cell, dict[str, list[int]]], repetitions: int) -> str:
 
 HEADER = """# Bandwidths of the SKCE
 
-Which rule should set the bandwidth of the kernel? The median distance, the usual one, was the
-default for all predictions. Under the one-dimensional lenses of networks it fails: nearly all
-predictions crowd at 0 or 1, their median distance is 1e-5 (confidence) to 1e-14 (a class of 100),
-and the kernel pairs no two rows whose labels are uncertain. The default is now the weighted median
-where there are two classes: half of the weight v_i v_j of all pairs, v_i = p_i (1 - p_i), lies
-within it. It is a function of the predictions alone, so the exact null stays exact.
+Which rule should set the bandwidth of the kernel? The median distance is the usual one. Under the
+one-dimensional lenses of networks it fails: nearly all predictions crowd at 0 or 1, their median
+distance is 1e-5 (confidence) to 1e-14 (a class of 100), and the kernel pairs no two rows whose
+labels are uncertain. Where there are two classes, the default is therefore the weighted median:
+half of the weight v_i v_j of all pairs, v_i = p_i (1 - p_i), lies within it. It is a function of
+the predictions alone, so the exact null stays exact.
 
 The entries are rejections in % at level 5 % by the exact test `skce` with the exponential kernel,
 {repetitions} data sets for each setting (strong lens: half as many), B = {b}, with standard errors
-in brackets; all rules see the same data sets, and the last column is the mean gain of the new
-default over the old one with the standard error of the paired differences. The rules:
+in brackets; all rules see the same data sets, and the last column is the mean gain of the
+weighted median over the median with the standard error of the paired differences. The rules:
 
 - "median", "mean": of the distances over all pairs. "weighted": the weighted median.
 - "half": half the weighted median. "scales": the sum of three kernels, at a quarter of the weighted

@@ -208,6 +208,49 @@ def other_size_table(pool: joblib.Parallel, repetitions: int) -> str:
     return table(["data", *others], rows)
 
 
+def variance_table(repetitions: int) -> str:
+    """Power of sums of clusters by what is known of their variance."""
+    grid = [
+        (Cell(clusters, "equal", 0.0, 0.0, error), key)
+        for clusters, a_little in ((30, ""), (100, "a little "))
+        for error, key in (("too extreme", "brier"), ("too low", "calibration-in-the-large"))
+        for error in (a_little + error,)
+    ]
+    grid += [
+        (Cell(30, "equal", correlation), key) for correlation in (0.0, 0.2) for key in SCORES[::-1]
+    ]
+    rows = []
+    for cell, key in grid:
+        found = [cluster_sums(simulate(cell, seed), key) for seed in range(repetitions)]
+        sums, null, products = (np.array(column) for column in zip(*found, strict=True))
+        total, df = sums.sum(axis=1), cell.clusters - 1
+        quantile, t = special.stdtrit(df, 1 - LEVEL / 2), total.mean() / total.std()
+        known = special.ndtri(1 - LEVEL / 2)
+        error = sums.std(axis=1, ddof=1) * math.sqrt(cell.clusters)
+        rates = [
+            np.mean(np.abs(total) > known * np.sqrt(null)),
+            np.mean(np.abs(total) > known * total.std()),
+            np.mean(np.abs(total) > quantile * error),
+            1 - special.nctdtr(df, t, quantile) + special.nctdtr(df, t, -quantile),
+            np.mean(np.abs(total) > quantile * np.sqrt(np.maximum(null + products, 1e-12))),
+        ]
+        name = f"{cell.error}, {cell.clusters} clusters, correlation {cell.correlation:g}"
+        ratio = f"{np.var(total) / null.mean():.2f}"
+        rows.append([name, key, ratio, *(f"{100 * rate:.1f}" for rate in rates)])
+    header = ["data", "sum", "variance", "from the predictions", "true", "Student's t", "its bound"]
+    return table([*header, "products"], rows, 2)
+
+
+def cluster_sums(predictions: ct.Predictions, key: str) -> tuple[np.ndarray, float, float]:
+    """Return the sums, their variance by the predictions, and products of rows of a cluster."""
+    p = predictions.probs[:, 1]
+    weight = 1 - 2 * p if key == "brier" else np.ones_like(p)
+    residual = weight * (predictions.labels - p)
+    sums = np.bincount(predictions.clusters, residual)
+    null = float((np.square(weight) * p * (1 - p)).sum())
+    return sums, null, float(np.square(sums).sum() - np.square(residual).sum())
+
+
 def student(predictions: ct.Predictions, key: str) -> float:
     """Return the p-value of Student's t of the sums of clusters of a score."""
     p = predictions.probs[:, 1]
@@ -491,6 +534,7 @@ def main() -> None:
     makers = {
         "multipliers": lambda: multiplier_table(5 * given.repetitions),
         "power": lambda: power_table(pool, given.repetitions),
+        "variance": lambda: variance_table(10 * given.repetitions),
         "independent": lambda: independent_table(pool, given.repetitions),
         "time": lambda: time_table(pool, given.repetitions),
         "coverage": lambda: coverage_table(pool, given.repetitions),

@@ -159,7 +159,7 @@ class Folds:
 
 
 def averaged(pvalues: Floats) -> float:
-    """Combine p-values whatever their dependence, at most twice their mean: the rule before."""
+    """Combine p-values whatever their dependence, at most twice their mean."""
     values = np.sort(pvalues)
     j = np.arange(values.size // 2 + 1, values.size + 1)
     return float(min(1.0, (2.0 * values.cumsum()[j - 1] / (2 * j - values.size)).min()))
@@ -366,11 +366,10 @@ predictions into one p-value (B = {N_RESAMPLES}, level 5 %):
   standard: it is exact for "the maps as they were fitted are calibrated", but nobody has these
   rows.
 - *one sample*: the out-of-fold predictions of all rows, labels redrawn from them.
-- *twice the mean*: the p-values of the folds, combined whatever their dependence (the rule
-  before).
-- *Fisher*: the p-values of the folds, combined by Fisher's method (the rule now). Folds whose maps
-  agree are one sample, so that identity, and every other map that no label changes, has the column
-  *one sample*.
+- *twice the mean*: the p-values of the folds, combined whatever their dependence.
+- *Fisher*: the p-values of the folds, combined by Fisher's method, the rule of
+  `compare_calibrators`. Folds whose maps agree are one sample, so that identity, and every other
+  map that no label changes, has the column *one sample*.
 
 ### Maps that are calibrated
 
@@ -427,11 +426,12 @@ Both models have the same expected log loss over the rows, so that the level is 
 {tables["same"]}
 
 Sign flips do not know an event that did not happen: where there is none, all differences have one
-sign, and p is the least there is. Labels redrawn from the model between both know it, but have too
-little variance where each model is right in its own rows. The larger p-value of both holds
-its level in all settings but *tenth*, where a tenth of the rows, with three events of 27, decides
-the difference: there it rejects 6.5 % at level 5 % and 3.6 % at 1 %. No test of a mean holds its
-level where a few rows decide that are rarely seen.
+sign, and p is the least there is. Labels redrawn from the model between both in each row know it,
+but have too little variance where each model is right in its own rows. Hence, where fewer than
+fifty labels carry the variance, labels are also redrawn with either model right in the half that
+decides and the other elsewhere, and p is the largest of all. In *tenth* with n = 1000, where three
+events of 27 decide, the larger of flips and the model between rejects 6.5 % (0.8), 3.6 % (0.6) and
+0.5 % (0.2).
 
 ## Models of which one is better
 

@@ -66,8 +66,6 @@ class Rate:
     done: int
     missing: int
     rejected: int
-    seconds: float
-    is_earlier: bool = False  # taken from the page that an earlier version wrote
 
     @property
     def percent(self) -> float:
@@ -124,7 +122,7 @@ def rejection_rate(cell: Cell, repetitions: int) -> tuple[Cell, Rate]:
                 missing += 1
             if done >= FEW and is_enough(cell, rejected == done, time.process_time() - start):
                 break
-    return cell, Rate(repetitions, done, missing, rejected, time.process_time() - start)
+    return cell, Rate(repetitions, done, missing, rejected)
 
 
 def is_enough(cell: Cell, all_rejected: bool, seconds: float) -> bool:  # noqa: FBT001
@@ -211,15 +209,6 @@ def entry(model: str, rate: Rate | None) -> str:
     return f"{rate.percent:.0f}{'°' * (rate.missing > 0)}{mark}"
 
 
-def earlier(rates: dict[Cell, Rate]) -> str:
-    """Say which rates were not run by this version, if any."""
-    tests = {cell.test for cell, rate in rates.items() if rate.is_earlier}
-    known = [rate.is_earlier for cell, rate in rates.items() if cell.test in tests]
-    if not known:
-        return ""
-    return EARLIER.format(count=sum(known), all=len(known), again=len(known) - sum(known))
-
-
 def unfinished(rates: dict[Cell, Rate]) -> str:
     """Say how many rates were not run, if any."""
     rows = {(cell.test, cell.null, cell.m) for cell in rates}
@@ -230,9 +219,8 @@ def unfinished(rates: dict[Cell, Rate]) -> str:
 def page(rates: dict[Cell, Rate], repetitions: int) -> str:
     """Write the whole page."""
     head = [f"{model}, {n}" for model, n in itertools.product(MODELS, SIZES)]
-    minutes = sum(rate.seconds for rate in rates.values()) / 60
     settings = {"repetitions": repetitions, "few": FEW, "budget": BUDGET, "b": N_RESAMPLES}
-    lines = [HEADER.format(minutes=minutes, **settings) + earlier(rates) + unfinished(rates)]
+    lines = [HEADER.format(**settings) + unfinished(rates)]
     for m in CLASSES:
         lines += [f"## m = {m} classes\n", "| test | null | lens | " + " | ".join(head) + " |"]
         lines.append("|---|---|---|" + "---:|" * len(head))
@@ -264,13 +252,7 @@ the asymptotic null of the calibration belt, or where every bin of the debiased 
 row; the rate is then that of the others. The p-values of "skce-linear" are those of "skce-block",
 and those of "unreliability" are those of "cox": they are run once.
 
-`python -P docs/studies/size_and_power.py --repetitions {repetitions}` reproduces the tables in
-{minutes:.0f} CPU minutes.
-"""
-EARLIER = """
-{count} of the {all} rates (power and the consistency null of the kernel tests, binned and
-cumulative errors and scores) are those of an earlier run with the same seeds, and their time is not
-counted. The other {again} were run again and did not change.
+`python -P docs/studies/size_and_power.py --repetitions {repetitions}` reproduces the tables.
 """
 REASONS = """## Why some sizes are too large
 
@@ -289,6 +271,8 @@ REASONS = """## Why some sizes are too large
 - "distribution-free": it is an upper bound on the p-value that holds for every model.
 - "confidence-band", closed-form: the error probabilities of all blocks are added (Bonferroni); the
   exact null of the same statistic is not conservative.
+- "e-likelihood-ratio" and "e-hosmer-lemeshow": 1 / e is a p-value by Markov's inequality, which
+  also holds for products and means of e-values, and costs power for one test by itself.
 - "binomial", "jeffreys" and "normal", closed-form or asymptotic: they take the rows for one grade
   with one PD, and events vary less where predictions differ. "vasicek" moreover assumes correlated
   defaults, here with Basel's correlation for corporates, and these are independent.
