@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from paper_checks import report
+from paper_checks import pages, report
 from paper_checks.check import AGAIN, VERDICTS, Outcome, Setting
 from paper_checks.runner import CHECKS, load, run
 
@@ -18,6 +18,7 @@ examples:
   python -m paper_checks                        quick, what needs no data
   python -m paper_checks --data ../shared/data --reference ../shared/reference
   python -m paper_checks skce_tests --full --jobs 4
+  python -m paper_checks splines --full --stored    compare the numbers of the last full run again
 """
 
 
@@ -39,7 +40,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     outcomes, failed = [], []
     for name in options.names or CHECKS:
         try:
-            outcome = run(name, setting, jobs=jobs, fresh=options.fresh, quiet=options.quiet)
+            outcome = run(
+                name,
+                setting,
+                jobs=jobs,
+                fresh=options.fresh,
+                quiet=options.quiet,
+                stored=options.stored,
+            )
         except KeyboardInterrupt:
             print(f"{name}: stopped; what has ended is kept, and the next run goes on from there")
             return 130
@@ -62,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _written(outcome: Outcome) -> bool:
     try:
         report.write(outcome)
-        report.write_readme()
+        pages.write()
     except OSError as error:
         print(f"{outcome.name}: the results cannot be written: {error}", file=sys.stderr)
         return False
@@ -90,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     size.add_argument("--smoke", action="store_true", help="a few minutes; writes nothing")
     add("--jobs", type=int, default=0, help="processes; by default one per core")
     add("--fresh", action="store_true", help="compute again what is kept")
+    add("--stored", action="store_true", help="take rows from results/, run only what is not there")
     add("--quiet", action="store_true", help="no progress")
     add("--list", action="store_true", help="print the checks and the files they read")
     return parser
@@ -127,7 +136,7 @@ def _print_outcome(outcome: Outcome) -> None:
             tolerance = "" if claim.tolerance is None else f"{claim.tolerance:.2g}"
             ours = report.cell(claim.ours, claim.value)
             table.add_row(
-                claim.where, claim.what, report.cell(claim.value), ours, tolerance, claim.verdict
+                claim.where, claim.what, report.cell(claim.value), ours, tolerance, claim.said
             )
         console.print(table if shown else title)
         if part.claims:

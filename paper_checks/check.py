@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 REPRODUCED = "reproduced"
 DIFFERS = "differs"
@@ -15,9 +15,12 @@ FULL_ONLY = "not run: --full"
 NO_VALUE = "paper's value not at hand"
 NOT_IN_PAPER = "not in the paper"
 VERDICTS = (REPRODUCED, DIFFERS, NO_DATA, FULL_ONLY, NO_VALUE, NOT_IN_PAPER)
+EXPLAINED, UNEXPLAINED = f"{DIFFERS}, explained", f"{DIFFERS}, not explained"
 AGAIN = "again: "  # starts the place of a cell that another claim compares, so that it counts once
 
 Row = dict[str, Any]
+Key = TypeVar("Key")  # of a row of a table: a network, or a data set and a classifier
+Entry = TypeVar("Entry")  # of a table: a mean, or a mean with its deviation
 LISTED = 40
 
 
@@ -108,9 +111,11 @@ class Claim:
     missing : str
         NO_DATA or FULL_ONLY, where `ours` could not be computed.
     note : str
-        An explanation of a difference, with the experiment that shows it.
+        What is known of a difference, with the experiment that shows it.
+    explained : bool
+        Whether that experiment gives the paper's number, so that the note is the reason.
     timed : bool
-        Whether `ours` depends on the machine; the README then leaves it out.
+        Whether `ours` depends on the machine; the page then leaves it out.
     """
 
     where: str
@@ -122,7 +127,15 @@ class Claim:
     holds: bool | None = None
     missing: str = ""
     note: str = ""
+    explained: bool = False
     timed: bool = False
+
+    @property
+    def said(self) -> str:
+        """The verdict as tables show it: of what differs also whether the reason is known."""
+        if self.verdict != DIFFERS:
+            return self.verdict
+        return EXPLAINED if self.explained else UNEXPLAINED
 
     @property
     def verdict(self) -> str:
@@ -154,9 +167,9 @@ class Part:
     claims : list of Claim
         Its claims.
     text : str
-        A paragraph for the README: how it was computed, what else is seen.
+        A paragraph for the page: how it was computed, what else is seen.
     fold : bool
-        Whether the README lists only the claims that differ, and counts the others.
+        Whether the page lists only the claims that differ, and counts the others.
     """
 
     title: str
@@ -166,12 +179,12 @@ class Part:
 
     @property
     def listed(self) -> list[Claim]:
-        """Claims that tables list: of a folded part those that differ, at most 40.
+        """Claims that tables list: of a folded part those that differ.
 
         Of a long part that is not folded, all that were computed.
         """
         if self.fold:
-            return [claim for claim in self.claims if claim.verdict == DIFFERS][:LISTED]
+            return [claim for claim in self.claims if claim.verdict == DIFFERS]
         if len(self.claims) <= LISTED:
             return self.claims
         return [claim for claim in self.claims if claim.verdict not in {FULL_ONLY, NO_DATA}]
@@ -191,15 +204,28 @@ class Outcome:
         Its claims.
     rows : list of Row
         The rows of its tasks.
+    tasks : list of Row
+        Key of each task and the number of its rows, in the order of the rows.
     seconds : float
-        Time of the tasks of this check, summed over processes, kept ones included.
+        Time of the tasks of this check, summed over processes, kept ones included; of stored rows
+        the time is not known.
     """
 
     name: str
     setting: Setting
     parts: list[Part]
     rows: list[Row] = field(repr=False)
+    tasks: list[Row] = field(repr=False)
     seconds: float
+
+
+def cells(
+    table: Mapping[Key, Sequence[Entry]], methods: Sequence[str]
+) -> Iterator[tuple[Key, str, Entry]]:
+    """Yield row, method and entry of a table as it is printed; rows may lack the last methods."""
+    for row, values in table.items():
+        for method, value in zip(methods, values, strict=False):
+            yield row, method, value
 
 
 def rounding(digits: int) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from paper_checks.dirichlet_uci import (
     SETS,
     repetition,
 )
-from paper_checks.kull_uci_tables import COLUMNS, EXAMPLE_COLUMNS, EXAMPLES, NAIVE_BAYES
+from paper_checks.kull_uci_tables import COLUMNS, EXAMPLES, MAIN_COLUMNS, NAIVE_BAYES
 from paper_checks.report import markdown_table
 
 PAPER = "Kull et al. (2019), Beyond temperature scaling, NeurIPS"
@@ -97,14 +97,14 @@ def claims(rows: list[Row], setting: Setting) -> list[Part]:
     missing = NO_DATA if not given else "" if setting.mode == "full" else FULL_ONLY
     grid = _grid(rows, setting)
     seven = [row for row in grid if row["calibrator"] in CALIBRATORS]
+    tried = dirichlet_ranks.Clipped(rows, dirichlet_ranks.BY_CLIPPED_LOSS)
+    main = dirichlet_ranks.Clipped(rows, dirichlet_ranks.IN_TABLE_2)
     return [
         *([_naive_bayes(rows), _examples(rows)] if given else []),
-        Part(
-            "Tables 1 and 2: average ranks of seven calibrators", [], dirichlet_ranks.quoted(seven)
-        ),
+        *dirichlet_ranks.main_tables(seven, missing, main),
         dirichlet_ranks.best(seven, missing),
-        dirichlet_ranks.supplement(grid, missing),
-        *([] if missing else [dirichlet_ranks.clipped(rows)]),
+        dirichlet_ranks.supplement(grid, missing, tried),
+        *([] if missing else [dirichlet_ranks.clipped(tried)]),
         _calibrated(seven),
         *[_classifiers(seven, number, measure) for number, measure in dirichlet_ranks.QUOTED],
         _measures(seven),
@@ -175,7 +175,7 @@ def _examples(rows: list[Row]) -> Part:
                     3,
                     scale=scale,
                 )
-                for column, value in zip(EXAMPLE_COLUMNS, values, strict=True)
+                for column, value in zip(MAIN_COLUMNS, values, strict=True)
             ]
     text = (
         f"The classwise ECE of these tables is the sum over classes; caltest's is the mean. {WIDE}"

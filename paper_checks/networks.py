@@ -123,6 +123,15 @@ def penalized(method: str, m: int, penalty: tuple[float, float]) -> Calibrator:
     return kind(reg="odir", lam=lam * m * (m - 1), mu=mu * m)
 
 
+def without_off_diagonal(network: Network, penalty: tuple[float, float]) -> dict[str, Floats]:
+    """Test part after MS-ODIR, and after the same five maps with zeros off the diagonal."""
+    fitted = _calibrator("MS-ODIR", network.m, penalty)
+    probs = predicted(network, fitted)
+    maps = [one.linear_ for one in fitted.calibrators_]
+    zero = [softmax(network.test * np.diag(W) + b, axis=1) for W, b in maps]
+    return {"MS-ODIR": probs, "MS-ODIR-zero": np.mean(zero, axis=0)}
+
+
 def selected(network: Network, method: str) -> tuple[Floats, tuple[float, float]]:
     """Test part, and the penalty chosen by the log loss of five folds.
 
@@ -223,6 +232,12 @@ def in_single_precision(network: Network, method: str) -> Floats:
     if method == "TempS":
         fitted = TemperatureScaling(from_logits=True).fit(network.val, network.y_val)
         temperature = fitted.temperature_
-    z = network.test.astype(np.float32) / np.float32(temperature)
+    return single_softmax(network.test, temperature).astype(float)
+
+
+def single_softmax(logits: Floats, temperature: float = 1.0) -> NDArray[np.float32]:
+    """Softmax in float32, relative to the largest of all logits."""
+    z = logits.astype(np.float32) / np.float32(temperature)
     e = np.exp(z - z.max())
-    return (e / e.sum(axis=1, keepdims=True)).astype(float)
+    found: NDArray[np.float32] = e / e.sum(axis=1, keepdims=True)
+    return found

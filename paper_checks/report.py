@@ -10,38 +10,31 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from paper_checks.check import AGAIN, NO_DATA, VERDICTS, Claim, Outcome, Part, Row
-from paper_checks.runner import CHECKS, load
+from paper_checks.check import AGAIN, DIFFERS, REPRODUCED, VERDICTS, Claim, Outcome, Part, Row
+from paper_checks.runner import RESULTS, load
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results"
-COLUMNS = ("part", "where", "what", "paper", "ours", "tolerance", "reason", "verdict", "note")
+COLUMNS = (
+    "part",
+    "where",
+    "what",
+    "paper",
+    "ours",
+    "tolerance",
+    "reason",
+    "verdict",
+    "explained",
+    "note",
+)
 
-INTRODUCTION = """\
-# The papers, number by number
 
-In the root of the repository,
+HOW = (
+    "The verdicts are explained in [README.md](../README.md). Of long tables only what differs is "
+    "listed; every number is in the CSV files beside this page, and so are times, which depend on "
+    'the machine. A cell of the paper that is compared twice ("again") is counted once.'
+)
 
-    python -m paper_checks [NAME ...] [--data DIR] [--reference DIR] [--full] [--jobs N]
 
-recomputes what the papers behind caltest report, and prints beside each number of a paper the
-number that caltest gives, the tolerance and a verdict.
-
-- **reproduced**: the difference is within the tolerance, which is half a unit of the last printed
-  decimal, or the Monte Carlo error computed from the run: 3 standard errors or the level 0.1 %
-  (3.29 standard errors, or Student's quantile), so that of 1000 true numbers 1 to 3 differ by
-  chance.
-- **differs**: it is not. What is known of the reason is noted under the table.
-- **data not available**: the files that the number needs are not in `--data` or `--reference`.
-- **not run: --full**: the quick run leaves it out.
-- **paper's value not at hand**: computed, but no source of the paper's number was found.
-- **not in the paper**: the same computation on data that the paper does not have.
-
-Of long tables only what differs is listed here; every number is in `results/*.csv`, and so are
-times, which depend on the machine. Seeds are fixed: a rerun writes the same page. A cell of a paper
-that is compared twice ("again") is counted once. For each check the full run is shown where there
-is one, otherwise the quick run.
-"""
+PARTS = "<!-- parts -->"  # where a page that includes this one starts
 
 
 def counts(claims: Iterable[str]) -> Counter[str]:
@@ -50,10 +43,12 @@ def counts(claims: Iterable[str]) -> Counter[str]:
 
 
 def poorer(outcome: Outcome, results: Path = RESULTS) -> bool:
-    """Whether the kept results of such a run had data for more claims."""
+    """Whether the kept results of such a run compared more numbers."""
     path = results / f"{outcome.name}_{outcome.setting.mode}.csv"
     verdicts = [claim.verdict for part in outcome.parts for claim in part.claims]
-    return path.exists() and counts(verdicts)[NO_DATA] > _counted(path)[NO_DATA]
+    kept = [row["verdict"] for row in read(path)] if path.exists() else []
+    here, there = (sum(v in {REPRODUCED, DIFFERS} for v in some) for some in (verdicts, kept))
+    return here < there
 
 
 def write(outcome: Outcome, results: Path = RESULTS) -> None:
@@ -68,37 +63,17 @@ def write(outcome: Outcome, results: Path = RESULTS) -> None:
         rows = module.summary(rows, outcome.setting)
     names = list(dict.fromkeys(key for row in rows for key in row))
     _write_csv(results / f"{stem}_rows.csv", names, rows)
+    if rows is outcome.rows:
+        _write_csv(results / f"{stem}_tasks.csv", ("key", "rows"), outcome.tasks)
     pictures = _write_figures(module, outcome, results)
     page = _page(outcome, pictures)
     (results / f"{stem}.md").write_text(page, encoding="utf-8")
 
 
-def write_readme(path: Path = HERE / "README.md", results: Path = RESULTS) -> None:
-    """Write README.md from the kept results: of each check the full run if there is one."""
-    sections, table, total = [], [], Counter[str]()
-    for name in CHECKS:
-        kept = [m for m in ("full", "quick") if (results / f"{name}_{m}.csv").exists()]
-        if not kept:
-            continue
-        page = results / f"{name}_{kept[0]}.md"
-        found = _counted(results / f"{name}_{kept[0]}.csv")
-        total += found
-        table.append((f"[{name}](results/{name}_{kept[0]}.csv)", kept[0], *_numbers(found)))
-        sections.append(page.read_text(encoding="utf-8").rstrip())
-    header = ("check", "run", *VERDICTS)
-    table.append(("all", "", *_numbers(total)))
-    body = [INTRODUCTION, markdown_table(header, table), *sections]
-    path.write_text("\n\n".join(part.rstrip() for part in body) + "\n", encoding="utf-8")
-
-
-def _counted(path: Path) -> Counter[str]:
+def read(path: Path) -> list[dict[str, str]]:
+    """Claims of a run that count: a cell that another claim compares too is left out."""
     with path.open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if not row["where"].startswith(AGAIN)]
-    return counts(row["verdict"] for row in rows)
-
-
-def _numbers(found: Counter[str]) -> tuple[str, ...]:
-    return tuple(str(found[verdict]) for verdict in VERDICTS)
+        return [row for row in csv.DictReader(file) if not row["where"].startswith(AGAIN)]
 
 
 # ------------------------------------------------------------------------------------------- CSV
@@ -115,6 +90,7 @@ def _claim_rows(parts: Sequence[Part]) -> list[Row]:
             "tolerance": _plain(claim.tolerance),
             "reason": claim.reason,
             "verdict": claim.verdict,
+            "explained": str(claim.explained) if claim.verdict == DIFFERS else "",
             "note": claim.note,
         }
         for part in parts
@@ -161,17 +137,17 @@ def _write_figures(module: ModuleType, outcome: Outcome, results: Path) -> dict[
 
 def _page(outcome: Outcome, pictures: Mapping[str, str]) -> str:
     module = load(outcome.name)
-    lines = [f"## {outcome.name}, {outcome.setting.mode} run", f"{module.PAPER}."]
+    lines = [f"# {outcome.name}, {outcome.setting.mode} run", f"{module.PAPER}.", HOW, PARTS]
     lines += [text for part in outcome.parts for text in _part(part)]
     for name, caption in pictures.items():
-        lines += [f"![{caption or name}](results/{name})", *([caption] if caption else [])]
+        lines += [f"![{caption or name}]({name})", *([caption] if caption else [])]
     return "\n\n".join(lines) + "\n"
 
 
 def _part(part: Part) -> list[str]:
     found = counts(claim.verdict for claim in part.claims)
     summary = ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS if found[verdict])
-    texts = [f"### {part.title}", *([part.text] if part.text else [])]
+    texts = [f"## {part.title}", *([part.text] if part.text else [])]
     texts += [f"{summary}."] if part.claims else []
     shown = part.listed
     if shown:
@@ -184,7 +160,7 @@ def _part(part: Part) -> list[str]:
 def _cells(claim: Claim) -> tuple[str, ...]:
     ours = "" if claim.timed else cell(claim.ours, claim.value)
     tolerance = "" if claim.tolerance is None else f"{claim.tolerance:.2g}, {claim.reason}"
-    return (claim.where, claim.what, cell(claim.value), ours, tolerance, claim.verdict)
+    return (claim.where, claim.what, cell(claim.value), ours, tolerance, claim.said)
 
 
 def cell(value: Any, beside: Any = None) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import importlib
 import json
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -25,6 +26,7 @@ CHECKS = (
     "dirichlet_gp",
 )
 CACHE = Path(__file__).parent / ".cache"
+RESULTS = Path(__file__).parent / "results"
 
 
 def load(name: str) -> ModuleType:
@@ -39,7 +41,9 @@ def run(
     jobs: int = 1,
     fresh: bool = False,
     quiet: bool = False,
+    stored: bool = False,
     folder: Path = CACHE,
+    results: Path = RESULTS,
 ) -> Outcome:
     """Run the tasks of a check that are not kept, and compare.
 
@@ -55,8 +59,12 @@ def run(
         Whether kept rows are computed again.
     quiet : bool
         Whether to show no progress.
+    stored : bool
+        Whether the rows in `results` stand in for tasks that this machine has not run.
     folder : Path
         Folder of the kept rows.
+    results : Path
+        Folder of the results.
 
     Returns
     -------
@@ -74,6 +82,8 @@ def run(
             f"{name}: {stale} tasks were kept by other code than today's; --fresh runs them again",
             file=sys.stderr,
         )
+    if stored:
+        kept = _stored(results, name, setting.mode) | kept
     waiting = [task for task in tasks if task.key not in kept]
     with _progress(name, len(tasks), quiet=quiet) as advance:
         advance(len(kept))
@@ -81,8 +91,9 @@ def run(
             kept[task.key] = _keep(folder, task, sources[task.key], rows, seconds)
             advance(1)
     rows = [row for task in tasks for row in kept[task.key]["rows"]]
-    seconds = sum(kept[task.key]["seconds"] for task in tasks)
-    return Outcome(name, setting, module.claims(rows, setting), rows, seconds)
+    sizes = [{"key": task.key, "rows": len(kept[task.key]["rows"])} for task in tasks]
+    seconds = sum(kept[task.key].get("seconds", 0.0) for task in tasks)
+    return Outcome(name, setting, module.claims(rows, setting), rows, sizes, seconds)
 
 
 def _check_keys(name: str, tasks: list[Task]) -> None:
@@ -153,6 +164,39 @@ def _keep(folder: Path, task: Task, source: str, rows: list[Row], seconds: float
     half.replace(_path(folder, task))
     # What was read back from the file is what a run that is resumed sees.
     return json.loads(text)
+
+
+# ---------------------------------------------------------------------------------- stored rows
+
+
+def _stored(results: Path, name: str, mode: str) -> dict[str, dict[str, Any]]:
+    """Rows of the tasks of an earlier run, from the CSV files that it has written."""
+    tasks, lines = (results / f"{name}_{mode}_{what}.csv" for what in ("tasks", "rows"))
+    if not tasks.exists():
+        return {}
+    rows = iter(_read_csv(lines))
+    return {
+        task["key"]: {"rows": [next(rows) for _ in range(task["rows"])]}
+        for task in _read_csv(tasks)
+    }
+
+
+def _read_csv(path: Path) -> list[Row]:
+    """Rows as they were written: what is empty was None or not there."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            {name: _value(text) for name, text in line.items() if text}
+            for line in csv.DictReader(file)
+        ]
+
+
+def _value(text: str) -> str | float | bool:
+    if text in {"True", "False"}:
+        return text == "True"
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
 
 
 # ------------------------------------------------------------------------------------- progress

@@ -205,6 +205,7 @@ def _statements(tested: dict[Key, Sample]) -> Part:
                 ", ".join(f"{s:.4f}" for s in sizes),
                 holds=all(abs(s - 0.05) < band for s in sizes),
                 note="" if all(abs(s - 0.05) < band for s in sizes) else SMALL_SAMPLE,
+                explained=True,
             ),
             Claim(
                 "section 7.2",

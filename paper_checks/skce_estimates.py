@@ -106,7 +106,9 @@ def _means(found: dict[Key, Sample], keys: set[Key], setting: Setting, title: st
         place = f"{title.partition(' (')[0].lower()}, {model}, m = {m}"
         what, ours = f"mean of {NAMES[name]}", float(sample.mean())
         note = NOTES.get(key, "")
-        listed.append(Claim(place, what, paper[key], ours, error, reason, note=note))
+        listed.append(
+            Claim(place, what, paper[key], ours, error, reason, note=note, explained=bool(note))
+        )
     text = f"{QUANTILE} {MEDIAN}"
     if not title.startswith("Figure 1"):
         sizes = [found[key].size for key in keys]
@@ -200,6 +202,7 @@ def _ece_bias(
             ", ".join(f"{mean:.3f}" for mean in means),
             holds=grows,
             note="" if grows else UP_TO_100,
+            explained=True,
         ),
     ]
 

@@ -173,7 +173,7 @@ def _compare(figure: str, row: Row, key: str, value: float) -> Claim:
     explained = abs(row.get(UNDIVIDED + key, math.nan) - value) <= half
     note = SUMS if explained else ""
     place = f"{figure}, {row['network']}"
-    return Claim(place, key, value, row[key], half, SIX_DIGITS, note=note)
+    return Claim(place, key, value, row[key], half, SIX_DIGITS, note=note, explained=bool(note))
 
 
 def _sixth_digit(value: float) -> float:
@@ -187,4 +187,4 @@ def _zero(found: dict[str, Row], key: str, setting: Setting) -> Claim:
     claim = "the approximation of the p-value is 0 for every network"
     googlenet = key == "A_uq" and setting.mode == "full" and at_least == ["googlenet"]
     note = BY_CHANCE if googlenet else ""
-    return Claim("figure 84", key, claim, ours, holds=not at_least, note=note)
+    return Claim("figure 84", key, claim, ours, holds=not at_least, note=note, explained=bool(note))

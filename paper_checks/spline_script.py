@@ -36,7 +36,16 @@ def ranked(probs: Floats, labels: Ints, rank: int) -> Scored:
     return probs[np.arange(len(probs)), classes], (classes == labels).astype(float)
 
 
-def recalibrated(score: Floats, event: Floats, at: Floats, *, middle: bool = False) -> Floats:
+def within(probs: Floats, labels: Ints, rank: int) -> Scored:
+    """Sum of the largest probabilities up to a rank, and whether the right class is among them."""
+    classes = np.argsort(probs, axis=1)[:, -rank:]
+    score = np.take_along_axis(probs, classes, axis=1).sum(axis=1)
+    return score, (classes == labels[:, np.newaxis]).any(axis=1).astype(float)
+
+
+def recalibrated(
+    score: Floats, event: Floats, at: Floats, *, middle: bool = False, knots: int = KNOTS
+) -> Floats:
     """Recalibrate by a natural least-squares spline through every row.
 
     Between two scores the script exchanges the weights of its linear interpolation. It has the
@@ -46,12 +55,12 @@ def recalibrated(score: Floats, event: Floats, at: Floats, *, middle: bool = Fal
     order = np.argsort(score, kind="stable")
     score, event = score[order], event[order]
     n = len(score)
-    t, at_knots = np.linspace(0, 1, n), np.linspace(0, 1, KNOTS)
+    t, at_knots = np.linspace(0, 1, n), np.linspace(0, 1, knots)
     curve = np.cumsum(event) / n - np.cumsum(score) / n
     if middle:
         t = np.arange(1, n + 1) / n
         curve -= 0.5 * (event - score) / n
-    basis = CubicSpline(at_knots, np.eye(KNOTS), bc_type="natural")
+    basis = CubicSpline(at_knots, np.eye(knots), bc_type="natural")
     values = score + basis(t, 1) @ np.linalg.lstsq(basis(t), curve, rcond=None)[0]
     above = np.clip(np.searchsorted(score, at), 1, n - 1)
     up, down = at - score[above - 1], score[above] - at

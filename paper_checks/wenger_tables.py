@@ -1,8 +1,8 @@
-"""ECE and accuracy of Wenger et al. 2020, tables 1, 2 and S2, as their program stored them.
+"""Tables 1, 2, S1 and S2 of Wenger et al. 2020, and what a version of their program stored.
 
-JonathanWenger/pycalib@2ec97e02, datasets/*/calibration: means and standard deviations over ten
-Monte Carlo folds; the paper prints the same with fewer digits. At the end what it stored of active
-learning.
+The paper prints means over ten Monte Carlo folds. The program (JonathanWenger/pycalib@2ec97e02,
+datasets/*/calibration) has means and standard deviations of another version of the experiments.
+At the end what it stored of active learning.
 """
 
 from __future__ import annotations
@@ -11,6 +11,67 @@ METHODS = ("Uncal", "Platt", "Isotonic", "Beta", "BBQ", "Temp", "GPcalib", "GPca
 CLASSIFIERS = ("AdaBoost", "XGBoost", "mondrian_forest", "random_forest", "1layer_NN")
 
 Cells = dict[str, tuple[tuple[float, float], ...]]  # classifier: (mean, deviation) by method
+Printed = dict[tuple[str, str], tuple[float, ...]]  # data set and classifier: means by method
+
+# As printed: "Temp." is applied to probabilities, but to logits for the networks on ImageNet.
+PRINTED: dict[str, Printed] = {
+    "1": {
+        ("KITTI", "AdaBoost"): (0.4301, 0.0182, 0.0134, 0.0180, 0.0190, 0.0185, 0.0192),
+        ("KITTI", "XGBoost"): (0.0434, 0.0198, 0.0114, 0.0178, 0.0184, 0.0204, 0.0186),
+        ("KITTI", "mondrian_forest"): (0.0546, 0.0198, 0.0142, 0.0252, 0.0218, 0.0200, 0.0202),
+        ("KITTI", "random_forest"): (0.0768, 0.0147, 0.0135, 0.0159, 0.0652, 0.0126, 0.0182),
+        ("KITTI", "1layer_NN"): (0.0153, 0.0285, 0.0121, 0.0174, 0.0178, 0.0280, 0.0156),
+        ("PCam", "AdaBoost"): (0.2506, 0.0409, 0.0335, 0.0397, 0.0330, 0.0381, 0.0389),
+        ("PCam", "XGBoost"): (0.0605, 0.0378, 0.0323, 0.0356, 0.0312, 0.0399, 0.0332),
+        ("PCam", "mondrian_forest"): (0.0415, 0.0428, 0.0291, 0.0349, 0.0643, 0.0427, 0.0347),
+        ("PCam", "random_forest"): (0.0798, 0.0237, 0.0233, 0.0293, 0.0599, 0.0210, 0.0285),
+        ("PCam", "1layer_NN"): (0.2090, 0.0717, 0.0297, 0.0501, 0.0296, 0.0542, 0.0461),
+    },
+    "2": {
+        ("MNIST", "AdaBoost"): (0.6121, 0.2267, 0.1319, 0.2222, 0.1384, 0.1567, 0.0414),
+        ("MNIST", "XGBoost"): (0.0740, 0.0449, 0.0176, 0.0184, 0.0207, 0.0222, 0.0180),
+        ("MNIST", "mondrian_forest"): (0.2163, 0.0357, 0.0282, 0.0383, 0.0762, 0.0208, 0.0213),
+        ("MNIST", "random_forest"): (0.1178, 0.0273, 0.0207, 0.0259, 0.1233, 0.0121, 0.0148),
+        ("MNIST", "1layer_NN"): (0.0262, 0.0126, 0.0140, 0.0168, 0.0186, 0.0195, 0.0239),
+        ("ImageNet", "AlexNet"): (0.0354, 0.1143, 0.2771, 0.2321, 0.1344, 0.0336, 0.0354),
+        ("ImageNet", "VGG19"): (0.0375, 0.1018, 0.2656, 0.2484, 0.1642, 0.0347, 0.0351),
+        ("ImageNet", "ResNet50"): (0.0444, 0.0911, 0.2632, 0.2239, 0.1627, 0.0333, 0.0333),
+        ("ImageNet", "ResNet152"): (0.0525, 0.0862, 0.2374, 0.2177, 0.1665, 0.0328, 0.0336),
+        ("ImageNet", "DenseNet121"): (0.0369, 0.0941, 0.2374, 0.2277, 0.1536, 0.0333, 0.0331),
+        ("ImageNet", "DenseNet201"): (0.0421, 0.0923, 0.2306, 0.2195, 0.1602, 0.0319, 0.0336),
+        ("ImageNet", "Inception v4"): (0.0311, 0.0852, 0.2795, 0.1628, 0.1569, 0.0460, 0.0307),
+        ("ImageNet", "SE ResNeXt50"): (0.0432, 0.0837, 0.2570, 0.1723, 0.1717, 0.0462, 0.0311),
+        ("ImageNet", "SE ResNeXt101"): (0.0571, 0.0837, 0.2718, 0.1660, 0.1513, 0.0435, 0.0317),
+    },
+    "S1": {
+        ("KITTI", "AdaBoost"): (0.9463, 0.9499, 0.9497, 0.9499, 0.9444, 0.9463, 0.9465),
+        ("KITTI", "XGBoost"): (0.9674, 0.9673, 0.9660, 0.9671, 0.9640, 0.9674, 0.9675),
+        ("KITTI", "mondrian_forest"): (0.9536, 0.9539, 0.9523, 0.9532, 0.9439, 0.9536, 0.9536),
+        ("KITTI", "random_forest"): (0.9639, 0.9628, 0.9616, 0.9625, 0.8922, 0.9639, 0.9637),
+        ("KITTI", "1layer_NN"): (0.9620, 0.9644, 0.9686, 0.9684, 0.9647, 0.9620, 0.9620),
+        ("PCam", "AdaBoost"): (0.7586, 0.7609, 0.7644, 0.7610, 0.7638, 0.7586, 0.7588),
+        ("PCam", "XGBoost"): (0.8086, 0.8065, 0.8050, 0.8068, 0.8020, 0.8086, 0.8084),
+        ("PCam", "mondrian_forest"): (0.7946, 0.7976, 0.7954, 0.7976, 0.7950, 0.7946, 0.7946),
+        ("PCam", "random_forest"): (0.8487, 0.8484, 0.8473, 0.8482, 0.8110, 0.8487, 0.8483),
+        ("PCam", "1layer_NN"): (0.5925, 0.6239, 0.6504, 0.6487, 0.6458, 0.5925, 0.5779),
+    },
+    "S2": {
+        ("MNIST", "AdaBoost"): (0.7311, 0.6601, 0.6787, 0.6642, 0.6540, 0.7311, 0.7289),
+        ("MNIST", "XGBoost"): (0.9333, 0.9330, 0.9312, 0.9331, 0.9274, 0.9333, 0.9333),
+        ("MNIST", "mondrian_forest"): (0.9133, 0.9144, 0.9118, 0.9142, 0.7475, 0.9133, 0.9132),
+        ("MNIST", "random_forest"): (0.9448, 0.9461, 0.9445, 0.9453, 0.0004, 0.9448, 0.9457),
+        ("MNIST", "1layer_NN"): (0.9625, 0.9624, 0.9620, 0.9626, 0.9557, 0.9625, 0.9517),
+        ("ImageNet", "AlexNet"): (0.5649, 0.3437, 0.3476, 0.3490, 0.1861, 0.5649, 0.5626),
+        ("ImageNet", "VGG19"): (0.7247, 0.4475, 0.4584, 0.4496, 0.2584, 0.7247, 0.7233),
+        ("ImageNet", "ResNet50"): (0.7600, 0.4654, 0.4731, 0.4780, 0.2648, 0.7600, 0.7587),
+        ("ImageNet", "ResNet152"): (0.7850, 0.4790, 0.4919, 0.4938, 0.2747, 0.7850, 0.7834),
+        ("ImageNet", "DenseNet121"): (0.7451, 0.4598, 0.4698, 0.4615, 0.2402, 0.7451, 0.7430),
+        ("ImageNet", "DenseNet201"): (0.7702, 0.4754, 0.4804, 0.4823, 0.2583, 0.7702, 0.7707),
+        ("ImageNet", "Inception v4"): (0.8000, 0.4939, 0.5060, 0.5051, 0.2610, 0.8000, 0.8009),
+        ("ImageNet", "SE ResNeXt50"): (0.7914, 0.4865, 0.4999, 0.4965, 0.3154, 0.7914, 0.7890),
+        ("ImageNet", "SE ResNeXt101"): (0.8021, 0.4963, 0.5111, 0.5040, 0.2525, 0.8021, 0.8018),
+    },
+}
 
 MNIST_ECE: Cells = {
     "AdaBoost": (
@@ -281,20 +342,3 @@ ACTIVE_LEARNING = {
     "accuracy": (0.9045, 0.9051),
     "labels bought": (4709.1, 5199.6),
 }
-# Networks of table 2; their logits are not in the data.
-CIFAR100 = ("WRN-28-10-drop", "alexnet", "densenet-bc-l190-k40", "resnext-16x64d", "resnext-8x64d")
-IMAGENET = (
-    "alexnet",
-    "densenet121",
-    "densenet201",
-    "inceptionv4",
-    "nasnetalarge",
-    "pnasnet5large",
-    "polynet",
-    "resnet152",
-    "resnet50",
-    "se_resnext101_32x4d",
-    "se_resnext50_32x4d",
-    "senet154",
-    "vgg19",
-)
