@@ -155,11 +155,14 @@ def newton_sums(
             )
         for j in range(k):
             x = X[j, start : start + size]
+            # A loop that adds up in any order writes nothing: compiled with a check whether arrays
+            # overlap, it would add in an order that depends on where they lie.
             total = 0.0
             for i in range(size):
                 total += d[i] * x[i]
-                eta[i] = h[i] * x[i]
             first[j] += total
+            for i in range(size):
+                eta[i] = h[i] * x[i]
             for l in range(j + 1):
                 y = X[l, start : start + size]
                 total = 0.0
