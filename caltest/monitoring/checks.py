@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -28,7 +28,11 @@ def check_number(value: object, name: str) -> float:
     """Check a number of a state; infinities are text."""
     if value in ("inf", "-inf"):
         return float(str(value))
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not abs(value) <= sys.float_info.max
+    ):
         raise invalid(f"{name} must be a number", shown(value), "go on from an earlier state")
     return float(value)
 

@@ -177,4 +177,4 @@ def test_impossible_outcome_names_its_row(caltest, days, tmp_path):
     file.write_text("y,p\n0,0.5\n1,0.5\n0,1.0\n")
     found = caltest("monitor", state, file, *ASKED, "--fail")
     assert found.status == 1
-    assert "row 402 had probability 0" in " ".join(found.out.split())
+    assert "row 402, counted from 0, had probability 0" in " ".join(found.out.split())
