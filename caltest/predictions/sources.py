@@ -75,9 +75,17 @@ def as_frame(df: object) -> Any:
 
 def table_of_frame(df: object) -> Table:
     """View a data frame as named arrays."""
+    import narwhals as nw
+
     frame = as_frame(df)
     names = _names(frame)
-    return Table(list(names), lambda name: frame.get_column(names[name]).to_numpy())
+
+    def column(name: str) -> AnyArray:
+        values = frame.get_column(names[name])
+        decimal = values.dtype == nw.Decimal  # of a database; as an array Python's own numbers
+        return np.asarray((values.cast(nw.Float64) if decimal else values).to_numpy())
+
+    return Table(list(names), column)
 
 
 def features_of_frame(
