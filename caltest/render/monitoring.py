@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from caltest.monitoring import Monitor, MonitoringPlan
 
 MOST_FINDINGS = 3
+LEAST_IN_PERCENT = 1e-4
 SHAPES = {
     "isotonic": "an increasing function of the confidence is nearer to the outcomes",
     "kernel": "rows of similar predictions are off in the same direction",
@@ -60,7 +61,7 @@ def monitor_in_words(monitor: Monitor, size: Gap) -> tuple[tuple[str, str], ...]
     if not alarm:
         first = f"No alarm in {rows}"
     sentences = [("answer", f"{first} ({told}). {size_in_words(size, clear=alarm)}")]
-    holds = f"{100 * (1 - monitor.level):g} % at all times at once."
+    holds = f"{_coverage(monitor.level)} at all times at once."
     sentences.append(("interval", holds))
     if monitor.impossible_row is not None:
         told = (
@@ -72,6 +73,11 @@ def monitor_in_words(monitor: Monitor, size: Gap) -> tuple[tuple[str, str], ...]
         sentences += [("what", text) for text in _findings(monitor)]
         sentences += [("groups", text) for text in _groups(monitor)]
     return tuple(sentences)
+
+
+def _coverage(level: float) -> str:
+    """How sure an interval is: 95 %, or 1 - 1e-06 where more digits of 100 % would be needed."""
+    return f"{100 * (1 - level):g} %" if level >= LEAST_IN_PERCENT else f"1 - {level:.2g}"
 
 
 def _findings(monitor: Monitor) -> Iterator[str]:
@@ -144,7 +150,7 @@ def _rows(monitor: Monitor) -> Iterator[tuple[str, str, float]]:
 
 
 def _sequences(monitor: Monitor) -> Iterator[tuple[str, str]]:
-    percent = f"{100 * (1 - monitor.level):g} % at all times"
+    percent = f"{_coverage(monitor.level)} at all times"
     low, high = monitor.confidence_sequence("confidence")
     yield "confidence", f"{100 * low:.1f} to {100 * high:.1f} points above accuracy, {percent}"
     if monitor.restart:

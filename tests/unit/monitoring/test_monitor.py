@@ -221,6 +221,16 @@ def test_one_row_is_not_rows():
     assert watch.plot().get_title(loc="left") == "alarm after 1 row"
 
 
+@pytest.mark.parametrize(
+    ("level", "told"), [(0.05, "95 %"), (0.025, "97.5 %"), (1e-8, "1 - 1e-08")]
+)
+def test_intervals_are_never_sure(level, told):
+    """Of a small level no 100 %."""
+    text = str(ct.monitor(level=level, restart=True).update(*rows(10)).summary())
+    assert f"interval: {told} at all times at once." in text
+    assert f"points above accuracy, {told} at all times" in text
+
+
 def test_an_impossible_outcome_is_named():
     """Probability 0 for what happened: the e-value is infinite, whatever comes."""
     watch = ct.monitor().update([[0.5, 0.5], [1.0, 0.0], [0.5, 0.5]], [0, 1, 0])
