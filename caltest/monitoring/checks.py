@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from caltest.results.printable import plain
 from caltest.validation import check_classes, check_level
 from caltest.validation.arrays import label_values
 
+DAY, MIDNIGHT = re.compile(r"\d{4}-\d\d-\d\d"), " 00:00:00"
 PLAIN = {str, int}  # of names, which need no more to be done
 
 
@@ -49,6 +51,14 @@ def as_names(values: object) -> list[Any]:
         array = array.astype("datetime64[us]")
     names = array.astype(object).ravel().tolist()
     return [name if type(name) in PLAIN else plain(name) for name in names]
+
+
+def days(name: object) -> tuple[object, ...]:
+    """Return the ways to write a name: a day is one with or without its midnight."""
+    if not isinstance(name, str):
+        return (name,)
+    day = name.removesuffix(MIDNIGHT)
+    return (day, day + MIDNIGHT) if DAY.fullmatch(day) else (name,)
 
 
 def check_groups_named(groups: Sequence[object]) -> tuple[object, ...]:

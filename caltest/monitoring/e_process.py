@@ -22,6 +22,7 @@ from caltest.monitoring.checks import (
     check_groups_named,
     check_ids,
     check_number,
+    days,
 )
 from caltest.monitoring.evalues import adjust_log_evalues
 from caltest.monitoring.findings import findings_of, gap_of, row_of_class, temperatures_of
@@ -250,7 +251,7 @@ class Monitor(Result):
             raise invalid(
                 "groups must be one for each row", f"shape {values.shape}", f"pass {n} of them"
             )
-        index = {group: code for code, group in enumerate(self.groups)}
+        index = {name: code for code, group in enumerate(self.groups) for name in days(group)}
         return np.array([index.get(name, -1) for name in as_names(values)], dtype=np.int64)
 
     def _begin(
@@ -530,8 +531,7 @@ class Monitor(Result):
             If the state is of another version, or not whole.
         """
         checked = check_schema(values, cls.schema, "the state of a monitor", earlier=EARLIER)
-        fields = {"classes", "groups", "restart", "memory", "level", "streams", "waiting"}
-        fields |= {"largest", "alarm_after"}
+        fields = set(cls().to_dict())
         if set(checked) != fields:
             odd = ", ".join(map(str, sorted(set(checked) ^ fields)))
             raise broken(f"fields that are missing or strange, {odd}")

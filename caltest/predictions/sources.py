@@ -20,6 +20,7 @@ from caltest.validation.options import (
     check_not_empty,
     check_not_label,
     check_strings,
+    group_values,
 )
 
 PREFIXES = ("p_", "prob_")
@@ -264,7 +265,7 @@ def columns_named(table: Table, values: object) -> list[str]:
 
 def crossed(table: Table, columns: Sequence[str]) -> AnyArray:
     """Name each row by its values in several columns, "north, 2020"."""
-    values = [label_values(table.column(name), name).tolist() for name in columns]
+    values = [group_values(table.column(name), name).tolist() for name in columns]
     return np.array([", ".join(map(str, row)) for row in zip(*values, strict=True)])
 
 

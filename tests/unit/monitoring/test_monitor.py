@@ -231,6 +231,22 @@ def test_intervals_are_never_sure(level, told):
     assert f"points above accuracy, {told} at all times" in text
 
 
+def test_groups_that_are_days_are_known_in_every_form():
+    """Of NumPy and pandas, and as predictions hold them."""
+    days = np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]")
+    forms = [days, days.astype("datetime64[ns]"), list(pd.to_datetime(days)), days.astype(str)]
+    found = set()
+    for names in forms:
+        for groups in forms:
+            data = ct.Predictions([0.1, 0.2], [0, 0])
+            watch = ct.monitor(groups=names).update(data, groups=groups)
+            found.add(tuple(watch.group_evalues.values()))
+        data = ct.Predictions([0.1, 0.2], [0, 0], groups=days)
+        found.add(tuple(ct.monitor(groups=names).update(data).group_evalues.values()))
+    assert len(found) == 1
+    assert min(found.pop()) != 1.0
+
+
 def test_an_impossible_outcome_is_named():
     """Probability 0 for what happened: the e-value is infinite, whatever comes."""
     watch = ct.monitor().update([[0.5, 0.5], [1.0, 0.0], [0.5, 0.5]], [0, 1, 0])

@@ -264,6 +264,23 @@ def test_no_row_is_an_error(options):
         run(wrong, on_error="skip", **options)
 
 
+@pytest.mark.parametrize("unit", [pl.Date, pl.Datetime("us"), pl.Datetime("ms")])
+def test_groups_that_are_dates_have_the_same_names(unit):
+    """By cells and by rows, alone and crossed; a missing one is named."""
+    rng = np.random.default_rng(1)
+    p = rng.random(300)
+    frame = pl.DataFrame({"y": rng.binomial(1, p), "p": p, "d": rng.integers(0, 3, 300)})
+    start = pl.lit("2026-01-01").str.to_datetime().cast(unit)
+    frame = frame.with_columns(g=pl.col("d") % 2, d=start + pl.duration(days="d"))
+    for by in ("d", ["g", "d"]):
+        cells, rows = (run(frame, by=by, engine=engine) for engine in ("cells", "rows"))
+        assert [str(row.group) for row in cells] == [str(row.group) for row in rows]
+        assert [row.n for row in cells] == [row.n for row in rows]
+    missing = frame.with_columns(d=pl.when(pl.col("g") == 1).then(pl.col("d")))
+    with pytest.raises(InvalidInput, match="must not be missing"):
+        run(missing, by="d", engine="rows")
+
+
 def test_groups_that_are_nan_are_missing():
     """As they are where the rows are read."""
     frame = pl.DataFrame({"y": [0, 1, 1], "p": [0.1, 0.2, 0.3], "g": [1.0, float("nan"), None]})
