@@ -121,7 +121,7 @@ def advance(P: Floats, y: Codes, game: Game, state: State, trace: Floats) -> Non
     counts, log_wealth, product = state.counts, state.log_wealth, state.product
     base, totals = np.empty(product.size), np.empty(state.low.size)
     _open(log_wealth, game.weights, game.log_one, state.levels, base)
-    done = 0
+    done = int(np.int64(0))  # the constant 0 is another type: `_play` would be compiled twice
     while done < P.shape[0]:
         played, extreme = _play(P, y, done, game, state, base, trace)
         done += played

@@ -90,7 +90,10 @@ class Stream:
         trace = np.empty(len(labels) + 1 if traced else 1)
         trace[0] = self.state["levels"][bet_loops.LAST]
         state = loops.State(**self.state)
-        loops.advance(np.ascontiguousarray(probs), labels, self.game, state, trace[1:])
+        rows, codes = np.ascontiguousarray(probs).view(), labels.view()
+        # The loop is compiled once, for arrays that cannot be written to.
+        rows.flags.writeable = codes.flags.writeable = False
+        loops.advance(rows, codes, self.game, state, trace[1:])
         return trace
 
     # ---- what it says ---------------------------------------------------------------------------
