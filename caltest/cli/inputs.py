@@ -97,15 +97,24 @@ class PredictionFile:
         return [] if first is None else list(first.open().collect_schema().names())
 
     def predictions(
-        self, *, by: str | None = None, dependence: Dependence | None = None
+        self,
+        *,
+        by: str | None = None,
+        dependence: Dependence | None = None,
+        known: Sequence[object] | None = None,
     ) -> Predictions:
-        """Return the predictions, with the groups that `--by` gives, and their clusters."""
-        found = self.read(self.probs, by=by)[0]
+        """Return the predictions, with the groups that `--by` gives, and their clusters.
+
+        `known` are classes of rows before, for labels that need not show each of them.
+        """
+        found = self.read(self.probs, by=by, known=known)[0]
         if dependence is None:
             return found
         return dependence.of_table(self._opened[0], self.label).given_to(found)
 
-    def read(self, probs: str | None, *, by: str | None = None) -> tuple[Predictions, object]:
+    def read(
+        self, probs: str | None, *, by: str | None = None, known: Sequence[object] | None = None
+    ) -> tuple[Predictions, object]:
         """Return the predictions of some columns, and what these hold, such as logits.
 
         Parameters
@@ -114,6 +123,8 @@ class PredictionFile:
             As `--probs`. The file is read once, however often columns are asked for.
         by : str, optional
             What `--by` gave.
+        known : sequence, optional
+            The classes where neither `--classes` nor the columns name them.
 
         Returns
         -------
@@ -133,6 +144,8 @@ class PredictionFile:
             sample_weight=self.weight,
             classes=options.parse_classes(self.classes),
         )
+        if raw["classes"] is None and known is not None:
+            raw["classes"] = list(known)
         reading = {"from_logits": self.logits, "renormalize": self.renormalize}
         return Predictions(**raw, **reading, source=name), raw["probs"]
 

@@ -61,16 +61,15 @@ def monitor(
     check_output_file(state, (file.file,))
     from caltest.monitoring import Monitor, MonitoringPlan
 
-    predictions = file.predictions(by=by)
-    groups = predictions.groups
-    if state.exists():
+    watch = Monitor.from_json(_read(state)) if state.exists() else None
+    predictions = file.predictions(by=by, known=None if watch is None else watch.classes)
+    if watch is not None:
         check_unused(
             "on a monitor that exists: its first call has fixed them",
             restart=restart or None,
             memory=memory,
             plan=plan,
         )
-        watch = Monitor.from_json(_read(state))
         if not watch.groups:
             check_unused("on a monitor whose first call had none", **{"--by": by})
         if level is not None and level != watch.level:
@@ -79,6 +78,7 @@ def monitor(
         if plan is not None:
             check_unused("where --plan has them", restart=restart or None, level=level)
             restart, level = True, MonitoringPlan.read(plan).monitor_level
+        groups = predictions.groups
         watch = Monitor(
             groups=None if groups is None else sorted(set(groups.tolist()), key=str),
             restart=restart,

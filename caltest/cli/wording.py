@@ -31,7 +31,10 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"\bclasses=\[\.\.\.\]": "--classes NAMES",
     r"\bclasses=\[(.*?)\]": _joined,
     r"\bclasses=range\((\d+), (\d+)\)": _numbered,
-    r"\bclasses=$": "--classes",
+    r"\bclasses=(?=[, ]|$)": "--classes",
+    r"\bengine='(\w+)'": r"--engine \1",
+    r"\bon_error='(\w+)'": r"--on-error \1",
+    r"\btest without by=$": "leave out --by",
     r"\bat row (\d+)\b": r"at row \1 (counted from 0)",
     r"^probs must come before labels; got (.*); swap the two arguments": (
         r"--label must name the labels and --probs the probabilities; got \1; swap the two options"

@@ -71,7 +71,8 @@ def line_bandwidth(
         return None
     half = ROUNDING * (float(v @ below) + within) / 2
     if positive <= half:
-        total = float(np.diff(x) @ (below[1:] * (below[-1] + v[-1] - below[1:])))
+        above = np.cumsum(v[::-1])[::-1]  # no difference, which would round a small weight to 0
+        total = float(np.diff(x) @ (below[1:] * above[1:]))
         return total / positive, _mean_of_positive(WORDS[WEIGHTED])
     return _line_median(x, v, below, half), WORDS[WEIGHTED]
 

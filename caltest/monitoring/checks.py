@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import math
+import re
+import sys
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from caltest.results.printable import plain
 from caltest.validation import check_classes, check_level
 from caltest.validation.arrays import label_values
 
+DAY, MIDNIGHT = re.compile(r"\d{4}-\d\d-\d\d"), " 00:00:00"
 PLAIN = {str, int}  # of names, which need no more to be done
 
 
@@ -28,7 +30,11 @@ def check_number(value: object, name: str) -> float:
     """Check a number of a state; infinities are text."""
     if value in ("inf", "-inf"):
         return float(str(value))
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not abs(value) <= sys.float_info.max
+    ):
         raise invalid(f"{name} must be a number", shown(value), "go on from an earlier state")
     return float(value)
 
@@ -45,6 +51,14 @@ def as_names(values: object) -> list[Any]:
         array = array.astype("datetime64[us]")
     names = array.astype(object).ravel().tolist()
     return [name if type(name) in PLAIN else plain(name) for name in names]
+
+
+def days(name: object) -> tuple[object, ...]:
+    """Return the ways to write a name: a day is one with or without its midnight."""
+    if not isinstance(name, str):
+        return (name,)
+    day = name.removesuffix(MIDNIGHT)
+    return (day, day + MIDNIGHT) if DAY.fullmatch(day) else (name,)
 
 
 def check_groups_named(groups: Sequence[object]) -> tuple[object, ...]:

@@ -22,10 +22,11 @@ from caltest.monitoring.checks import (
     check_groups_named,
     check_ids,
     check_number,
+    days,
 )
 from caltest.monitoring.evalues import adjust_log_evalues
 from caltest.monitoring.findings import findings_of, gap_of, row_of_class, temperatures_of
-from caltest.monitoring.stream import LEVELS, Stream
+from caltest.monitoring.stream import LEVELS, Stream, broken
 from caltest.monitoring.waiting import Waiting
 from caltest.predictions import Predictions
 from caltest.results.printable import Result, Summary, plain
@@ -250,19 +251,23 @@ class Monitor(Result):
             raise invalid(
                 "groups must be one for each row", f"shape {values.shape}", f"pass {n} of them"
             )
-        index = {group: code for code, group in enumerate(self.groups)}
+        index = {name: code for code, group in enumerate(self.groups) for name in days(group)}
         return np.array([index.get(name, -1) for name in as_names(values)], dtype=np.int64)
 
-    def _begin(self, classes: tuple[object, ...]) -> None:
+    def _begin(
+        self, classes: tuple[object, ...], states: Sequence[object] = (), *, earlier: bool = False
+    ) -> None:
+        """Make the streams, and load the state of each, where there is one, before the next."""
         if len(classes) < 2:
             raise invalid("classes must be at least two", shown(list(classes)), "name them all")
         bets = bets_for(len(classes))
         levels = tuple(sorted({*LEVELS, self.level}, reverse=True))
         kept = 1.0 if self.memory is None else 1.0 - 1.0 / min(self.memory, 2**53)
-        self._streams = {
-            name: Stream(bets, levels, restart=self.restart, memory=kept, whole=name == WHOLE)
-            for name in (WHOLE, *range(len(self.groups)))
-        }
+        for place, name in enumerate((WHOLE, *range(len(self.groups)))):
+            stream = Stream(bets, levels, restart=self.restart, memory=kept, whole=name == WHOLE)
+            if states:
+                stream.load(states[place], earlier=earlier)
+            self._streams[name] = stream
         self.classes = classes
 
     def _advance(self, probs: Floats, labels: Codes, codes: Codes) -> None:
@@ -525,38 +530,33 @@ class Monitor(Result):
         InvalidInput
             If the state is of another version, or not whole.
         """
-        if not isinstance(values, Mapping):
-            raise invalid("the state of a monitor must be an object", shown(values), "pass one")
-        checked = check_schema(values, cls.schema, earlier=EARLIER)
-        fields = {"classes", "groups", "restart", "memory", "level", "streams", "waiting"}
-        fields |= {"largest", "alarm_after"}
+        checked = check_schema(values, cls.schema, "the state of a monitor", earlier=EARLIER)
+        fields = set(cls().to_dict())
         if set(checked) != fields:
-            odd = sorted(set(checked) ^ fields)
-            raise invalid(
-                "the state of a monitor must have its fields",
-                f"missing or strange: {', '.join(map(str, odd))}",
-                "go on from an earlier state, or begin anew",
-            )
+            odd = ", ".join(map(str, sorted(set(checked) ^ fields)))
+            raise broken(f"fields that are missing or strange, {odd}")
         made = cls(
-            classes=checked["classes"],
             groups=checked["groups"] or None,
             restart=checked["restart"],
             memory=checked["memory"],
             level=checked["level"],
         )
-        streams = checked["streams"]
-        if not isinstance(streams, list) or len(streams) != len(made._streams):
-            raise invalid(
-                "the state of a monitor must have a stream for all rows and for each group",
-                shown(streams if not isinstance(streams, list) else len(streams)),
-                "go on from an earlier state, or begin anew",
-            )
-        for stream, state in zip(made._streams.values(), streams, strict=True):
-            stream.load(state, earlier=values.get("schema") == EARLIER)
-        made._largest = check_number(checked["largest"], "largest")
-        made._alarm_after = check_integer(checked["alarm_after"], "alarm_after", minimum=0)
-        made._waiting.load(checked["waiting"], len(made.classes or ()), len(made.groups))
+        made._load(checked, earlier=values.get("schema") == EARLIER)
         return made
+
+    def _load(self, checked: Mapping[str, Any], *, earlier: bool) -> None:
+        """Take over the streams and the rows that wait."""
+        streams, names = checked["streams"], checked["classes"]
+        wanted = 0 if names is None else 1 + len(self.groups)
+        if not isinstance(streams, list) or len(streams) != wanted:
+            raise broken("streams, which must be one for all rows and one for each group")
+        if names is not None:
+            self._begin(check_classes_named(names), streams, earlier=earlier)
+        self._largest = check_number(checked["largest"], "largest")
+        self._alarm_after = check_integer(checked["alarm_after"], "alarm_after", minimum=0)
+        if self._alarm_after > self.n:
+            raise broken("alarm_after, which must be a row so far")
+        self._waiting.load(checked["waiting"], len(self.classes or ()), len(self.groups))
 
     @classmethod
     def from_json(cls, text: str) -> Self:

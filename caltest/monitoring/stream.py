@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.errors import invalid, shown
-from caltest.monitoring import loops
+from caltest.errors import InvalidInput, invalid, shown
+from caltest.monitoring import bet_loops, loops
 from caltest.monitoring.bets import CELLS, FEATURES, SLOPES, WITNESS_CELLS, Bets
 
 Floats = NDArray[np.float64]
@@ -88,7 +88,7 @@ class Stream:
         all rows of the stream are `traced`.
         """
         trace = np.empty(len(labels) + 1 if traced else 1)
-        trace[0] = self.state["levels"][loops.LAST]
+        trace[0] = self.state["levels"][bet_loops.LAST]
         state = loops.State(**self.state)
         rows, codes = np.ascontiguousarray(probs).view(), labels.view()
         # The loop is compiled once, for arrays that cannot be written to.
@@ -101,12 +101,12 @@ class Stream:
     @property
     def n(self) -> int:
         """Rows so far."""
-        return int(self.state["counts"][loops.ROWS])
+        return int(self.state["counts"][bet_loops.ROWS])
 
     @property
     def impossible_row(self) -> int | None:
         """The first row, from 0, whose outcome had probability 0."""
-        row = int(self.state["counts"][loops.IMPOSSIBLE])
+        row = int(self.state["counts"][bet_loops.IMPOSSIBLE])
         return None if row < 0 else row - 1
 
     @property
@@ -139,7 +139,7 @@ class Stream:
         """The logarithm of the largest e-value so far."""
         if self.impossible_row is not None:
             return math.inf
-        best, offset = self.state["levels"][[loops.BEST, loops.OFFSET]].tolist()
+        best, offset = self.state["levels"][[bet_loops.BEST, bet_loops.OFFSET]].tolist()
         return math.log(best) + offset if best > 0 else -math.inf
 
     def crossing(self, level: float) -> int | None:
@@ -152,7 +152,7 @@ class Stream:
     @property
     def path(self) -> Floats:
         """Rows so far, log e-value, and that of each part, at up to 1024 times."""
-        return self.state["path"][: self.state["counts"][loops.POINTS]]
+        return self.state["path"][: self.state["counts"][bet_loops.POINTS]]
 
     def draw_mean(self, before: int, logs: Floats) -> None:
         """Put the mean of this e-process and others in its place on the path, after each row."""
@@ -174,25 +174,52 @@ class Stream:
     def load(self, values: object, *, earlier: bool) -> None:
         """Take over what `to_dict` returned, or that of version 1: whole matrices, not packed."""
         if not isinstance(values, Mapping) or set(values) != set(self.state):
-            raise _broken(values)
+            raise broken(values)
         for name, array in self.state.items():
             try:
                 raw = base64.b64decode(values[name], validate=True)
                 new = np.frombuffer(raw if earlier else _unpacked(raw, array), dtype=array.dtype)
             except (TypeError, ValueError, binascii.Error, zlib.error) as error:
-                raise _broken(name) from error
+                raise broken(name) from error
             if name == "gaps" and earlier and not array.size:
                 continue  # version 1 had them for groups, and did not use them
             if not self._take(name, array, new, earlier=earlier):
-                raise _broken(name)
-        counts = self.state["counts"]
-        if counts.min() < -1 or counts[loops.STRIDE] < 1:
-            raise _broken("counts")
+                raise broken(name)
+        self._check_values()
+
+    def _check_values(self) -> None:
+        """Check that rows can have led to the values: counts that fit together, no NaN."""
+        state, n = self.state, self.n
+        counts, levels = state["counts"], state["levels"]
+        own, last = levels[: bet_loops.LAST], levels[bet_loops.LAST]
+        impossible = counts[bet_loops.IMPOSSIBLE]
+        whole = {
+            "counts": n >= 0
+            and counts[bet_loops.IN_BLOCK] == n % loops.BLOCK
+            and counts[[bet_loops.REFIT_AT, bet_loops.STRIDE]].min() >= 1
+            and (impossible == -1 or 1 <= impossible <= n),
+            "levels": np.isfinite(own).all()
+            and not np.isnan(last)
+            and levels[[bet_loops.BEST, bet_loops.REACH]].min() >= 0
+            and 0 <= levels[bet_loops.BET] <= bet_loops.MOST_BET
+            and levels[bet_loops.CURVATURE] >= 1,
+            "product": ((state["product"] > 0) & (state["product"] < np.inf)).all(),
+        }
+        rows, logs = ("crossed", "low_row"), ("log_wealth", "low", "path")
+        sums, learned = ("restarted", "cells", "gaps"), ("theta", "inverse", "shift", "witness")
+        whole |= {name: state[name].min() >= 0 and state[name].max() <= n for name in rows}
+        whole |= {name: (state[name] < np.inf).all() for name in logs}  # a bet may lose all
+        whole |= {name: ((state[name] >= 0) & (state[name] < np.inf)).all() for name in sums}
+        whole |= {name: np.isfinite(state[name]).all() for name in (*learned, "sums")}
+        whole["gaps"] &= (state["gaps"][:, 0] == n).all()
+        for name, is_whole in whole.items():
+            if not is_whole:
+                raise broken(name)
 
     def _take(self, name: str, array: NDArray[Any], new: NDArray[Any], *, earlier: bool) -> bool:
         """Take the values of an array over; tell whether they are as many as they must be."""
         if name == "path":  # counts come before it
-            points = int(self.state["counts"][loops.POINTS])
+            points = int(self.state["counts"][bet_loops.POINTS])
             if not 0 <= points <= array.shape[0] or new.size != points * array.shape[1]:
                 return False
             array[:points] = new.reshape(points, array.shape[1])
@@ -217,9 +244,10 @@ def _unpacked(raw: bytes, array: NDArray[Any]) -> bytes:
     return found
 
 
-def _broken(part: object) -> Exception:
+def broken(part: object) -> InvalidInput:
+    """Return the error of a state with a part that no rows can have led to."""
     return invalid(
         "the state of a monitor must be whole, as to_json wrote it",
-        f"a part that is not: {shown(part)}",
+        f"a part that is not: {part if isinstance(part, str) else shown(part)}",
         "go on from an earlier state, or begin anew",
     )

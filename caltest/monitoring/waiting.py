@@ -14,6 +14,7 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 UNKNOWN = -1
+ROUNDING = 1e-9  # of a sum of probabilities
 
 
 class Waiting:
@@ -82,7 +83,7 @@ class Waiting:
         """Take over what `to_dict` returned."""
         rows: list[Any] = values if isinstance(values, list) else [values]
         for row in rows:
-            if not self._is_row(row, m, groups):
+            if not self._is_row(row, m, groups) or (row[2] == UNKNOWN and row[0] in self._by_name):
                 raise invalid(
                     "rows of a monitor that wait must be name, probabilities, label and group",
                     shown(row),
@@ -98,11 +99,12 @@ class Waiting:
         if not isinstance(row, list) or len(row) != 4 or isinstance(row[0], list | Mapping):
             return False
         probs, label, group = row[1:]
-        whole = all(isinstance(value, int) for value in (label, group))
-        if not whole or not isinstance(probs, list) or len(probs) != m:
+        codes = all(isinstance(value, int) for value in (label, group))
+        if not codes or not isinstance(probs, list) or len(probs) != m:
             return False
         numbers = all(isinstance(value, int | float) and 0 <= value <= 1 for value in probs)
-        return numbers and UNKNOWN <= label < m and -1 <= group < groups
+        whole = numbers and abs(sum(probs) - 1.0) <= ROUNDING
+        return whole and UNKNOWN <= label < m and -1 <= group < groups
 
     def _check_waiting(self, names: list[object]) -> None:
         for name in names:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from caltest import validation
+from caltest import render, validation
 from caltest.errors import NotApplicable
 from caltest.monitoring import Monitor
 from caltest.plots import base
@@ -62,8 +62,8 @@ def monitor(watch: Monitor, *, parts: bool = True, ax: Axes | None = None) -> Ax
         for place, (name, values) in enumerate(logs.items()):
             style = base.STYLES[(place + 1) % len(base.STYLES)]
             ax.plot(rows, values, linestyle=style, linewidth=base.THIN, color=base.GREY, label=name)
-    said = "all bets and groups" if watch.groups else "all bets"
-    ax.plot(rows, whole, color=base.BLUE, linewidth=2.0, label=said)
+    label = "all bets and groups" if watch.groups else "all bets"
+    ax.plot(rows, whole, color=base.BLUE, linewidth=2.0, label=label)
     threshold = -math.log10(watch.level)
     ax.axhline(threshold, color=base.VERMILION, linewidth=base.THIN)
     if watch.alarm_after is not None:
@@ -75,7 +75,8 @@ def monitor(watch: Monitor, *, parts: bool = True, ax: Axes | None = None) -> Ax
     ticks = [tick for tick in ax.get_yticks() if float(tick).is_integer() and low <= tick <= high]
     ax.set_yticks(ticks, [f"$10^{{{tick:.0f}}}$" for tick in ticks])
     crossed = watch.alarm_after
-    title = f"no alarm in {watch.n:,} rows" if crossed is None else f"alarm after {crossed:,} rows"
+    said = "no alarm in" if crossed is None else "alarm after"
+    title = f"{said} {render.rows_in_words(watch.n if crossed is None else crossed)}"
     ax.annotate(
         f"1 / {watch.level:g}",
         (1.0, threshold),

@@ -166,6 +166,19 @@ def format_of(path: str | Path) -> str | None:
 # ---- reading ------------------------------------------------------------------------------------
 
 
+def check_file(path: Path) -> None:
+    """Check that a path names a file; of a folder the pattern that stands for its files is told."""
+    rule, remedy = "path must name a file", "check the spelling and the working directory"
+    if path.is_dir():
+        suffix = next((one.suffix for one in path.rglob("*.*") if one.suffix in SUFFIXES), None)
+        if suffix is not None:
+            pattern = str(path / "**" / f"*{suffix}")
+            remedy = f"pass the pattern {pattern!r} for all files in it"
+        raise invalid(rule, f"{str(path)!r}, a folder", remedy)
+    if not path.exists():
+        raise invalid(rule, repr(str(path)), remedy)
+
+
 def _format(path: str | Path | BinaryIO, file_format: str | None) -> str:
     """Return the format, and check that there is such a file."""
     if file_format is not None:
@@ -176,9 +189,7 @@ def _format(path: str | Path | BinaryIO, file_format: str | None) -> str:
             raise invalid("file_format must be given for an open file", "None", remedy)
         return file_format
     path = Path(path)
-    if path.is_dir() or not path.exists():
-        got = f"{str(path)!r}, a folder" if path.is_dir() else repr(str(path))
-        raise invalid("path must name a file", got, "check the spelling and the working directory")
+    check_file(path)
     found = file_format or format_of(path)
     if found is None:
         rule = f"path must end in {', '.join(SUFFIXES)}, .csv.gz or .tsv.gz"

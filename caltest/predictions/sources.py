@@ -20,6 +20,7 @@ from caltest.validation.options import (
     check_not_empty,
     check_not_label,
     check_strings,
+    group_values,
 )
 
 PREFIXES = ("p_", "prob_")
@@ -75,9 +76,17 @@ def as_frame(df: object) -> Any:
 
 def table_of_frame(df: object) -> Table:
     """View a data frame as named arrays."""
+    import narwhals as nw
+
     frame = as_frame(df)
     names = _names(frame)
-    return Table(list(names), lambda name: frame.get_column(names[name]).to_numpy())
+
+    def column(name: str) -> AnyArray:
+        values = frame.get_column(names[name])
+        decimal = values.dtype == nw.Decimal  # of a database; as an array Python's own numbers
+        return np.asarray((values.cast(nw.Float64) if decimal else values).to_numpy())
+
+    return Table(list(names), column)
 
 
 def features_of_frame(
@@ -256,7 +265,7 @@ def columns_named(table: Table, values: object) -> list[str]:
 
 def crossed(table: Table, columns: Sequence[str]) -> AnyArray:
     """Name each row by its values in several columns, "north, 2020"."""
-    values = [label_values(table.column(name), name).tolist() for name in columns]
+    values = [group_values(table.column(name), name).tolist() for name in columns]
     return np.array([", ".join(map(str, row)) for row in zip(*values, strict=True)])
 
 

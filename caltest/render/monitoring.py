@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from caltest.monitoring import Monitor, MonitoringPlan
 
 MOST_FINDINGS = 3
+LEAST_IN_PERCENT = 1e-4
 SHAPES = {
     "isotonic": "an increasing function of the confidence is nearer to the outcomes",
     "kernel": "rows of similar predictions are off in the same direction",
@@ -36,6 +37,17 @@ def evalue(log: float) -> str:
     return f"1e{round(log / math.log(10.0)):+d}"
 
 
+def rows_in_words(n: int) -> str:
+    """A number of rows.
+
+    Examples
+    --------
+    >>> rows_in_words(1), rows_in_words(2000)
+    ('1 row', '2,000 rows')
+    """
+    return "1 row" if n == 1 else f"{n:,} rows"
+
+
 def monitor_in_words(monitor: Monitor, size: Gap) -> tuple[tuple[str, str], ...]:
     """The sentences of the verdict: the answer, what is wrong, and which groups."""
     alarm = monitor.alarm()
@@ -44,26 +56,28 @@ def monitor_in_words(monitor: Monitor, size: Gap) -> tuple[tuple[str, str], ...]
         told += f", p {short(monitor.pvalue)}, level {number(monitor.level)}"
     else:
         told += f", a false alarm in {1.0 / monitor.level:,.0f} rows or more on average"
-    first = (
-        f"No alarm in {monitor.n:,} rows"
-        if not alarm
-        else (
-            f"Alarm after {monitor.alarm_after:,} of {monitor.n:,} rows"
-            if monitor.alarm_after is not None
-            else f"Alarm in {monitor.n:,} rows"
-        )
-    )
+    rows, after = rows_in_words(monitor.n), monitor.alarm_after
+    first = f"Alarm after {after:,} of {rows}" if after is not None else f"Alarm in {rows}"
+    if not alarm:
+        first = f"No alarm in {rows}"
     sentences = [("answer", f"{first} ({told}). {size_in_words(size, clear=alarm)}")]
-    holds = f"{100 * (1 - monitor.level):g} % at all times at once."
+    holds = f"{_coverage(monitor.level)} at all times at once."
     sentences.append(("interval", holds))
     if monitor.impossible_row is not None:
-        sentences.append(
-            ("note", f"the outcome of row {monitor.impossible_row:,} had probability 0.")
+        told = (
+            f"the outcome of row {monitor.impossible_row:,}, counted from 0, had probability 0. "
+            "That alone refutes calibration, so that e is infinite; the bets leave such rows out."
         )
+        sentences.append(("note", told))
     if alarm:
         sentences += [("what", text) for text in _findings(monitor)]
         sentences += [("groups", text) for text in _groups(monitor)]
     return tuple(sentences)
+
+
+def _coverage(level: float) -> str:
+    """How sure an interval is: 95 %, or 1 - 1e-06 where more digits of 100 % would be needed."""
+    return f"{100 * (1 - level):g} %" if level >= LEAST_IN_PERCENT else f"1 - {level:.2g}"
 
 
 def _findings(monitor: Monitor) -> Iterator[str]:
@@ -107,7 +121,8 @@ def shape_in_words(part: str) -> str:
 def sheet_of_monitor(monitor: Monitor, *, long: bool = False) -> Sheet:
     """The print of a monitor; the long one with parts, groups and confidence sequences."""
     if not monitor.n:
-        waiting = f", {monitor.n_waiting:,} rows wait" if monitor.n_waiting else ""
+        wait = "waits" if monitor.n_waiting == 1 else "wait"
+        waiting = f", {rows_in_words(monitor.n_waiting)} {wait}" if monitor.n_waiting else ""
         return Sheet(title="", headline=f"No rows yet{waiting}.")
     verdict = monitor.verdict()
     waiting = f", {monitor.n_waiting:,} wait" if monitor.n_waiting else ""
@@ -135,7 +150,7 @@ def _rows(monitor: Monitor) -> Iterator[tuple[str, str, float]]:
 
 
 def _sequences(monitor: Monitor) -> Iterator[tuple[str, str]]:
-    percent = f"{100 * (1 - monitor.level):g} % at all times"
+    percent = f"{_coverage(monitor.level)} at all times"
     low, high = monitor.confidence_sequence("confidence")
     yield "confidence", f"{100 * low:.1f} to {100 * high:.1f} points above accuracy, {percent}"
     if monitor.restart:

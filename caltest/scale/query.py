@@ -21,12 +21,13 @@ from caltest.scale.tally import LEFT_OUT, Tally
 if TYPE_CHECKING:
     import polars as pl
 
+WRONG_LABEL = "a label that is none of the classes"
 WRONG = (
     "a probability that is missing",
     "a label that is missing",
     "a probability outside [0, 1]",
     "probabilities whose sum is not 1",
-    "a label that is none of the classes",
+    WRONG_LABEL,
     "a group that is missing",
 )
 SLACK = 1e-6  # per class, of single precision: as where rows are read

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,7 +17,7 @@ from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.predictions import files
 from caltest.scale.cells import NEVER
 from caltest.scale.columns import Columns, column, read_columns
-from caltest.scale.query import Counting, collected
+from caltest.scale.query import WRONG_LABEL, Counting, collected
 from caltest.validation.options import check_choice
 
 if TYPE_CHECKING:
@@ -113,6 +114,8 @@ class Source:
         for part in self.parts:
             try:
                 tables.append(collected(part.open()))
+            except (InvalidInput, NotApplicable):
+                raise
             except Exception as error:
                 raise _unreadable(part, error) from error
             _check_alike(part.name, tables[0].schema, tables[-1].schema)
@@ -189,6 +192,10 @@ def source_of(data: object) -> Source | None:
         return _of_files(_matching(data), str(Path(data).name))
     if isinstance(data, list | tuple) and data and all(isinstance(p, str | Path) for p in data):
         paths = [found for one in data for found in _matching(one)]
+        counts = Counter(paths)
+        if len(counts) < len(paths):
+            rule = "paths must name each file once, or its rows count twice"
+            raise invalid(rule, repr(str(counts.most_common(1)[0][0])), "leave it out once")
         return _of_files(paths, f"{len(paths)} files" if len(paths) > 1 else paths[0].name)
     if hasattr(data, "__next__"):
         return Source("chunks", _chunks(data))  # type: ignore[arg-type]
@@ -239,9 +246,7 @@ def _scan(path: Path) -> Any:
     import narwhals as nw
     import polars as pl
 
-    if path.is_dir() or not path.exists():
-        got = f"{str(path)!r}, a folder" if path.is_dir() else repr(str(path))
-        raise invalid("path must name a file", got, "check the spelling and the working directory")
+    files.check_file(path)
     kind = files.format_of(path)
     if kind == "parquet":
         return nw.from_native(pl.scan_parquet(path))
@@ -430,7 +435,8 @@ class Reader:
             return
         what, n = next(iter(wrong.items()))
         rule = f"rows must have no {what.removeprefix('a ')}"
-        remedy = "correct them, or pass on_error='skip'"
+        names = "name them by classes=, " if what == WRONG_LABEL else ""
+        remedy = f"{names}correct them, or pass on_error='skip'"
         raise invalid(rule, f"{n} in {place}", remedy)
 
     def check_rows(self, kept: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ OF_THE_USER = 3  # the stack level of the caller of an assertion
 Tested = HTest | HTestTable | SegmentsTest | GroupsTest
 READING = ("label", "features", "probs", "classes", "from_logits", "renormalize")
 DEPENDENCE = ("cluster", "time", "lag")
+NO_QUESTION = ("n_resamples", "n_jobs")
 
 
 class TooFewRowsWarning(UserWarning):
@@ -51,6 +53,8 @@ class Checked:
         The answer in a sentence or two.
     repeat : str
         The line that repeats the assertion.
+    asked : str
+        The arguments that say what is tested: without level, seed and what changes no question.
     """
 
     result: Tested
@@ -61,6 +65,7 @@ class Checked:
     few: bool
     headline: str
     repeat: str
+    asked: str = ""
 
     @property
     def message(self) -> str:
@@ -225,7 +230,7 @@ def check_calibrated(
     given = {"n_resamples": resamples_for(level), **arguments}
     found = test_calibration(model, data, level=level, rng=seed, **given)
     repeat = _repeat("assert_calibrated", {**arguments, "level": level, "rng": seed})
-    checked = checked_result(found, level=level, seed=seed, repeat=repeat)
+    checked = checked_result(found, level=level, seed=seed, repeat=repeat, asked=_asked(arguments))
     if checked.least > level:
         got = f"{given['n_resamples']}, whose least p-value is {checked.least:.2g}"
         remedy = f"pass {resamples_for(level)} or more, or leave it out"
@@ -273,7 +278,7 @@ def check_within(
 
 
 def checked_result(
-    found: Tested, *, level: float, seed: int | None = None, repeat: str = ""
+    found: Tested, *, level: float, seed: int | None = None, repeat: str = "", asked: str = ""
 ) -> Checked:
     """Return what a result says of the assertion that its hypothesis is about.
 
@@ -287,10 +292,13 @@ def checked_result(
         The seed of the call; by default that of the result.
     repeat : str
         The line that repeats the test.
+    asked : str
+        The arguments that say what is tested.
     """
     row = _row(found)
     own = row.seed if seed is None else seed
-    about: dict[str, Any] = {"result": found, "level": level, "seed": own or 0, "repeat": repeat}
+    about: dict[str, Any] = {"result": found, "level": level, "seed": own or 0}
+    about |= {"repeat": repeat, "asked": asked}
     if isinstance(row, HTest) and _is_equivalence(row):
         pvalue = row.pvalue
         few = pvalue > level and row.estimate < float(str(row.parameters["tolerance"]))
@@ -336,8 +344,17 @@ def _predictions(model: object, data: object, arguments: Mapping[str, Any]) -> P
 
 
 def _repeat(name: str, arguments: Mapping[str, Any]) -> str:
-    told = "".join(f", {key}={shown(_plain(value))}" for key, value in arguments.items())
-    return f"ct.testing.{name}(model, data{told})"
+    return f"ct.testing.{name}(model, data{_told(arguments)})"
+
+
+def _asked(arguments: Mapping[str, Any]) -> str:
+    """Tell the arguments but those that change no question, in an order, and without addresses."""
+    others = {name: arguments[name] for name in sorted(arguments) if name not in NO_QUESTION}
+    return re.sub(r" at 0x[0-9a-f]+", "", _told(others))
+
+
+def _told(arguments: Mapping[str, Any]) -> str:
+    return "".join(f", {key}={shown(_plain(value))}" for key, value in arguments.items())
 
 
 def _plain(value: object) -> object:

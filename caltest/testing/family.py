@@ -130,7 +130,7 @@ def record_of(checked: Checked, where: str) -> Record:
         message="" if checked.holds else checked.message,
         html=checked.result.to_html(),
         where=where,
-        question=_question(checked.result),
+        question=_question(checked),
         block=block,
         scores=scores,
         adjusted=checked.pvalue,
@@ -138,14 +138,28 @@ def record_of(checked: Checked, where: str) -> Record:
 
 
 def decide(records: Iterable[Record]) -> None:
-    """Adjust the p-values of all records for each other, in place."""
+    """Adjust the p-values of all records for each other, in place.
+
+    Of a block the tests with most resamples are adjusted jointly, and each of the others by itself.
+    These have no more because their p-values are above the level: leaving them out of the joint
+    distribution, and counting them as one, would adjust the small p-values for each other only.
+    """
     family = [record for record in records if not record.within]
-    scores = [None if record.scores is None else np.array(record.scores) for record in family]
+    most: dict[str, int] = {}
+    for record in family:
+        most[record.block] = max(most.get(record.block, 0), len(record.scores or ()))
+    scores = [
+        np.array(record.scores)
+        if record.scores is not None and len(record.scores) == most[record.block]
+        else None
+        for record in family
+    ]
     blocks = [record.block for record in family]
     adjusted = adjusted_over_blocks([record.pvalue for record in family], scores, blocks)
-    for record, pvalue in zip(family, adjusted.tolist(), strict=True):
+    joint = [block for block, score in zip(blocks, scores, strict=True) if score is not None]
+    for record, score, pvalue in zip(family, scores, adjusted.tolist(), strict=True):
         record.adjusted, record.family = pvalue, len(family)
-        record.size = 1 if record.scores is None else blocks.count(record.block)
+        record.size = 1 if score is None else joint.count(record.block)
 
 
 def adjusted_over_blocks(
@@ -240,20 +254,21 @@ def _joint(found: Tested) -> tuple[str, list[float] | None]:
     if not rows or len(shared) > 1 or not all(map(_travels, replicates)) or not replicates:
         return "", None
     largest = np.max([one.scores() for one in replicates if one is not None], axis=0)
-    return _hash([*shared, largest.size]), largest.tolist()
+    return _hash([*shared]), largest.tolist()
 
 
 def _travels(replicates: Replicates | None) -> bool:
     return replicates is not None and replicates.values.size <= MOST
 
 
-def _question(found: Tested) -> str:
-    rows = _rows(found)
+def _question(checked: Checked) -> str:
+    found, rows = checked.result, _rows(checked.result)
     if not rows:
         return _hash([found.to_dict() | {"pvalue": 0, "seed": 0, "rows": 0}])
-    return _hash(
-        [(_hash_of_data(row), row.test, row.lens, row.null, row.claim, row.group) for row in rows]
-    )
+    about = [
+        (_hash_of_data(row), row.test, row.lens, row.null, row.claim, row.group) for row in rows
+    ]
+    return _hash([*about, checked.asked])
 
 
 def _hash_of_data(row: HTest) -> str:

@@ -83,6 +83,7 @@ def check_test(
         validation.check_choice(name, ("rows", "classes"), "declares")
     tried = _where_applicable(ask)
     for m in n_classes:
+        ask(*_calibrated(np.random.default_rng(rng), m, n), 0)  # raises where it has no meaning
         search(_gives_pvalues(tried), {"data": _samples(m)}, examples=examples, rng=rng)
         if "rows" in declares:
             moved = {"data": _samples(m), "sample": strategies.SEEDS}
@@ -157,6 +158,11 @@ def _ignores_class_order(ask: Callable[..., float], atol: float) -> Callable[...
     return does_not_see_the_order_of_classes
 
 
+def _calibrated(rng: np.random.Generator, m: int, n: int) -> tuple[Floats, NDArray[np.int64]]:
+    probs = rng.dirichlet(np.ones(m), n)
+    return probs, (rng.random((n, 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
+
+
 def _assert_super_uniform(
     ask: Callable[..., float], *, m: int, n: int, n_datasets: int, rng: int
 ) -> None:
@@ -165,9 +171,7 @@ def _assert_super_uniform(
     pvalues = []
     for child in np.random.SeedSequence([rng, m]).spawn(n_datasets):
         generator = np.random.default_rng(child)
-        probs = generator.dirichlet(np.ones(m), n)
-        labels = (generator.random((n, 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
-        pvalues.append(ask(probs, labels, int(generator.integers(2**31))))
+        pvalues.append(ask(*_calibrated(generator, m, n), int(generator.integers(2**31))))
     for level in LEVELS:
         count, most = np.sum(np.array(pvalues) <= level), binom.isf(RARE, n_datasets, level)
         told = f"{count} of {n_datasets} calibrated data sets of {m} classes have p <= {level}"

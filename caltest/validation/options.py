@@ -225,11 +225,22 @@ def check_weights(weights: object, n: int, name: str = "sample_weight") -> Float
 
 def check_groups(groups: object, n: int, name: str = "groups") -> AnyArray:
     """Check the values of groups, one per row and none missing."""
-    values = label_values(check_column(groups, n, name), name)
+    values = group_values(check_column(groups, n, name), name)
     if values.dtype.kind == "f" and np.isnan(values).any():
         row = int(np.argmax(np.isnan(values)))
         raise missing(name, f"nan at row {row}")
     return read_only(values.copy())
+
+
+def group_values(values: object, name: str) -> AnyArray:
+    """Read groups as labels are read; dates become text, as they are where cells are counted."""
+    array = as_array(values, name)
+    if array.dtype.kind != "M":
+        return label_values(array, name)
+    if np.isnat(array).any():
+        raise missing(name, f"NaT at row {int(np.argmax(np.isnat(array)))}")
+    days = array.dtype == np.dtype("datetime64[D]")
+    return np.array(list(map(str, (array if days else array.astype("datetime64[us]")).tolist())))
 
 
 def check_not_label(groups: object, label: str | None, name: str) -> None:

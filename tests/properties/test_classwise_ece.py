@@ -12,25 +12,13 @@ from hypothesis import strategies as st
 import caltest as ct
 from caltest.measures import classwise_ece, ece
 from caltest.numerics.labels import resample_keys
+from caltest.testing import strategies
 
-
-@st.composite
-def data(draw):
-    """Draw predictions with ties, zeros and ones, labels and perhaps weights."""
-    n, m = draw(st.integers(1, 12)), draw(st.sampled_from([2, 3, 5, 70]))
-    counts = st.lists(st.integers(0, 4), min_size=m, max_size=m).filter(any)
-    probs = np.array(
-        [np.divide(row, sum(row)) for row in draw(st.lists(counts, min_size=n, max_size=n))]
-    )
-    labels = draw(st.lists(st.integers(0, m - 1), min_size=n, max_size=n))
-    weight = st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=n, max_size=n)
-    return ct.Predictions(
-        probs, labels, classes=np.arange(m), sample_weight=draw(st.none() | weight)
-    )
+PREDICTIONS = strategies.predictions((1, 12), (2, 5)) | strategies.predictions((1, 12), 70)
 
 
 @given(
-    data(),
+    PREDICTIONS,
     st.integers(1, 12),
     st.sampled_from(["uniform", "quantile"]),
     st.sampled_from([1, 1.5, math.inf]),
@@ -42,7 +30,7 @@ def test_classwise_ece_is_the_mean_of_class_j_ece(predictions, bins, binning, p)
     assert classwise_ece(predictions, **options) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-@given(data(), st.integers(1, 12))
+@given(PREDICTIONS, st.integers(1, 12))
 def test_values_of_redrawn_labels_are_those_of_new_predictions(predictions, bins):
     """The table of bins and the pass without it agree."""
     bound = ct.measures.REGISTRY["classwise-ece"](bins=bins).bind(predictions)

@@ -17,6 +17,7 @@ from caltest.measures import (
     expected_observed_ratio,
     unreliability,
 )
+from caltest.testing import strategies
 
 pytestmark = pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
 
@@ -24,19 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
 CLASSES = st.integers(2, 4)
 
 
-@st.composite
-def predictions(draw, classes=CLASSES):
-    """Some classes, with zeros, ones and ties, and with weights or without."""
-    n, m = draw(st.integers(1, 8)), draw(classes)
-    cells = st.sampled_from([0.0, 1.0, 1.0, 2.0]) | st.floats(0, 1)
-    rows = st.lists(cells, min_size=m, max_size=m).filter(lambda row: sum(row) > 1e-3)
-    probs = np.array(draw(st.lists(rows, min_size=n, max_size=n)))
-    labels = draw(st.lists(st.integers(0, m - 1), min_size=n, max_size=n))
-    weight = draw(st.none() | st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=n, max_size=n))
-    return Predictions(probs / probs.sum(axis=1, keepdims=True), labels, sample_weight=weight)
-
-
-@given(predictions())
+@given(strategies.predictions())
 @settings.get_profile("some")
 def test_ratio_is_never_negative_nor_nan(data):
     """Whatever the predictions; infinite where, and only where, a label is impossible."""
@@ -46,7 +35,7 @@ def test_ratio_is_never_negative_nor_nan(data):
     assert cox(data) >= 0
 
 
-@given(predictions(st.just(2)))
+@given(strategies.predictions(m=2))
 def test_estimates_of_two_classes_are_never_nan(data):
     """Infinite at most."""
     values = [
@@ -58,7 +47,7 @@ def test_estimates_of_two_classes_are_never_nan(data):
     assert not np.isnan(values).any()
 
 
-@given(predictions(), st.randoms(use_true_random=False))
+@given(strategies.predictions(), st.randoms(use_true_random=False))
 @settings.get_profile("some")
 def test_order_of_rows_and_classes_changes_nothing(data, random):
     """A common slope, and weights that follow their rows."""

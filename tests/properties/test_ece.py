@@ -11,6 +11,11 @@ from hypothesis import strategies as st
 
 import caltest as ct
 from caltest.measures import ece, mce
+from caltest.testing import strategies
+
+WEIGHTS = (1.0, 0.5, 2.0, 0.0)
+PREDICTIONS = strategies.predictions((1, 12), (2, 5), weighted=WEIGHTS)
+BINARY = strategies.predictions((1, 12), 2, weighted=WEIGHTS)
 
 DISTANCES = {
     "tv": lambda p, y: np.abs(p - y).sum() / 2,
@@ -18,21 +23,6 @@ DISTANCES = {
     "sqeuclidean": lambda p, y: np.square(p - y).sum(),
 }
 POWERS = [1, 1.5, 2, math.inf]
-
-
-@st.composite
-def data(draw, classes=(2, 3, 5), weights=(0.0, 0.5, 1.0, 2.0)):
-    """Draw predictions with ties, zeros and ones, labels and perhaps weights."""
-    n, m = draw(st.integers(1, 12)), draw(st.sampled_from(classes))
-    counts = st.lists(st.integers(0, 4), min_size=m, max_size=m).filter(any)
-    probs = np.array(
-        [np.divide(row, sum(row)) for row in draw(st.lists(counts, min_size=n, max_size=n))]
-    )
-    labels = draw(st.lists(st.integers(0, m - 1), min_size=n, max_size=n))
-    weight = st.lists(st.sampled_from(weights), min_size=n, max_size=n).filter(any)
-    return ct.Predictions(
-        probs, labels, classes=np.arange(m), sample_weight=draw(st.none() | weight)
-    )
 
 
 def bin_means(predictions, cells):
@@ -71,7 +61,7 @@ def quantiles(predictions, bins):
     return [int(np.searchsorted(np.unique(cuts), x)) for x in p]
 
 
-@given(data(), st.integers(1, 12), st.sampled_from(list(DISTANCES)), st.sampled_from(POWERS))
+@given(PREDICTIONS, st.integers(1, 12), st.sampled_from(list(DISTANCES)), st.sampled_from(POWERS))
 def test_uniform_ece_is_the_mean_over_a_grid(predictions, bins, distance, p):
     """Any number of classes, distance, power and weights."""
     expected = plain_error(predictions, grid(predictions, bins), DISTANCES[distance], p)
@@ -79,7 +69,7 @@ def test_uniform_ece_is_the_mean_over_a_grid(predictions, bins, distance, p):
     assert value == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-@given(data(classes=(2,)), st.integers(1, 12), st.sampled_from(POWERS))
+@given(BINARY, st.integers(1, 12), st.sampled_from(POWERS))
 def test_quantile_ece_is_the_mean_over_bins_of_equal_mass(predictions, bins, p):
     """Ties and weights included."""
     expected = plain_error(predictions, quantiles(predictions, bins), DISTANCES["tv"], p)
@@ -87,7 +77,7 @@ def test_quantile_ece_is_the_mean_over_bins_of_equal_mass(predictions, bins, p):
     assert value == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-@given(data(), st.integers(1, 12), st.sampled_from(list(DISTANCES)), st.sampled_from(POWERS))
+@given(PREDICTIONS, st.integers(1, 12), st.sampled_from(list(DISTANCES)), st.sampled_from(POWERS))
 def test_distance_may_be_a_function(predictions, bins, distance, p):
     """The named ones, given as functions of two rows."""
     named = ece(predictions, bins=bins, distance=distance, p=p)
@@ -95,7 +85,7 @@ def test_distance_may_be_a_function(predictions, bins, distance, p):
     assert given_as_function == pytest.approx(named, rel=1e-9, abs=1e-12)
 
 
-@given(data(), st.integers(1, 12))
+@given(PREDICTIONS, st.integers(1, 12))
 def test_mce_is_the_limit_of_ece_p(predictions, bins):
     """The largest distance; ECE_p grows towards it."""
     largest = mce(predictions, bins=bins)
@@ -104,7 +94,7 @@ def test_mce_is_the_limit_of_ece_p(predictions, bins):
     assert (np.diff([*errors, largest]) >= -1e-12).all()
 
 
-@given(data(), st.integers(1, 12))
+@given(PREDICTIONS, st.integers(1, 12))
 def test_errors_of_confidence_lens_are_gaps_to_the_accuracy(predictions, bins):
     """Total variation of two binary distributions is |accuracy - confidence|."""
     p, w = predictions.probs, predictions.sample_weight
@@ -127,7 +117,7 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-@given(data=data(classes=(2,), weights=(0, 1, 2, 3)))
+@given(data=strategies.predictions((1, 12), 2, weighted=(1, 2, 3, 0)))
 def test_weights_that_are_counts_repeat_rows(options, data):
     """An observation of weight 2 is two observations, and of weight 0 none, in the bins too."""
     counts = np.ones(data.n) if data.sample_weight is None else data.sample_weight
@@ -141,7 +131,7 @@ def test_weights_that_are_counts_repeat_rows(options, data):
 
 
 @pytest.mark.parametrize("options", [*OPTIONS[1:], {"binning": "sweep"}], ids=str)
-@given(data=data(classes=(2,)), order=st.randoms(use_true_random=False))
+@given(data=BINARY, order=st.randoms(use_true_random=False))
 def test_order_of_the_rows_does_not_matter(options, data, order):
     """Nor where there are ties."""
     if data.sample_weight is not None and options["binning"] in ("sweep", "median-variance"):

@@ -16,16 +16,16 @@ from scipy.special import xlog1py, xlogy
 from caltest import DegenerateDataWarning
 from caltest.calibrators import ENIR
 from caltest.calibrators.binary.enir import mean_of_models, solution_path
+from caltest.testing import strategies
+
+SETS = strategies.predictions((1, 14), 2, weighted=False).map(
+    lambda data: (data.probs[:, 1], data.labels)
+)
+MANY = strategies.predictions((1, 40), 2, weighted=False).map(
+    lambda data: (data.probs[:, 1], data.labels)
+)
 
 SCORES = st.one_of(st.sampled_from([0.0, 0.1, 0.2, 0.5, 0.8, 1.0]), st.floats(0, 1))
-
-
-@st.composite
-def sets(draw, most=14):
-    """Scores with ties, and labels."""
-    n = draw(st.integers(1, most))
-    scores = draw(st.lists(SCORES, min_size=n, max_size=n))
-    return np.array(scores), np.array(draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)))
 
 
 def fitted(scores, labels, weight=None, **options):
@@ -86,7 +86,7 @@ def definition(scores, labels):
     return [float(lam) for lam, _ in models], bic, weight @ np.array(fits) / weight.sum()
 
 
-@given(sets())
+@given(SETS)
 def test_enir_is_the_average_over_the_exact_path(data):
     """Every breakpoint, its BIC and the mean, from a path in fractions."""
     enir, (lambdas, bic, mean) = fitted(*data), definition(*data)
@@ -128,7 +128,7 @@ def test_the_path_ends_with_isotonic_regression(rows):
     assert (np.diff(value) > 0).all()
 
 
-@given(sets())
+@given(SETS)
 def test_weights_count_rows(data):
     """A weight of two is a row twice, and one of zero no row."""
     scores, labels = data
@@ -140,7 +140,7 @@ def test_weights_count_rows(data):
     assert weighted.predict_proba(scores) == pytest.approx(expected, abs=1e-12)
 
 
-@given(sets(most=40), st.booleans())
+@given(MANY, st.booleans())
 def test_enir_gives_probabilities(data, averaging):
     """Between the scores and beyond them too."""
     probs = fitted(*data, averaging=averaging).predict_proba(np.linspace(0, 1, 33))

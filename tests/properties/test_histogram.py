@@ -12,19 +12,13 @@ from hypothesis import strategies as st
 
 from caltest import DegenerateDataWarning
 from caltest.calibrators import HistogramBinning
+from caltest.testing import strategies
+
+SETS = strategies.predictions((1, 20), 2).map(
+    lambda data: (data.probs[:, 1], data.labels, data.sample_weight)
+)
 
 SCORES = st.one_of(st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.7, 1.0]), st.floats(0, 1))
-
-
-@st.composite
-def sets(draw):
-    """Scores with ties and at the edges of bins, labels, and weights or none."""
-    n = draw(st.integers(1, 20))
-    scores = np.array(draw(st.lists(SCORES, min_size=n, max_size=n)))
-    labels = np.array(draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)))
-    one = st.sampled_from([0.5, 1.0, 2.0])
-    weight = draw(st.none() | st.lists(one, min_size=n, max_size=n).map(np.array))
-    return scores, labels, weight
 
 
 def fitted(scores, labels, weight=None, **options):
@@ -41,7 +35,7 @@ def frequency(scores, labels, weight, low, high):
     return (weight * labels)[rows].sum() / weight[rows].sum() if rows.any() else None
 
 
-@given(sets(), st.integers(1, 12))
+@given(SETS, st.integers(1, 12))
 def test_bins_of_equal_width_hold_the_frequency(data, bins):
     """The edges are the doubles k / B; an empty bin has its middle."""
     binning = fitted(*data, bins=bins)
@@ -53,7 +47,7 @@ def test_bins_of_equal_width_hold_the_frequency(data, bins):
         assert (binning.predict_proba([high])[:, 1] == binning.values_[k]).all()
 
 
-@given(sets(), st.integers(1, 12))
+@given(SETS, st.integers(1, 12))
 def test_bins_of_equal_mass_hold_the_frequency(data, bins):
     """Cuts are the smallest scores up to which k / B of the mass lies."""
     scores, labels, weight = data
@@ -72,7 +66,7 @@ def test_bins_of_equal_mass_hold_the_frequency(data, bins):
         assert (binning.predict_proba(scores[rows])[:, 1] == value).all()
 
 
-@given(sets(), st.sampled_from(["uniform", "quantile"]))
+@given(SETS, st.sampled_from(["uniform", "quantile"]))
 def test_weights_count_rows(data, binning):
     """A weight of two is a row twice, and one of zero no row."""
     scores, labels, _ = data
@@ -84,7 +78,7 @@ def test_weights_count_rows(data, binning):
     assert weighted.values_ == pytest.approx(repeated.values_, abs=1e-14)
 
 
-@given(sets(), st.sampled_from(["uniform", "quantile"]))
+@given(SETS, st.sampled_from(["uniform", "quantile"]))
 def test_histogram_gives_probabilities(data, binning):
     """Anywhere, with whatever was seen."""
     probs = fitted(*data, binning=binning).predict_proba(np.linspace(0, 1, 33))

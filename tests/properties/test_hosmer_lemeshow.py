@@ -8,23 +8,18 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caltest import DegenerateDataWarning, Predictions
+from caltest import DegenerateDataWarning
 from caltest.measures.grades.hosmer_lemeshow import HosmerLemeshow
 from caltest.measures.grades.pigeon_heyse import PigeonHeyse
+from caltest.testing import strategies
+
+PREDICTIONS = strategies.predictions((1, 30), 2, weighted=False)
 
 PROBS = st.one_of(st.sampled_from([0.0, 0.1, 0.5, 1 / 3, 1.0]), st.floats(0, 1))
 MEASURES = st.sampled_from([HosmerLemeshow, PigeonHeyse])
 
 
-@st.composite
-def predictions(draw):
-    """Two classes, with ties, zeros and ones."""
-    n = draw(st.integers(1, 30))
-    event = draw(st.lists(PROBS, min_size=n, max_size=n))
-    return Predictions(event, draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)))
-
-
-@given(predictions(), st.integers(2, 12), MEASURES)
+@given(PREDICTIONS, st.integers(2, 12), MEASURES)
 def test_groups_part_the_rows_and_never_ties(data, groups, measure):
     """Ascending, none empty, at most as many as asked for."""
     bound = measure(groups=groups).bind(data)
@@ -34,7 +29,7 @@ def test_groups_part_the_rows_and_never_ties(data, groups, measure):
     assert (bound.event[inner - 1] < bound.event[inner]).all()
 
 
-@given(predictions(), st.integers(2, 12), MEASURES)
+@given(PREDICTIONS, st.integers(2, 12), MEASURES)
 def test_value_is_not_negative_and_defined(data, groups, measure):
     """Infinite only where a class with the expected count 0 is observed."""
     with warnings.catch_warnings():
@@ -46,7 +41,7 @@ def test_value_is_not_negative_and_defined(data, groups, measure):
     assert np.isfinite(value) or not possible.all() or bound.degenerate
 
 
-@given(predictions(), st.integers(2, 12))
+@given(PREDICTIONS, st.integers(2, 12))
 def test_pigeon_heyse_is_at_least_hosmer_lemeshow(data, groups):
     """The variance of a sum of unequal Bernoullis is at most that of a binomial."""
     pooled, exact = (

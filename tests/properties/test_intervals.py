@@ -8,9 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import caltest as ct
-from caltest import NotApplicable, Predictions
+from caltest import NotApplicable
 from caltest.intervals import choose
 from caltest.measures import REGISTRY
+from caltest.testing import strategies
+
+PREDICTIONS = strategies.predictions((5, 20), 2, weighted=(1.0, 2.0, 3.0))
 
 KEYS = (
     "skce",
@@ -26,19 +29,9 @@ KEYS = (
 SIGNED = ("calibration-slope", "calibration-intercept", "mean-calibration")
 
 
-@st.composite
-def predictions(draw):
-    """Draw 5 to 20 binary predictions, ties, 0 and 1 among them, with weights or without."""
-    n = draw(st.integers(5, 20))
-    event = draw(st.lists(st.integers(0, 8), min_size=n, max_size=n))
-    labels = draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
-    weights = draw(st.none() | st.lists(st.integers(1, 3), min_size=n, max_size=n))
-    return Predictions(np.array(event) / 8.0, labels, sample_weight=weights, classes=[0, 1])
-
-
 @pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
 @pytest.mark.parametrize("key", KEYS)
-@given(data=predictions())
+@given(data=PREDICTIONS)
 def test_interval_is_finite_and_ordered_or_not_applicable(key, data):
     """Never NaN, whatever the data; an interval of several points or a reason why there is none."""
     measure = REGISTRY[key]()
@@ -53,7 +46,7 @@ def test_interval_is_finite_and_ordered_or_not_applicable(key, data):
 
 @pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
 @pytest.mark.parametrize("key", SIGNED)
-@given(data=predictions())
+@given(data=PREDICTIONS)
 def test_interval_of_a_signed_measure_is_ordered_or_not_applicable(key, data):
     """With 0 and 1 among the predictions; separated labels and rows of one kind have one end."""
     measure = REGISTRY[key]()
@@ -68,7 +61,7 @@ def test_interval_of_a_signed_measure_is_ordered_or_not_applicable(key, data):
     )
 
 
-@given(data=predictions(), bins=st.integers(1, 7))
+@given(data=PREDICTIONS, bins=st.integers(1, 7))
 def test_regions_of_the_witness_add_up(data, bins):
     """Their contributions are the unbiased SKCE, and their rows all rows."""
     kernel = ct.kernels.Exponential(0.5)

@@ -12,22 +12,12 @@ from hypothesis import strategies as st
 import caltest as ct
 from caltest.kernels import Exponential, Gaussian
 from caltest.measures import kce, skce
+from caltest.testing import strategies
 
 
-@st.composite
-def data(draw, classes=(2, 3, 5)):
-    """Draw predictions with ties, zeros and ones, labels and perhaps weights."""
-    n, m = draw(st.integers(1, 9)), draw(st.sampled_from(classes))
-    counts = st.lists(st.integers(0, 3), min_size=m, max_size=m).filter(any)
-    probs = np.array(
-        [np.divide(row, sum(row)) for row in draw(st.lists(counts, min_size=n, max_size=n))]
-    )
-    labels = draw(st.lists(st.integers(0, m - 1), min_size=n, max_size=n))
-    weight = st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=n, max_size=n)
-    return ct.Predictions(probs, labels, sample_weight=draw(st.none() | weight))
-
-
-@given(data(), st.sampled_from([Exponential(0.5), Gaussian(0.5, "tv")]))
+@given(
+    strategies.predictions((1, 9), (2, 5)), st.sampled_from([Exponential(0.5), Gaussian(0.5, "tv")])
+)
 def test_kce_is_the_root_of_a_double_sum(predictions, kernel):
     """KCE^2 sum of w_i w_j = sum of w_i w_j delta_i' delta_j kappa(p_i, p_j)."""
     p, n = predictions.probs, predictions.n
@@ -43,7 +33,7 @@ def test_kce_is_the_root_of_a_double_sum(predictions, kernel):
     assert kce(predictions, kernel=kernel) == pytest.approx(expected, rel=1e-9, abs=1e-7)
 
 
-@given(data())
+@given(strategies.predictions((1, 9), (2, 5)))
 def test_kce_is_the_root_of_the_biased_skce(predictions):
     """The same code gives both, so they agree to the last digit."""
     kernel = Exponential(0.5)

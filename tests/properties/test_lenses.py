@@ -17,18 +17,11 @@ from caltest.lenses import (
     TopRank,
     WithinTop,
 )
+from caltest.testing import strategies
+
+PREDICTIONS = strategies.predictions((1, 12), (2, 6), weighted=False)
 
 CLOSE = {"rtol": 0, "atol": 1e-15}
-
-
-@st.composite
-def predictions(draw):
-    """Draw rows of small counts, so that ties, zeros and ones are common."""
-    n, m = draw(st.integers(1, 12)), draw(st.integers(2, 6))
-    counts = st.lists(st.integers(0, 3), min_size=m, max_size=m).filter(any)
-    rows = np.array(draw(st.lists(counts, min_size=n, max_size=n)), dtype=float)
-    labels = draw(st.lists(st.integers(0, m - 1), min_size=n, max_size=n))
-    return Predictions(rows / rows.sum(axis=1, keepdims=True), labels)
 
 
 def falling(row):
@@ -47,21 +40,21 @@ def rows_of(seen):
     return zip(seen.probs.tolist(), seen.labels.tolist(), strict=True)
 
 
-@given(predictions())
+@given(PREDICTIONS)
 def test_confidence_equals_its_definition(given_):
     """Confidence: (1 - max p, max p), 1 where y is the first class with the maximum."""
     loop = [([1 - max(row), max(row)], int(y == row.index(max(row)))) for row, y in rows_of(given_)]
     assert_induced(Confidence()(given_), loop)
 
 
-@given(predictions())
+@given(PREDICTIONS)
 def test_classwise_equals_its_definition(given_):
     """Classwise: (1 - p_k, p_k), 1 where y = k, for each class k."""
     for k, lens in enumerate(Classwise().members(given_)):
         assert_induced(lens(given_), [([1 - p[k], p[k]], int(y == k)) for p, y in rows_of(given_)])
 
 
-@given(predictions())
+@given(PREDICTIONS)
 def test_top_label_equals_its_definition(given_):
     """TopLabel: confidence of the rows with one predicted class; the members share out the rows."""
     n = 0
@@ -76,7 +69,7 @@ def test_top_label_equals_its_definition(given_):
     assert n == given_.n
 
 
-@given(predictions(), st.data())
+@given(PREDICTIONS, st.data())
 def test_top_rank_equals_its_definition(given_, data):
     """TopRank: the r-th largest, 1 where y is its class, ties by the order of the classes."""
     r = data.draw(st.integers(1, given_.m))
@@ -87,7 +80,7 @@ def test_top_rank_equals_its_definition(given_, data):
     assert_induced(TopRank(r)(given_), loop)
 
 
-@given(predictions(), st.data())
+@given(PREDICTIONS, st.data())
 def test_within_top_equals_its_definition(given_, data):
     """WithinTop: the sum of the r largest, 1 where y is among them."""
     r = data.draw(st.integers(1, given_.m - 1))
@@ -99,7 +92,7 @@ def test_within_top_equals_its_definition(given_, data):
     assert_induced(WithinTop(r)(given_), loop)
 
 
-@given(predictions(), st.data())
+@given(PREDICTIONS, st.data())
 def test_largest_equals_its_definition(given_, data):
     """Largest: the r largest, sorted, and the rest; the label is the place of y among them."""
     r = data.draw(st.integers(1, given_.m - 1))
@@ -111,7 +104,7 @@ def test_largest_equals_its_definition(given_, data):
     assert_induced(Largest(r)(given_), loop)
 
 
-@given(predictions(), st.data())
+@given(PREDICTIONS, st.data())
 def test_grouped_equals_its_definition(given_, data):
     """Grouped: sums over groups; the classes in none form the last."""
     m = given_.m
@@ -129,7 +122,7 @@ def test_grouped_equals_its_definition(given_, data):
     assert_induced(Grouped(groups)(given_), loop)
 
 
-@given(predictions(), st.data())
+@given(PREDICTIONS, st.data())
 def test_lenses_give_valid_predictions(given_, data):
     """What a lens gives passes the checks of Predictions unchanged, bit for bit."""
     r = data.draw(st.integers(1, given_.m - 1))

@@ -13,20 +13,13 @@ from scipy.special import expit
 
 from caltest.calibrators import PlattScaling
 from caltest.errors import DegenerateDataWarning
+from caltest.testing import strategies
+
+SETS = strategies.predictions((2, 30), 2, weighted=(1.0, 0.5, 3.0, 0.0)).map(
+    lambda data: (data.probs[:, 1], data.labels, data.sample_weight)
+)
 
 PROBS = st.one_of(st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]), st.floats(0, 1))
-
-
-@st.composite
-def data(draw):
-    """Probabilities, labels and weights or none; some are separable or of one class."""
-    n = draw(st.integers(2, 30))
-    p = draw(st.lists(PROBS, min_size=n, max_size=n))
-    y = draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
-    weight = draw(st.none() | st.lists(st.sampled_from([0.0, 0.5, 1, 3]), min_size=n, max_size=n))
-    if weight is not None and not any(weight):
-        weight[0] = 1.0
-    return np.array(p), np.array(y), None if weight is None else np.array(weight)
 
 
 def fitted(p, y, weight, **options):
@@ -48,7 +41,7 @@ def has_maximum(f, y):
     return 0 < len(one) < len(y) and zero.max() > one.min() and one.max() > zero.min()
 
 
-@given(data(), st.booleans())
+@given(SETS, st.booleans())
 def test_gradient_vanishes_at_the_estimate(data, smooth):
     """Of the mean loss, where it has a minimum: smoothed targets always do."""
     p, y, weight = data
@@ -66,7 +59,7 @@ def test_gradient_vanishes_at_the_estimate(data, smooth):
     assert abs(residual @ f) < 1e-12 * max(1, np.abs(f).max())
 
 
-@given(data())
+@given(SETS)
 @settings.get_profile("some")
 def test_no_other_parameters_have_a_smaller_loss(data):
     """Not those that scipy finds from two starts."""
@@ -90,7 +83,7 @@ def test_no_other_parameters_have_a_smaller_loss(data):
         assert ours <= other.fun + penalty + 1e-10
 
 
-@given(data(), st.lists(PROBS, min_size=2, max_size=10))
+@given(SETS, st.lists(PROBS, min_size=2, max_size=10))
 def test_order_is_kept_or_turned_around(data, new):
     """By the sign of the slope."""
     platt = fitted(*data)
@@ -99,7 +92,7 @@ def test_order_is_kept_or_turned_around(data, new):
     assert np.isfinite(out).all()
 
 
-@given(data())
+@given(SETS)
 def test_weights_count_rows(data):
     """A weight of 3 is a row three times, one of 0 none."""
     p, y, weight = data

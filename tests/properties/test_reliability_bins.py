@@ -6,19 +6,12 @@ from hypothesis import strategies as st
 
 from caltest import Predictions
 from caltest.measures import corp_curve, reliability_bins
+from caltest.testing import strategies
+
+PREDICTIONS = strategies.predictions((1, 30), 2, weighted=(1.0, 2.0, 3.0, 5.0))
 
 
-@st.composite
-def predictions(draw):
-    """Predictions of two classes with ties, zeros and ones, some of them with weights."""
-    n = draw(st.integers(1, 30))
-    probs = draw(st.lists(st.integers(0, 12), min_size=n, max_size=n))
-    labels = draw(st.lists(st.booleans(), min_size=n, max_size=n))
-    weight = draw(st.none() | st.lists(st.integers(1, 5), min_size=n, max_size=n))
-    return Predictions(np.array(probs) / 12, np.array(labels, int), sample_weight=weight)
-
-
-@given(predictions(), st.sampled_from(["uniform", "quantile"]), st.integers(1, 9))
+@given(PREDICTIONS, st.sampled_from(["uniform", "quantile"]), st.integers(1, 9))
 def test_bins_are_ordered_and_hold_all_rows(data, binning, bins):
     """Bins ascend without overlap, limits lie in [0, 1] in their order, and no row is lost."""
     found = reliability_bins(data, binning=binning, bins=bins)
@@ -28,7 +21,7 @@ def test_bins_are_ordered_and_hold_all_rows(data, binning, bins):
     assert ((found.lower >= 0) & (found.lower <= found.upper) & (found.upper <= 1)).all()
 
 
-@given(predictions(), st.floats(0.5, 0.9))
+@given(PREDICTIONS, st.floats(0.5, 0.9))
 def test_limits_widen_with_the_level(data, level):
     """Limits of a higher level hold those of a lower one."""
     narrow, wide = (reliability_bins(data, bins=3, level=share) for share in (level, 0.99))
@@ -37,7 +30,7 @@ def test_limits_widen_with_the_level(data, level):
         assert (wide.upper >= narrow.upper).all()
 
 
-@given(predictions())
+@given(PREDICTIONS)
 def test_corp_curve_ascends_and_keeps_the_events(data):
     """The fit is increasing, from block to block, and its mean is the share of events."""
     curve = corp_curve(data)

@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 
 from caltest import DegenerateDataWarning, NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
+from caltest.testing import strategies
+
+PREDICTIONS = strategies.predictions((6, 25), 2, weighted=False)
 
 NORMAL = ("skce", "skce-linear", "skce-block")
 TOLERANCES = st.floats(1e-4, 0.5)
@@ -24,15 +27,6 @@ FEW = Predictions(
 )
 
 
-@st.composite
-def predictions(draw):
-    """Two classes with ties, zeros and ones."""
-    n = draw(st.integers(6, 25))
-    probs = st.one_of(st.sampled_from([0.0, 0.1, 0.5, 1.0]), st.floats(0, 1))
-    event = draw(st.lists(probs, min_size=n, max_size=n))
-    return Predictions(event, draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)))
-
-
 def outcome_of(data, key, tolerance, *, equivalence):
     """Run a test; data for which there is none are passed over."""
     settings = {"tolerance": tolerance, "equivalence": equivalence}
@@ -44,7 +38,7 @@ def outcome_of(data, key, tolerance, *, equivalence):
 
 
 @pytest.mark.parametrize("key", NORMAL)
-@given(predictions(), TOLERANCES)
+@given(PREDICTIONS, TOLERANCES)
 def test_pvalues_of_both_hypotheses_sum_to_one(key, data, tolerance):
     """They are the two tails of one statistic, but where an exact p-value is larger."""
     sides = [outcome_of(data, key, tolerance, equivalence=side) for side in (False, True)]
@@ -56,7 +50,7 @@ def test_pvalues_of_both_hypotheses_sum_to_one(key, data, tolerance):
 
 @pytest.mark.parametrize("equivalence", [False, True])
 @pytest.mark.parametrize("key", [*NORMAL, "debiased-ece", "ks"])
-@given(predictions(), TOLERANCES, TOLERANCES)
+@given(PREDICTIONS, TOLERANCES, TOLERANCES)
 @example(NEGATIVE, 0.00390625, 0.03125)
 @example(FEW, 0.015625, 0.03125)
 def test_pvalue_is_monotone_in_the_tolerance(key, equivalence, data, first, second):

@@ -12,19 +12,14 @@ from sklearn.isotonic import IsotonicRegression
 
 from caltest import DegenerateDataWarning
 from caltest.calibrators import VennAbers
+from caltest.testing import strategies
+
+SETS = strategies.predictions((1, 12), 2).map(
+    lambda data: (data.probs[:, 1], data.labels, data.sample_weight)
+)
 
 SCORES = st.one_of(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), st.floats(0, 1, width=32))
 WEIGHTS = st.sampled_from([0.5, 1.0, 2.0])
-
-
-@st.composite
-def sets(draw):
-    """Scores with ties, labels, and weights or none."""
-    n = draw(st.integers(1, 12))
-    scores = np.array(draw(st.lists(SCORES, min_size=n, max_size=n)))
-    labels = np.array(draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)))
-    weight = draw(st.none() | st.lists(WEIGHTS, min_size=n, max_size=n).map(np.array))
-    return scores, labels, weight
 
 
 def fitted(scores, labels, weight=None, **options):
@@ -43,7 +38,7 @@ def definition(scores, labels, weight, new, label):
     return fit.predict(ranks[-1:])[0]
 
 
-@given(sets(), SCORES)
+@given(SETS, SCORES)
 def test_venn_abers_is_isotonic_regression_with_the_new_observation(data, new):
     """At scores of the set, between them and beyond."""
     points = np.unique(np.append(data[0], new))
@@ -51,7 +46,7 @@ def test_venn_abers_is_isotonic_regression_with_the_new_observation(data, new):
     assert fitted(*data).interval(points) == pytest.approx(np.array(expected), abs=1e-12)
 
 
-@given(sets())
+@given(SETS)
 def test_venn_abers_does_not_fall_and_is_never_certain(data):
     """Both probabilities rise with the score; the merged one is inside (0, 1)."""
     venn = fitted(*data)
@@ -66,7 +61,7 @@ def test_venn_abers_does_not_fall_and_is_never_certain(data):
     assert (merged < 1).all()
 
 
-@given(sets())
+@given(SETS)
 def test_swapping_the_classes_swaps_the_probabilities(data):
     """The second class of the mirrored problem is the first of this one."""
     scores, labels, weight = np.round(data[0] * 1024) / 1024, data[1], data[2]
@@ -75,7 +70,7 @@ def test_swapping_the_classes_swaps_the_probabilities(data):
     assert venn.interval(scores) == pytest.approx(mirror, abs=1e-12)
 
 
-@given(sets())
+@given(SETS)
 def test_weights_count_rows(data):
     """A weight of two is a row twice, and one of zero no row."""
     scores, labels, _ = data
@@ -86,7 +81,7 @@ def test_weights_count_rows(data):
     assert weighted.interval(scores) == pytest.approx(repeated.interval(scores), abs=1e-12)
 
 
-@given(sets(), st.floats(0.001, 0.999), st.floats(0, 1))
+@given(SETS, st.floats(0.001, 0.999), st.floats(0, 1))
 def test_log_loss_merge_has_the_smallest_worst_regret(data, other, score):
     """Regret: log loss beyond that of the probability that belongs to the label."""
     venn = fitted(*data)

@@ -170,6 +170,25 @@ def test_rows_of_other_classes_leave_the_state(caltest, days, tmp_path):
     assert state.read_text() == kept
 
 
+@pytest.mark.parametrize("outcomes", ["no,no", "yes,yes"])
+def test_a_day_on_which_one_class_happens(caltest, tmp_path, outcomes):
+    """The state knows the others; a label that is none of them is refused."""
+    state, file = tmp_path / "state.json", tmp_path / "day.csv"
+    asked = ("monitor", state, file, "--label", "y", "--probs", "p")
+    file.write_text("y,p\nno,0.2\nyes,0.7\n")
+    assert caltest(*asked).status == 0
+    first, second = outcomes.split(",")
+    file.write_text(f"y,p\n{first},0.3\n{second},0.6\n")
+    assert caltest(*asked).status == 0
+    whole = package.monitor(classes=["no", "yes"])
+    whole.update([0.2, 0.7, 0.3, 0.6], ["no", "yes", first, second])
+    assert package.Monitor.from_json(state.read_text()).to_json() == whole.to_json()
+    file.write_text("y,p\nnein,0.3\n")
+    refused = caltest(*asked)
+    assert refused.status == 2
+    assert "nein" in refused.err
+
+
 def test_impossible_outcome_names_its_row(caltest, days, tmp_path):
     """Counted over all files, from 0."""
     state, file = tmp_path / "state.json", tmp_path / "sure.csv"
@@ -177,4 +196,4 @@ def test_impossible_outcome_names_its_row(caltest, days, tmp_path):
     file.write_text("y,p\n0,0.5\n1,0.5\n0,1.0\n")
     found = caltest("monitor", state, file, *ASKED, "--fail")
     assert found.status == 1
-    assert "row 402 had probability 0" in " ".join(found.out.split())
+    assert "row 402, counted from 0, had probability 0" in " ".join(found.out.split())

@@ -165,6 +165,15 @@ def test_rows_that_are_certain_or_of_weight_zero_do_not_count():
     assert scalar.bandwidth == fitted(probs[:3], "auto").bandwidth
 
 
+@pytest.mark.parametrize("tiny", [1e-300, 1e-17])
+def test_bandwidth_of_equal_rows_beside_one_that_is_all_but_certain(tiny):
+    """Its weight is lost in a sum with the others, and must not be in their distance."""
+    probs = np.array([[0.5, 0.5]] * 5 + [[tiny, 1.0]])
+    assert fitted(probs, "auto").bandwidth == pytest.approx(0.5, rel=1e-12)
+    data = ct.Predictions(probs, [0, 1, 0, 1, 0, 1])
+    assert 0 < ct.test_calibration(data, test="skce", rng=0).pvalue <= 1
+
+
 def test_weighted_median_of_zero_gives_way_to_the_weighted_mean_of_positive_distances():
     """Few distinct predictions: 8 of 9 pairs of the ones that vary are ties."""
     scalar = fitted(binary([0.5] * 10 + [0.2, 0.0, 1.0]), "auto")

@@ -188,6 +188,16 @@ def test_restart_finds_a_change_sooner():
         _ = watch.pvalue
 
 
+@pytest.mark.parametrize("m", [2, 3])
+def test_restart_says_since_when(m):
+    """What won began about when the model drifted, and not with the first row."""
+    watch = ct.monitor(restart=True, level=1e-6).update(*rows(20_000, m, seed=1))
+    found = watch.update(*rows(3000, m, seed=2, exponent=0.5)).findings()
+    assert abs(found[0][2] - 20_000) < 300
+    watch = ct.monitor(restart=True, level=1e-6).update(*rows(3000, m, seed=2, exponent=0.3))
+    assert watch.findings()[0][2] < 300
+
+
 def test_mean_time_to_a_false_alarm_is_at_least_one_over_the_level():
     """Of the detector, at 1 / level = 100 rows; streams that raise none count with their length."""
     rng = np.random.default_rng(5)
@@ -200,13 +210,51 @@ def test_mean_time_to_a_false_alarm_is_at_least_one_over_the_level():
     assert np.mean(lengths) > 100
 
 
+def test_one_row_is_not_rows():
+    """The headline, the rows that wait and the title of the picture."""
+    one = ct.monitor().update([0.5], [1])
+    assert str(one).startswith("No alarm in 1 row (")
+    assert "No rows yet, 1 row waits." in str(ct.monitor().update([0.5], ids=["a"]))
+    watch = one.update([0.0], [1]).update(*rows(100))
+    assert str(watch).startswith("Alarm after 2 of 102 rows (e = infinite")
+    watch = ct.monitor().update([0.0], [1]).update(*rows(100))
+    assert watch.plot().get_title(loc="left") == "alarm after 1 row"
+
+
+@pytest.mark.parametrize(
+    ("level", "told"), [(0.05, "95 %"), (0.025, "97.5 %"), (1e-8, "1 - 1e-08")]
+)
+def test_intervals_are_never_sure(level, told):
+    """Of a small level no 100 %."""
+    text = str(ct.monitor(level=level, restart=True).update(*rows(10)).summary())
+    assert f"interval: {told} at all times at once." in text
+    assert f"points above accuracy, {told} at all times" in text
+
+
+def test_groups_that_are_days_are_known_in_every_form():
+    """Of NumPy and pandas, and as predictions hold them."""
+    days = np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]")
+    forms = [days, days.astype("datetime64[ns]"), list(pd.to_datetime(days)), days.astype(str)]
+    found = set()
+    for names in forms:
+        for groups in forms:
+            data = ct.Predictions([0.1, 0.2], [0, 0])
+            watch = ct.monitor(groups=names).update(data, groups=groups)
+            found.add(tuple(watch.group_evalues.values()))
+        data = ct.Predictions([0.1, 0.2], [0, 0], groups=days)
+        found.add(tuple(ct.monitor(groups=names).update(data).group_evalues.values()))
+    assert len(found) == 1
+    assert min(found.pop()) != 1.0
+
+
 def test_an_impossible_outcome_is_named():
     """Probability 0 for what happened: the e-value is infinite, whatever comes."""
     watch = ct.monitor().update([[0.5, 0.5], [1.0, 0.0], [0.5, 0.5]], [0, 1, 0])
     assert watch.evalue == math.inf
     assert watch.impossible_row == 1
     assert watch.alarm_after == 2
-    assert "row 1 had probability 0" in str(watch)
+    assert "row 1, counted from 0, had probability 0" in str(watch)
+    assert "the bets leave such rows out" in " ".join(str(watch.summary()).split())
     watch = ct.Monitor.from_json(watch.to_json())
     assert watch.pvalue == 0.0
     assert watch.alarm(1e-9)
@@ -263,8 +311,13 @@ def packed(size):
         lambda state: state | {"schema": "caltest/monitor/1"},
         lambda state: state | {"waiting": [[1, 2]]},
         lambda state: state | {"waiting": 3},
+        lambda state: state | {"waiting": [["a", [0.2, 0.2], -1, -1]]},
+        lambda state: state | {"waiting": [["a", [0.2, 0.8], -1, -1]] * 2},
         lambda state: state | {"level": 7},
         lambda state: state | {"largest": "many"},
+        lambda state: state | {"largest": 10**400},
+        lambda state: state | {"alarm_after": 101},
+        lambda state: state | {"groups": list(range(10**5))},
         lambda state: state | {"largest": math.nan},
         lambda state: state | {"alarm_after": math.nan},
         lambda state: state | {"alarm_after": 1.5},
@@ -277,6 +330,41 @@ def test_a_broken_state_is_refused(change):
     state = json.loads(ct.monitor().update(*rows(100)).to_json())
     with pytest.raises(InvalidInput):
         ct.Monitor.from_json(json.dumps(change(state)))
+
+
+def with_value(state, name, place, value):
+    """Return a state with one value of an array of all rows changed."""
+    stream = state["streams"][0]
+    whole = name in {"counts", "crossed", "low_row"}
+    array = np.frombuffer(
+        zlib.decompress(base64.b64decode(stream[name])), dtype=np.int64 if whole else float
+    ).copy()
+    array[place] = value
+    text = base64.b64encode(zlib.compress(array.tobytes())).decode()
+    return state | {"streams": [stream | {name: text}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value"),
+    [
+        ("counts", 0, -1),
+        ("counts", 0, 2**40),
+        ("counts", 1, 3),
+        ("counts", 3, 200),
+        ("levels", 0, math.nan),
+        ("levels", 2, 7.0),
+        ("crossed", 4, 101),
+        ("low_row", 0, -2),
+        *((name, 0, math.nan) for name in ("log_wealth", "product", "theta", "witness")),
+        *((name, 1, math.inf) for name in ("log_wealth", "product", "cells", "inverse", "path")),
+        *((name, 2, -1.0) for name in ("product", "cells", "gaps", "restarted")),
+    ],
+)
+def test_a_state_that_no_rows_lead_to_is_refused(name, place, value):
+    """What its checksum cannot tell: numbers that are none, or do not fit together."""
+    state = json.loads(ct.monitor().update(*rows(100)).to_json())
+    with pytest.raises(InvalidInput, match=f"whole, as to_json wrote it; .*{name}"):
+        ct.Monitor.from_dict(with_value(state, name, place, value))
 
 
 def test_a_state_of_version_1_goes_on():

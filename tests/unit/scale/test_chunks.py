@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
 from itertools import pairwise
 
 import numpy as np
@@ -204,44 +201,19 @@ def test_ibis(tmp_path):
 
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore")
-def test_dask_cluster_of_two_processes_of_which_one_is_killed(tmp_path):
+def test_dask_cluster_of_two_processes_of_which_one_is_killed(in_dask):
     """A worker that is killed by its id, in the middle, changes nothing."""
-    distributed = pytest.importorskip("distributed")
-    dask_frame = pytest.importorskip("dask.dataframe")
-    killed = tmp_path / "killed"
-
-    def kill_once(part):
-        try:
-            killed.touch(exist_ok=False)
-        except FileExistsError:
-            return part
-        os.kill(os.getpid(), 9)
-        return part
-
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     data = frame(digits=2)
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster):
-        parts = dask_frame.from_pandas(data.to_pandas(), npartitions=6)
-        assert answer(parts.map_partitions(kill_once, meta=parts._meta)) == answer(data)
-        assert answer(parts, test="combined") == answer(data, test="combined")
-    assert killed.exists()
+    assert answer(in_dask(data, kills=True)) == answer(data)
+    assert answer(in_dask(data, kills=False), test="combined") == answer(data, test="combined")
 
 
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore")
-def test_spark(monkeypatch):
-    """Local mode, where there is a Java runtime: only sums leave the workers."""
-    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
-    sql = pytest.importorskip("pyspark.sql")
-    if shutil.which("java") is None:
-        pytest.skip("PySpark needs a Java runtime")
-    builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
+def test_spark(spark):
+    """Only sums leave the workers."""
     data = frame(digits=2)
-    try:
-        assert answer(session.createDataFrame(data.to_pandas())) == answer(data)
-    finally:
-        session.stop()
+    assert answer(spark.createDataFrame(data.to_pandas())) == answer(data)
 
 
 # ---- what is wrong ------------------------------------------------------------------------------

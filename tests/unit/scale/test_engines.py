@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-
 import numpy as np
 import polars as pl
 import pytest
@@ -60,40 +57,16 @@ def test_ibis(tmp_path):
 
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore")
-def test_dask_cluster_of_two_processes_of_which_one_is_killed(tmp_path):
+def test_dask_cluster_of_two_processes_of_which_one_is_killed(in_dask):
     """A worker that is killed by its id, in the middle, changes nothing."""
-    distributed = pytest.importorskip("distributed")
-    dask_frame = pytest.importorskip("dask.dataframe")
-    killed = tmp_path / "killed"
-
-    def kill_once(part):
-        try:
-            killed.touch(exist_ok=False)
-        except FileExistsError:
-            return part
-        os.kill(os.getpid(), 9)
-        return part
-
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster):
-        data = dask_frame.from_pandas(frame().to_pandas(), npartitions=6)
-        assert answers(data.map_partitions(kill_once, meta=data._meta)) == answers(frame())
-    assert killed.exists()
+    assert answers(in_dask(frame(), kills=True)) == answers(frame())
 
 
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore")
-def test_spark():
-    """Local mode, where there is a Java runtime."""
-    sql = pytest.importorskip("pyspark.sql")
-    if shutil.which("java") is None:
-        pytest.skip("PySpark needs a Java runtime")
-    builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
-    try:
-        assert answers(session.createDataFrame(frame().to_pandas())) == answers(frame())
-    finally:
-        session.stop()
+def test_spark(spark):
+    """A data frame of Spark."""
+    assert answers(spark.createDataFrame(frame().to_pandas())) == answers(frame())
 
 
 def test_engine_that_is_not_installed_names_the_extra(monkeypatch):

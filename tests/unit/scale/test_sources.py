@@ -193,7 +193,9 @@ def test_batches_may_be_left_before_the_end():
 
 def test_unknown_label_is_counted():
     """A label of 2 of two classes."""
-    with pytest.raises(InvalidInput, match="no label that is none of the classes; got 1 in data"):
+    with pytest.raises(
+        InvalidInput, match="none of the classes; got 1 in data frame; name them by"
+    ):
         run(pl.DataFrame({"y": [0, 1, 2], "p": [0.1, 0.2, 0.3]}))
 
 
@@ -203,8 +205,36 @@ def test_nothing_matches(tmp_path):
         run(str(tmp_path / "*.parquet"))
     with pytest.raises(InvalidInput, match="path must name a file; got"):
         run(str(tmp_path / "a.parquet"))
-    with pytest.raises(InvalidInput, match="a folder"):
+    with pytest.raises(InvalidInput, match="a folder; check the spelling"):
         run(tmp_path)
+
+
+@pytest.mark.parametrize("engine", ["cells", "rows", "auto"])
+def test_pattern_of_a_folder_is_told(parts, engine):
+    """It stands for all files in the folder."""
+    with pytest.raises(InvalidInput, match="a folder; pass the pattern") as told:
+        run(parts, engine=engine)
+    pattern = str(told.value).split("'")[3]
+    assert run(pattern, engine=engine).n == 1500
+
+
+def test_file_that_is_named_twice_is_refused(parts):
+    """Its rows would count twice."""
+    with pytest.raises(InvalidInput, match="name each file once"):
+        run([str(parts / "day=1" / "*.parquet"), str(parts / "*" / "part-0.parquet")])
+
+
+@pytest.mark.parametrize("engine", ["cells", "rows"])
+def test_decimals_of_a_database_are_numbers(engine):
+    """Labels and predictions; the same answer from rows as from cells."""
+    rng = np.random.default_rng(1)
+    p = np.round(rng.random(300), 3)
+    frame = pl.DataFrame({"y": rng.binomial(1, p), "p": p})
+    decimals = frame.with_columns(
+        pl.col("y").cast(pl.Decimal(4, 2)), pl.col("p").cast(pl.Decimal(6, 3))
+    )
+    found, expected = run(decimals, engine=engine), run(frame, engine=engine)
+    assert (found.statistic, found.pvalue) == (expected.statistic, expected.pvalue)
 
 
 def test_nothing_is_left(parts):
@@ -232,6 +262,23 @@ def test_no_row_is_an_error(options):
         run(wrong.clear(), **options)
     with pytest.raises(InvalidInput, match="got none; left out: 2 rows with a probability outs"):
         run(wrong, on_error="skip", **options)
+
+
+@pytest.mark.parametrize("unit", [pl.Date, pl.Datetime("us"), pl.Datetime("ms")])
+def test_groups_that_are_dates_have_the_same_names(unit):
+    """By cells and by rows, alone and crossed; a missing one is named."""
+    rng = np.random.default_rng(1)
+    p = rng.random(300)
+    frame = pl.DataFrame({"y": rng.binomial(1, p), "p": p, "d": rng.integers(0, 3, 300)})
+    start = pl.lit("2026-01-01").str.to_datetime().cast(unit)
+    frame = frame.with_columns(g=pl.col("d") % 2, d=start + pl.duration(days="d"))
+    for by in ("d", ["g", "d"]):
+        cells, rows = (run(frame, by=by, engine=engine) for engine in ("cells", "rows"))
+        assert [str(row.group) for row in cells] == [str(row.group) for row in rows]
+        assert [row.n for row in cells] == [row.n for row in rows]
+    missing = frame.with_columns(d=pl.when(pl.col("g") == 1).then(pl.col("d")))
+    with pytest.raises(InvalidInput, match="must not be missing"):
+        run(missing, by="d", engine="rows")
 
 
 def test_groups_that_are_nan_are_missing():

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,24 +16,15 @@ PAGE = Path(__file__).parents[3] / "docs" / "howto" / "many_rows.md"
 
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore")
-def test_spark_tests_each_model_by_itself(monkeypatch, capsys):
+def test_spark_tests_each_model_by_itself(spark, capsys):
     """One row for each, with the p-value that its rows have here."""
-    sql = pytest.importorskip("pyspark.sql")
-    if shutil.which("java") is None:
-        pytest.skip("PySpark needs a Java runtime")
-    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     (snippet,) = re.findall(r"^```py\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     rng = np.random.default_rng(2)
     risk = rng.beta(1, 4, 600)
     model = rng.choice(["a", "b", "c"], 600)
     event = rng.binomial(1, np.where(model == "c", risk**2, risk))
     frame = pl.DataFrame({"model": model, "event": event, "risk": risk})
-    builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
-    try:
-        exec(snippet, {"scores": session.createDataFrame(frame.to_pandas())})  # noqa: S102 - ours
-    finally:
-        session.stop()
+    exec(snippet, {"scores": spark.createDataFrame(frame.to_pandas())})  # noqa: S102 - ours
     shown = dict(re.findall(r"\|\s+(\w)\|\s*([\d.]+)\|", capsys.readouterr().out))
     asked = {"label": "event", "probs": "risk", "test": "ks", "engine": "cells", "rng": 1}
     for name in "abc":

@@ -150,6 +150,42 @@ def test_right_calibrator_passes(make):
     check_calibrator(make(), declares=declares, examples=5)
 
 
+class ReturnsItsInput:
+    """No map at all."""
+
+    def fit(self, probs, labels):
+        return self
+
+    def predict_proba(self, probs):
+        return probs
+
+
+class Refuses(ReturnsItsInput):
+    """Takes nothing."""
+
+    def fit(self, probs, labels):
+        raise ValueError
+
+
+def test_map_that_returns_its_input_passes():
+    """Also where that sums to 1 in single precision only."""
+    declares = ["equivariant", "accuracy", "ranking", "log-loss"]
+    check_calibrator(ReturnsItsInput(), declares=declares, examples=20)
+
+
+def test_map_that_takes_nothing_is_told():
+    """In words of its own, not those of Hypothesis."""
+    with pytest.raises(AssertionError, match="raised a ValueError for every example"):
+        check_calibrator(Refuses(), examples=5)
+
+
+def test_test_without_meaning_for_some_classes_is_told():
+    """KS is one-dimensional; for two classes it is checked."""
+    with pytest.raises(ct.NotApplicable, match="one-dimensional"):
+        check_test("ks", n_classes=[3], examples=5, n_datasets=10)
+    check_test("ks", n_classes=[2], examples=5, n_datasets=10)
+
+
 @pytest.mark.parametrize("option", [{"declares": ["simplex"]}, {"properties": ["colour"]}])
 def test_unknown_property_is_refused(option):
     """The message names those there are."""

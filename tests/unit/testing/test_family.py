@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from statsmodels.stats.multitest import multipletests
@@ -80,6 +82,17 @@ def test_other_data_are_another_block():
     assert first.question != second.question
 
 
+def test_options_are_part_of_a_question():
+    """Level, seed and number of resamples are not."""
+    data = ct.datasets.generative_model("M1", n=60, m=2, rng=3)
+    ten, other = (asked(data, test="ece", bins=bins).question for bins in (10, 15))
+    again = asked(data, level=0.2, test="ece", n_resamples=1999, bins=10).question
+    assert ten == again != other
+    kernels = [ct.kernels.Gaussian(), ct.kernels.Gaussian(), ct.kernels.Exponential()]
+    first, same, third = (asked(data, test="skce", kernel=one).question for one in kernels)
+    assert first == same != third
+
+
 def test_table_is_one_question():
     """Its p-value is that of the largest score of its rows, in the block of its data."""
     data = ct.datasets.generative_model("M2", n=60, m=3, rng=3)
@@ -107,6 +120,43 @@ def test_claims_within_a_tolerance_are_not_in_the_family():
     assert records[0].within
     assert not records[0].failed
     assert [one.family for one in records] == [1, 1]
+
+
+def test_tests_with_fewer_resamples_count_each():
+    """One of ten on the same data asked for more, because it was small: it is adjusted for ten."""
+    data = ct.datasets.generative_model("M1", n=200, m=10, rng=1)
+    lenses = [ct.lenses.Classwise(k) for k in range(10)]
+    records = [
+        asked(data, lens=lens, n_resamples=199 if k else 399) for k, lens in enumerate(lenses)
+    ]
+    records[0].pvalue = 0.004
+    decide(records)
+    assert records[0].adjusted == pytest.approx(0.04)
+    assert [one.size for one in records] == [1] * 10
+    alike = [asked(data, lens=lens, n_resamples=199) for lens in lenses]
+    decide(alike)
+    assert [one.size for one in alike] == [10] * 10
+
+
+@pytest.mark.full
+def test_family_wise_error_where_small_pvalues_ask_for_more():
+    """Ten independent true tests on the same data, of which those below 5 % are redrawn anew."""
+    data = ct.datasets.generative_model("M1", n=30, m=2, rng=1)
+    template, rng = asked(data, n_resamples=39), np.random.default_rng(4)
+    alarms, sessions = 0, 1000
+    for _ in range(sessions):
+        records = []
+        for _ in range(10):
+            observed = rng.exponential()
+            scores = np.append(observed, rng.exponential(size=99))
+            if np.mean(scores >= observed) <= 0.05:
+                scores = np.append(observed, rng.exponential(size=999))
+            pvalue = float(np.mean(scores >= observed))
+            records.append(dataclasses.replace(template, pvalue=pvalue, scores=scores.tolist()))
+        decide(records)
+        alarms += any(one.adjusted <= 0.05 for one in records)
+    # Binomial band of 1,000 sessions at 5 %: 5 % + 3 standard errors of 0.69 %.
+    assert alarms / sessions <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / sessions)
 
 
 def test_too_few_resamples_do_not_pass():
