@@ -31,6 +31,7 @@ AT_A_TIME = 16  # cells whose numbers are written next to each other
 TABULATED_FROM = 8  # numbers of a cell
 WIDEST = 512  # entries of a table
 RARE = 2.0**-12  # probabilities below which a table ends: what is beyond is inverted
+MOST_STEPS = 500.0  # mean up to which probabilities are added up from that of 0
 STEP = 2.0**-BITS
 ROUNDING = 1.0 / 12.0  # variance that rounding to whole numbers adds, Sheppard
 
@@ -94,19 +95,23 @@ def cell_law(size: Ints, expected: Floats, variance: Floats, large: float = LARG
     mean = np.where(flipped, n - expected, expected)
     p = np.clip(mean / n, 0.0, 0.5)
     start = np.floor(mean)
+    is_large = variance > large
+    is_far = ~is_large & (mean > MOST_STEPS)  # where the probability of 0 is no number
+    below, at = np.ones(n.size), np.ones(n.size)
+    _cumulate(n, p, start, is_large | is_far, below, at)
+    far = start[is_far], size[is_far], p[is_far]
+    below[is_far] = scipy.special.bdtr(*far)
+    at[is_far] = below[is_far] - scipy.special.bdtr(far[0] - 1.0, *far[1:])
     with np.errstate(divide="ignore", invalid="ignore"):
-        below = np.where(p > 0, scipy.special.bdtr(start, size, p), 1.0)
-        before = np.where((p > 0) & (start > 0), scipy.special.bdtr(start - 1.0, size, p), 0.0)
         skewness = (1.0 - 2.0 * p) / np.sqrt(variance)
         kurtosis = (1.0 - 6.0 * p * (1.0 - p)) / variance
-    is_large = variance > large
     return CellLaw(
         size=n,
         flipped=flipped,
         large=is_large,
         start=start,
         below=below,
-        at=below - before,
+        at=at,
         odds=p / (1.0 - p),
         mean=mean,
         sd=np.sqrt(np.where(is_large, variance - ROUNDING, 0.0)),
@@ -114,6 +119,23 @@ def cell_law(size: Ints, expected: Floats, variance: Floats, large: float = LARG
         second=np.where(is_large, kurtosis, 0.0) / 24.0,
         third=np.where(is_large, np.square(skewness), 0.0) / 36.0,
     )
+
+
+@njit()
+def _cumulate(
+    n: Floats, p: Floats, start: Floats, left_out: Flags, below: Floats, at: Floats
+) -> None:
+    """Add up binomial probabilities from 0 to `start`, to a relative 1e-12."""
+    for i in range(n.size):
+        if left_out[i]:
+            continue
+        term = math.exp(n[i] * math.log1p(-p[i]))
+        sums, k, odds = term, 0.0, p[i] / (1.0 - p[i])
+        while k < start[i]:
+            term *= (n[i] - k) / (k + 1.0) * odds
+            k += 1.0
+            sums += term
+        below[i], at[i] = sums, term
 
 
 def binomial_distance(size: Ints, expected: Floats, variance: Floats) -> Floats:

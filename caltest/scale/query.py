@@ -33,7 +33,7 @@ WRONG = (
 SLACK = 1e-6  # per class, of single precision: as where rows are read
 SUMS = ("n", "y", "r1", "r2")
 TALLIED = 100  # events of which this process holds all cells: 4 MiB each
-HELD = 1 << 22  # values that are held to count one event after the other: its cells stay near
+HELD = 1 << 23  # values that are held to count one event after the other: its cells stay near
 
 
 EventRow = tuple[Any, Any, int]  # probabilities, codes and that of the event

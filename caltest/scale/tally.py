@@ -24,6 +24,7 @@ LEFT_OUT = -1  # in place of the code of a row that is not counted
 MISSING, OUTSIDE = 1, 2  # what may be wrong with a probability
 BITS = 22  # of a packed number that the rows or the events take
 MOST = (1 << (BITS - 1)) - 1  # rows whose sums fit beside them
+NEAR = 1 << 14  # rows whose sums stay in the cache from class to class
 BLOCK = 1 << 10  # rows whose cells are found before they are counted
 LEAST_YET = np.float64(1.0).view(np.int64)
 
@@ -131,31 +132,35 @@ def _count(
     cells: Ints,
 ) -> None:
     """Add rows to the sums of `Counting.query`, by the same operations on doubles."""
-    nowhere = np.int32(cells.shape[0] - 1)
-    cell, rests = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.float64)
+    nowhere = np.uint32(cells.shape[0] - 1)
+    values, rests = np.empty(BLOCK, np.float64), np.empty(BLOCK, np.float64)
     first, second = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
+    cell, below = np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.uint32)
     ends = rests.view(np.int64)  # of numbers from 0 on, in the same order
     for start in range(0, probs.size, BLOCK):
         p, code = probs[start : start + BLOCK], codes[start : start + BLOCK]
+        # Each of these loops handles several rows at a time, and the last one row by row.
         for i in range(p.size):
             value = np.float64(p[i]) if code[i] >= 0 and p[i] > 0.0 else 0.0
-            scaled = (value if value < 1.0 else 1.0) * float(GRID)
-            place = math.floor(scaled)
-            rest = scaled - place
-            cell[i] = np.int32(place)
-            rests[i] = rest
-            upper = np.int64(np.int32(rest * float(UNIT) + 0.5))
-            lower = np.int64(np.int32(rest * rest * float(UNIT) + 0.5))
+            values[i] = value if value < 1.0 else 1.0
+            place = math.floor(values[i] * float(GRID))
+            rests[i] = values[i] * float(GRID) - place
+            cell[i] = np.uint32(np.int32(place))
+        for i in range(p.size):
+            upper = np.int64(np.int32(rests[i] * float(UNIT) + 0.5))
+            lower = np.int64(np.int32(rests[i] * rests[i] * float(UNIT) + 0.5))
             first[i] = (upper << BITS) + 1
             second[i] = (lower << BITS) + np.int64(code[i] == event)
         for i in range(p.size):
-            below = before[cell[i]]
-            for _ in range(steps):
-                below += np.int32(p[i] > edges[below])
-            found = cell[i] + below + np.int32(1) if p[i] > 0.0 else np.int32(0)
+            below[i] = np.uint32(before[cell[i]])
+        for _ in range(steps):
+            for i in range(p.size):
+                below[i] += np.uint32(values[i] > edges[below[i]])
+        for i in range(p.size):
+            found = cell[i] + below[i] + np.uint32(1) if values[i] > 0.0 else np.uint32(0)
             cell[i] = found if code[i] >= 0 else nowhere
         for i in range(p.size):
-            own = cells[np.uint32(cell[i])]
+            own = cells[cell[i]]
             own[0] += first[i]
             own[1] += second[i]
             own[2] = min(own[2], ends[i])
@@ -192,8 +197,10 @@ def read_rows(
     """
     n = labels.size
     total, faults = np.zeros(n), np.zeros(n, np.uint8)
-    for column in columns:
-        _examine(column, slack, total, faults)
+    for start in range(0, n, NEAR):
+        some = slice(start, start + NEAR)
+        for column in columns:
+            _examine(column[some], slack, total[some], faults[some])
     if len(columns) == 1:
         total[:] = 1.0
     codes, status = np.full(n, LEFT_OUT, np.int32), np.zeros(n, np.int64)
