@@ -27,7 +27,7 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 LARGE = 100.0  # variance from which on a number is drawn as a normal one
-AT_A_TIME = 16  # cells whose numbers are written next to each other
+AT_A_TIME = 8  # cells whose numbers are written next to each other
 TABULATED_FROM = 8  # numbers of a cell
 WIDEST = 512  # entries of a table
 RARE = 2.0**-12  # probabilities below which a table ends: what is beyond is inverted
@@ -200,24 +200,16 @@ def _draw(
                 uniform[b] = (np.float64(hashed(keys[b] + cell)) + 0.5) * STEP
             if large[c]:
                 _normal(uniform, n, mean[c], sd[c], skew[c], peak[c], square[c], count)
-            elif keys.size < TABULATED_FROM:
-                for b in range(keys.size):
-                    count[b] = _inverted(uniform[b], n, start[c], below[c], at[c], odds[c])
             else:
-                entries, least = _tabulate(n, start[c], below[c], at[c], odds[c], table)
-                _looked_up(uniform, table[:entries], least, count)
-                lowest = least if least > 0.0 else -1.0
-                highest = least + entries if least + entries < n else n + 1.0
-                for b in range(keys.size):
-                    if count[b] == lowest or count[b] == highest:
-                        count[b] = _inverted(uniform[b], n, start[c], below[c], at[c], odds[c])
+                _binomial(uniform, n, start[c], below[c], at[c], odds[c], table, count)
             if flipped[c]:
                 for b in range(keys.size):
                     count[b] = n - count[b]
             for b in range(keys.size):
                 drawn[b, i] = count[b]
         for b in range(keys.size):
-            out[b, first : first + width] = drawn[b, :width]
+            for i in range(width):
+                out[b, first + i] = drawn[b, i]
 
 
 @njit()
@@ -244,8 +236,37 @@ def _normal(
 
 
 @njit()
-def _looked_up(uniform: Floats, table: Floats, least: float, count: Floats) -> None:
-    """Count the entries below each uniform number, from `least` on."""
+def _binomial(
+    uniform: Floats,
+    n: float,
+    start: float,
+    below: float,
+    at: float,
+    odds: float,
+    table: Floats,
+    count: Floats,
+) -> None:
+    lowest, highest, outside = -1.0, -1.0, uniform.size
+    if uniform.size >= TABULATED_FROM:
+        entries, least = _tabulate(n, start, below, at, odds, table)
+        _look_up(uniform, table[:entries], least, count)
+        # Beyond an end of the table that is not 0 or n, the sums go on.
+        lowest = least if least > 0.0 else -1.0
+        highest = least + entries if least + entries < n else n + 1.0
+        outside = 0
+        for b in range(uniform.size):
+            outside += int((count[b] == lowest) | (count[b] == highest))
+    else:
+        count[:] = lowest
+    if outside:
+        for b in range(uniform.size):
+            if count[b] == lowest or count[b] == highest:
+                count[b] = _inverted(uniform[b], n, start, below, at, odds)
+
+
+@njit()
+def _look_up(uniform: Floats, table: Floats, least: float, count: Floats) -> None:
+    """Count the entries below each uniform number, starting with `least`."""
     count[:] = least
     for j in range(table.size):
         entry = table[j]

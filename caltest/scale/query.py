@@ -208,10 +208,9 @@ class Counting:
         """Yield what is wrong with some batches of rows, or 0, and the events of these."""
         columns = self._class_columns()
         events = [lens.of_columns(columns) for lens in self.lenses]
-        own = [_class_of(event, columns) for event in events]
-        if any(k is None for k in own) or not set(own) <= set(self._given_classes):
-            native, read = self._event_columns(frame, events), self._read_events
-        else:
+        own = [k for event in events for k in self._given_classes if _is_class(event, columns, k)]
+        native, read = self._event_columns(frame, events), self._read_events
+        if len(own) == len(events):
             native, read = self._given_columns(frame), partial(self._read_classes, own)
         held: list[tuple[Any, EventRows]] = []
         values = 0
@@ -421,12 +420,10 @@ def _has_batches(frame: Any) -> bool:
     return is_polars and has_batches(frame.to_native())
 
 
-def _class_of(event: ColumnEvent, columns: ClassColumns) -> int | None:
-    """Return the class that the event is the label, with its own probability."""
-    for k, (prob, is_label) in enumerate(zip(columns.probs, columns.is_label, strict=True)):
-        if event.prob is prob and event.happens is is_label and event.where is None:
-            return k
-    return None
+def _is_class(event: ColumnEvent, columns: ClassColumns, k: int) -> bool:
+    """Tell whether the event is that the label is class k, with the probability of its column."""
+    own = event.prob is columns.probs[k] and event.happens is columns.is_label[k]
+    return own and event.where is None
 
 
 def _together(held: list[tuple[Any, EventRows]]) -> tuple[Any, list[EventRows]]:

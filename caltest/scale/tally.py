@@ -45,8 +45,8 @@ class Tally:
         own = {count: np.arange(1, count) / count for count in bins}
         edges = np.unique(np.concatenate([[], *own.values()]))
         starts = np.arange(GRID + 2) / GRID
-        self.before = np.searchsorted(edges, starts).astype(np.int32)  # edges below each place
-        self._steps = int(np.diff(self.before).max())
+        self._before = np.searchsorted(edges, starts).astype(np.int32)  # edges below each place
+        self._steps = int(np.diff(self._before).max())
         self._own, self._inner = own, edges
         self._edges = np.append(edges, np.inf)
         cells = GRID + 2 + edges.size
@@ -75,15 +75,8 @@ class Tally:
             if self._rows + rows > MOST:
                 self._unpack()
             self._rows += rows
-            _count(
-                probs[some],
-                codes[some],
-                event,
-                self._edges,
-                self.before,
-                self._steps,
-                self._waiting,
-            )
+            cuts = self._edges, self._before, self._steps
+            _count(probs[some], codes[some], event, cuts, self._waiting)
 
     def _unpack(self) -> None:
         """Add the packed sums to those of 64 bits each."""
@@ -116,7 +109,7 @@ class Tally:
     def _places(self) -> tuple[Ints, Ints]:
         """Return the place of each cell, and how many edges are below it."""
         places = np.arange(GRID + 1)
-        place = np.repeat(places, np.diff(self.before) + 1)
+        place = np.repeat(places, np.diff(self._before) + 1)
         below = np.arange(place.size) - place
         return np.append(NEVER, place), np.append(0, below)
 
@@ -126,12 +119,11 @@ def _count(
     probs: NDArray[np.floating],
     codes: Events,
     event: int,
-    edges: Floats,
-    before: Codes,
-    steps: int,
+    cuts: tuple[Floats, Codes, int],
     cells: Ints,
 ) -> None:
     """Add rows to the sums of `Counting.query`, by the same operations on doubles."""
+    edges, before, steps = cuts
     nowhere = np.uint32(cells.shape[0] - 1)
     values, rests = np.empty(BLOCK, np.float64), np.empty(BLOCK, np.float64)
     first, second = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
@@ -142,7 +134,7 @@ def _count(
         # Each of these loops handles several rows at a time, and the last one row by row.
         for i in range(p.size):
             value = np.float64(p[i]) if code[i] >= 0 and p[i] > 0.0 else 0.0
-            values[i] = value if value < 1.0 else 1.0
+            values[i] = min(value, 1.0)
             place = math.floor(values[i] * float(GRID))
             rests[i] = values[i] * float(GRID) - place
             cell[i] = np.uint32(np.int32(place))
@@ -181,6 +173,7 @@ def read_rows(
     columns : sequence of (n,) array
         Probabilities, NaN where they are missing; a single one is that of the second class.
     labels : (n,) array
+        As numbers.
     absent : (n,) array
         Where the label is missing.
     values : (m,) array
@@ -204,7 +197,7 @@ def read_rows(
     if len(columns) == 1:
         total[:] = 1.0
     codes, status = np.full(n, LEFT_OUT, np.int32), np.zeros(n, np.int64)
-    _decode(labels, absent, values, slack, total, faults, codes, status)
+    _decode((labels, absent, total, faults), values, slack, codes, status)
     return codes, status
 
 
@@ -222,15 +215,13 @@ def _examine(
 
 @njit()
 def _decode(
-    labels: Floats,
-    absent: NDArray[np.bool_],
+    rows: tuple[Floats, NDArray[np.bool_], Floats, NDArray[np.uint8]],
     values: Floats,
     slack: float,
-    total: Floats,
-    faults: NDArray[np.uint8],
     codes: Codes,
     status: Ints,
 ) -> None:
+    labels, absent, total, faults = rows
     for start in range(0, labels.size, BLOCK):
         label, code = labels[start : start + BLOCK], codes[start : start + BLOCK]
         for k in range(values.size):
@@ -238,17 +229,20 @@ def _decode(
             for i in range(label.size):
                 code[i] = np.int32(k) if label[i] == value else code[i]
     for i in range(labels.size):
-        number = 0
-        if faults[i] & MISSING:
-            number = 1
-        elif absent[i]:
-            number = 2
-        elif faults[i] & OUTSIDE:
-            number = 3
-        elif total[i] < 1.0 - slack or total[i] > 1.0 + slack:
-            number = 4
-        elif codes[i] < 0:
-            number = 5
-        if number:
+        is_off = total[i] < 1.0 - slack or total[i] > 1.0 + slack
+        status[i] = _first_fault(faults[i], absent[i], is_off, codes[i])
+        if status[i]:
             codes[i] = LEFT_OUT
-            status[i] = number
+
+
+@njit(inline="always")
+def _first_fault(faults: int, absent: np.bool_, is_off: np.bool_, code: int) -> int:
+    if faults & MISSING:
+        return 1
+    if absent:
+        return 2
+    if faults & OUTSIDE:
+        return 3
+    if is_off:
+        return 4
+    return 5 if code < 0 else 0
