@@ -217,7 +217,7 @@ class Counting:
         for batch in batches(native):
             held.append(read(batch))
             values += batch.height * len(events)
-            if values >= HELD:
+            if values >= HELD or len(events) == 1:
                 yield _together(held)
                 held, values = [], 0
         if held:
