@@ -15,6 +15,7 @@ EDGE_ROUNDING = 1e-15  # relative rounding of a product, with room to spare
 Labels = NDArray[np.unsignedinteger]
 TV, CITYBLOCK, SQEUCLIDEAN, DEBIASED = range(4)
 EVENT = 1 << 32  # rows and events of a bin share an integer, the rows below and the events above
+BLOCK = 1 << 10  # rows whose bins are found before they are counted; a multiple of the next
 COPIES = 4  # sums kept side by side, as equal bins in a row would wait for each other
 
 
@@ -130,10 +131,24 @@ def uniform_sums(event: Floats, labels: Ints, weight: Floats | None, bins: int) 
 def _counted_bins(event: Floats, labels: Ints, bins: int) -> tuple[Ints, Floats]:
     """Return rows plus `EVENT` times events, and sums of probabilities, of `COPIES` parts each."""
     counts, sums = np.zeros((COPIES, bins), np.int64), np.zeros((COPIES, bins))
-    for i in range(event.size):
-        k, copy = np.uint64(bin_of(event[i], float(bins))), np.uint64(i % COPIES)
-        counts[copy, k] += 1 + EVENT * labels[i]
-        sums[copy, k] += event[i]
+    found = np.empty(BLOCK, np.uint32)
+    size = float(bins)
+    for start in range(0, event.size, BLOCK):
+        p, label = event[start : start + BLOCK], labels[start : start + BLOCK]
+        next_to_edge = 0
+        for i in range(p.size):  # several rows at a time
+            k = np.int32(p[i] * size)
+            rest = p[i] * size - k
+            found[i] = np.uint32(k)
+            is_near = (rest < EDGE_ROUNDING * size) | (rest > 1.0 - EDGE_ROUNDING * size)
+            next_to_edge += int(is_near)
+        if next_to_edge:
+            for i in range(p.size):
+                found[i] = np.uint32(bin_of(p[i], size))
+        for i in range(p.size):
+            copy, own = np.uint64(i % COPIES), found[i]
+            counts[copy, own] += 1 + EVENT * label[i]
+            sums[copy, own] += p[i]
     return counts, sums
 
 

@@ -4,6 +4,10 @@ The number of a cell is a sum of unequal Bernoullis. A small one is drawn from t
 distribution with the mean of the cell, by inversion; it differs from the sum by no more than
 `binomial_distance`. A large one is a normal quantile, corrected for skewness and kurtosis and
 rounded. The uniform number of a cell in a resample is a hash of both, as that of a row is.
+
+Where many numbers of a cell are drawn, the distribution function near its mean is tabulated first,
+by the very sums of inversion; how many of its entries are below a uniform number is counted for
+several at a time.
 """
 
 from __future__ import annotations
@@ -23,7 +27,11 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 LARGE = 100.0  # variance from which on a number is drawn as a normal one
-AT_A_TIME = 1024  # cells whose constants stay in the cache
+AT_A_TIME = 8  # cells whose numbers are written next to each other
+TABULATED_FROM = 8  # numbers of a cell
+WIDEST = 512  # entries of a table
+RARE = 2.0**-12  # probabilities below which a table ends: what is beyond is inverted
+MOST_STEPS = 500.0  # mean up to which probabilities are added up from that of 0
 STEP = 2.0**-BITS
 ROUNDING = 1.0 / 12.0  # variance that rounding to whole numbers adds, Sheppard
 
@@ -87,19 +95,23 @@ def cell_law(size: Ints, expected: Floats, variance: Floats, large: float = LARG
     mean = np.where(flipped, n - expected, expected)
     p = np.clip(mean / n, 0.0, 0.5)
     start = np.floor(mean)
+    is_large = variance > large
+    is_far = ~is_large & (mean > MOST_STEPS)  # where the probability of 0 is no number
+    below, at = np.ones(n.size), np.ones(n.size)
+    _cumulate(n, p, start, is_large | is_far, below, at)
+    far = start[is_far], size[is_far], p[is_far]
+    below[is_far] = scipy.special.bdtr(*far)
+    at[is_far] = below[is_far] - scipy.special.bdtr(far[0] - 1.0, *far[1:])
     with np.errstate(divide="ignore", invalid="ignore"):
-        below = np.where(p > 0, scipy.special.bdtr(start, size, p), 1.0)
-        before = np.where((p > 0) & (start > 0), scipy.special.bdtr(start - 1.0, size, p), 0.0)
         skewness = (1.0 - 2.0 * p) / np.sqrt(variance)
         kurtosis = (1.0 - 6.0 * p * (1.0 - p)) / variance
-    is_large = variance > large
     return CellLaw(
         size=n,
         flipped=flipped,
         large=is_large,
         start=start,
         below=below,
-        at=below - before,
+        at=at,
         odds=p / (1.0 - p),
         mean=mean,
         sd=np.sqrt(np.where(is_large, variance - ROUNDING, 0.0)),
@@ -107,6 +119,23 @@ def cell_law(size: Ints, expected: Floats, variance: Floats, large: float = LARG
         second=np.where(is_large, kurtosis, 0.0) / 24.0,
         third=np.where(is_large, np.square(skewness), 0.0) / 36.0,
     )
+
+
+@njit()
+def _cumulate(
+    n: Floats, p: Floats, start: Floats, left_out: Flags, below: Floats, at: Floats
+) -> None:
+    """Add up binomial probabilities from 0 to `start`, to a relative 1e-12."""
+    for i in range(n.size):
+        if left_out[i]:
+            continue
+        term = math.exp(n[i] * math.log1p(-p[i]))
+        sums, k, odds = term, 0.0, p[i] / (1.0 - p[i])
+        while k < start[i]:
+            term *= (n[i] - k) / (k + 1.0) * odds
+            k += 1.0
+            sums += term
+        below[i], at[i] = sums, term
 
 
 def binomial_distance(size: Ints, expected: Floats, variance: Floats) -> Floats:
@@ -160,20 +189,128 @@ def _draw(
     keys: Hashes,
     out: Floats,
 ) -> None:
+    table, uniform, count = np.empty(WIDEST), np.empty(keys.size), np.empty(keys.size)
+    drawn = np.empty((keys.size, AT_A_TIME))
     for first in range(0, cells.size, AT_A_TIME):
-        last = min(first + AT_A_TIME, cells.size)
+        width = min(AT_A_TIME, cells.size - first)
+        for i in range(width):
+            c = first + i
+            cell, n = cells[c], size[c]
+            for b in range(keys.size):
+                uniform[b] = (np.float64(hashed(keys[b] + cell)) + 0.5) * STEP
+            if large[c]:
+                _normal(uniform, n, mean[c], sd[c], skew[c], peak[c], square[c], count)
+            else:
+                _binomial(uniform, n, start[c], below[c], at[c], odds[c], table, count)
+            if flipped[c]:
+                for b in range(keys.size):
+                    count[b] = n - count[b]
+            for b in range(keys.size):
+                drawn[b, i] = count[b]
         for b in range(keys.size):
-            for c in range(first, last):
-                u = (np.float64(hashed(keys[b] + cells[c])) + 0.5) * STEP
-                n = size[c]
-                if large[c]:
-                    z = normal_quantile(u)
-                    x = z + skew[c] * (z * z - 1.0)
-                    x += z * (peak[c] * (z * z - 3.0) - square[c] * (2.0 * z * z - 5.0))
-                    count = min(max(math.floor(mean[c] + sd[c] * x + 0.5), 0.0), n)
-                else:
-                    count = _inverted(u, n, start[c], below[c], at[c], odds[c])
-                out[b, c] = n - count if flipped[c] else count
+            for i in range(width):
+                out[b, first + i] = drawn[b, i]
+
+
+@njit()
+def _normal(
+    uniform: Floats,
+    n: float,
+    mean: float,
+    sd: float,
+    skew: float,
+    peak: float,
+    square: float,
+    count: Floats,
+) -> None:
+    for b in range(uniform.size):
+        count[b] = central_quantile(uniform[b])
+    for b in range(uniform.size):
+        if abs(uniform[b] - 0.5) > CENTRAL:
+            count[b] = normal_quantile(uniform[b])
+    for b in range(uniform.size):
+        z = count[b]
+        x = z + skew * (z * z - 1.0)
+        x += z * (peak * (z * z - 3.0) - square * (2.0 * z * z - 5.0))
+        count[b] = min(max(math.floor(mean + sd * x + 0.5), 0.0), n)
+
+
+@njit()
+def _binomial(
+    uniform: Floats,
+    n: float,
+    start: float,
+    below: float,
+    at: float,
+    odds: float,
+    table: Floats,
+    count: Floats,
+) -> None:
+    lowest, highest, outside = -1.0, -1.0, uniform.size
+    if uniform.size >= TABULATED_FROM:
+        entries, least = _tabulate(n, start, below, at, odds, table)
+        _look_up(uniform, table[:entries], least, count)
+        # Beyond an end of the table that is not 0 or n, the sums go on.
+        lowest = least if least > 0.0 else -1.0
+        highest = least + entries if least + entries < n else n + 1.0
+        outside = 0
+        for b in range(uniform.size):
+            outside += int((count[b] == lowest) | (count[b] == highest))
+    else:
+        count[:] = lowest
+    if outside:
+        for b in range(uniform.size):
+            if count[b] == lowest or count[b] == highest:
+                count[b] = _inverted(uniform[b], n, start, below, at, odds)
+
+
+@njit()
+def _look_up(uniform: Floats, table: Floats, least: float, count: Floats) -> None:
+    """Count the entries below each uniform number, starting with `least`."""
+    count[:] = least
+    for j in range(table.size):
+        entry = table[j]
+        for b in range(uniform.size):
+            count[b] += np.float64(uniform[b] > entry)
+
+
+@njit()
+def _tabulate(
+    n: float, start: float, below: float, at: float, odds: float, table: Floats
+) -> tuple[int, float]:
+    """Tabulate the distribution function of a count near its mean, by the sums of `_inverted`.
+
+    Returns
+    -------
+    entries : int
+        How many are in the table, in ascending order.
+    least : float
+        The count of the first.
+    """
+    middle = table.size // 2
+    table[middle] = below
+    first = last = middle
+    k, sums, term = start, below, at
+    while k > 0.0 and term > RARE and first > 0:
+        sums -= term
+        term *= k / ((n - k + 1.0) * odds)
+        k -= 1.0
+        first -= 1
+        table[first] = sums
+    least = k
+    k, sums, term = start, below, at
+    while k < n and last + 1 < table.size:
+        term *= (n - k) / (k + 1.0) * odds
+        if term <= RARE:
+            break
+        k += 1.0
+        sums += term
+        last += 1
+        table[last] = sums
+    entries = last - first + 1
+    for j in range(entries):
+        table[j] = table[first + j]
+    return entries, least
 
 
 @njit()
@@ -197,6 +334,7 @@ def _inverted(u: float, n: float, k: float, below: float, at: float, odds: float
     return k
 
 
+CENTRAL = 0.425
 # Of AS 241: coefficients of numerator and denominator, highest powers first.
 CENTRE = (
     (2509.0809287301226727, 5226.495278852545925),
@@ -234,11 +372,18 @@ FAR_TAIL = (
 def normal_quantile(u: float) -> float:
     """Return the quantile of the normal distribution, to 16 digits (Wichura 1988, AS 241)."""
     q = u - 0.5
-    if abs(q) <= 0.425:
-        return q * _ratio(CENTRE, 0.180625 - q * q)
+    if abs(q) <= CENTRAL:
+        return central_quantile(u)
     r = math.sqrt(-math.log(u if q < 0.0 else 1.0 - u))
     found = _ratio(TAIL, r - 1.6) if r <= 5.0 else _ratio(FAR_TAIL, r - 5.0)
     return -found if q < 0.0 else found
+
+
+@njit(inline="always")
+def central_quantile(u: float) -> float:
+    """Return the quantile where u is within `CENTRAL` of a half."""
+    q = u - 0.5
+    return q * _ratio(CENTRE, 0.180625 - q * q)
 
 
 @njit(inline="always")

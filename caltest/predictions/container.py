@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from caltest.predictions.dependence import CLUSTER, cluster_codes
 from caltest.predictions.redrawing import Inversion, Later, Redrawing
 from caltest.validation import (
     as_array,
+    both_columns,
+    check_event_probs,
     check_flag,
     check_generator,
     check_groups,
@@ -123,15 +125,18 @@ class Predictions:
             classes = sources.classes_of_table(probs, labels)
         probs, labels = as_array(probs, "probs"), as_array(labels, "labels")
         check_not_swapped(probs, labels)
-        matrix = check_probs(
-            probs,
-            from_logits=check_flag(from_logits, "from_logits"),
-            renormalize=check_flag(renormalize, "renormalize"),
-            classes=classes,
-        )
-        n, m = matrix.shape
+        from_logits = check_flag(from_logits, "from_logits")
+        renormalize = check_flag(renormalize, "renormalize")
+        matrix = None
+        if probs.ndim == 1 and not from_logits:
+            self.__dict__["_event"] = check_event_probs(probs, classes=classes)
+            n, m = probs.size, 2
+        else:
+            options: dict[str, Any] = {"from_logits": from_logits, "renormalize": renormalize}
+            matrix = check_probs(probs, classes=classes, **options)
+            n, m = matrix.shape
         codes, names = check_labels(labels, n, m, classes)
-        if classes is None and labels.ndim == 1 and names.dtype.kind in "iu":
+        if matrix is not None and classes is None and labels.ndim == 1 and names.dtype.kind in "iu":
             check_not_numbered_from_one(matrix, codes)
         if probs.ndim == 1 and classes is None and names.dtype.kind == "U":
             source = f"{source}, P({names[1]})"
@@ -139,10 +144,22 @@ class Predictions:
         values = None if groups is None else check_groups(groups, n)
         dependent = None if clusters is None else cluster_codes(clusters, n)
         self._fill(matrix, codes, names, weights, values, dependent, CLUSTER, source)
+        if matrix is None:
+            del self.__dict__["probs"]  # made where somebody asks for it
 
     def _fill(self, *values: object) -> None:
         for name, value in zip(FIELDS, values, strict=True):
             object.__setattr__(self, name, value)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Floats:
+            event = self.__dict__.get("_event")
+            if name != "probs" or event is None:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            matrix = both_columns(event)
+            self.__dict__.update(probs=matrix, _event=matrix[:, 1])  # one of them is kept
+            return matrix
 
     def _with(self, redrawing: Redrawing | None = None, **changes: AnyArray) -> Predictions:
         """Copy with some fields changed, without a check; the new arrays become read-only."""
@@ -358,7 +375,7 @@ class Predictions:
     @property
     def n(self) -> int:
         """Number of rows."""
-        return len(self.probs)
+        return len(self.labels)
 
     @property
     def m(self) -> int:
@@ -448,6 +465,15 @@ class Predictions:
     def __reduce__(self) -> tuple[object, ...]:
         # Arrays are unpickled writeable, hence not the usual way.
         return _restore, tuple(getattr(self, name) for name in FIELDS)
+
+
+def event_column(predictions: Predictions) -> Floats:
+    """Return the probabilities (n,) of the second of two classes, read-only.
+
+    Where they came as a vector the matrix of both classes is not made for it.
+    """
+    known: Floats | None = predictions.__dict__.get("_event")
+    return predictions.probs[:, 1] if known is None else known
 
 
 def _restore(*values: object) -> Predictions:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add, or_
@@ -16,7 +17,7 @@ from caltest.scale.batches import batches, has_batches, panics_as_errors
 from caltest.scale.cells import GRID, NEVER, UNIT, Cells
 from caltest.scale.columns import Columns, column
 from caltest.scale.many import ManyCells
-from caltest.scale.tally import LEFT_OUT, Tally
+from caltest.scale.tally import LEFT_OUT, Tally, read_rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,7 +33,12 @@ WRONG = (
 )
 SLACK = 1e-6  # per class, of single precision: as where rows are read
 SUMS = ("n", "y", "r1", "r2")
-TALLIED = 100  # events of which this process holds all cells: 3 MiB each
+TALLIED = 100  # events of which this process holds all cells: 4 MiB each
+HELD = 1 << 23  # values that are held to count one event after the other: its cells stay near
+
+
+EventRow = tuple[Any, Any, int]  # probabilities, codes and that of the event
+EventRows = list[EventRow]
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,25 +188,14 @@ class Counting:
         )
 
     def _tallied(self, frame: Any) -> pl.DataFrame:
-        import narwhals as nw
         import polars as pl
 
-        columns = self._class_columns()
-        wanted = [nw.col("status")]
-        for k, lens in enumerate(self.lenses):
-            event = lens.of_columns(columns)
-            counts = nw.col("status") == 0
-            if event.where is not None:
-                counts &= event.where
-            prob = nw.when(counts).then(event.prob).otherwise(nw.lit(LEFT_OUT))
-            wanted += [prob.alias(f"e{k}"), _one(event.happens).cast(nw.Int8()).alias(f"y{k}")]
-        native = self._rows(frame).select(*wanted).to_native()
         wrong = np.zeros(len(WRONG) + 1)
         tallies = [Tally(self.bins) for _ in self.lenses]
-        for batch in batches(native):
-            wrong += np.bincount(batch["status"].to_numpy(), minlength=wrong.size)
-            for k, tally in enumerate(tallies):
-                tally.add(batch[f"e{k}"].to_numpy(), batch[f"y{k}"].to_numpy())
+        with ThreadPoolExecutor(min(len(tallies), pl.thread_pool_size())) as threads:
+            for status, events in self._held(frame):
+                wrong += np.bincount(status, minlength=wrong.size)
+                list(threads.map(_add, tallies, events))
         event_number = pl.lit(0, pl.Int64).alias("event")
         faults = pl.DataFrame({"place": NEVER - np.arange(1, wrong.size), "n": wrong[1:]})
         tables = [faults.filter(pl.col("n") > 0).with_columns(event_number)]
@@ -209,6 +204,78 @@ class Counting:
             for k, tally in enumerate(tallies)
         ]
         return pl.concat(tables, how="diagonal")
+
+    def _held(self, frame: Any) -> Iterator[tuple[Any, list[EventRows]]]:
+        """Yield what is wrong with some batches of rows, or 0, and the events of these."""
+        columns = self._class_columns()
+        events = [lens.of_columns(columns) for lens in self.lenses]
+        own = [k for event in events for k in self._given_classes if _is_class(event, columns, k)]
+        native, read = self._event_columns(frame, events), self._read_events
+        if len(own) == len(events):
+            native, read = self._given_columns(frame), partial(self._read_classes, own)
+        held: list[tuple[Any, EventRows]] = []
+        values = 0
+        for batch in batches(native):
+            held.append(read(batch))
+            values += batch.height * len(events)
+            if values >= HELD or len(events) == 1:
+                yield _together(held)
+                held, values = [], 0
+        if held:
+            yield _together(held)
+
+    @property
+    def _given_classes(self) -> range:
+        """The classes that have a column; a single one is that of the second."""
+        m = len(self.columns.classes)
+        return range(m - len(self.columns.probs), m)
+
+    def _event_columns(self, frame: Any, events: list[ColumnEvent]) -> pl.LazyFrame:
+        """Return the probability of each event and whether it happened, by the engine."""
+        import narwhals as nw
+
+        wanted = [nw.col("status")]
+        for k, event in enumerate(events):
+            counts = nw.col("status") == 0
+            if event.where is not None:
+                counts &= event.where
+            code = nw.when(counts).then(_one(event.happens)).otherwise(nw.lit(float(LEFT_OUT)))
+            wanted += [event.prob.alias(f"e{k}"), code.cast(nw.Int8()).alias(f"y{k}")]
+        return self._rows(frame).select(*wanted).to_native()  # type: ignore[no-any-return]
+
+    def _read_events(self, batch: pl.DataFrame) -> tuple[Any, EventRows]:
+        count = len(self.lenses)
+        rows = [(batch[f"e{k}"].to_numpy(), batch[f"y{k}"].to_numpy(), 1) for k in range(count)]
+        return batch["status"].to_numpy(), rows
+
+    def _given_columns(self, frame: Any) -> pl.LazyFrame:
+        """Return probabilities as they are, and labels as numbers; nothing is checked."""
+        import narwhals as nw
+
+        given, types = self.columns, frame.collect_schema()
+        wanted = []
+        for k, name in enumerate(given.probs):
+            prob = column(frame, name)
+            prob = prob if types[name] in (nw.Float32, nw.Float64) else prob.cast(nw.Float64())
+            wanted.append(prob.fill_null(float("nan")).alias(f"p{k}"))
+        label = given.label_values(column(frame, given.label))
+        absent = label.is_null().alias("absent")
+        if given.kind == "text":
+            codes = [nw.when(label == v).then(k + 1.0) for k, v in enumerate(given.values)]
+            label = reduce(add, [code.otherwise(0.0) for code in codes]) - 1.0
+        label = label.fill_null(float("nan")).alias("label")
+        return frame.select(*wanted, label, absent).to_native()  # type: ignore[no-any-return]
+
+    def _read_classes(self, own: Sequence[int], batch: pl.DataFrame) -> tuple[Any, EventRows]:
+        given = self.columns
+        m = len(given.classes)
+        probs = {k: batch[f"p{i}"].to_numpy() for i, k in enumerate(self._given_classes)}
+        values = range(m) if given.kind == "text" else given.values
+        label, absent = batch["label"].to_numpy(), batch["absent"].to_numpy()
+        slack = SLACK * m
+        known = np.array(values, np.float64)
+        codes, status = read_rows(list(probs.values()), label, absent, known, slack)
+        return status, [(probs[k], codes, k) for k in own]
 
     # ---- from tables to cells -------------------------------------------------------------------
 
@@ -352,6 +419,23 @@ def _has_batches(frame: Any) -> bool:
 
     is_polars = frame.implementation is nw.Implementation.POLARS
     return is_polars and has_batches(frame.to_native())
+
+
+def _is_class(event: ColumnEvent, columns: ClassColumns, k: int) -> bool:
+    """Tell whether the event is that the label is class k, with the probability of its column."""
+    own = event.prob is columns.probs[k] and event.happens is columns.is_label[k]
+    return own and event.where is None
+
+
+def _together(held: list[tuple[Any, EventRows]]) -> tuple[Any, list[EventRows]]:
+    """Return what is wrong with the rows of several batches, and these by event."""
+    status = np.concatenate([one for one, _ in held])
+    return status, [list(rows) for rows in zip(*(events for _, events in held), strict=True)]
+
+
+def _add(tally: Tally, rows: EventRows) -> None:
+    for probs, codes, event in rows:
+        tally.add(probs, codes, event)
 
 
 def _is_missing(name: str, dtype: Any) -> Any:

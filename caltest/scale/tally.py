@@ -17,8 +17,16 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
+Events = NDArray[np.int8] | Codes
 
-LEFT_OUT = -1.0  # in place of the probability of a row that is not counted
+LEFT_OUT = -1  # in place of the code of a row that is not counted
+MISSING, OUTSIDE = 1, 2  # what may be wrong with a probability
+BITS = 22  # of a packed number that the rows or the events take
+MOST = (1 << (BITS - 1)) - 1  # rows whose sums fit beside them
+NEAR = 1 << 14  # rows whose sums stay in the cache from class to class
+BLOCK = 1 << 10  # rows whose cells are found before they are counted
+LEAST_YET = np.float64(1.0).view(np.int64)
 
 
 class Tally:
@@ -35,70 +43,206 @@ class Tally:
 
     def __init__(self, bins: Sequence[int]) -> None:
         own = {count: np.arange(1, count) / count for count in bins}
-        self.edges: Floats = np.unique(np.concatenate([[], *own.values()]))
+        edges = np.unique(np.concatenate([[], *own.values()]))
         starts = np.arange(GRID + 2) / GRID
-        self.before = np.searchsorted(self.edges, starts).astype(np.int32)  # edges below each place
-        self._own = own
-        cells = GRID + 2 + self.edges.size
-        self.sums = np.zeros((cells, 4), np.int64)
-        self.ends = np.stack([np.ones(cells), np.zeros(cells)], axis=1)
+        self._before = np.searchsorted(edges, starts).astype(np.int32)  # edges below each place
+        self._steps = int(np.diff(self._before).max())
+        self._own, self._inner = own, edges
+        self._edges = np.append(edges, np.inf)
+        cells = GRID + 2 + edges.size
+        self._sums = np.zeros((cells, 4), np.int64)
+        # One cache line has two cells, with sums packed by twos and the bits of both ends. What is
+        # not counted goes to one cell more.
+        self._waiting = np.zeros((cells + 1, 4), np.int64)
+        self._waiting[:, 2] = LEAST_YET
+        self._rows = 0
 
-    def add(self, probs: Floats, happened: NDArray[np.int8]) -> None:
-        """Count rows: predictions (n,), `LEFT_OUT` for a row that is none, and events (n,)."""
-        _count(probs, happened, self.edges, self.before, (self.sums, self.ends))
+    def add(self, probs: NDArray[np.floating], codes: Events, event: int) -> None:
+        """Count rows.
+
+        Parameters
+        ----------
+        probs : (n,) array
+            Predictions, in single or double precision; outside [0, 1] the nearer end is taken.
+        codes : (n,) array
+            What happened, `LEFT_OUT` for a row that does not count.
+        event : int
+            The code of the event.
+        """
+        for start in range(0, probs.size, MOST):
+            some = slice(start, start + MOST)
+            rows = probs[some].size
+            if self._rows + rows > MOST:
+                self._unpack()
+            self._rows += rows
+            cuts = self._edges, self._before, self._steps
+            _count(probs[some], codes[some], event, cuts, self._waiting)
+
+    def _unpack(self) -> None:
+        """Add the packed sums to those of 64 bits each."""
+        first, second = self._waiting[:-1, 0], self._waiting[:-1, 1]
+        low = (1 << BITS) - 1
+        for k, part in enumerate((first & low, second & low, first >> BITS, second >> BITS)):
+            self._sums[:, k] += part
+        self._waiting[:, :2] = 0
+        self._rows = 0
 
     def table(self) -> pl.DataFrame:
         """Return the cells that have rows, with the columns of `Counting.query`."""
         import polars as pl
 
+        self._unpack()
         place, edges_below = self._places()
-        some = self.sums[:, 0] > 0
+        some = self._sums[:, 0] > 0
         below = edges_below[some]
         bins = {
-            f"b{count}": np.searchsorted(own, self.edges[below - 1], side="right") * (below > 0)
+            f"b{count}": np.searchsorted(own, self._inner[below - 1], side="right") * (below > 0)
             if own.size
             else np.zeros(below.size, np.int64)
             for count, own in self._own.items()
         }
-        n, y, first, second = self.sums[some].T.astype(np.float64)
-        least, most = self.ends[some].T
+        n, y, first, second = self._sums[some].T.astype(np.float64)
+        least, most = self._waiting[:-1, 2:][some].T.copy().view(np.float64)
         sums = {"n": n, "y": y, "r1": first, "r2": second, "least": least, "most": most}
         return pl.DataFrame({"place": place[some], **bins, **sums})
 
     def _places(self) -> tuple[Ints, Ints]:
         """Return the place of each cell, and how many edges are below it."""
         places = np.arange(GRID + 1)
-        place = np.repeat(places, np.diff(self.before) + 1)
+        place = np.repeat(places, np.diff(self._before) + 1)
         below = np.arange(place.size) - place
         return np.append(NEVER, place), np.append(0, below)
 
 
 @njit()
 def _count(
-    probs: Floats,
-    happened: NDArray[np.int8],
-    edges: Floats,
-    before: NDArray[np.int32],
-    cells: tuple[Ints, Floats],
+    probs: NDArray[np.floating],
+    codes: Events,
+    event: int,
+    cuts: tuple[Floats, Codes, int],
+    cells: Ints,
 ) -> None:
     """Add rows to the sums of `Counting.query`, by the same operations on doubles."""
-    sums, ends = cells
+    edges, before, steps = cuts
+    nowhere = np.uint32(cells.shape[0] - 1)
+    values, rests = np.empty(BLOCK, np.float64), np.empty(BLOCK, np.float64)
+    first, second = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
+    cell, below = np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.uint32)
+    ends = rests.view(np.int64)  # of numbers from 0 on, in the same order
+    for start in range(0, probs.size, BLOCK):
+        p, code = probs[start : start + BLOCK], codes[start : start + BLOCK]
+        # Each of these loops handles several rows at a time, and the last one row by row.
+        for i in range(p.size):
+            value = np.float64(p[i]) if code[i] >= 0 and p[i] > 0.0 else 0.0
+            values[i] = min(value, 1.0)
+            place = math.floor(values[i] * float(GRID))
+            rests[i] = values[i] * float(GRID) - place
+            cell[i] = np.uint32(np.int32(place))
+        for i in range(p.size):
+            upper = np.int64(np.int32(rests[i] * float(UNIT) + 0.5))
+            lower = np.int64(np.int32(rests[i] * rests[i] * float(UNIT) + 0.5))
+            first[i] = (upper << BITS) + 1
+            second[i] = (lower << BITS) + np.int64(code[i] == event)
+        for i in range(p.size):
+            below[i] = np.uint32(before[cell[i]])
+        for _ in range(steps):
+            for i in range(p.size):
+                below[i] += np.uint32(values[i] > edges[below[i]])
+        for i in range(p.size):
+            found = cell[i] + below[i] + np.uint32(1) if values[i] > 0.0 else np.uint32(0)
+            cell[i] = found if code[i] >= 0 else nowhere
+        for i in range(p.size):
+            own = cells[cell[i]]
+            own[0] += first[i]
+            own[1] += second[i]
+            own[2] = min(own[2], ends[i])
+            own[3] = max(own[3], ends[i])
+
+
+def read_rows(
+    columns: Sequence[NDArray[np.floating]],
+    labels: Floats,
+    absent: NDArray[np.bool_],
+    values: Floats,
+    slack: float,
+) -> tuple[Codes, Ints]:
+    """Return the codes of labels, and the kind of each fault.
+
+    Parameters
+    ----------
+    columns : sequence of (n,) array
+        Probabilities, NaN where they are missing; a single one is that of the second class.
+    labels : (n,) array
+        As numbers.
+    absent : (n,) array
+        Where the label is missing.
+    values : (m,) array
+        The label of each class.
+    slack : float
+        How far from [0, 1], and sums from 1, what is rounded may be.
+
+    Returns
+    -------
+    codes : (n,) array
+        `LEFT_OUT` where a row is wrong.
+    status : (n,) array
+        0, or the number of what is wrong first, as `Counting` has them.
+    """
+    n = labels.size
+    total, faults = np.zeros(n), np.zeros(n, np.uint8)
+    for start in range(0, n, NEAR):
+        some = slice(start, start + NEAR)
+        for column in columns:
+            _examine(column[some], slack, total[some], faults[some])
+    if len(columns) == 1:
+        total[:] = 1.0
+    codes, status = np.full(n, LEFT_OUT, np.int32), np.zeros(n, np.int64)
+    _decode((labels, absent, total, faults), values, slack, codes, status)
+    return codes, status
+
+
+@njit()
+def _examine(
+    probs: NDArray[np.floating], slack: float, total: Floats, faults: NDArray[np.uint8]
+) -> None:
+    """Add the probabilities of a class to the sums of rows, and tell which are wrong."""
     for i in range(probs.size):
-        p = probs[i]
-        if p < 0.0:
-            continue
-        scaled = p * float(GRID)
-        place = math.floor(scaled)
-        rest = scaled - place
-        cell = 0
-        if p > 0.0:
-            below = before[place]
-            while below < edges.size and p > edges[below]:
-                below += 1
-            cell = place + below + 1
-        sums[cell, 0] += 1
-        sums[cell, 1] += happened[i]
-        sums[cell, 2] += math.floor(rest * float(UNIT) + 0.5)
-        sums[cell, 3] += math.floor(rest * rest * float(UNIT) + 0.5)
-        ends[cell, 0] = min(ends[cell, 0], rest)
-        ends[cell, 1] = max(ends[cell, 1], rest)
+        p = np.float64(probs[i])
+        total[i] += p
+        is_outside = (p < -slack) | (p > 1.0 + slack)
+        faults[i] |= np.uint8(MISSING * (p != p) + OUTSIDE * is_outside)  # noqa: PLR0124
+
+
+@njit()
+def _decode(
+    rows: tuple[Floats, NDArray[np.bool_], Floats, NDArray[np.uint8]],
+    values: Floats,
+    slack: float,
+    codes: Codes,
+    status: Ints,
+) -> None:
+    labels, absent, total, faults = rows
+    for start in range(0, labels.size, BLOCK):
+        label, code = labels[start : start + BLOCK], codes[start : start + BLOCK]
+        for k in range(values.size):
+            value = values[k]
+            for i in range(label.size):
+                code[i] = np.int32(k) if label[i] == value else code[i]
+    for i in range(labels.size):
+        is_off = total[i] < 1.0 - slack or total[i] > 1.0 + slack
+        status[i] = _first_fault(faults[i], absent[i], is_off, codes[i])
+        if status[i]:
+            codes[i] = LEFT_OUT
+
+
+@njit(inline="always")
+def _first_fault(faults: int, absent: np.bool_, is_off: np.bool_, code: int) -> int:
+    if faults & MISSING:
+        return 1
+    if absent:
+        return 2
+    if faults & OUTSIDE:
+        return 3
+    if is_off:
+        return 4
+    return 5 if code < 0 else 0

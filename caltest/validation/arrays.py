@@ -25,6 +25,7 @@ ROUNDING = 4 * np.finfo(np.float64).eps  # per class: such rows are left as they
 HALF = {"float16": 2.0**-10, "bfloat16": 2.0**-7}  # what rounding to it moves a sum of 1, at most
 LARGEST_WHOLE = 2.0**63
 NAMED = (list, tuple, range, np.ndarray)
+ONE = np.float64(1.0).view(np.uint64)
 BLOCK = 1 << 14  # rows that stay in the cache while they are checked and copied
 
 
@@ -293,7 +294,7 @@ def _codes(values: AnyArray, classes: AnyArray, name: str) -> Codes:
         codes = np.empty(len(values), np.int64)
         for rows in _blocks(len(values)):
             block = values[rows]
-            if block.min() < 0 or block.max() >= m:
+            if not _are_codes(block, m):
                 row = rows.start + int(np.argmax((block < 0) | (block >= m)))
                 raise _unknown_label(values, row, known, name)
             codes[rows] = block
@@ -304,6 +305,12 @@ def _codes(values: AnyArray, classes: AnyArray, name: str) -> Codes:
     if wrong.any():
         raise _unknown_label(values, int(np.argmax(wrong)), classes, name)
     return codes
+
+
+def _are_codes(block: AnyArray, m: int) -> bool:
+    if m == 2 and block.dtype.kind == "i":  # all bits but the last are 0
+        return int(np.bitwise_or.reduce(block)) in (0, 1)
+    return bool(block.min() >= 0 and block.max() < m)
 
 
 def _unknown_label(values: AnyArray, row: int, classes: AnyArray, name: str) -> InvalidInput:
@@ -363,16 +370,21 @@ def check_probs(
     if from_logits:
         _check_values_of_logits(values, classes, name)
         return read_only(_sigmoid(values) if values.ndim == 1 else _softmax(values))
-    one = values.ndim == 1
-    slack = FLOAT32_SLACK * (2 if one else values.shape[1])
-    matrix, low, high = _both_columns(values) if one else _owned(values)
-    if not (low >= -slack and high <= 1 + slack):  # this way round, NaN fails too
-        raise _outside_unit_interval(values, slack, classes, name)
-    if low < 0 or high > 1:
-        np.clip(matrix, 0, 1, out=matrix)
-    if not one:
-        _rescale_rows(matrix, name, renormalize=renormalize)
+    matrix = _owned(values, classes, name)
+    if values.ndim == 1:
+        return both_columns(matrix)
+    _rescale_rows(matrix, name, renormalize=renormalize)
     return read_only(matrix)
+
+
+def check_event_probs(probs: object, *, classes: object = None, name: str = "probs") -> Floats:
+    """Check probabilities (n,) of the second of two classes, and return an owned, read-only array.
+
+    `both_columns` gives what `check_probs` returns for them. Parameters and errors are as there.
+    """
+    values = as_numbers(probs, name)
+    _check_shape_of_probs(values, name)
+    return read_only(_owned(values, classes, name))
 
 
 def check_logits(logits: object, *, name: str = "logits") -> Floats:
@@ -451,22 +463,28 @@ def _place(place: AnyArray, classes: object) -> str:
     return f"{row}, class {names[column] if column < len(names) else column!r}"
 
 
-def _both_columns(values: AnyArray) -> tuple[Floats, float, float]:
-    """Return 1 - p beside p, and the least and greatest p, NaN where one is."""
-    matrix, ends = np.empty((len(values), 2)), []
+def both_columns(event: Floats) -> Floats:
+    """Return 1 - p beside p (n,), as a read-only (n, 2) matrix."""
+    matrix = np.empty((event.size, 2))
+    for rows in _blocks(event.size):
+        matrix[rows, 1] = event[rows]
+        np.subtract(1, event[rows], out=matrix[rows, 0])
+    return read_only(matrix)
+
+
+def _owned(values: AnyArray, classes: object, name: str) -> Floats:
+    """Return a copy within [0, 1], if no value is further from it than single precision is."""
+    slack = FLOAT32_SLACK * (2 if values.ndim == 1 else values.shape[1])
+    copy, within = np.empty(values.shape), True
     for rows in _blocks(len(values)):
-        block = values[rows]
-        ends.append((block.min(), block.max()))
-        matrix[rows, 1] = block
-        np.subtract(1, matrix[rows, 1], out=matrix[rows, 0])
-    low, high = np.array(ends, dtype=np.float64).T
-    return matrix, float(low.min()), float(high.max())
-
-
-def _owned(values: AnyArray) -> tuple[Floats, float, float]:
-    """Return a copy with its least and greatest value."""
-    matrix = np.array(values, dtype=np.float64, order="C")
-    return matrix, float(values.min()), float(values.max())
+        copy[rows] = values[rows]
+        # As whole numbers, doubles from 0 to 1 keep their order, and all others are larger.
+        within = within and bool(copy[rows].view(np.uint64).max() <= ONE)
+    if not within:
+        if not (copy.min() >= -slack and copy.max() <= 1 + slack):  # this way round, NaN fails too
+            raise _outside_unit_interval(values, slack, classes, name)
+        np.clip(copy, 0, 1, out=copy)
+    return copy
 
 
 def _blocks(n: int) -> Iterator[slice]:

@@ -23,6 +23,7 @@ from caltest.measures.residual_sums import CellSums, ResidualStatistic, residual
 from caltest.numerics import bins as bin_errors
 from caltest.numerics.bins import sort_by_cell
 from caltest.numerics.unseen import farthest_gap
+from caltest.predictions import event_column
 from caltest.validation.options import check_choice
 
 if TYPE_CHECKING:
@@ -259,7 +260,7 @@ class EventError(BinnedError):
     def sums(self) -> Floats:
         """Weight, event probability, observed events and squared weight in each bin, (4, bins)."""
         p = self.predictions
-        rows = (p.probs[:, 1], p.labels, p.sample_weight)
+        rows = (event_column(p), p.labels, p.sample_weight)
         if self.measure.binning == "uniform":
             sums = bin_errors.uniform_sums(*rows, self.measure.bins)
             sums = sums[sums[:, 0] > 0]

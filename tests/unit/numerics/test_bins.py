@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from caltest.numerics.bins import cell_numbers, quantile_cuts, sort_by_cell, uniform_bins
+from caltest.numerics.bins import (
+    bin_of,
+    cell_numbers,
+    quantile_cuts,
+    sort_by_cell,
+    uniform_bins,
+    uniform_sums,
+)
 
 pytestmark = pytest.mark.loops
 
@@ -76,3 +83,19 @@ def test_sorting_by_cell_keeps_the_order_of_the_rows():
     order, start = sort_by_cell(cells, 4)
     np.testing.assert_array_equal(order, np.argsort(cells, kind="stable"))
     np.testing.assert_array_equal(start, [0, 2, 3, 6, 6])
+
+
+@pytest.mark.parametrize("with_edges", [False, True])
+def test_uniform_sums_are_those_of_a_loop(with_edges):
+    """Of more rows than are binned at a time, on edges or not."""
+    rng = np.random.default_rng(0)
+    event = rng.uniform(size=3001)
+    if with_edges:
+        event[1024:2000] = rng.integers(0, 16, 976) / 15
+    labels = (rng.uniform(size=3001) < event).astype(np.int64)
+    expected = np.zeros((15, 3))
+    for p, y in zip(event, labels, strict=True):
+        expected[bin_of(p, 15.0)] += 1, p, y
+    sums = uniform_sums(event, labels, None, 15)
+    np.testing.assert_allclose(sums[:, :3], expected, rtol=1e-12)
+    assert np.array_equal(sums[:, 3], expected[:, 0])

@@ -56,6 +56,18 @@ def test_switch_changes_no_tail(p):
     assert (normal != exact).mean() < 0.002
 
 
+@pytest.mark.parametrize("large", [LARGE, np.inf])
+def test_many_numbers_at_once_are_those_of_each_key(large):
+    """A table of the distribution function gives what inversion gives, also far out."""
+    rng = np.random.default_rng(0)
+    n = np.append(rng.integers(1, 10_000, 300), [1, 2, 50_000_000, 4_000_000, 9])
+    p = np.append(rng.beta(0.3, 0.6, 300), [1.0, 0.0, 1e-7, 0.5, 1e-300])
+    law = cell_law(n, n * p, n * p * (1 - p), large=large)
+    cells, keys = row_hashes(np.arange(n.size)), resample_keys(3, 3000)
+    alone = np.concatenate([draw_counts(law, cells, keys[i : i + 5]) for i in range(0, 3000, 5)])
+    assert np.array_equal(draw_counts(law, cells, keys), alone)
+
+
 @pytest.mark.parametrize(("p", "count"), [(0.0, 0), (1.0, 7)])
 def test_certain_events_are_never_otherwise(p, count):
     """A cell of zeros or ones."""

@@ -11,6 +11,8 @@ import pytest
 
 from caltest import Predictions
 from caltest.errors import InvalidInput
+from caltest.measures import ece
+from caltest.predictions import event_column
 
 ROWS = np.array([[0.25, 0.5, 0.25], [1.0, 0.0, 0.0], [0.125, 0.125, 0.75], [0.5, 0.5, 0.0]])
 
@@ -224,3 +226,18 @@ def test_flags_are_true_or_false(name, value):
     """Any text is true, and an array is neither."""
     with pytest.raises(InvalidInput, match=f"{name} must be True or False"):
         Predictions(ROWS, [0, 1, 2, 0], **{name: value})
+
+
+def test_matrix_of_a_vector_is_made_where_it_is_asked_for():
+    """The uniform-bin ECE needs P(class 1) alone."""
+    predictions = Predictions([0.25, 0.75, 0.5], [0, 1, 1])
+    assert ece(predictions, bins=2) == pytest.approx(1 / 6)
+    assert "probs" not in vars(predictions)
+    event = event_column(predictions)
+    assert event.tolist() == [0.25, 0.75, 0.5]
+    assert not event.flags.writeable
+    assert predictions.probs.tolist() == [[0.75, 0.25], [0.25, 0.75], [0.5, 0.5]]
+    assert predictions.probs is predictions.probs
+    assert np.shares_memory(event_column(predictions), predictions.probs)
+    with pytest.raises(AttributeError, match="no attribute 'prob'"):
+        predictions.prob  # noqa: B018 - it is asked for

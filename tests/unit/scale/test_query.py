@@ -8,7 +8,8 @@ import pytest
 
 from caltest.numerics.bins import bin_of
 from caltest.scale import count_rows
-from caltest.scale.cells import NEVER
+from caltest.scale.cells import NEVER, UNIT
+from caltest.scale.tally import BITS, MOST, Tally
 
 GRID = 2.0**16
 
@@ -105,3 +106,75 @@ def test_rows_of_three_classes_are_tallied_as_the_query_groups_them(lens):
     assert tallied.filter(fine).equals(grouped.filter(fine))
     assert counting.wrong(tallied) == counting.wrong(grouped)
     assert counting.wrong(tallied) == {"probabilities whose sum is not 1": 1}
+
+
+def faulty_rows(kind):
+    """Return rows of three classes in single precision, of which some are wrong."""
+    probs = np.random.default_rng(0).dirichlet([0.5, 1, 2], 300).astype(np.float32)
+    probs[:3] = np.eye(3)
+    probs[3] = [0.5, 0.6, 0.7]
+    probs[4] = [-0.1, 1.1, 0.0]
+    probs[5] = [np.nan, 0.5, 0.5]
+    probs[6] = [-1e-6, 1 + 1e-6, 0.0]
+    columns = {f"p{k}": probs[:, k].tolist() for k in range(3)}
+    columns["p1"][7] = None
+    labels = (np.arange(300) % 3).tolist()
+    labels[8:10] = [None, 3]
+    labels[5] = None
+    if kind == "text":
+        labels = [None if one is None else "abcd"[one] for one in labels]
+    schema = {f"p{k}": pl.Float32 for k in range(3)} | {
+        "y": {"number": pl.Int8, "float": pl.Float64, "text": pl.String}[kind]
+    }
+    if kind == "float":
+        labels[10] = np.nan
+    return pl.DataFrame(columns | {"y": labels}, schema=schema, strict=False)
+
+
+@pytest.mark.parametrize("kind", ["number", "float", "text"])
+def test_columns_as_they_are_have_the_cells_and_faults_of_the_query(kind):
+    """Single precision, values that are missing, and labels of numbers and of text."""
+    import narwhals as nw
+
+    from caltest.lenses import resolve_lens
+    from caltest.scale import Counting, counted
+    from caltest.scale.columns import Columns
+    from caltest.scale.query import collected
+
+    frame, names = faulty_rows(kind), ("a", "b", "c")
+    values = names if kind == "text" else (0.0, 1.0, 2.0)
+    own = "text" if kind == "text" else "number"
+    columns = Columns("y", ("p0", "p1", "p2"), names, values, own)
+    counting = Counting(columns, tuple(resolve_lens("classwise").members_of(names)), (10, 15))
+    tallied = counted([frame], counting)
+    grouped = counting.merged([collected(counting.query(nw.from_native(frame).lazy()))])
+    fine = pl.col("place") >= NEVER
+    assert tallied.filter(fine).equals(grouped.filter(fine))
+    assert counting.wrong(tallied) == counting.wrong(grouped)
+    assert counting.wrong(tallied) == {
+        "a probability that is missing": 2,
+        "a label that is missing": 1,
+        "a probability outside [0, 1]": 1,
+        "probabilities whose sum is not 1": 1,
+        "a label that is none of the classes": 1 + (kind == "float"),
+    }
+
+
+def test_sums_of_very_many_rows_of_a_cell_do_not_run_over():
+    """Two sums share a number of 64 bits, which are parted in time."""
+    n = 3 * MOST + 5
+    p = np.full(n, (65535.5 + 2.0**-14) / 2**16)
+    tally = Tally(())
+    tally.add(p[:7], np.ones(7, np.int8), 1)
+    tally.add(p, np.ones(n, np.int8), 1)
+    rest = 0.5 + 2.0**-14
+    table = tally.table()
+    assert table.select("n", "y", "least", "most").row(0) == (n + 7, n + 7, rest, rest)
+    assert table["r1"][0] == (n + 7) * np.floor(rest * UNIT + 0.5)
+    assert table["r2"][0] == (n + 7) * np.floor(rest**2 * UNIT + 0.5)
+
+
+def test_bits_of_the_largest_sums_suffice():
+    """Every row adds all that it can."""
+    assert MOST * (UNIT << BITS) + MOST < 2**63
+    assert MOST < 2**BITS
