@@ -89,7 +89,7 @@ def cell_law(
 
         with skewness g and excess kurtosis k.
     cumulants : tuple of (C,) array, optional
-        Skewness and excess kurtosis, where they are others than those of equal probabilities.
+        Skewness and excess kurtosis; NaN where they are those of equal probabilities.
     """
     n = size.astype(np.float64)
     flipped = expected > 0.5 * n
@@ -102,7 +102,9 @@ def cell_law(
         skewness = (1.0 - 2.0 * p) / np.sqrt(variance)
         kurtosis = (1.0 - 6.0 * p * (1.0 - p)) / variance
     if cumulants is not None:
-        skewness, kurtosis = np.where(flipped, -1.0, 1.0) * cumulants[0], cumulants[1]
+        own = np.where(flipped, -cumulants[0], cumulants[0])
+        skewness = np.where(np.isnan(own), skewness, own)
+        kurtosis = np.where(np.isnan(own), kurtosis, cumulants[1])
     is_large = variance > large
     return CellLaw(
         size=n,

@@ -143,7 +143,7 @@ class ModelData:
             )
         check_unused("where model gives the probabilities", probs=self.probs)
         y = table.column(check_choice(self.label, table.names, "label"))
-        rows = {
+        rows: dict[str, Any] = {
             "groups": sources.column_or_values(table, by, "by"),
             "sample_weight": sources.column_or_values(table, self.sample_weight, "sample_weight"),
         }
@@ -165,7 +165,7 @@ class ModelData:
         if isinstance(self.sample_weight, str):
             rule = "sample_weight must be an array of weights where data is not a data frame"
             raise invalid(rule, shown(self.sample_weight), "pass one value per row")
-        own = {"sample_weight": self.sample_weight, **self.options}
+        own: dict[str, Any] = {"sample_weight": self.sample_weight, **self.options}
         if models.is_model(model):
             return Predictions.from_model(model, *check_pair(data), **own)
         if as_array(model, "model").ndim == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,8 +59,8 @@ class Cells:
 
     place: Ints
     bins: Mapping[int, Ints]
-    n: Ints | Floats
-    events: Ints | Floats
+    n: NDArray[Any]
+    events: NDArray[Any]
     expected: Floats
     variance: Floats
     least: Floats
@@ -98,12 +99,12 @@ class Cells:
     @property
     def counts(self) -> Ints:
         """The number of rows of each cell, whatever their weights."""
-        return self.n if self.weights is None else self.weights.rows  # type: ignore[return-value]
+        return self.n if self.weights is None else self.weights.rows
 
     @property
     def hits(self) -> Ints:
         """The number of events of each cell, whatever their weights."""
-        return self.events if self.weights is None else self.weights.hits  # type: ignore[return-value]
+        return self.events if self.weights is None else self.weights.hits
 
     @cached_property
     def rows(self) -> int:
@@ -121,7 +122,7 @@ class Cells:
         return 1.0 if self.weights is None else float(self.weights.drawn.factor.max())
 
     @property
-    def squares(self) -> Ints | Floats:
+    def squares(self) -> NDArray[Any]:
         """The sum of the squares of the weights of each cell."""
         return self.n if self.weights is None else self.weights.squares
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from caltest.lenses import Lens, resolve_lens
 from caltest.lenses.base import ClassColumns, ColumnEvent
-from caltest.scale.batches import batches, has_batches, panics_as_errors
 from caltest.scale import weights
+from caltest.scale.batches import batches, has_batches, panics_as_errors
 from caltest.scale.cells import GRID, NEVER, UNIT, Cells, own_numbers
 from caltest.scale.columns import Columns, column
 from caltest.scale.many import ManyCells
@@ -450,13 +450,12 @@ def _in_classes(rows: Any) -> Any:
     w, x, y, rest = nw.col("w"), nw.col("x"), nw.col("y"), nw.col("rest")
     rows = rows.with_columns(w.log(2.0).floor().alias("e"))
     rows = rows.with_columns((w / nw.lit(2.0) ** nw.col("e")).alias("x"))
-    above, below = x >= 2.0, x < 1.0
+    e, above, below = nw.col("e"), x >= 2.0, x < 1.0
+    half, double = nw.when(above).then(x * 0.5), nw.when(below).then(x * 2.0)
+    more, less = nw.when(above).then(e + 1.0), nw.when(below).then(e - 1.0)
     rows = rows.with_columns(
-        nw.when(above).then(x * 0.5).otherwise(nw.when(below).then(x * 2.0).otherwise(x)).alias("x"),
-        nw.when(above)
-        .then(nw.col("e") + 1.0)
-        .otherwise(nw.when(below).then(nw.col("e") - 1.0).otherwise(nw.col("e")))
-        .alias("e"),
+        half.otherwise(double.otherwise(x)).alias("x"),
+        more.otherwise(less.otherwise(e)).alias("e"),
     )
     count = float(weights.CLASSES)
     rows = rows.with_columns(

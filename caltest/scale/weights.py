@@ -48,7 +48,7 @@ class Drawn:
     factor : array
         What one event more adds.
     skewness, kurtosis : array
-        Of the sum.
+        Of the sum of several classes; NaN where it is that of a number of events.
     hashes : array
         What each contributes to its uniform numbers.
     """
@@ -117,14 +117,12 @@ class Weights:
         p = one.expected / one.size
         spread = p * (1.0 - p)
         second = np.square(one.factor) * one.variance
-        large = one.variance > LARGE
-        third = np.where(
-            large, one.skewness * second**1.5, one.factor * second * (1.0 - 2.0 * p)
-        )
+        counted = np.isnan(one.skewness)
+        third = np.where(counted, one.factor * second * (1.0 - 2.0 * p), one.skewness * second**1.5)
         fourth = np.where(
-            large,
-            one.kurtosis * np.square(second),
+            counted,
             np.square(one.factor) * second * (1.0 - 6.0 * spread),
+            one.kurtosis * np.square(second),
         )
         start = np.searchsorted(one.cell, np.arange(self.rows.size))
         second, third, fourth = (np.add.reduceat(k, start) for k in (second, third, fourth))
@@ -153,12 +151,15 @@ def weighted_cells(
 ) -> tuple[dict[str, Any], Weights]:
     r"""Add up the classes of weights of each cell.
 
-    A class has weights between :math:`2^e (1 + j / 8)` and the next of these. Classes whose number
-    of events has a variance up to 100 are redrawn each by itself, at the mean weight of their
-    expected events; the others of a cell together, as one normal sum with their cumulants
+    A class has weights between :math:`2^e (1 + j / 8)` and the next of these. The number of events
+    of each is redrawn, and weighs the mean weight of the expected ones. The classes of a cell are
+    redrawn together, as one normal sum with their cumulants
 
     .. math:: \sum w^2 p (1 - p), \quad \sum w^3 p (1 - p)(1 - 2 p), \quad
-        \sum w^4 p (1 - p)(1 - 6 p (1 - p)).
+        \sum w^4 p (1 - p)(1 - 6 p (1 - p)),
+
+    where weights differ within a class and :math:`(\sum w^2 p (1 - p))^2 / \sum w^4 p (1 - p)`,
+    which is the variance of the number of events where they do not, is above 100.
 
     Parameters
     ----------
@@ -210,38 +211,38 @@ def weighted_cells(
         "most": np.maximum.reduceat((floor + sums["most"]) / grid, first),
     }
     cell = np.repeat(np.arange(first.size), np.diff(np.append(first, n.size)))
-    large = variance > LARGE
-    order = np.lexsort((sums["u"], large, cell))
-    same = large[order][1:] & large[order][:-1] & (np.diff(cell[order]) == 0)
-    start = np.flatnonzero(np.append(True, ~same))
+    equal = sums["light"] == sums["heavy"]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        effective = np.square(add(noise, first)) / add(ratio * noise, first)
+    together = (effective > LARGE) & ~np.logical_and.reduceat(equal, first)
+    start = np.flatnonzero(np.append(True, np.diff(cell) != 0) | ~together[cell])
 
     def total(values: Floats) -> Floats:
-        return np.asarray(add(values[order], start))
+        return np.asarray(add(values, start))
 
-    head = order[start]
-    is_large, rows, mean, spreads = large[head], total(n), total(expected), total(variance)
+    is_one, rows, mean, spreads = together[cell[start]], total(n), total(expected), total(variance)
     masses, centres, noises = total(mass), total(centre), total(noise)
     weight = np.divide(centres, mean, out=masses / rows, where=mean > 0)
-    equal = ~is_large & (sums["light"][head] == sums["heavy"][head])
-    weight[equal] = (scale * sums["heavy"])[head][equal]
+    same = equal[start] & ~is_one
+    weight[same] = (scale * sums["heavy"])[start][same]
     with np.errstate(divide="ignore", invalid="ignore"):
-        factor = np.where(is_large, np.sqrt(noises / spreads), weight)
-        skewness = total(third) / noises**1.5
-        kurtosis = total(fourth) / np.square(noises)
-    code = np.where(is_large, 2 * FIRST - 1, sums["u"][head] + FIRST)
+        factor = np.where(is_one, np.sqrt(noises / spreads), weight)
+        skewness = np.where(is_one, total(third) / noises**1.5, np.nan)
+        kurtosis = np.where(is_one, total(fourth) / np.square(noises), np.nan)
+    code = np.where(is_one, 2 * FIRST - 1, sums["u"][start] + FIRST)
     drawn = Drawn(
-        cell=cell[head],
+        cell=cell[start],
         size=rows.astype(np.int64),
         expected=mean,
         variance=spreads,
         mass=masses,
         centre=centres,
         factor=factor,
-        skewness=np.where(is_large, skewness, 0.0),
-        kurtosis=np.where(is_large, kurtosis, 0.0),
-        hashes=row_hashes(place_hashes[cell[head]] * (2 * FIRST) + code),
+        skewness=skewness,
+        kurtosis=kurtosis,
+        hashes=row_hashes(place_hashes[cell[start]] * (2 * FIRST) + code),
     )
-    left_out = np.where(equal | is_large, 0.0, noises - np.square(weight) * spreads)
+    left_out = np.where(same | is_one, 0.0, noises - np.square(weight) * spreads)
     whole = float(noises.sum())
     weights = Weights(
         rows=add(n, first).astype(np.int64),

@@ -376,10 +376,8 @@ def _weighted_limits(
     """Return the limits of `sum_limits` for the events of weighted cells."""
     quantile = float(scipy.special.ndtri(0.5 + 0.5 * level))
     cumulants = (np.add.reduceat(k, start).tolist() for k in weights.cumulants)
-    found = [
-        _limits_of_cumulants(*given, quantile)
-        for given in zip(expected.tolist(), *cumulants, strict=True)
-    ]
+    every = zip(expected.tolist(), *cumulants, strict=True)
+    found = [_limits_of_cumulants(mean, *given, quantile) for mean, *given in every]
     lower, upper = np.array(found).T
     return lower, np.minimum(upper, mass)
 

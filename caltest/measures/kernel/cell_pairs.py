@@ -62,7 +62,7 @@ class CellPairs(BoundCells):
 
     def squares(self, excess: Floats) -> Floats:
         """Return the sum over rows of w^2 (y - p)^2, (B,); see `Cells.square_residuals`."""
-        return self.cells.square_residuals(excess).sum(axis=1)
+        return np.asarray(self.cells.square_residuals(excess).sum(axis=1))
 
     @cached_property
     def _factor(self) -> float:
