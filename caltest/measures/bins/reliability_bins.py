@@ -376,8 +376,9 @@ def _weighted_limits(
     """Return the limits of `sum_limits` for the events of weighted cells."""
     quantile = float(scipy.special.ndtri(0.5 + 0.5 * level))
     cumulants = (np.add.reduceat(k, start).tolist() for k in weights.cumulants)
-    every = zip(expected.tolist(), *cumulants, strict=True)
-    found = [_limits_of_cumulants(mean, *given, quantile) for mean, *given in every]
+    second, third, fourth = cumulants
+    every = zip(expected.tolist(), second, third, fourth, strict=True)
+    found = [_limits_of_cumulants(a, b, c, d, quantile) for a, b, c, d in every]
     lower, upper = np.array(found).T
     return lower, np.minimum(upper, mass)
 
