@@ -153,7 +153,7 @@ class Cells:
     @cached_property
     def mean(self) -> Floats:
         """The mean prediction of each cell."""
-        return np.clip(self.expected / self.n, self.least, self.most)
+        return np.asarray(np.clip(self.expected / self.n, self.least, self.most))
 
     @cached_property
     def is_point(self) -> NDArray[np.bool_]:

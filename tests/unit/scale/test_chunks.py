@@ -19,7 +19,7 @@ from caltest import test_calibration as calibration_test
 from caltest.kernels.features import Features
 from caltest.measures.kernel.feature_pairs import FeatureTotals
 from caltest.numerics.contents import content_hashes
-from caltest.scale import chunks
+from caltest.scale import chunks, units
 
 P = ["p.0", 'p "1"', "p 2"]
 ASKED = {"label": "y", "probs": P, "test": "skce", "engine": "chunks"}
@@ -202,6 +202,45 @@ def test_ibis(tmp_path):
     connection.disconnect()
 
 
+class Heard:
+    """Keeps what progress it was told."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __call__(self, done, total):
+        self.calls.append((done, total))
+
+
+def check_progress(calls, total, most):
+    """Check that numbers of rows grow up to all of them, in so many steps at most."""
+    done = [rows for rows, _ in calls]
+    assert done == sorted(set(done))
+    assert calls[-1] == (total, total)
+    assert {rows for _, rows in calls} == {total}
+    assert 1 <= len(calls) <= most
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dask_tells_the_rows_of_each_partition_that_is_done():
+    """Its threads, here; workers of a cluster below."""
+    dask_frame = pytest.importorskip("dask.dataframe")
+    data, heard = frame(900), Heard()
+    rows = dask_frame.from_pandas(data.to_pandas(), npartitions=3)
+    assert answer(rows, progress=heard) == answer(data)
+    assert heard.calls == [(300, 900), (600, 900), (900, 900)]
+
+
+def test_unit_that_is_done_twice_is_told_once():
+    """As where a worker dies after its work."""
+    more = []
+    told = units.Told({(0, 0): 5, (0, 1): 7}, more.append)
+    for unit in ((0, 1), (0, 1), (0, 0), (3, 3)):
+        told.unit(unit)
+    told.upto(12)
+    assert more == [7, 5]
+
+
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore")
 def test_dask_cluster_of_two_processes_of_which_one_is_killed(tmp_path):
@@ -219,12 +258,14 @@ def test_dask_cluster_of_two_processes_of_which_one_is_killed(tmp_path):
         return part
 
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
-    data = frame(digits=2)
+    data, heard = frame(digits=2), Heard()
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster):
         parts = dask_frame.from_pandas(data.to_pandas(), npartitions=6)
         assert answer(parts.map_partitions(kill_once, meta=parts._meta)) == answer(data)
         assert answer(parts, test="combined") == answer(data, test="combined")
+        assert answer(parts, progress=heard) == answer(data)
     assert killed.exists()
+    check_progress(heard.calls, data.height, 6)
 
 
 @pytest.mark.full
@@ -237,11 +278,13 @@ def test_spark(monkeypatch):
         pytest.skip("PySpark needs a Java runtime")
     builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
-    data = frame(digits=2)
+    data, heard = frame(digits=2), Heard()
     try:
-        assert answer(session.createDataFrame(data.to_pandas())) == answer(data)
+        rows = session.createDataFrame(data.to_pandas()).repartition(9)
+        assert answer(rows, progress=heard) == answer(data)
     finally:
         session.stop()
+    check_progress(heard.calls, data.height, 9)
 
 
 # ---- what is wrong ------------------------------------------------------------------------------
