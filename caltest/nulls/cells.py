@@ -120,6 +120,7 @@ def _notes(cells: Cells) -> Iterator[str]:
         )
     if cells.weights is not None and cells.weights.missing > DRAWN:
         yield (
-            "rows of a cell with weights within an eighth of each other are redrawn as if these "
-            f"were equal, which takes {cells.weights.missing:.2g} of the variance of sums"
+            f"rows of a cell with weights up to {cells.weights.ratio:g} times as large as others "
+            "are redrawn as if these were equal, which takes "
+            f"{cells.weights.missing:.2g} of the variance of sums"
         )

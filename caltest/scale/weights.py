@@ -25,6 +25,8 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 CLASSES = 8  # of weights between a power of 2 and the next: within a class they differ by 1/8
+MOST = 1 << 20  # classes of all cells that are redrawn as they are
+COARSEST = 2  # 4 of them become one, at most
 LARGEST = 1e38  # weight; those below 1 / LARGEST count as 0
 FIRST = CLASSES * 128  # so that the number of a class is not negative
 SUMS = ("w0", "w1", "w2", "wy", "v0", "v1", "v2", "t0")
@@ -93,6 +95,8 @@ class Weights:
         Sums of :math:`w^2` and of :math:`w^2 p (1 - p)`.
     drawn : Drawn
         What is redrawn: the rows of each class of weights by themselves.
+    ratio : float
+        Of weights that are redrawn as if they were equal, at most.
     missing : float
         The part of the variance of the sums that redrawing each class at its mean weight leaves
         out.
@@ -103,6 +107,7 @@ class Weights:
     squares: Floats
     noise: Floats
     drawn: Drawn
+    ratio: float
     missing: float
 
     def taken(self, cells: Flags) -> Weights:
@@ -159,7 +164,8 @@ def weighted_cells(
         \sum w^4 p (1 - p)(1 - 6 p (1 - p)),
 
     where weights differ within a class and :math:`(\sum w^2 p (1 - p))^2 / \sum w^4 p (1 - p)`,
-    which is the variance of the number of events where they do not, is above 100.
+    which is the variance of the number of events where they do not, is above 100. Where there are
+    more than 2^20 to redraw, two or four neighbouring classes become one.
 
     Parameters
     ----------
@@ -215,7 +221,13 @@ def weighted_cells(
     with np.errstate(divide="ignore", invalid="ignore"):
         effective = np.square(add(noise, first)) / add(ratio * noise, first)
     together = (effective > LARGE) & ~np.logical_and.reduceat(equal, first)
-    start = np.flatnonzero(np.append(True, np.diff(cell) != 0) | ~together[cell])
+    shift = 0
+    while True:
+        new = (np.diff(sums["u"] >> shift) != 0) & ~together[cell[1:]]
+        start = np.flatnonzero(np.append(True, (np.diff(cell) != 0) | new))
+        if start.size <= MOST or shift == COARSEST:
+            break
+        shift += 1
 
     def total(values: Floats) -> Floats:
         return np.asarray(add(values, start))
@@ -223,13 +235,13 @@ def weighted_cells(
     is_one, rows, mean, spreads = together[cell[start]], total(n), total(expected), total(variance)
     masses, centres, noises = total(mass), total(centre), total(noise)
     weight = np.divide(centres, mean, out=masses / rows, where=mean > 0)
-    same = equal[start] & ~is_one
+    same = equal[start] & (np.diff(np.append(start, n.size)) == 1)
     weight[same] = (scale * sums["heavy"])[start][same]
     with np.errstate(divide="ignore", invalid="ignore"):
         factor = np.where(is_one, np.sqrt(noises / spreads), weight)
         skewness = np.where(is_one, total(third) / noises**1.5, np.nan)
         kurtosis = np.where(is_one, total(fourth) / np.square(noises), np.nan)
-    code = np.where(is_one, 2 * FIRST - 1, sums["u"][start] + FIRST)
+    code = np.where(is_one, 2 * FIRST - 1, (sums["u"][start] >> shift) + FIRST)
     drawn = Drawn(
         cell=cell[start],
         size=rows.astype(np.int64),
@@ -251,5 +263,6 @@ def weighted_cells(
         noise=add(noise, first),
         drawn=drawn,
         missing=float(left_out.sum()) / whole if whole > 0 else 0.0,
+        ratio=1.0 + 2.0**shift / CLASSES,
     )
     return arrays, weights

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from caltest.numerics.labels import resample_keys
-from caltest.scale import count_rows
+from caltest.scale import count_rows, weights
 
 GRID = 2.0**16
 DRAWS = 4000
@@ -91,6 +91,22 @@ def test_weights_of_a_class_are_redrawn_at_their_mean():
     cells = count_rows([0.5] * 4, [0, 1, 0, 1], (), [1.0, 1.0625] * 2)
     assert len(cells.weights.drawn) == 1
     assert cells.weights.missing == pytest.approx(1 - 1.03125**2 / (0.5 + 0.5 * 1.0625**2))
+
+
+def test_classes_become_fewer_where_they_are_many(monkeypatch):
+    """Sums stay as they are, and more of the variance is left out, as is said."""
+    p, y, w = rows(600)
+    fine = count_rows(p, y, (), w)
+    monkeypatch.setattr(weights, "MOST", 100)
+    coarse = count_rows(p, y, (), w)
+    assert len(coarse.weights.drawn) < 0.6 * len(fine.weights.drawn)
+    assert (fine.weights.ratio, coarse.weights.ratio) == (1.125, 1.5)
+    assert fine.weights.missing < coarse.weights.missing < 0.015
+    np.testing.assert_array_equal(coarse.events, fine.events)
+    drawn = coarse.redrawn(resample_keys(1, DRAWS)).sum(axis=1)
+    sd = np.sqrt((w**2 * p * (1 - p)).sum())
+    assert drawn.mean() == pytest.approx(w @ p, abs=4 * sd / np.sqrt(DRAWS))
+    assert drawn.std() == pytest.approx(sd, rel=0.05)
 
 
 @pytest.mark.parametrize("factor", [2.0**-20, 3.7, 1e30])
