@@ -90,3 +90,23 @@ def test_size_of_tests_of_curves_and_kernels(n, rate, sets):
         rejected.append([row.pvalue <= 0.05 for row in table])
     size = np.mean(rejected, axis=0)
     assert (size <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / sets)).all(), size
+
+
+WEIGHTED = ["ks", "ece", "brier", "cox"]
+
+
+@pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")
+@pytest.mark.parametrize("n", [300, 6000], ids=["counted", "normal"])
+def test_size_with_weights_is_that_of_the_level(n):
+    """At 5 %, with weights that grow with the predictions, counted and as normal sums."""
+    rng = np.random.default_rng(13)
+    rejected = []
+    for seed in range(DATA_SETS):
+        p = rng.choice([0.03, 0.1, 0.3, 0.6], n)
+        weight = np.exp(2 * p) * rng.lognormal(0, 0.4, n)
+        frame = pl.DataFrame({"y": rng.binomial(1, p), "p": p, "w": weight})
+        asked = {"label": "y", "probs": "p", "sample_weight": "w", "test": WEIGHTED}
+        table = calibration_test(None, frame, **asked, engine="cells", n_resamples=99, rng=seed)
+        rejected.append([row.pvalue <= 0.05 for row in table])
+    size = np.mean(rejected, axis=0)
+    assert (np.abs(size - 0.05) <= 4 * np.sqrt(0.05 * 0.95 / DATA_SETS)).all(), size
