@@ -92,7 +92,7 @@ def _told(batches: Any, m: int, done: Done) -> Iterator[Chunk]:
 
 def _of_polars(frame: Any) -> Any:
     if has_batches(frame):
-        return batches(frame)
+        return batches(frame, ordered=True)  # where rows are told apart by their chunk
     return frame.collect(engine="streaming").iter_slices(BATCH)
 
 
