@@ -48,20 +48,22 @@ class PredictionFile:
         """Whether FILE is a pattern that stands for several files."""
         return not self.file.exists() and glob.has_magic(str(self.file))
 
-    def lies(self, engine: str, on_error: str) -> bool:
+    def lies(self, engine: str, on_error: str, *, weighted: bool = False) -> bool:
         """Tell whether the rows are to be counted where they lie.
 
         That is so where cells or chunks are asked for, and where they may be chosen: of a pattern,
         of a large file in a format that tells how many rows it has, and where rows that are wrong
-        are to be left out.
+        are to be left out. Rows with weights are counted where the command is `weighted`.
         """
         check_choice(engine, ENGINES, "--engine")
         if engine == "rows" or self.file == STREAM:
             return False
+        takes_weight = weighted and engine != "chunks"
         if engine in ("cells", "chunks"):
-            check_unused(f"with --engine {engine}", weight=self.weight)
+            weight = None if takes_weight else self.weight
+            check_unused(f"with --engine {engine}", weight=weight)
             return True
-        if self.weight is not None or self.input_format is not None:
+        if (self.weight is not None and not takes_weight) or self.input_format is not None:
             return False
         if self.is_pattern or on_error == "skip":
             return True

@@ -50,13 +50,14 @@ def test(
         if segments is not None:
             check_unused("on segments", cluster=cluster, time=time, lag=lag)
         asked = tests.asked() if segments is None else tests.asked_of_segments()
-        if file.lies(engine, on_error):
+        if file.lies(engine, on_error, weighted=segments is None):
             given: dict[str, Any] = {"data": str(file.file), "engine": engine, "on_error": on_error}
             given |= {
                 "cluster": cluster,
                 "time": time,
                 "lag": lag,
                 "segments": file.segments_asked(segments),
+                "sample_weight": file.weight,
                 **file.columns_asked(by),
             }
         else:

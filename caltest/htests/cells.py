@@ -77,7 +77,13 @@ class Asked:
     def columns(self) -> dict[str, Any]:
         """The columns that cells are counted by."""
         given, by = self.given, as_columns(self.given.by)
-        return {"label": given.label, "probs": given.probs, "classes": given.classes, "by": by}
+        return {
+            "label": given.label,
+            "probs": given.probs,
+            "classes": given.classes,
+            "by": by,
+            "weight": given.sample_weight,
+        }
 
     @property
     def _needs_rows(self) -> dict[str, object]:
@@ -90,6 +96,9 @@ class Asked:
             "features": given.features,
             **{name: value or None for name, value in given.reading.items()},
             "by": given.by if as_columns(given.by) == () else None,
+            "an array of sample_weight": None
+            if isinstance(given.sample_weight, str)
+            else given.sample_weight,
         }
 
     @property
@@ -106,7 +115,8 @@ class Asked:
     def check(self) -> None:
         """Raise NotApplicable where something asked for needs the rows."""
         self.check_arguments()
-        few = count_rows([0.25, 0.5, 0.5, 0.75], [0, 1, 0, 1], self.bins)
+        weight = None if self.given.sample_weight is None else [1.0, 2.0, 1.0, 1.0]
+        few = count_rows([0.25, 0.5, 0.5, 0.75], [0, 1, 0, 1], self.bins, weight)
         for _, measure in self.measures:
             bind_cells(measure, few)
 
@@ -313,7 +323,7 @@ def tests_of(counted: CountedRows, asked: Asked) -> HTest | HTestTable:
 
 def _is_one_pass(groups: int, lenses: Sequence[Lens], asked: Asked) -> bool:
     """Tell whether groups are so many that they are tested in one pass, and can be."""
-    if groups < FROM or len(lenses) > 1:
+    if groups < FROM or len(lenses) > 1 or asked.given.sample_weight is not None:
         return False
     one = len(asked.measures) == 1 and asked.measures[0][1].offers("bind_groups")
     return asked.is_default or one

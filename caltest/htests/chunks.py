@@ -79,6 +79,8 @@ def check_chunks(asked: Asked) -> None:
     asked.check_arguments()
     if as_columns(asked.given.by):
         raise NotApplicable("chunks have no groups", "use engine='rows', or test without by=")
+    if asked.given.sample_weight is not None:
+        raise NotApplicable("chunks have no sample weights", "use engine='rows'")
     for lens in asked.lenses:
         if str(lens) != STRONG:
             reason = f"chunks are for the lens {STRONG!r}, not for {str(lens)!r}"

@@ -97,6 +97,7 @@ def test_calibration(
     label: str | None = None,
     features: Sequence[str] | None = None,
     probs: str | Sequence[str] | None = None,
+    sample_weight: object = None,
     classes: object = None,
     from_logits: bool = False,
     renormalize: bool = False,
@@ -192,6 +193,10 @@ def test_calibration(
         Significance level in (0, 1). The print holds a verdict only where it is given.
     label, features, probs : str or list of str, optional
         Columns of the data frame: the label, the features of `model`, the probabilities.
+    sample_weight : (n,) array or column name, optional
+        Weights of the rows: labels are redrawn row by row, whatever the weight, so that a row of
+        weight 2 is no two rows that were seen; see each measure for what it does with weights. By
+        default those that the Predictions have.
     classes : (m,) array, optional
         Class labels in the order of the columns of the probabilities.
     from_logits, renormalize : bool, default False
@@ -250,6 +255,7 @@ def test_calibration(
             cluster=cluster,
             time=time,
             lag=lag,
+            sample_weight=sample_weight,
             correction="none" if correction is None else _unless(correction, default="joint"),
         )
         named = ModelData(
@@ -309,6 +315,7 @@ def test_calibration(
             renormalize,
             by,
             Dependence(cluster, time, lag),
+            sample_weight,
         ),
         measures=measures,
         lenses=lenses,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from caltest.errors import NotApplicable
 from caltest.intervals.resampling import FEWEST_ROWS, widest_tail
 from caltest.measures import Measure
-from caltest.measures.cells import BoundCells, CellGaps
+from caltest.measures.cells import NO_WEIGHTS, BoundCells, CellGaps
 from caltest.measures.outcome import Ends
 from caltest.nulls.base import AT_A_TIME, batch_seeds
 from caltest.nulls.cells import redrawn_values
@@ -94,6 +94,8 @@ def cell_interval(
         If the method, or any for the measure, needs the rows.
     """
     cells = bound.cells
+    if cells.weights is not None:
+        raise NotApplicable(*NO_WEIGHTS)
     if cells.rows < FEWEST_ROWS:
         raise NotApplicable(
             f"an interval needs at least {FEWEST_ROWS} rows, and there are {cells.rows}",

@@ -26,6 +26,7 @@ from caltest.numerics.labels import resample_keys, row_hashes
 from caltest.scale import Cells, ManyCells
 
 Floats = NDArray[np.float64]
+NO_WEIGHTS = ("the interval of weighted cells needs the rows", "use engine='rows'")
 Counts = Any  # numbers of events (B, C), where measures of rows take labels (B, n)
 
 

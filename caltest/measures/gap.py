@@ -132,14 +132,24 @@ def gap_of(rows: Rows, kind: str, name: str, pvalue: float | None = None) -> Gap
 def gap_of_cells(cells: Cells, kind: str, name: str) -> Gap:
     """Measure the gap of the rows of cells, as `gap_of` does.
 
-    The squared residuals are those of predictions at the mean of their cell.
+    The squared residuals are those of predictions at the mean of their cell, and where weights
+    differ within it, at the mean of those of its rows.
     """
-    n, events = float(cells.rows), float(cells.events.sum())
-    predicted, observed = float(cells.expected.sum()) / n, events / n
-    variance = float(cells.variance.sum())
-    excess = float((cells.events - cells.expected) @ (1.0 - 2.0 * cells.mean))
-    squares = variance + excess - n * (predicted - observed) ** 2
-    return gap_of_sums(kind, name, cells.rows, predicted, observed, variance, squares)
+    mass, excess = cells.mass, cells.events - cells.expected
+    predicted, observed = float(cells.expected.sum()) / mass, float(cells.events.sum()) / mass
+    gap, own = observed - predicted, excess * (cells.squares / cells.n)
+    squares = float(cells.square_residuals(excess).sum()) - 2.0 * gap * float(own.sum())
+    weight = float(cells.squares.sum())
+    return gap_of_sums(
+        kind,
+        name,
+        cells.rows,
+        predicted,
+        observed,
+        float(cells.noise.sum()),
+        squares + gap * gap * weight,
+        (mass, weight),
+    )
 
 
 def gap_of_sums(
@@ -150,6 +160,7 @@ def gap_of_sums(
     observed: float,
     variance: float,
     squares: float,
+    weights: tuple[float, float] | None = None,
 ) -> Gap:
     """Measure the gap of many rows, as `gap_of` does.
 
@@ -162,13 +173,17 @@ def gap_of_sums(
     predicted, observed : float
         The mean prediction and the share of events.
     variance : float
-        The sum of p (1 - p).
+        The sum of w^2 p (1 - p).
     squares : float
-        The sum of the squared residuals, about their mean.
+        The sum of the squared residuals, about their mean, times w^2.
+    weights : tuple of float, optional
+        The sums of w and of w^2; by default both are the number of rows.
     """
-    n = float(rows)
-    scale = observed * (1.0 - observed) * n * n
-    size = n if scale == 0 else max(n, scale / max(squares, variance, UNSEEN))
+    mass, square = weights or (float(rows), float(rows))
+    n = mass * mass / square  # Kish
+    scale = observed * (1.0 - observed) * mass * mass
+    hidden = UNSEEN * square / rows
+    size = n if scale == 0 else max(n, scale / max(squares, variance, hidden))
     low, high = share_limits(observed, size)
     return Gap(
         kind=kind,
@@ -178,7 +193,7 @@ def gap_of_sums(
         observed=observed,
         low=predicted - high,
         high=predicted - low,
-        deviation=math.sqrt(variance) / n,
+        deviation=math.sqrt(variance) / mass,
     )
 
 

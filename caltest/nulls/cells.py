@@ -13,7 +13,7 @@ from caltest.measures.base import Measure
 from caltest.measures.cells import BoundCells, Counts
 from caltest.measures.outcome import Outcome
 from caltest.nulls.base import BATCH, Batch, Replicates, bound_pvalue, resampled_values
-from caltest.numerics.cell_counts import LARGE, draw_counts
+from caltest.numerics.cell_counts import LARGE
 from caltest.numerics.labels import Hashes, resample_keys
 from caltest.scale import Cells
 
@@ -61,7 +61,7 @@ def cells_tests(
     batches = _batches(cells, n_resamples, seed)
     # The same code path for observed and redrawn counts, so that ties are ties.
     seen = statistics(cells.events.astype(np.float64)[None], n_jobs)
-    redrawn_ones = resampled_values(batches, statistics, len(cells), n_jobs=n_jobs, pooled=False)
+    redrawn_ones = resampled_values(batches, statistics, cells.drawn, n_jobs=n_jobs, pooled=False)
     every = np.concatenate([seen, redrawn_ones], axis=1)
     sizes = [len(np.atleast_2d(one.statistics(one.observed[None], 1))) for _, one in bound]
     parts = np.split(every, np.cumsum(sizes)[:-1])
@@ -71,14 +71,17 @@ def cells_tests(
 def redrawn_values(bound: BoundCells, *, n_resamples: int, seed: int, n_jobs: int | None) -> Floats:
     """Return the value (B,) of a measure of cells for redrawn numbers of events."""
     batches = _batches(bound.cells, n_resamples, seed)
-    size = len(bound.cells)
+    size = bound.cells.drawn
     return resampled_values(batches, bound.values, size, n_jobs=n_jobs, pooled=False)
 
 
 def _batches(cells: Cells, n_resamples: int, seed: int) -> list[Batch]:
     def redrawn(keys: Hashes, at_a_time: int) -> Iterator[Counts]:
-        counts = draw_counts(cells.law, cells.hashes, keys)  # cheaper for many keys at once
-        return (counts[i : i + at_a_time] for i in range(0, keys.size, at_a_time))
+        # Numbers of events are cheaper for many keys at once; those of many weights take memory.
+        together = keys.size if cells.weights is None else at_a_time
+        for start in range(0, keys.size, together):
+            counts = cells.redrawn(keys[start : start + together])
+            yield from (counts[i : i + at_a_time] for i in range(0, len(counts), at_a_time))
 
     keys = resample_keys(seed, n_resamples)
     return [partial(redrawn, keys[i : i + BATCH]) for i in range(0, keys.size, BATCH)]
@@ -112,11 +115,15 @@ def _error(bound: BoundCells) -> str:
     return f"at most {error:.2g}" if error else "none"
 
 
-def _notes(cells: Cells) -> tuple[str, ...]:
-    if cells.distance <= DRAWN:
-        return ()
-    note = (
-        f"cells with a variance up to {LARGE:g} are redrawn as if their predictions were equal, "
-        f"which may change p by {cells.distance:.2g}"
-    )
-    return (note,)
+def _notes(cells: Cells) -> Iterator[str]:
+    if cells.distance > DRAWN:
+        yield (
+            f"cells with a variance up to {LARGE:g} are redrawn as if their predictions were "
+            f"equal, which may change p by {cells.distance:.2g}"
+        )
+    if cells.weights is not None and cells.weights.missing > DRAWN:
+        yield (
+            f"rows of a cell with weights up to {cells.weights.ratio:g} times as large as others "
+            "are redrawn as if these were equal, which takes "
+            f"{cells.weights.missing:.2g} of the variance of sums"
+        )

@@ -73,7 +73,14 @@ class CellLaw(NamedTuple):
     third: Floats
 
 
-def cell_law(size: Ints, expected: Floats, variance: Floats, large: float = LARGE) -> CellLaw:
+def cell_law(
+    size: Ints,
+    expected: Floats,
+    variance: Floats,
+    large: float = LARGE,
+    *,
+    cumulants: tuple[Floats, Floats] | None = None,
+) -> CellLaw:
     r"""Prepare the redrawing of the numbers of events of C cells.
 
     Parameters
@@ -89,6 +96,8 @@ def cell_law(size: Ints, expected: Floats, variance: Floats, large: float = LARG
             - \frac{g^2 (2 z^3 - 5 z)}{36},
 
         with skewness g and excess kurtosis k.
+    cumulants : tuple of (C,) array, optional
+        Skewness and excess kurtosis; NaN where they are those of equal probabilities.
     """
     n = size.astype(np.float64)
     flipped = expected > 0.5 * n
@@ -105,6 +114,10 @@ def cell_law(size: Ints, expected: Floats, variance: Floats, large: float = LARG
     with np.errstate(divide="ignore", invalid="ignore"):
         skewness = (1.0 - 2.0 * p) / np.sqrt(variance)
         kurtosis = (1.0 - 6.0 * p * (1.0 - p)) / variance
+    if cumulants is not None:
+        own = np.where(flipped, -cumulants[0], cumulants[0])
+        skewness = np.where(np.isnan(own), skewness, own)
+        kurtosis = np.where(np.isnan(own), kurtosis, cumulants[1])
     return CellLaw(
         size=n,
         flipped=flipped,
@@ -169,6 +182,33 @@ def draw_counts(law: CellLaw, cells: Hashes, keys: Hashes) -> Floats:
     normal = (law.mean, law.sd, law.first, law.second, law.third)
     _draw(law.large, law.flipped, *binomial, *normal, cells, keys, out)
     return out
+
+
+@njit()
+def weighted_counts(
+    counts: Floats,
+    cell: Ints,
+    size: Ints,
+    expected: Floats,
+    mass: Floats,
+    centre: Floats,
+    factor: Floats,
+    out: Floats,
+) -> None:
+    """Add to `out` (B, C) what numbers of events (B, U) of parts of cells weigh.
+
+    One event more weighs `factor`, and the expected ones `centre`; none weigh 0, and all `mass`.
+    """
+    for b in range(counts.shape[0]):
+        for u in range(counts.shape[1]):
+            count = counts[b, u]
+            if count <= 0.0:
+                continue
+            weight = mass[u]
+            if count < size[u]:
+                own = centre[u] + factor[u] * (count - expected[u])
+                weight = min(max(own, 0.0), weight)
+            out[b, cell[u]] += weight
 
 
 @njit()

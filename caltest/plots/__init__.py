@@ -12,6 +12,7 @@ from caltest.plots.calibration_map import calibration_map
 from caltest.plots.confusion_change import confusion_change
 from caltest.plots.critical_difference import critical_difference
 from caltest.plots.decision_curve import decision_curve
+from caltest.plots.groups import groups
 from caltest.plots.latent_function import latent_function
 from caltest.plots.master_scale import master_scale
 from caltest.plots.mcb_dsc import mcb_dsc
@@ -36,6 +37,7 @@ __all__ = [
     "confusion_change",
     "critical_difference",
     "decision_curve",
+    "groups",
     "latent_function",
     "master_scale",
     "mcb_dsc",

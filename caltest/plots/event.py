@@ -135,16 +135,16 @@ class RowsEvent:
 class CellsEvent:
     """Cells of rows, each at its mean prediction."""
 
-    is_weighted = False
-
     def __init__(self, cells: Cells) -> None:
         self.cells = cells
+        self.is_weighted = cells.weights is not None
         self.n = cells.rows
         self.names = cells.no_event, cells.event
-        events = int(cells.events.sum())
+        events = int(cells.hits.sum())
         self.counts = cells.rows - events, events
         self.values = cells.mean
-        self.rows = self.mass = cells.n.astype(np.float64)
+        self.rows = cells.counts.astype(np.float64)
+        self.mass = cells.n.astype(np.float64)
         self.happened = cells.events.astype(np.float64)
 
     def bins(self, binning: str, bins: int, level: float) -> ReliabilityBins:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from caltest import render, validation
-from caltest.plots import base
-from caltest.segments import Segment, SegmentsTest
+from caltest import validation
+from caltest.plots.gap_rows import GapRow, draw_rows
+from caltest.segments import SegmentsTest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-LONGEST = 44
 
 
 def segments(result: SegmentsTest, *, rows: int = 20, ax: Axes | None = None) -> Axes:
@@ -51,27 +49,16 @@ def segments(result: SegmentsTest, *, rows: int = 20, ax: Axes | None = None) ->
     """
     validation.check_instance(result, SegmentsTest, "result", "pass what ct.test_segments gave")
     validation.check_integer(rows, "rows")
-    shown = result.rows[:rows]
-    ax = base.axes(ax, (6.4, 1.1 + 0.26 * len(shown)))
-    ax.axvline(0, color=base.GREY, linestyle=(0, (4, 3)), linewidth=base.THIN)
-    for y, segment in enumerate(shown):
-        filled = result.level is None or segment.adjusted <= result.level
-        _mark(ax, segment, y, filled=filled)
-    names = base.names_text((segment.definition for segment in shown), LONGEST)
-    ax.set_yticks(range(len(shown)), names)
-    ax.set_ylim(len(shown) - 0.4, -0.6)
-    ax.tick_params(axis="y", length=0)
-    ax.grid(axis="x", color=base.PALE, linewidth=base.THIN / 2)
-    ax.set_axisbelow(True)
-    bars = f"{100 * result.confidence:g} % intervals"
-    return base.label_axes(ax, f"observed - predicted, percentage points, {bars}", "")
-
-
-def _mark(ax: Axes, segment: Segment, y: int, *, filled: bool) -> None:
-    color = base.VERMILION if segment.gap > 0 else base.BLUE
-    ax.plot([100 * segment.low, 100 * segment.high], [y, y], color=color, linewidth=base.LINE)
-    face = color if filled else "white"
-    ax.plot([100 * segment.gap], [y], "o", color=color, markerfacecolor=face, markersize=5)
-    value = render.pvalue(segment.adjusted)
-    text = f"n = {segment.n}, p {value if value.startswith('<') else f'= {value}'}"
-    ax.text(1.02, y, text, transform=ax.get_yaxis_transform(), va="center", fontsize=base.SMALL)
+    shown = [
+        GapRow(
+            name=segment.definition,
+            low=segment.low,
+            gap=segment.gap,
+            high=segment.high,
+            n=segment.n,
+            pvalue=segment.adjusted,
+            is_filled=result.level is None or segment.adjusted <= result.level,
+        )
+        for segment in result.rows[:rows]
+    ]
+    return draw_rows(shown, ax, f"{100 * result.confidence:g} % intervals")

@@ -40,6 +40,8 @@ class ModelData:
         Predictions have.
     dependence : Dependence
         Which rows may depend on each other.
+    sample_weight : array_like or str, optional
+        Weights of the rows: values, or a column.
     """
 
     model: object
@@ -52,6 +54,7 @@ class ModelData:
     renormalize: bool = False
     by: object = None
     dependence: Dependence = INDEPENDENT
+    sample_weight: object = None
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -97,7 +100,9 @@ class ModelData:
         return self.dependence.given_to(_with_groups(result, self.by))
 
     def _of_predictions(self, model: object, data: Predictions) -> Predictions:
-        check_unused("where data is a Predictions", classes=self.classes)
+        check_unused(
+            "where data is a Predictions", classes=self.classes, sample_weight=self.sample_weight
+        )
         if model is None:
             asked = {name: value or None for name, value in self.reading.items()}
             check_unused("on a Predictions, which is checked already", **asked)
@@ -129,17 +134,25 @@ class ModelData:
         if model is None:
             check_unused("where model is None", features=self.features)
             return Predictions.from_frame(
-                df, label=self.label, probs=self.probs, groups=by, **self.options
+                df,
+                label=self.label,
+                probs=self.probs,
+                groups=by,
+                sample_weight=self.sample_weight,
+                **self.options,
             )
         check_unused("where model gives the probabilities", probs=self.probs)
         y = table.column(check_choice(self.label, table.names, "label"))
-        groups = sources.column_or_values(table, by, "by")
+        rows: dict[str, Any] = {
+            "groups": sources.column_or_values(table, by, "by"),
+            "sample_weight": sources.column_or_values(table, self.sample_weight, "sample_weight"),
+        }
         if not models.is_model(model):
-            return Predictions(model, y, groups=groups, **self.options)
-        named = (self.label, by, *crossed, *self.dependence.columns)
+            return Predictions(model, y, **rows, **self.options)
+        named = (self.label, by, *crossed, *self.dependence.columns, self.sample_weight)
         others = [v for v in named if isinstance(v, str)]
         X = sources.features_of_frame(df, self.features, others)
-        return Predictions.from_model(model, X, y, groups=groups, **self.options)
+        return Predictions.from_model(model, X, y, **rows, **self.options)
 
     def _of_arrays(self, model: object, data: object) -> Predictions:
         if data is None:
@@ -149,12 +162,16 @@ class ModelData:
             rule = "model must be given where data holds no probabilities"
             got = f"None and type {type(data).__name__}"
             raise invalid(rule, got, "pass a model or probabilities")
+        if isinstance(self.sample_weight, str):
+            rule = "sample_weight must be an array of weights where data is not a data frame"
+            raise invalid(rule, shown(self.sample_weight), "pass one value per row")
+        own: dict[str, Any] = {"sample_weight": self.sample_weight, **self.options}
         if models.is_model(model):
-            return Predictions.from_model(model, *check_pair(data), **self.options)
+            return Predictions.from_model(model, *check_pair(data), **own)
         if as_array(model, "model").ndim == 0:
             rule = "model must be a classifier, a function or an array of probabilities"
             raise invalid(rule, shown(model), "for a file, use Predictions.read")
-        return Predictions(model, data, **self.options)
+        return Predictions(model, data, **own)
 
 
 def as_measured(probs: object, labels: object = None) -> Predictions:

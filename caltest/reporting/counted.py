@@ -22,7 +22,6 @@ from caltest.measures.scores.brier import CellBrier
 from caltest.measures.scores.decomposition import brier_parts_of_cells
 from caltest.measures.scores.log_loss import CellLogLoss
 from caltest.nulls.cells import bind_cells
-from caltest.numerics.cell_counts import draw_counts
 from caltest.numerics.joint import step_down, tail_scores
 from caltest.numerics.labels import resample_keys
 from caltest.predictions import ModelData
@@ -415,7 +414,7 @@ def _ranges(cells: Cells, settings: Settings) -> tuple[Place, ...]:
     drawn = [np.add.reduceat(cells.events, starts)[None].astype(np.float64)]
     keys = resample_keys(settings.seed, settings.n_resamples)
     for i in range(0, keys.size, AT_A_TIME):
-        counts = draw_counts(cells.law, cells.hashes, keys[i : i + AT_A_TIME])
+        counts = cells.redrawn(keys[i : i + AT_A_TIME])
         drawn.append(np.add.reduceat(counts, starts, axis=1))
     differences = (np.concatenate(drawn) - expected).T
     scale = float(cells.rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -11,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest import render
+from caltest.drawing import draw
+from caltest.errors import invalid
 from caltest.results.frames import Frame, data_frame
 from caltest.results.printable import Summary, given, plain
 from caltest.validation import check_integer, check_schema, checks_values, read_only
@@ -18,6 +21,7 @@ from caltest.validation import check_integer, check_schema, checks_values, read_
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    from matplotlib.axes import Axes
 
     from caltest.measures.gap import Gap
     from caltest.render import Sheet
@@ -236,6 +240,25 @@ class GroupsTest(Frame):
             pvalue=float(self.adjusted[g]),
         )
 
+    def plot(self, kind: str = "funnel", *, rows: int = 20, ax: Axes | None = None) -> Axes:
+        """Draw the gaps of all groups in a funnel, or those of the worst; see `plots.groups`.
+
+        Parameters
+        ----------
+        kind : {"funnel", "gaps"}, default "funnel"
+            Which.
+        rows : int, default 20
+            The most groups that "gaps" shows.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default on a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
+        return draw("groups.groups", self, kind=kind, rows=rows, ax=ax)
+
     def summary(self) -> Summary:
         """Return the longer print: a hundred groups, with statistics and p-values."""
         return Summary(render.sheet_of_groups(self, long=True))
@@ -308,6 +331,35 @@ class GroupsTest(Frame):
         groups = tuple(tuple(row) for row in values["values"])
         omnibus = {name: (float(p), text) for name, (p, text) in values["omnibus"].items()}
         return cls(**{**values, **arrays, "values": groups, "omnibus": omnibus})
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Rebuild the result from the text that `to_json` gave.
+
+        Parameters
+        ----------
+        text : str
+            JSON.
+
+        Returns
+        -------
+        GroupsTest
+            The result.
+
+        Raises
+        ------
+        InvalidInput
+            If the text is no JSON, or that of something else.
+        """
+        try:
+            values = json.loads(text)
+        except (ValueError, RecursionError, TypeError) as error:
+            raise invalid(
+                "a test of groups must be read from JSON",
+                f"{type(error).__name__}: {error}",
+                "pass what its to_json() gave",
+            ) from error
+        return cls.from_dict(values)
 
     def _sheet(self) -> Sheet:
         return render.sheet_of_groups(self)

@@ -3,5 +3,6 @@
 from caltest.scale.cells import Cells
 from caltest.scale.many import ManyCells
 from caltest.scale.query import Counting, count_rows, counted
+from caltest.scale.weights import Weights
 
-__all__ = ["Cells", "Counting", "ManyCells", "count_rows", "counted"]
+__all__ = ["Cells", "Counting", "ManyCells", "Weights", "count_rows", "counted"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from queue import Queue
 from threading import Event, Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,8 +20,8 @@ def has_batches(frame: pl.LazyFrame) -> bool:
     return hasattr(frame, "sink_batches")
 
 
-def batches(frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    """Yield the rows of a lazy frame of Polars in any order, and raise what its engine raises.
+def batches(frame: pl.LazyFrame, *, ordered: bool = False) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a lazy frame of Polars, and raise what its engine raises.
 
     ``LazyFrame.collect_batches`` ends without a word where a thread of the engine panics, as it
     does on some damaged files; the rows that were not read yet would be lost.
@@ -30,6 +30,8 @@ def batches(frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     ----------
     frame : pl.LazyFrame
         From a version that has batches.
+    ordered : bool, default False
+        Whether the rows come in their order.
     """
     ready: Queue[pl.DataFrame | Exception | None] = Queue(AHEAD)
     stopped = Event()
@@ -42,7 +44,8 @@ def batches(frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:
         error = None
         try:
             with panics_as_errors():
-                frame.sink_batches(put, chunk_size=BATCH, maintain_order=False, engine="streaming")
+                options: dict[str, Any] = {"chunk_size": BATCH, "engine": "streaming"}
+                frame.sink_batches(put, maintain_order=ordered, **options)
         except Exception as raised:  # noqa: BLE001 - raised again where the rows are taken
             error = raised
         ready.put(error)

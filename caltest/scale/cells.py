@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.numerics.cell_counts import CellLaw, binomial_distance, cell_law
+from caltest.numerics.cell_counts import CellLaw, binomial_distance, cell_law, draw_counts
 from caltest.numerics.labels import Hashes, row_hashes
+from caltest.scale.weights import Weights
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -18,6 +20,7 @@ Ints = NDArray[np.int64]
 GRID = 1 << 16  # cells between 0 and 1
 UNIT = 1 << 20  # of a cell: sums are whole numbers of these, and so the same in any order
 NEVER = -1  # the place of the probability 0, apart from those above it
+EQUAL = 1e-12  # relative variance of weights that is rounding
 SPLIT = 1 << 8  # parts of a place that uniform numbers tell apart
 
 
@@ -43,6 +46,8 @@ class Cells:
         The smallest and the largest p.
     event, no_event : str
         What happens, and what else does, for print.
+    weights : Weights, optional
+        What else is known of weighted rows.
 
     Examples
     --------
@@ -54,14 +59,15 @@ class Cells:
 
     place: Ints
     bins: Mapping[int, Ints]
-    n: Ints
-    events: Ints
+    n: NDArray[Any]
+    events: NDArray[Any]
     expected: Floats
     variance: Floats
     least: Floats
     most: Floats
     event: str = "the event"
     no_event: str = "no event"
+    weights: Weights | None = None
 
     def between(self, first: int, stop: int) -> Cells:
         """Return the cells from `first` on, before `stop`."""
@@ -69,6 +75,11 @@ class Cells:
 
     def taken(self, some: slice | NDArray[np.bool_]) -> Cells:
         """Return some of the cells."""
+        weights = self.weights
+        if weights is not None:
+            kept = np.zeros(len(self), np.bool_)
+            kept[some] = True
+            weights = weights.taken(kept)
         return replace(
             self,
             place=self.place[some],
@@ -79,20 +90,70 @@ class Cells:
             variance=self.variance[some],
             least=self.least[some],
             most=self.most[some],
+            weights=weights,
         )
 
     def __len__(self) -> int:
         return self.n.size
 
+    @property
+    def counts(self) -> Ints:
+        """The number of rows of each cell, whatever their weights."""
+        return self.n if self.weights is None else self.weights.rows
+
+    @property
+    def hits(self) -> Ints:
+        """The number of events of each cell, whatever their weights."""
+        return self.events if self.weights is None else self.weights.hits
+
     @cached_property
     def rows(self) -> int:
         """The number of rows of all cells."""
-        return int(self.n.sum())
+        return int(self.counts.sum())
+
+    @cached_property
+    def mass(self) -> float:
+        """The sum of the weights of all rows; without weights their number."""
+        return float(self.n.sum())
+
+    @property
+    def heaviest(self) -> float:
+        """The largest weight of an event, as it is redrawn."""
+        return 1.0 if self.weights is None else float(self.weights.drawn.factor.max())
+
+    @property
+    def squares(self) -> NDArray[Any]:
+        """The sum of the squares of the weights of each cell."""
+        return self.n if self.weights is None else self.weights.squares
+
+    @cached_property
+    def has_equal_weights(self) -> bool:
+        """Whether all rows of a cell have the same weight."""
+        if self.weights is None:
+            return True
+        own = self.weights.squares * self.counts  # at least the square of the sum
+        return bool((own <= np.square(self.n) * (1.0 + EQUAL)).all())
+
+    @property
+    def noise(self) -> Floats:
+        """The variance of the events of each cell, sums of w^2 p (1 - p)."""
+        return self.variance if self.weights is None else self.weights.noise
+
+    def square_residuals(self, excess: Floats) -> Floats:
+        r"""Return the sum of :math:`w^2 (y - p)^2` in each cell, of events less the expected ones.
+
+        At the mean prediction of the cell, and where weights differ within it, at the mean of those
+        of its rows.
+        """
+        slope = 1.0 - 2.0 * self.mean
+        if self.weights is not None:
+            slope = slope * (self.squares / self.n)
+        return np.asarray(excess * slope + self.noise)
 
     @cached_property
     def mean(self) -> Floats:
         """The mean prediction of each cell."""
-        return np.clip(self.expected / self.n, self.least, self.most)
+        return np.asarray(np.clip(self.expected / self.n, self.least, self.most))
 
     @cached_property
     def is_point(self) -> NDArray[np.bool_]:
@@ -107,16 +168,37 @@ class Cells:
     @cached_property
     def law(self) -> CellLaw:
         """What the numbers of events are redrawn from."""
-        return cell_law(self.n, self.expected, self.variance)
+        return cell_law(self.counts, self.expected, self.variance)
+
+    @property
+    def drawn(self) -> int:
+        """How many numbers are redrawn together."""
+        return len(self) if self.weights is None else len(self.weights.drawn)
+
+    def redrawn(self, keys: Hashes) -> Floats:
+        """Redraw the events of each cell from the predictions, one row (B, C) for each key."""
+        if self.weights is not None:
+            return self.weights.redrawn(keys)
+        return draw_counts(self.law, self.hashes, keys)
 
     @cached_property
     def distance(self) -> float:
         """Total variation between the numbers of events as they are redrawn small, and exactly."""
-        return float(binomial_distance(self.n, self.expected, self.variance).sum())
+        if self.weights is not None:
+            return self.weights.distance
+        return float(binomial_distance(self.counts, self.expected, self.variance).sum())
 
     @cached_property
     def hashes(self) -> Hashes:
         """What each cell contributes to its uniform numbers: its place, and its part of that."""
-        first = np.flatnonzero(np.append(True, np.diff(self.place) != 0))
-        part = np.arange(len(self)) - np.repeat(first, np.diff(np.append(first, len(self))))
-        return row_hashes((self.place + 1) * SPLIT + part)
+        return row_hashes(own_numbers(self.place))
+
+
+def own_numbers(place: Ints, group: Ints | None = None) -> Ints:
+    """Return a number of each cell of a group by its place and its part of that."""
+    new = np.diff(place) != 0
+    if group is not None:
+        new |= np.diff(group) != 0
+    first = np.flatnonzero(np.append(True, new))
+    part = np.arange(place.size) - np.repeat(first, np.diff(np.append(first, place.size)))
+    return (place + 1) * SPLIT + part

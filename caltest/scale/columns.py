@@ -32,6 +32,8 @@ class Columns:
         What labels are: "number", "text" or "truth".
     by : tuple of str
         Columns of groups.
+    weight : str or None
+        Column of sample weights.
     """
 
     label: str
@@ -40,11 +42,13 @@ class Columns:
     values: tuple[Any, ...]
     kind: str
     by: tuple[str, ...] = ()
+    weight: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """All the columns."""
-        return tuple(dict.fromkeys((self.label, *self.probs, *self.by)))
+        weight = () if self.weight is None else (self.weight,)
+        return tuple(dict.fromkeys((self.label, *self.probs, *self.by, *weight)))
 
     def label_values(self, column: Any) -> Any:
         """Return the labels as numbers or text, whatever the engine takes them for."""
@@ -69,6 +73,7 @@ def read_columns(
     probs: str | Sequence[str] | None,
     classes: object,
     by: Sequence[str],
+    weight: str | None = None,
 ) -> Columns:
     """Find by name the columns that make up predictions.
 
@@ -83,6 +88,8 @@ def read_columns(
         As for `Predictions.from_frame`.
     by : sequence of str
         Columns of groups.
+    weight : str, optional
+        Column of sample weights.
 
     Raises
     ------
@@ -94,14 +101,16 @@ def read_columns(
     for one in by:
         check_choice(one, names, "by")
         check_not_label(one, label, "by")
-    chosen = prob_columns(names, probs, [label, *by])
-    for name in chosen:
-        if not (schema[name].is_numeric()):
-            remedy = "convert it to numbers"
-            raise invalid("columns of probs must be numbers", f"{name!r}: {schema[name]}", remedy)
+    weights = () if weight is None else (check_choice(weight, names, "sample_weight"),)
+    chosen = prob_columns(names, probs, [label, *by, *weights])
+    for name in (*chosen, *weights):
+        if not schema[name].is_numeric():
+            rule = "sample_weight" if name in weights else "columns of probs"
+            got, remedy = f"{name!r}: {schema[name]}", "convert it to numbers"
+            raise invalid(f"{rule} must be numbers", got, remedy)
     kind = _kind(schema[label], label)
     found = _classes(kind, chosen, probs, classes, lambda: distinct(label))
-    return Columns(label, tuple(chosen), *found, kind, tuple(by))
+    return Columns(label, tuple(chosen), *found, kind, tuple(by), weight)
 
 
 def _kind(dtype: Any, label: str) -> str:

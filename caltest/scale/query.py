@@ -10,17 +10,21 @@ from operator import add, or_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caltest.lenses import Lens, resolve_lens
 from caltest.lenses.base import ClassColumns, ColumnEvent
+from caltest.scale import weights
 from caltest.scale.batches import batches, has_batches, panics_as_errors
-from caltest.scale.cells import GRID, NEVER, UNIT, Cells
+from caltest.scale.cells import GRID, NEVER, UNIT, Cells, own_numbers
 from caltest.scale.columns import Columns, column
 from caltest.scale.many import ManyCells
 from caltest.scale.tally import LEFT_OUT, Tally, read_rows
 
 if TYPE_CHECKING:
     import polars as pl
+
+Ints = NDArray[np.int64]
 
 WRONG_LABEL = "a label that is none of the classes"
 WRONG = (
@@ -30,6 +34,7 @@ WRONG = (
     "probabilities whose sum is not 1",
     WRONG_LABEL,
     "a group that is missing",
+    "a weight that is missing, negative or above 1e38",
 )
 SLACK = 1e-6  # per class, of single precision: as where rows are read
 SUMS = ("n", "y", "r1", "r2")
@@ -69,7 +74,28 @@ class Counting:
     def keys(self) -> list[str]:
         """The columns of the table of cells that tell one cell from another."""
         groups = [f"g{i}" for i in range(len(self.columns.by))]
-        return ["event", *groups, "place", *(f"b{count}" for count in self.bins)]
+        own = ["place", *(f"b{count}" for count in self.bins)]
+        return ["event", *groups, *own, *(["u"] if self.is_weighted else [])]
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows have weights, so that those of a class of weights are a cell."""
+        return self.columns.weight is not None
+
+    @property
+    def sums(self) -> list[str]:
+        """The columns of the table of cells that are sums over rows."""
+        return [*SUMS, *(weights.SUMS if self.is_weighted else ())]
+
+    @property
+    def least(self) -> list[str]:
+        """Those that are the least of what rows have."""
+        return ["least", *(["light"] if self.is_weighted else [])]
+
+    @property
+    def most(self) -> list[str]:
+        """Those that are the largest."""
+        return ["most", *(["heavy"] if self.is_weighted else [])]
 
     def table(self, frame: Any) -> pl.DataFrame:
         """Return the table of cells of a lazy frame of narwhals.
@@ -77,7 +103,8 @@ class Counting:
         The engine groups the rows by cell. Those that Polars reads come into this process, where
         the cell of a row is found without a search: they are counted as they come.
         """
-        if not self.columns.by and len(self.lenses) <= TALLIED and _has_batches(frame):
+        plain = not self.columns.by and not self.is_weighted
+        if plain and len(self.lenses) <= TALLIED and _has_batches(frame):
             return self._tallied(frame)
         return collected(self.query(frame))
 
@@ -111,6 +138,7 @@ class Counting:
             *(prob.alias(f"p{k}") for k, prob in enumerate(probs)),
             label.alias("label"),
             *(column(frame, name).alias(f"g{i}") for i, name in enumerate(given.by)),
+            *(() if given.weight is None else [_weight(frame, given.weight)]),
         )
         p = [nw.col(f"p{k}") for k in range(len(probs))]
         status = nw.lit(0)
@@ -120,6 +148,10 @@ class Counting:
             if is_wrong is not None:
                 status = nw.when(is_wrong).then(nw.lit(number)).otherwise(status)
         rows = rows.with_columns(status.alias("status"))
+        if self.is_weighted:
+            w = nw.when(nw.col("status") == 0).then(nw.col("w")).otherwise(nw.lit(1.0))
+            # Without weight a row takes no part.
+            rows = rows.with_columns(w.alias("w")).filter(nw.col("w") >= 1.0 / weights.LARGEST)
         # What is wrong must not reach the arithmetic: engines differ in what they make of it.
         fine = nw.col("status") == 0
         safe = [nw.when(fine).then(one).otherwise(nw.lit(0.0)).clip(0.0, 1.0) for one in p]
@@ -142,6 +174,7 @@ class Counting:
             unlike,
             ~known,
             reduce(or_, groups) if groups else None,
+            _is_no_weight() if self.is_weighted else None,
         ]
 
     def _class_columns(self) -> ClassColumns:
@@ -162,7 +195,10 @@ class Counting:
         if event.where is not None:
             rows = rows.filter(event.where | ~fine)
         groups = [nw.col(f"g{i}") for i in range(len(self.columns.by))]
-        rows = rows.select(*groups, nw.col("status"), event.prob.alias("p"), _one(event.happens))
+        own = ["w"] if self.is_weighted else []
+        rows = rows.select(
+            *groups, nw.col("status"), event.prob.alias("p"), _one(event.happens), *own
+        )
         p = nw.col("p")
         place = nw.when(p > 0.0).then((p * float(GRID)).floor()).otherwise(nw.lit(float(NEVER)))
         place = nw.when(fine).then(place).otherwise(nw.lit(float(NEVER)) - nw.col("status"))
@@ -174,6 +210,8 @@ class Counting:
             (rest * float(UNIT) + 0.5).floor().alias("first"),
             (rest * rest * float(UNIT) + 0.5).floor().alias("second"),
         )
+        if self.is_weighted:
+            rows = _in_classes(rows)
         names = [*self.keys[1:]]
         counted = rows.group_by(*names).agg(
             nw.len().alias("n"),
@@ -182,6 +220,9 @@ class Counting:
             nw.col("second").sum().alias("r2"),
             nw.col("rest").min().alias("least"),
             nw.col("rest").max().alias("most"),
+            *(nw.col(name).sum() for name in self.sums[len(SUMS) :]),
+            *(nw.col("x").min().alias(name) for name in self.least[1:]),
+            *(nw.col("x").max().alias(name) for name in self.most[1:]),
         )
         return counted.with_columns(
             nw.col("n").cast(nw.Float64()), nw.lit(number).cast(nw.Int64()).alias("event")
@@ -293,10 +334,10 @@ class Counting:
         """
         import polars as pl
 
-        names = [*self.keys, *SUMS, "least", "most"]
+        names = [*self.keys, *self.sums, *self.least, *self.most]
         table = pl.concat([one.select(names) for one in tables], how="vertical_relaxed")
         if repeats or len(tables) > 1:
-            sums = (pl.col(SUMS).sum(), pl.col("least").min(), pl.col("most").max())
+            sums = (pl.col(self.sums).sum(), pl.col(self.least).min(), pl.col(self.most).max())
             table = table.group_by(self.keys).agg(*sums)
         return self._in_order(table)
 
@@ -311,7 +352,7 @@ class Counting:
         own = replace(self, columns=replace(self.columns, by=by))
         others = [name for name in self.keys if name[0] != "g"]
         groups = [pl.col(f"g{old}").alias(f"g{new}") for new, old in enumerate(columns)]
-        some = table.select(*groups, *others, *SUMS, "least", "most")
+        some = table.select(*groups, *others, *self.sums, *self.least, *self.most)
         return own.many(own.merged([some], repeats=True), 0)
 
     def _in_order(self, table: pl.DataFrame) -> pl.DataFrame:
@@ -332,7 +373,7 @@ class Counting:
         place = pl.col("place") + (len(WRONG) - NEVER)
         own = pl.sum_horizontal(f"b{one}" for one in self.bins) if self.bins else pl.lit(0)
         key = (first * (GRID + len(WRONG) - NEVER + 1) + place) * bins + own
-        return table.sort(key)
+        return table.sort(key, "u") if self.is_weighted else table.sort(key)
 
     def wrong(self, table: pl.DataFrame) -> dict[str, int]:
         """Return how many rows have each kind of fault."""
@@ -362,7 +403,11 @@ class Counting:
         values = own.select(by)[first.astype(np.int64)].rows() if by else [()] * first.size
         names = self.lenses[number].of_columns(self._class_columns()).names
         start = np.append(first, group.size).astype(np.int64)
-        return ManyCells(self._cells(own, names), start, self.columns.by, tuple(values))
+        if self.is_weighted:
+            cells, start = self._weighted(own, names, start)
+        else:
+            cells = self._cells(own, names)
+        return ManyCells(cells, start, self.columns.by, tuple(values))
 
     def _cells(self, table: pl.DataFrame, names: tuple[str, str]) -> Cells:
         """Turn sums of remainders into those of probabilities."""
@@ -386,6 +431,29 @@ class Counting:
             no_event=names[0],
         )
 
+    def _weighted(
+        self, table: pl.DataFrame, names: tuple[str, str], start: Ints
+    ) -> tuple[Cells, Ints]:
+        """Add up the classes of weights of each cell; return where each group begins, too."""
+        keys = ["place", *(f"b{count}" for count in self.bins)]
+        some = table.select("u", *keys, *self.sums, *self.least, *self.most)
+        sums = {name: some[name].to_numpy() for name in some.columns}
+        group = np.repeat(np.arange(start.size - 1), np.diff(start))
+        new = reduce(or_, (np.diff(sums[name]) != 0 for name in keys), np.diff(group) != 0)
+        first = np.flatnonzero(np.append(True, new)) if group.size else group
+        place = sums["place"][first].astype(np.int64)
+        numbers = own_numbers(place, group[first])
+        arrays, own = weights.weighted_cells(sums, first, numbers, GRID, UNIT)
+        cells = Cells(
+            place=place,
+            bins={count: sums[f"b{count}"][first].astype(np.int64) for count in self.bins},
+            **arrays,
+            event=names[1],
+            no_event=names[0],
+            weights=own,
+        )
+        return cells, np.searchsorted(first, start).astype(np.int64)
+
 
 def counted(frames: Iterable[Any], counting: Counting) -> pl.DataFrame:
     """Count the rows of several frames of any library; nothing is checked."""
@@ -394,14 +462,18 @@ def counted(frames: Iterable[Any], counting: Counting) -> pl.DataFrame:
     return counting.merged([counting.table(nw.from_native(f).lazy()) for f in frames])
 
 
-def count_rows(probs: object, happened: object, bins: tuple[int, ...] = ()) -> Cells:
-    """Count the rows of arrays (n,): probabilities of an event, and whether it happened."""
+def count_rows(
+    probs: object, happened: object, bins: tuple[int, ...] = (), weight: object = None
+) -> Cells:
+    """Count the rows of arrays (n,): probabilities of an event, whether it happened, weights."""
     import polars as pl
 
     p, y = np.asarray(probs, dtype=np.float64), np.asarray(happened, dtype=np.int64)
-    columns = Columns("y", ("p",), (0, 1), (0.0, 1.0), "number")
+    named = None if weight is None else "w"
+    columns = Columns("y", ("p",), (0, 1), (0.0, 1.0), "number", weight=named)
+    given = {"p": p, "y": y} | ({} if weight is None else {"w": weight})
     counting = Counting(columns, (resolve_lens("strong"),), bins)
-    return counting.split(counted([pl.DataFrame({"p": p, "y": y})], counting))[0][None]
+    return counting.split(counted([pl.DataFrame(given)], counting))[0][None]
 
 
 def collected(query: Any) -> pl.DataFrame:
@@ -436,6 +508,59 @@ def _together(held: list[tuple[Any, EventRows]]) -> tuple[Any, list[EventRows]]:
 def _add(tally: Tally, rows: EventRows) -> None:
     for probs, codes, event in rows:
         tally.add(probs, codes, event)
+
+
+def _weight(frame: Any, name: str) -> Any:
+    import narwhals as nw
+
+    return column(frame, name).cast(nw.Float64()).alias("w")
+
+
+def _is_no_weight() -> Any:
+    import narwhals as nw
+
+    w = nw.col("w")
+    return w.is_null() | w.is_nan() | (w < 0.0) | (w > weights.LARGEST)
+
+
+def _in_classes(rows: Any) -> Any:
+    """Add the class u of the weight of each row, and what the sums of weights are made of.
+
+    A weight is 2^e x with 1 <= x < 2, where x is rounded to 2^-20; the number of its class is that
+    of eighths in 8 e + 8 (x - 1). What the engine takes for the logarithm is corrected, so that the
+    class does not depend on it, and sums are whole numbers.
+    """
+    import narwhals as nw
+
+    w, x, y, rest = nw.col("w"), nw.col("x"), nw.col("y"), nw.col("rest")
+    rows = rows.with_columns(w.log(2.0).floor().alias("e"))
+    rows = rows.with_columns((w / nw.lit(2.0) ** nw.col("e")).alias("x"))
+    e, above, below = nw.col("e"), x >= 2.0, x < 1.0
+    half, double = nw.when(above).then(x * 0.5), nw.when(below).then(x * 2.0)
+    more, less = nw.when(above).then(e + 1.0), nw.when(below).then(e - 1.0)
+    rows = rows.with_columns(
+        half.otherwise(double.otherwise(x)).alias("x"),
+        more.otherwise(less.otherwise(e)).alias("e"),
+    )
+    count = float(weights.CLASSES)
+    rows = rows.with_columns(
+        (nw.col("e") * count + ((x - 1.0) * count).floor()).cast(nw.Int64()).alias("u"),
+        (_whole(x) / float(UNIT)).alias("x"),
+    )
+    return rows.with_columns(
+        _whole(x).alias("w0"),
+        _whole(x * rest).alias("w1"),
+        _whole(x * rest * rest).alias("w2"),
+        _whole(x * y).alias("wy"),
+        _whole(x * x).alias("v0"),
+        _whole(x * x * rest).alias("v1"),
+        _whole(x * x * rest * rest).alias("v2"),
+        _whole(x * x * x).alias("t0"),
+    )
+
+
+def _whole(value: Any) -> Any:
+    return (value * float(UNIT) + 0.5).floor()
 
 
 def _is_missing(name: str, dtype: Any) -> Any:

@@ -29,7 +29,7 @@ class Readings:
     counting : Counting
         What the columns hold.
     progress : callable, optional
-        Called with (rows done, rows in all) in the second reading, where rows are read here.
+        Called with (rows done, rows in all) in the second reading.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Readings:
         work: Work = partial(Survey.of, self.m)
         for number, (part, rows) in enumerate(self._parts()):
             try:
-                found = total_over(rows(), number, self.m, work, lambda _: None)
+                found = total_over(rows(), number, self.m, work, done=lambda _: None, sizes={})
             except (InvalidInput, NotApplicable):
                 raise
             except Exception as error:  # noqa: BLE001 - each engine has errors of its own
@@ -104,10 +104,11 @@ class Readings:
                 self.progress(done, survey.n)
 
         work = Redraw(make, keys, survey.numbering(), n_jobs)
+        sizes = {unit: n for unit, (n, _) in survey.units.items()}
         total: Redrawn | None = None
         for number, part, rows in self._readable:
             try:
-                found = total_over(rows(), number, self.m, work, told)
+                found = total_over(rows(), number, self.m, work, done=told, sizes=sizes)
             except (InvalidInput, NotApplicable):
                 raise
             except Exception as error:

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial, reduce
 from operator import add
+from threading import Event, Thread
 from typing import Any
+from uuid import uuid4
 
 from caltest.scale.batches import BATCH, batches, has_batches
 from caltest.scale.chunks import Chunk, Unit
 from caltest.scale.query import collected
 
 FAN = 8  # partitions whose sums are added on a worker
+EVERY = 0.5  # seconds between looks at what the workers of Spark have done
 Work = Callable[[Unit, Iterator[Chunk]], Any]
 Done = Callable[[int], None]
 
 
-def total_over(frame: Any, part: int, m: int, work: Work, done: Done) -> Any:
+def total_over(
+    frame: Any, part: int, m: int, work: Work, *, done: Done, sizes: Mapping[Unit, int]
+) -> Any:
     """Return the sum of what `work` gives for each unit of a lazy frame of narwhals.
 
     Parameters
@@ -31,20 +37,50 @@ def total_over(frame: Any, part: int, m: int, work: Work, done: Done) -> Any:
     work : callable
         ``work(unit, chunks)``; what it gives can be added and, as itself, pickled.
     done : callable
-        Told how many rows more are done, where they are read here.
+        Told how many rows more are done.
+    sizes : Mapping
+        The number of rows of each unit, where it is known; else workers do not tell.
     """
     import narwhals as nw
 
     kinds = nw.Implementation
     native = frame.to_native()
+    own = {unit: n for unit, n in sizes.items() if unit[0] == part}
     if frame.implementation is kinds.DASK:
-        return _over_dask(native, part, m, work)
+        return _over_dask(native, part, m, work, Told(own, done))
     if frame.implementation.is_pyspark() or frame.implementation.is_pyspark_connect():
-        return _over_spark(native, part, m, work)
+        return _over_spark(native, part, m, work, Told(own, done))
     batches = {kinds.POLARS: _of_polars, kinds.DUCKDB: _of_duckdb, kinds.IBIS: _of_ibis}
     read = batches.get(frame.implementation)
     some = [collected(frame)] if read is None else read(native)
     return work((part, 0), _told(some, m, done))
+
+
+class Told:
+    """Tells how many rows more are done, as workers finish their units.
+
+    Parameters
+    ----------
+    sizes : dict
+        The number of rows of each unit; empty where it is not known, and nothing is told.
+    done : callable
+        Told how many rows more are done.
+    """
+
+    def __init__(self, sizes: dict[Unit, int], done: Done) -> None:
+        self.sizes, self.done, self.told = sizes, done, 0
+        self.total = sum(sizes.values())
+
+    def unit(self, unit: Unit) -> None:
+        """Tell that a unit is done; one that is done twice counts once."""
+        self.upto(self.told + self.sizes.pop(unit, 0))
+
+    def upto(self, rows: int) -> None:
+        """Tell that so many rows are done."""
+        more = min(rows, self.total) - self.told
+        if more > 0:
+            self.told += more
+            self.done(more)
 
 
 def _told(batches: Any, m: int, done: Done) -> Iterator[Chunk]:
@@ -56,7 +92,7 @@ def _told(batches: Any, m: int, done: Done) -> Iterator[Chunk]:
 
 def _of_polars(frame: Any) -> Any:
     if has_batches(frame):
-        return batches(frame)
+        return batches(frame, ordered=True)  # where rows are told apart by their chunk
     return frame.collect(engine="streaming").iter_slices(BATCH)
 
 
@@ -84,34 +120,113 @@ def _columns(batch: Any) -> Mapping[str, Any]:
 # ---- workers ------------------------------------------------------------------------------------
 
 
-def _over_dask(frame: Any, part: int, m: int, work: Work) -> Any:
+def _over_dask(frame: Any, part: int, m: int, work: Work, told: Told) -> Any:
     """Have the workers of Dask do the work, and add up its results."""
     from dask.delayed import delayed
 
-    of_partition = delayed(partial(_of_pandas, m, work), pure=False)
-    waiting = [of_partition((part, i), one) for i, one in enumerate(frame.to_delayed())]
+    topic = f"caltest-{uuid4().hex}"
+    of_partition = delayed(partial(_of_pandas, m, work, topic if told.total else None), pure=False)
+    units = [(part, i) for i in range(frame.npartitions)]
+    waiting = [
+        of_partition(unit, one, dask_key_name=f"{topic}-{unit[1]}")
+        for unit, one in zip(units, frame.to_delayed(), strict=True)
+    ]
     plus = delayed(_sum, pure=False)
     while len(waiting) > 1:
         waiting = [plus(waiting[i : i + FAN]) for i in range(0, len(waiting), FAN)]
-    return waiting[0].compute()
+    with _watching_dask(topic, told):
+        result = waiting[0].compute()
+    told.upto(told.total)
+    return result
 
 
-def _of_pandas(m: int, work: Work, unit: Unit, frame: Any) -> Any:
+@contextmanager
+def _watching_dask(topic: str, told: Told) -> Iterator[None]:
+    """Tell which partitions are done: workers of a cluster say so, a local scheduler calls back."""
+    from dask import base, callbacks
+
+    calls: Any = (base.get_scheduler, callbacks.Callback)  # dask has no types for them
+    scheduler, callback = calls
+    client: Any = getattr(scheduler(), "__self__", None)
+    if not hasattr(client, "subscribe_topic"):
+        keys = {f"{topic}-{unit[1]}": unit for unit in told.sizes}
+
+        def posttask(key: Any, *_: object) -> None:
+            if key in keys:
+                told.unit(keys[key])
+
+        with callback(posttask=posttask):
+            yield
+        return
+    client.subscribe_topic(topic, lambda event: told.unit(tuple(event[1])))
+    try:
+        yield
+    finally:
+        client.unsubscribe_topic(topic)
+
+
+def _of_pandas(m: int, work: Work, topic: str | None, unit: Unit, frame: Any) -> Any:
     columns = {name: frame[name].to_numpy() for name in frame.columns}
-    return work(unit, Chunk.split(columns, m))
+    result = work(unit, Chunk.split(columns, m))
+    if topic is not None:
+        with suppress(ImportError, ValueError):  # no worker of a cluster
+            from distributed import get_worker
+
+            get_worker().log_event(topic, unit)
+    return result
 
 
 def _sum(results: list[Any]) -> Any:
     return reduce(add, results)
 
 
-def _over_spark(frame: Any, part: int, m: int, work: Work) -> Any:
-    """Have the workers of Spark do the work, and add up its results one by one."""
-    results = frame.mapInArrow(partial(_of_arrow, part, m, work), "result binary")
-    return reduce(add, (pickle.loads(row[0]) for row in results.toLocalIterator()))  # noqa: S301 - its own
+def _over_spark(frame: Any, part: int, m: int, work: Work, told: Told) -> Any:
+    """Have the workers of Spark do the work, and add up its results.
+
+    Those of several partitions are added on a worker where the number of these is known, so that
+    one job does all the work and what comes here is small.
+    """
+    done = _accumulator(frame) if told.total else None
+    results = frame.mapInArrow(partial(_of_arrow, part, m, work, done), "result binary")
+    if not told.sizes:
+        return _sum([pickle.loads(row[0]) for row in results.collect()])  # noqa: S301 - its own
+    some = results.repartition(-(-len(told.sizes) // FAN)).mapInArrow(_sum_arrow, "result binary")
+    with _watching_spark(done, told):
+        result = reduce(add, (pickle.loads(row[0]) for row in some.toLocalIterator()))  # noqa: S301 - its own
+    told.upto(told.total)
+    return result
 
 
-def _of_arrow(part: int, m: int, work: Work, batches: Iterator[Any]) -> Iterator[Any]:
+def _accumulator(frame: Any) -> Any:
+    """Return a number that the workers of Spark add to; None where they are behind a server."""
+    try:
+        return frame.sparkSession.sparkContext.accumulator(0)
+    except Exception:  # noqa: BLE001 - Spark Connect has errors of its own
+        return None
+
+
+@contextmanager
+def _watching_spark(done: Any, told: Told) -> Iterator[None]:
+    """Tell now and then how many rows the workers have counted."""
+    if done is None:
+        yield
+        return
+    stopped = Event()
+
+    def watch() -> None:
+        while not stopped.wait(EVERY):
+            told.upto(done.value)
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        watcher.join()
+
+
+def _of_arrow(part: int, m: int, work: Work, done: Any, batches: Iterator[Any]) -> Iterator[Any]:
     """Do the work for a partition of Spark, whose number its context knows.
 
     Yields
@@ -119,11 +234,39 @@ def _of_arrow(part: int, m: int, work: Work, batches: Iterator[Any]) -> Iterator
     pyarrow.RecordBatch
         The result, pickled.
     """
-    import pyarrow as pa
     from pyspark import TaskContext
 
     context = TaskContext.get()
     unit = part, 0 if context is None else context.partitionId()
-    chunks = (chunk for batch in batches for chunk in Chunk.split(_columns(batch), m))
-    result = pickle.dumps(work(unit, chunks))
-    yield pa.record_batch({"result": pa.array([result], pa.binary())})
+    rows = 0
+
+    def chunks() -> Iterator[Chunk]:
+        nonlocal rows
+        for batch in batches:
+            for chunk in Chunk.split(_columns(batch), m):
+                yield chunk
+                rows += len(chunk.labels)
+
+    yield _pickled(work(unit, chunks()))
+    if done is not None:
+        done.add(rows)
+
+
+def _sum_arrow(batches: Iterator[Any]) -> Iterator[Any]:
+    """Add up the results of several partitions of Spark.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+        Their sum, pickled, where there is one.
+    """
+    pickled = (value.as_py() for batch in batches for value in batch.column(0))
+    results = [pickle.loads(one) for one in pickled]  # noqa: S301 - its own
+    if results:
+        yield _pickled(_sum(results))
+
+
+def _pickled(result: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.record_batch({"result": pa.array([pickle.dumps(result)], pa.binary())})

@@ -120,7 +120,14 @@ GROUPS = {
             "calibration_belt",
             "confusion_change",
         ],
-        "Results": ["null_distribution", "pvalues", "witness", "master_scale"],
+        "Results": [
+            "null_distribution",
+            "pvalues",
+            "witness",
+            "groups",
+            "segments",
+            "master_scale",
+        ],
         "Calibrators": [
             "calibration_map",
             "simplex_map",

@@ -47,6 +47,38 @@ def _scaled(made: ct.Predictions) -> Any:
     )
 
 
+def _groups(made: ct.Predictions) -> ct.GroupsTest:
+    """Return groups with hostile names, the first far off."""
+    k = np.arange(len(HOSTILE))
+    return ct.GroupsTest(
+        columns=(HOSTILE[2],),
+        values=tuple((name,) for name in HOSTILE),
+        sizes=10 * (k + 1),
+        events=np.where(k == 0, 9, 3 * (k + 1)),
+        predicted=np.full(k.size, 0.3),
+        low=np.full(k.size, -0.1),
+        high=np.full(k.size, 0.1),
+        deviation=0.1 / np.sqrt(k + 1.0),
+        statistics=np.ones(k.size),
+        pvalues=np.where(k == 0, 1e-6, 0.5),
+        adjusted=np.where(k == 0, 1e-4, 1.0),
+        pvalue=1e-4,
+        omnibus={},
+        test="ks",
+        title="KS",
+        statistic_name="KS",
+        lens="strong",
+        claim="calibrated",
+        m=made.m,
+        correction="holm",
+        null_text="",
+        parameters={},
+        overlap=False,
+        seed=1,
+        data_name="groups",
+    )
+
+
 def _scores(made: ct.Predictions) -> dict[str, list[float]]:
     return {name: (made.probs[:3].ravel()[:2] + k).tolist() for k, name in enumerate(HOSTILE[:3])}
 
@@ -60,6 +92,7 @@ SOURCES: dict[str, Callable[[ct.Predictions], Any]] = {
     "confusion_change": lambda made: (made, np.roll(made.probs, 1, axis=1)),
     "critical_difference": _scores,
     "decision_curve": lambda made: made,
+    "groups": _groups,
     "latent_function": lambda made: ct.calibrators.GPCalibrator(n_inducing=3).fit(made),
     "master_scale": _scaled,
     "mcb_dsc": lambda made: {HOSTILE[0]: made, HOSTILE[1]: made},

@@ -7,6 +7,9 @@ import polars as pl
 import pytest
 
 from caltest import test_calibration as calibration_test
+from caltest.htests import REGISTRY
+from caltest.nulls.cells import cells_tests
+from caltest.scale import count_rows
 
 DATA_SETS = 200
 
@@ -90,3 +93,24 @@ def test_size_of_tests_of_curves_and_kernels(n, rate, sets):
         rejected.append([row.pvalue <= 0.05 for row in table])
     size = np.mean(rejected, axis=0)
     assert (size <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / sets)).all(), size
+
+
+WEIGHTED = ["ks", "ece", "brier", "cox"]
+
+
+@pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")
+@pytest.mark.parametrize("n", [300, 6000], ids=["counted", "normal"])
+def test_size_with_weights_is_that_of_the_level(n):
+    """At 5 %, with weights that grow with the predictions, counted and as normal sums."""
+    rng = np.random.default_rng(13)
+    measures = [REGISTRY[key].with_options({}) for key in WEIGHTED]
+    rejected = []
+    for seed in range(DATA_SETS):
+        p = rng.choice([0.03, 0.1, 0.3, 0.6], n)
+        weight = np.exp(2 * p) * rng.lognormal(0, 0.4, n)
+        cells = count_rows(p, rng.binomial(1, p), (15,), weight)
+        bound = [(measure, measure.bind_cells(cells)) for measure in measures]
+        outcomes = cells_tests(bound, cells, n_resamples=99, seed=seed, n_jobs=1)
+        rejected.append([outcome.pvalue <= 0.05 for outcome in outcomes])
+    size = np.mean(rejected, axis=0)
+    assert (np.abs(size - 0.05) <= 4 * np.sqrt(0.05 * 0.95 / DATA_SETS)).all(), size

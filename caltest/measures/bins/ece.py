@@ -296,9 +296,12 @@ class CellErrors(BoundCells):
         self.distance, self.kind, self.power = distance, KINDS[distance], power
         place = cells.bins[bins]
         self.start = np.flatnonzero(np.append(True, np.diff(place) != 0))
-        mass = np.add.reduceat(cells.n.astype(np.float64), self.start)
+        mass, squares = (
+            np.add.reduceat(sums.astype(np.float64), self.start)
+            for sums in (cells.n, cells.squares)
+        )
         self.mass, self.mean = mass, np.add.reduceat(cells.expected, self.start) / mass
-        self.parts = bin_parts(mass, mass, debiased=distance == DEBIASED)
+        self.parts = bin_parts(mass, squares, debiased=distance == DEBIASED)
 
     def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
         counts = np.add.reduceat(labels, self.start, axis=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy
@@ -15,7 +16,7 @@ from caltest.measures.binning import quantile_cells, uniform_cells
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.bins import sort_by_cell
 from caltest.predictions import Predictions, as_measured
-from caltest.scale import Cells
+from caltest.scale import Cells, Weights
 
 __all__ = ["ReliabilityBins", "reliability_bins"]
 
@@ -191,15 +192,21 @@ def bins_of_cells(cells: Cells, binning: str, bins: int, level: float) -> Reliab
     of a cell as equal.
     """
     start = _uniform_starts(cells, bins) if binning == "uniform" else _quantile_starts(cells, bins)
-    mass, expected, events = (
-        np.add.reduceat(sums, start) for sums in (cells.n, cells.expected, cells.events)
+    mass, expected, events, rows = (
+        np.add.reduceat(sums, start)
+        for sums in (cells.n, cells.expected, cells.events, cells.counts)
     )
-    limits = count_limits(cells.mean, np.append(start, len(cells)), (1.0 - level) / 2.0, cells.n)
+    limits: tuple[NDArray[Any], NDArray[Any]]
+    if cells.weights is None:
+        ends = np.append(start, len(cells))
+        limits = count_limits(cells.mean, ends, (1.0 - level) / 2.0, cells.counts)
+    else:
+        limits = _weighted_limits(cells.weights, start, expected, mass, level)
     lower, upper = (limit / mass for limit in limits)
     return ReliabilityBins(
         left=cells.least[start],
         right=cells.most[np.append(start[1:], len(cells)) - 1],
-        count=mass,
+        count=rows,
         mass=mass.astype(np.float64),
         mean=expected / mass,
         frequency=events / mass,
@@ -221,7 +228,8 @@ def _uniform_starts(cells: Cells, bins: int) -> Ints:
 
 def _quantile_starts(cells: Cells, bins: int) -> Ints:
     """Return the first cell of each bin of equal mass; see `quantile_cuts`."""
-    targets = -(np.arange(1, bins) * cells.rows // -bins)
+    total = cells.rows if cells.weights is None else cells.mass
+    targets = -(np.arange(1, bins) * total // -bins)
     last = np.unique(np.searchsorted(np.cumsum(cells.n), targets))
     return np.append(0, last[last < len(cells) - 1] + 1)
 
@@ -362,11 +370,30 @@ def _sum_distribution(event: Floats, weight: Floats) -> tuple[Floats, float]:
     return pmf, step
 
 
+def _weighted_limits(
+    weights: Weights, start: Ints, expected: Floats, mass: Floats, level: float
+) -> tuple[Floats, Floats]:
+    """Return the limits of `sum_limits` for the events of weighted cells."""
+    quantile = float(scipy.special.ndtri(0.5 + 0.5 * level))
+    cumulants = (np.add.reduceat(k, start).tolist() for k in weights.cumulants)
+    second, third, fourth = cumulants
+    every = zip(expected.tolist(), second, third, fourth, strict=True)
+    found = [_limits_of_cumulants(a, b, c, d, quantile) for a, b, c, d in every]
+    lower, upper = np.array(found).T
+    return lower, np.minimum(upper, mass)
+
+
 def _expansion_limits(event: Floats, weight: Floats, quantile: float) -> tuple[float, float]:
     v = event * (1.0 - event)
     mean, variance = float(weight @ event), float(weight**2 @ v)
     third = float(weight**3 @ (v * (1.0 - 2.0 * event)))
     fourth = float(weight**4 @ (v * (1.0 - 6.0 * v)))
+    return _limits_of_cumulants(mean, variance, third, fourth, quantile)
+
+
+def _limits_of_cumulants(
+    mean: float, variance: float, third: float, fourth: float, quantile: float
+) -> tuple[float, float]:
     if variance == 0.0:
         return mean, mean
     deviation = math.sqrt(variance)

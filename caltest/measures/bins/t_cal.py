@@ -59,8 +59,7 @@ class TCal(Measure):
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         check_one_dimension(predictions, "T-Cal")
-        if predictions.sample_weight is not None:
-            raise NotApplicable("T-Cal takes no sample weights", "use the test 'debiased-ece'")
+        _check_weights(predictions.sample_weight)
         return DyadicError(predictions, self.limit_of_scales(predictions.n))
 
     @property
@@ -76,6 +75,7 @@ class TCal(Measure):
     def bind_cells(self, cells: Cells) -> BoundCells:
         if self.needs_rows:
             return super().bind_cells(cells)
+        _check_weights(cells.weights)
         return DyadicCells(cells, self.limit_of_scales(cells.rows))
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
@@ -94,6 +94,11 @@ class TCal(Measure):
         if self.scales is not None:
             return min(self.scales, FINEST)
         return min(max(1, int(2 * math.log2(n / math.sqrt(math.log(max(n, 2)))))), FINEST)
+
+
+def _check_weights(weights: object) -> None:
+    if weights is not None:
+        raise NotApplicable("T-Cal takes no sample weights", "use the test 'debiased-ece'")
 
 
 class DyadicError(BoundMeasure):

@@ -33,7 +33,6 @@ from caltest.measures.combined.surprise import LEAST, LIMITS
 from caltest.measures.combined.tails import TailScale, log_mean_exp
 from caltest.measures.gap import gap_of_cells
 from caltest.measures.outcome import Part
-from caltest.numerics.cell_counts import draw_counts
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
 from caltest.numerics.recursion import exponential_pair_sums
@@ -51,9 +50,9 @@ class CellContext:
     def __init__(self, cells: Cells) -> None:
         self.cells = cells
         self.p, self.x = cells.mean, log_odds(cells.mean)
-        self.total = float(cells.variance.sum())
-        carried = np.cumsum(cells.variance) - 0.5 * cells.variance
-        shares = np.cumsum(cells.n) - 0.5 * cells.n
+        self.total = float(cells.noise.sum())
+        carried = np.cumsum(cells.noise) - 0.5 * cells.noise
+        shares = np.cumsum(cells.counts) - 0.5 * cells.counts
         ranks = carried / self.total if self.total > 0 else shares / cells.rows
         self.places = {"log odds": self.x, "ranks": ranks}
         self._decays: dict[tuple[str, float], Floats] = {}
@@ -66,7 +65,7 @@ class CellContext:
     def decay(self, place: str, bandwidths: float) -> Floats:
         """Return exp(-distance / bandwidth) between neighbours; in units of the median distance."""
         if (place, bandwidths) not in self._decays:
-            x, upto = self.places[place], np.cumsum(self.cells.n)
+            x, upto = self.places[place], np.cumsum(self.cells.counts)
             rows = np.linspace(0, self.cells.rows - 1, min(SPREAD, self.cells.rows), dtype=int)
             some = x[np.searchsorted(upto, rows, side="right")]
             width = bandwidths * (median_distance(some) or 1.0)
@@ -82,7 +81,7 @@ class CellContext:
         if low == high:
             return NO_GAP
         inside = self.cells.between(low, high)
-        gap = float(sums[high] - sums[low]) / inside.rows
+        gap = float(sums[high] - sums[low]) / inside.mass
         word = "high" if gap > 0 else "low"
         where = f"P({self.cells.event}) {span(float(inside.least[0]), float(inside.most[-1]))}"
         text = f"{where} is {points(gap)} too {word}"
@@ -120,7 +119,7 @@ class Level(CellComponent):
 
     def finding(self) -> Finding:
         cells = self.cells
-        mean, rate = cells.expected.sum() / cells.rows, cells.events.sum() / cells.rows
+        mean, rate = cells.expected.sum() / cells.mass, cells.events.sum() / cells.mass
         word = "too high" if mean > rate else "too low"
         text = (
             f"P({self.cells.event}) {percent(mean)} on average, {percent(rate)} observed: "
@@ -137,7 +136,7 @@ class Slope(CellComponent):
 
     def __init__(self, context: CellContext) -> None:
         super().__init__(context)
-        self.sd = float(np.sqrt(context.cells.variance @ np.square(context.x)))
+        self.sd = float(np.sqrt(context.cells.noise @ np.square(context.x)))
 
     def values(self, excess: Floats) -> Floats:
         return ratio(excess @ self.context.x, self.sd)
@@ -161,7 +160,7 @@ class Belt(CellComponent):
 
     def __init__(self, context: CellContext) -> None:
         super().__init__(context)
-        self.functions = orthonormal(context.x, context.cells.variance)
+        self.functions = orthonormal(context.x, context.cells.noise)
 
     def values(self, excess: Floats) -> Floats:
         return np.asarray(np.square(excess @ self.functions.T).sum(axis=1))
@@ -208,9 +207,10 @@ class Surprise(CellComponent):
         event, other = p[:, None] < LIMITS, 1.0 - p[:, None] < LIMITS
         chances = cells.expected @ event + (cells.n - cells.expected) @ other
         happened = cells.events @ event + (cells.n - cells.events) @ other
-        sd = np.sqrt(cells.variance @ (event | other) + STEADY)
+        steady = STEADY * float(cells.squares.sum()) / cells.rows
+        sd = np.sqrt(cells.noise @ (event | other) + steady)
         j = int(np.argmax(np.abs((happened - chances) / sd)))
-        mean, share = float(chances[j]) / cells.rows, float(happened[j]) / cells.rows
+        mean, share = float(chances[j]) / cells.mass, float(happened[j]) / cells.mass
         text = (
             f"outcomes with probabilities below {percent(LIMITS[j])} have {percent(mean)} on "
             f"average together, {percent(share)} observed"
@@ -229,13 +229,13 @@ class LineKernel(CellComponent):
         super().__init__(context)
         variance = np.maximum(context.p * (1.0 - context.p), LEAST_VARIANCE)
         self.scale = 1.0 / np.sqrt(variance) if self.weighted else np.ones(len(context.cells))
-        self.unit = float(np.square(self.scale) @ context.cells.variance)
+        self.unit = float(np.square(self.scale) @ context.cells.noise)
 
     def values(self, excess: Floats) -> Floats:
         out, decay = np.empty(len(excess)), self.context.decay(self.place, self.bandwidths)
         exponential_pair_sums(decay, self.scale, np.zeros(1), excess, out)
         # Pairs within a cell: its sum squared, less the squares of its rows.
-        rows = excess * (1.0 - 2.0 * self.context.p) + self.cells.variance
+        rows = self.cells.square_residuals(excess)
         within = 0.5 * ((np.square(excess) - rows) @ np.square(self.scale))
         return ratio(out + within, self.unit)
 
@@ -295,15 +295,17 @@ class CombinedCells(BoundCells):
         super().__init__(cells)
         context = CellContext(cells)
         self.portfolio = [kind(context) for kind in CELLS]
+        if not cells.has_equal_weights:
+            self.caution = f"{self.caution}, pairs at its mean weight"
         self.parameters = {
             "components": len(self.portfolio),
             "combined by": "log mean of 1 / p over the components",
         }
         keys = resample_keys(seed, n_references)
-        step = max(8, AT_A_TIME // len(cells))
+        step = max(8, AT_A_TIME // cells.drawn)
 
         def batch(first: int) -> Floats:
-            return self.statistics(draw_counts(cells.law, cells.hashes, keys[first : first + step]))
+            return self.statistics(cells.redrawn(keys[first : first + step]))
 
         parts = map_threads(batch, [(first,) for first in range(0, n_references, step)], None)
         reference = np.concatenate(list(parts), axis=1)
@@ -311,6 +313,9 @@ class CombinedCells(BoundCells):
             TailScale(values, two_sided=component.two_sided)
             for component, values in zip(self.portfolio, reference, strict=True)
         ]
+
+    def error(self) -> float | None:
+        return super().error() if self.cells.has_equal_weights else None
 
     def statistics(self, labels: Counts, n_jobs: int | None = None) -> Floats:
         excess = np.ascontiguousarray(labels - self.cells.expected)

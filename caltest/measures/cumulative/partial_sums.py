@@ -160,13 +160,13 @@ class CellPartialSums(BoundCells):
     def __init__(self, cells: Cells, measure: PartialSumMeasure) -> None:
         super().__init__(cells)
         self.measure = measure
-        self.unit = float(cells.rows)
+        self.unit = cells.mass
         if measure.scaled:
             self.parameters = {"scaled": True}
-            self.unit = math.sqrt(float(cells.variance.sum()))
+            self.unit = math.sqrt(float(cells.noise.sum()))
             if self.unit == 0:
                 raise NotApplicable(*NO_VARIANCE)
-        self.scale *= cells.rows / self.unit
+        self.scale *= cells.mass / self.unit
 
     def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
         sums = np.cumsum(labels - self.cells.expected, axis=1)

@@ -66,7 +66,7 @@ class HosmerLemeshow(GroupedMeasure):
 
     def bind_cells(self, cells: Cells) -> CellGroups:
         validation.check_unused("where the lens leaves two classes", reference=self.reference)
-        return CellGroups(cells, self.groups, pooled=True)
+        return CellGroups(cells, self.groups, self.title, pooled=True)
 
     def outcome_of_grades(
         self, pd: Floats, defaults: NDArray[np.int64], n: NDArray[np.int64]

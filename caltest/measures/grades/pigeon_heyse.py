@@ -37,7 +37,7 @@ class PigeonHeyse(GroupedMeasure):
         return EventGroups(predictions, self.groups, self.title, pooled=False)
 
     def bind_cells(self, cells: Cells) -> CellGroups:
-        return CellGroups(cells, self.groups, pooled=False)
+        return CellGroups(cells, self.groups, self.title, pooled=False)
 
 
 def pigeon_heyse(

@@ -120,8 +120,7 @@ class GroupedCounts(BoundMeasure):
 
     def __init__(self, predictions: Predictions, wanted: int, title: str) -> None:
         super().__init__(predictions)
-        if predictions.sample_weight is not None:
-            raise NotApplicable(f"the {title} takes no sample weights", "use the test 'ece'")
+        _check_weights(predictions.sample_weight, title)
         self.scale = rounding_scale(predictions.n)
         self.wanted = wanted
 
@@ -205,7 +204,8 @@ class CellGroups(BoundCells):
 
     caution = "groups end where cells do, up to 2^-16 beyond the quantiles"
 
-    def __init__(self, cells: Cells, wanted: int, *, pooled: bool) -> None:
+    def __init__(self, cells: Cells, wanted: int, title: str, *, pooled: bool) -> None:
+        _check_weights(cells.weights, title)
         super().__init__(cells)
         self.start = cell_group_starts(cells, wanted)
         self._events = np.add.reduceat(cells.expected, self.start)
@@ -221,6 +221,11 @@ class CellGroups(BoundCells):
     def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
         deviation = np.add.reduceat(labels, self.start, axis=1) - self._events
         return np.asarray(standardised(deviation, self._variance).sum(axis=1))
+
+
+def _check_weights(weights: object, title: str) -> None:
+    if weights is not None:
+        raise NotApplicable(f"the {title} takes no sample weights", "use the test 'ece'")
 
 
 def cell_group_starts(cells: Cells, groups: int) -> Ints:

@@ -35,6 +35,10 @@ UNROUNDED_PREDICTIONS = 2000  # distinct predictions up to which none is rounded
 MOST_GROUPS = 50_000  # groups whose blocks are gone through at all
 DIGITS = 3
 MOST_DIGITS = 15
+NO_WEIGHTS = (
+    "the confidence band counts observations and takes no sample weights",
+    "use test='corp'",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +215,8 @@ def band_limits_of_cells(
     lower bounds and at its smallest for the upper ones; so the limits are valid, and a cell wider
     at most.
     """
+    if cells.weights is not None:
+        raise NotApplicable(*NO_WEIGHTS)
     scale = 10.0**digits
     error = math.log1p(-level)
     below, events, sizes = _groups_of_cells(cells, np.ceil(cells.most * scale), last=True)
@@ -299,10 +305,7 @@ class BandBlocks:
 
     def __init__(self, predictions: Predictions, options: BandOptions) -> None:
         if predictions.sample_weight is not None:
-            raise NotApplicable(
-                "the confidence band counts observations and takes no sample weights",
-                "use test='corp'",
-            )
+            raise NotApplicable(*NO_WEIGHTS)
         self.event, self.labels, _ = sorted_rows(predictions, "the confidence band")
         steps = step_ends(self.event)
         self.steps = steps

@@ -118,7 +118,7 @@ class CellCorp(BoundCells):
 
     def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
         fitted = recalibrated_cell_scores(labels, self._size, self._logarithmic)
-        return np.maximum(self._scored.values(labels) - fitted / self.cells.rows, 0.0)
+        return np.maximum(self._scored.values(labels) - fitted / self.cells.mass, 0.0)
 
 
 def corp_miscalibration(

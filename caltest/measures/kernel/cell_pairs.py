@@ -18,6 +18,7 @@ from caltest.scale import Cells
 Floats = NDArray[np.float64]
 PLACES = 2048  # of a kernel that needs all pairs of them
 INTERPOLATED = f", and is interpolated between {PLACES} places"
+AT_MEAN_WEIGHT = "; squares of residuals at the mean weight of each cell"
 Squares = Callable[[Floats], Floats]
 
 
@@ -38,26 +39,30 @@ class CellPairs(BoundCells):
         self.kernel = fitted_to_cells(kernel, cells)
         on_line = all(is_line_term(term) for term in self.kernel.terms)
         self._is_interpolated = not on_line and len(cells) > PLACES
-        self.caution = at_mean(self.kernel, cells) + INTERPOLATED * self._is_interpolated
         self.biased = biased
+        self._is_at_mean_weight = not biased and not cells.has_equal_weights
+        self.caution = at_mean(self.kernel, cells) + INTERPOLATED * self._is_interpolated
+        if self._is_at_mean_weight:
+            self.caution += AT_MEAN_WEIGHT
         self.notes, self.degenerate = self.kernel.notes, self.kernel.degenerate
         self.scale = float(sum(np.abs(term.matrix).max() for term in self.kernel.terms))
         self._sums = [self._of_term(term) for term in self.kernel.terms]
         self.parameters = self.kernel.parameters
 
     def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
-        excess, n = np.ascontiguousarray(labels - self.cells.expected), self.cells.rows
+        excess, mass = np.ascontiguousarray(labels - self.cells.expected), self.cells.mass
         total = np.asarray(sum(full(excess) for full in self._sums))
         if self.biased:
-            return total / n**2
-        return (total - self._factor * self.squares(excess)) / (n * (n - 1.0))
+            return total / mass**2
+        pairs = mass**2 - float(self.cells.squares.sum())
+        return (total - self._factor * self.squares(excess)) / pairs
 
     def error(self) -> float | None:
-        return None if self._is_interpolated else super().error()
+        return None if self._is_interpolated or self._is_at_mean_weight else super().error()
 
     def squares(self, excess: Floats) -> Floats:
-        """Return the sum over rows of (y - p)^2, (B,), in which p of events is that of the cell."""
-        return np.asarray(excess @ (1.0 - 2.0 * self.cells.mean) + self.cells.variance.sum())
+        """Return the sum over rows of w^2 (y - p)^2, (B,); see `Cells.square_residuals`."""
+        return np.asarray(self.cells.square_residuals(excess).sum(axis=1))
 
     @cached_property
     def _factor(self) -> float:
@@ -111,7 +116,7 @@ class CellRoot(CellPairs):
 def fitted_to_cells(kernel: MatrixKernel, cells: Cells) -> FittedKernel:
     """Fit a kernel to the mean predictions of cells, with the pairs of their rows."""
     probs = np.column_stack([1.0 - cells.mean, cells.mean])
-    return FittedKernel(kernel, probs, size=cells.n.astype(np.float64))
+    return FittedKernel(kernel, probs, size=cells.counts.astype(np.float64))
 
 
 def at_mean(kernel: FittedKernel, cells: Cells) -> str:

@@ -50,8 +50,7 @@ class StudentizedEmbedding(AtLocations):
     ) -> None:
         super().__init__(predictions, kernel, locations)
         _check(predictions.n, self.size)
-        if predictions.sample_weight is not None:
-            raise NotApplicable("the CME statistic takes no sample weights", "use test='skce'")
+        _check_weights(predictions.sample_weight)
         self.scale = SINGULAR
 
     def comparable(self, values: Floats) -> Floats:
@@ -88,6 +87,7 @@ class CellEmbedding(BoundCells):
         super().__init__(cells)
         size = len(locations.labels)
         _check(cells.rows, size)
+        _check_weights(cells.weights)
         self.scale, self.caution = SINGULAR, at_mean(kernel, cells)
         self.notes, self.degenerate = kernel.notes, kernel.degenerate
         self.parameters = {"test locations": locations.origin, **kernel.parameters}
@@ -123,6 +123,11 @@ def log_share(values: Floats, n: int) -> Floats:
     Its relative error is that of the inverse, and an infinite T^2 is a share of 1, up to rounding.
     """
     return np.asarray(np.log(np.maximum(values / (values + n - 1.0), np.finfo(float).tiny)))
+
+
+def _check_weights(weights: object) -> None:
+    if weights is not None:
+        raise NotApplicable("the CME statistic takes no sample weights", "use test='skce'")
 
 
 def _check(n: int, size: int) -> None:

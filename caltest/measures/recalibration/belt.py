@@ -121,7 +121,7 @@ class CellBelt(BoundCells):
         super().__init__(cells)
         self.model = CellBeltModel(cells, selection)
         self.degenerate = self.model.degenerate
-        self.scale *= SUPREMUM
+        self.scale *= SUPREMUM * max(1.0, cells.heaviest)
         self.parameters = {"sample": "external"}
         if abs(float((cells.events - cells.expected).sum())) < FITTED_HERE:
             self.notes = (MAYBE_FITTED,)

@@ -217,7 +217,7 @@ class CellBeltModel(BeltModel):
 
     @property
     def degenerate(self) -> tuple[str, ...]:
-        return _left_out(int(self.cells.n[self._certain].sum()), self.cells.rows)
+        return _left_out(int(self.cells.counts[self._certain].sum()), self.cells.rows)
 
     def sums(self, labels: Labels | Floats) -> Floats:
         """Return what the fit needs of each row of numbers of events (B, C)."""

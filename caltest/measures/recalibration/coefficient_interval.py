@@ -10,6 +10,7 @@ import scipy
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
+from caltest.measures.cells import NO_WEIGHTS
 from caltest.measures.label_scores import row_weights
 from caltest.measures.outcome import Ends
 from caltest.measures.recalibration.binary_loops import log_odds
@@ -95,6 +96,8 @@ def cell_coefficient_bounds(cells: Cells, column: int, symbol: str, *, level: fl
 
     It is the interval of `coefficient_bounds` for rows with these predictions.
     """
+    if cells.weights is not None:
+        raise NotApplicable(*NO_WEIGHTS)
     bound = CellCoefficient(cells, column)
     alone, intercept, slope = bound.recalibrations(bound.observed[None])[0][0].tolist()
     parameters = 1 if column == INTERCEPT_ALONE else 2

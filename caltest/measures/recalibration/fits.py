@@ -191,7 +191,7 @@ class CellRecalibration(BoundCells):
 
     def __init__(self, cells: Cells, *, with_slope: bool) -> None:
         super().__init__(cells)
-        self.scale = FITTED * rounding_scale(cells.rows)
+        self.scale = FITTED * rounding_scale(cells.rows) * max(1.0, cells.heaviest)
         self._with_slope = with_slope
         self._size = cells.n.astype(np.float64)
         self._rows = standard_rows(
@@ -221,7 +221,7 @@ class CellRecalibration(BoundCells):
         if extreme.any():
             yield (
                 "probabilities of 0 and 1 count as 2.2e-16 from them in their logarithm, in "
-                f"{int(cells.n[extreme].sum())} of {cells.rows} rows"
+                f"{int(cells.counts[extreme].sum())} of {cells.rows} rows"
             )
         if self._impossible(self.observed[None])[0]:
             yield (
@@ -230,7 +230,7 @@ class CellRecalibration(BoundCells):
             )
         if self._with_slope and not self.has_slope:
             yield f"{NO_SLOPE}; it is taken as 1"
-        if cells.events.sum() in (0, cells.rows):
+        if cells.hits.sum() in (0, cells.rows):
             taken = ", and the slope is taken as 1" if self._with_slope and self.has_slope else ""
             yield f"all labels are equal: the intercept is infinite{taken}"
 

@@ -99,13 +99,13 @@ class CellUnreliability(BoundCells):
     def __init__(self, cells: Cells) -> None:
         super().__init__(cells)
         self.ratio = CellRatio(cells, "both")
-        self.scale = self.ratio.scale / cells.rows
+        self.scale = self.ratio.scale / cells.mass
         self.parameters = self.ratio.parameters
         self.degenerate = self.ratio.degenerate
 
     def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
         df = 1 + self.ratio.has_slope
-        return np.asarray((self.ratio.values(labels, n_jobs) - df) / self.cells.rows)
+        return np.asarray((self.ratio.values(labels, n_jobs) - df) / self.cells.mass)
 
 
 def unreliability(

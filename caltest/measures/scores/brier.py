@@ -76,7 +76,7 @@ class CellBrier(LinearCells):
 
     def __init__(self, cells: Cells) -> None:
         constant = float(cells.variance.sum())
-        super().__init__(cells, 1.0 - 2.0 * cells.mean, constant, float(cells.rows))
+        super().__init__(cells, 1.0 - 2.0 * cells.mean, constant, cells.mass)
 
     def score_table(self) -> NDArray[np.float64]:
         mean = self.cells.mean

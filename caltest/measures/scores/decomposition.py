@@ -183,7 +183,7 @@ def brier_parts_of_cells(cells: RowCells) -> ScoreDecomposition:
     Rows of a cell are fitted as one. The score itself takes the predictions of an event to be at
     the mean of their cell.
     """
-    size, n = cells.n.astype(np.float64), float(cells.rows)
+    size, n = cells.n.astype(np.float64), cells.mass
     every = np.ones(len(cells), dtype=bool)
     fitted = float(recalibrated_scores((cells.events / size)[None], size, every, False)[0]) / n  # noqa: FBT003
     excess = (cells.events - cells.expected) @ (1.0 - 2.0 * cells.mean)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,12 +88,12 @@ class CellLogLoss(LinearCells):
         certain = np.isinf(loss).any(axis=0)
         without, event = np.where(certain, 0.0, loss)
         self.terms: Floats = cells.n * without + cells.expected * (event - without)
-        super().__init__(cells, event - without, float(self.terms.sum()), float(cells.rows))
+        super().__init__(cells, event - without, float(self.terms.sum()), cells.mass)
         self._never, self._always = np.isinf(loss[1]), np.isinf(loss[0])
-        happened, did_not = cells.events > 0, cells.events < cells.n
+        happened, did_not = cells.hits > 0, cells.hits < cells.counts
         self.is_impossible = (self._never & happened) | (self._always & did_not)
         self.parameters = {} if eps is None else {"eps": eps}
-        wrong = int(self._impossible(self.observed[None])[0])
+        wrong = int(self._impossible(cells.hits[None], cells.counts)[0])
         if wrong:
             message = (
                 f"the log loss is infinite: the observed class has probability 0 in {wrong} of "
@@ -109,12 +109,13 @@ class CellLogLoss(LinearCells):
         with np.errstate(divide="ignore"):
             return np.asarray(-np.log(both))
 
-    def _impossible(self, counts: Floats) -> Floats:
-        rest = self.cells.n - counts
+    def _impossible(self, counts: Counts, size: NDArray[Any]) -> Floats:
+        rest = size - counts
         return np.asarray(counts[:, self._never].sum(axis=1) + rest[:, self._always].sum(axis=1))
 
     def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
-        return np.where(self._impossible(labels) > 0, math.inf, super().values(labels, n_jobs))
+        impossible = self._impossible(labels, self.cells.n) > 0
+        return np.where(impossible, math.inf, super().values(labels, n_jobs))
 
     def score_table(self) -> Floats:
         return self._losses(self.cells.mean)

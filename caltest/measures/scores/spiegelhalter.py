@@ -140,18 +140,18 @@ class CellZ(LinearCells):
 
     def __init__(self, cells: Cells) -> None:
         slope = 1.0 - 2.0 * cells.mean
-        sd = math.sqrt(float(cells.variance @ np.square(slope)))
+        sd = math.sqrt(float(cells.noise @ np.square(slope)))
         if sd == 0:
             raise NotApplicable(CONSTANT, "use test='brier'")
         super().__init__(cells, slope, 0.0, sd)
-        self.scale *= 10.0 * max(1.0, 1.0 / sd)
+        self.scale *= 10.0 * max(1.0, cells.heaviest / sd)
 
     def error(self) -> float:
         """Bound the change of the sum in the units of its deviation, and of that deviation."""
         cells, slope = self.cells, np.abs(self.slope)
         own = 2.0 * float((cells.events + cells.expected) @ cells.reach) / self.unit
-        widest = cells.variance @ np.square(slope + 2.0 * cells.reach)
-        least = cells.variance @ np.square(np.maximum(slope - 2.0 * cells.reach, 0.0))
+        widest = cells.noise @ np.square(slope + 2.0 * cells.reach)
+        least = cells.noise @ np.square(np.maximum(slope - 2.0 * cells.reach, 0.0))
         z = abs(self.value()) + own
         widening = max(math.sqrt(float(widest)) / self.unit - 1.0, 0.0)
         narrowing = self.unit / math.sqrt(float(least)) - 1.0 if least > 0 else math.inf

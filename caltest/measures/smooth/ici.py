@@ -54,14 +54,18 @@ class LoessMeasure(Measure):
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         check_one_dimension(predictions, f"the {self.symbol}")
-        if predictions.sample_weight is not None:
-            raise NotApplicable(
-                f"the {self.symbol} takes no sample weights", "use the test 'smooth-ece'"
-            )
+        self._check_weights(predictions.sample_weight)
         return LoessErrors(predictions, self)
 
     def bind_cells(self, cells: Cells) -> CellLoess:
+        self._check_weights(cells.weights)
         return CellLoess(cells, self)
+
+    def _check_weights(self, weights: object) -> None:
+        if weights is not None:
+            raise NotApplicable(
+                f"the {self.symbol} takes no sample weights", "use the test 'smooth-ece'"
+            )
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         few = method == "plug-in" and n < FEW_OBSERVATIONS

@@ -167,10 +167,16 @@ def _curve(predictions: Predictions, level: float, points: int) -> SmoothCurve:
 
 def curve_of_cells(cells: Cells, level: float, points: int = 201) -> SmoothCurve:
     """Fit the curve to cells, at the log odds of their mean predictions; see `smooth_curve`."""
-    z, size = log_odds(cells.mean), cells.n.astype(np.float64)
-    spline = _spline_of(z, float(cells.events.sum()), size)
-    beta, inverse, _ = _fit(spline.basis(z), cells.events / size, size)
-    upto = np.cumsum(cells.n)
+    z, size = log_odds(cells.mean), cells.counts.astype(np.float64)
+    spline = _spline_of(z, float(cells.hits.sum()), size)
+    terms, unit = spline.basis(z), cells.rows / cells.mass
+    beta, inverse, _ = _fit(terms, cells.events / cells.n, cells.n * unit)
+    if cells.weights is not None:
+        # Squares of the weights are those of the rows, those of events at the mean of their cell.
+        q = scipy.special.expit(terms @ beta)
+        own = cells.squares * (cells.events / cells.n * (1.0 - 2.0 * q) + np.square(q))
+        inverse = inverse @ (terms.T * (unit * unit * own)) @ terms @ inverse
+    upto = np.cumsum(cells.counts)
     outside = _outside(cells.rows)
     low, high = np.searchsorted(upto, [outside, cells.rows - outside + 1])
     ends = float(cells.least[0]), float(cells.most[-1])

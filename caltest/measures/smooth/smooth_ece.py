@@ -234,17 +234,17 @@ class CellsOnGrid(Grid, BoundCells):
         self.scale, self.bandwidth = TIES, bandwidth
         self.parameters = {"bandwidth": "fixed point" if bandwidth is None else bandwidth}
         self._grids: dict[int, tuple[NDArray[np.int64], Floats]] = {}
-        self._share = np.broadcast_to(1.0 / cells.rows, len(cells))
+        self._share = np.broadcast_to(1.0 / cells.mass, len(cells))
 
     @cached_property
     def variance(self) -> float:
-        return float(self.cells.variance.sum()) / self.cells.rows**2
+        return float(self.cells.noise.sum()) / self.cells.mass**2
 
     def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
-        excess, rows = labels - self.cells.expected, self.cells.rows
-        signed = excess.sum(axis=1) / rows
+        excess, mass = labels - self.cells.expected, self.cells.mass
+        signed = excess.sum(axis=1) / mass
         # The sum over rows of (1 - p) where the event is, and of p where it is not.
-        absolute = (labels @ (1.0 - 2.0 * self.cells.mean) + self.cells.expected.sum()) / rows
+        absolute = (labels @ (1.0 - 2.0 * self.cells.mean) + self.cells.expected.sum()) / mass
         return np.array(
             [
                 self.solve((least, most), self.refined(partial(self._spread, one)))
@@ -266,7 +266,7 @@ class CellsOnGrid(Grid, BoundCells):
         moved = np.minimum(cells.events, cells.n - cells.events) @ cells.reach
         spread_ = float(cells.n @ np.square(cells.reach))
         first, second = math.sqrt(2.0 / math.pi) / s, 4.0 * PEAK * math.exp(-0.5) / s**2
-        return float((moved + spread_) * first + 0.5 * spread_ * second) / cells.rows
+        return float((moved + spread_) * first + 0.5 * spread_ * second) / cells.mass
 
     def _spread(self, excess: Floats, nodes: Floats) -> None:
         size = nodes.size - 1

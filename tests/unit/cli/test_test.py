@@ -324,11 +324,17 @@ def test_several_classes_are_read_by_chunks(caltest, tmp_path):
     assert result["parameters"]["features"] == 64
 
 
-def test_cells_take_no_weights(caltest, parts):
-    """One line that says so."""
-    finished = caltest("test", parts, *QUICK, "--probs", "p", "--engine", "cells", "--weight", "p")
+def test_cells_take_weights(caltest, parts):
+    """As rows do; chunks and reports say that they take none."""
+    arguments = (*QUICK, "--probs", "p", "--test", "ks", "--weight", "p")
+    rows = json.loads(caltest("test", parts, *arguments, "--format", "json").out)
+    arguments = (*arguments, "--engine")
+    cells = json.loads(caltest("test", parts, *arguments, "cells", "--format", "json").out)
+    assert rows["n"] == cells["n"] == 600
+    assert rows["statistic"] == pytest.approx(cells["statistic"], abs=1e-4)
+    finished = caltest("test", parts, *arguments, "chunks")
     assert finished.status == 2
-    assert "weight has no effect with --engine cells" in finished.err
+    assert "weight has no effect with --engine chunks" in finished.err
 
 
 def test_rows_that_are_wrong_are_left_out(caltest, parts):

@@ -240,7 +240,8 @@ def test_json_and_records_hold_all_groups():
     result = run(shops(20, off=0.5), level=0.05)
     values = json.loads(result.to_json())
     assert not list(jsonschema.Draft202012Validator(bundled("groups")).iter_errors(values))
-    again = GroupsTest.from_dict(values)
+    again = GroupsTest.from_json(result.to_json())
+    assert again == GroupsTest.from_dict(values) == result
     assert str(again) == str(result)
     np.testing.assert_array_equal(again.adjusted, result.adjusted)
     assert result.records()[17]["shop"] == 17
@@ -248,6 +249,23 @@ def test_json_and_records_hold_all_groups():
     assert result.to_csv().count("\n") == GROUPS + 1
     with pytest.raises(InvalidInput, match="needs a significance level"):
         _ = run(shops()).rejected
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("{", "a test of groups must be read from JSON; got JSONDecodeError"),
+        (None, "a test of groups must be read from JSON; got TypeError"),
+        ("[]", "."),
+        ('{"schema": "caltest/htest/1"}', "schema"),
+        ('{"schema": "caltest/groups/1", "sizes": []}', "."),
+    ],
+    ids=["cut off", "no text", "a list", "of another result", "without its parts"],
+)
+def test_what_is_no_test_of_groups_is_refused(text, match):
+    """With what it should be."""
+    with pytest.raises(InvalidInput, match=match):
+        GroupsTest.from_json(text)
 
 
 def test_command_line(tmp_path, capsys, monkeypatch):

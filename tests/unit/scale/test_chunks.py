@@ -16,7 +16,7 @@ from caltest import test_calibration as calibration_test
 from caltest.kernels.features import Features
 from caltest.measures.kernel.feature_pairs import FeatureTotals
 from caltest.numerics.contents import content_hashes
-from caltest.scale import chunks
+from caltest.scale import chunks, units
 
 P = ["p.0", 'p "1"', "p 2"]
 ASKED = {"label": "y", "probs": P, "test": "skce", "engine": "chunks"}
@@ -199,21 +199,65 @@ def test_ibis(tmp_path):
     connection.disconnect()
 
 
+class Heard:
+    """Keeps what progress it was told."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __call__(self, done, total):
+        self.calls.append((done, total))
+
+
+def check_progress(calls, total, most):
+    """Check that numbers of rows grow up to all of them, in so many steps at most."""
+    done = [rows for rows, _ in calls]
+    assert done == sorted(set(done))
+    assert calls[-1] == (total, total)
+    assert {rows for _, rows in calls} == {total}
+    assert 1 <= len(calls) <= most
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dask_tells_the_rows_of_each_partition_that_is_done():
+    """Its threads, here; workers of a cluster below."""
+    dask_frame = pytest.importorskip("dask.dataframe")
+    data, heard = frame(900), Heard()
+    rows = dask_frame.from_pandas(data.to_pandas(), npartitions=3)
+    assert answer(rows, progress=heard) == answer(data)
+    assert heard.calls == [(300, 900), (600, 900), (900, 900)]
+
+
+def test_unit_that_is_done_twice_is_told_once():
+    """As where a worker dies after its work."""
+    more = []
+    told = units.Told({(0, 0): 5, (0, 1): 7}, more.append)
+    for unit in ((0, 1), (0, 1), (0, 0), (3, 3)):
+        told.unit(unit)
+    told.upto(12)
+    assert more == [7, 5]
+
+
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore")
 def test_dask_cluster_of_two_processes_of_which_one_is_killed(in_dask):
     """A worker that is killed by its id, in the middle, changes nothing."""
-    data = frame(digits=2)
+    data, heard = frame(digits=2), Heard()
     assert answer(in_dask(data, kills=True)) == answer(data)
-    assert answer(in_dask(data, kills=False), test="combined") == answer(data, test="combined")
+    whole = in_dask(data, kills=False)
+    assert answer(whole, test="combined") == answer(data, test="combined")
+    assert answer(whole, progress=heard) == answer(data)
+    check_progress(heard.calls, data.height, 6)
 
 
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore")
 def test_spark(spark):
     """Only sums leave the workers."""
-    data = frame(digits=2)
-    assert answer(spark.createDataFrame(data.to_pandas())) == answer(data)
+    data, heard = frame(digits=2), Heard()
+    rows = spark.createDataFrame(data.to_pandas()).repartition(9)
+    assert answer(rows, progress=heard) == answer(data)
+    check_progress(heard.calls, data.height, 9)
 
 
 # ---- what is wrong ------------------------------------------------------------------------------

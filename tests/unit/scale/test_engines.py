@@ -17,23 +17,17 @@ def frame():
     """Return predictions under a name with quotes, a dot and blanks."""
     rng = np.random.default_rng(5)
     p = rng.beta(1, 3, 4000)
-    return pl.DataFrame({"y": rng.binomial(1, p), QUOTED: p, "g": rng.choice(["a", "b"], 4000)})
+    group, weight = rng.choice(["a", "b"], 4000), rng.lognormal(0, 1, 4000)
+    weight[:8] = 2.0 ** np.arange(-4, 4)  # on the borders of classes of weights
+    return pl.DataFrame({"y": rng.binomial(1, p), QUOTED: p, "g": group, "w.w": weight})
 
 
 def answers(data):
-    """Return what the tests of two groups say."""
-    table = calibration_test(
-        None,
-        data,
-        label="y",
-        probs=QUOTED,
-        test=["ks", "ece"],
-        by="g",
-        engine="cells",
-        n_resamples=99,
-        rng=1,
-    )
-    return [(row.group, row.test, row.statistic, row.pvalue) for row in table]
+    """Return what the tests of two groups say, and of all rows with their weights."""
+    options = {"label": "y", "probs": QUOTED, "engine": "cells", "n_resamples": 99, "rng": 1}
+    groups = calibration_test(None, data, test=["ks", "ece"], by="g", **options)
+    weighted = calibration_test(None, data, test=["ks", "cox"], sample_weight="w.w", **options)
+    return [(row.group, row.test, row.statistic, row.pvalue) for row in (*groups, *weighted)]
 
 
 def test_duckdb():

@@ -1,0 +1,232 @@
+"""Very many groups: a funnel of their gaps, or the worst of them with intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest import validation
+from caltest.plots import base
+from caltest.plots.gap_rows import GapRow, draw_rows
+from caltest.results import GroupsTest
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+Box = tuple[float, ...]  # left, right, low, high
+
+KINDS = ("funnel", "gaps")
+LIMITS = ((1.9600, "95 %"), (3.0902, "99.8 %"))  # of the normal distribution, Spiegelhalter's
+NAMED = 8  # groups of a funnel that are named
+CLEAR = 0.05  # adjusted p-value up to which a group is named where there is no level
+LEAST = 0.1  # percentage points to either side, where predictions are 0 and 1
+ROOM = 1.12  # around what is drawn
+PIXELS = 5000  # groups from which on points are drawn as pixels of an image in files of vectors
+
+
+def groups(
+    result: GroupsTest, *, kind: str = "funnel", rows: int = 20, ax: Axes | None = None
+) -> Axes:
+    r"""Draw how far observed shares are from mean predictions in very many groups.
+
+    The funnel has a point for each group: observed less predicted, against the number of rows with
+    the mean variance of a label that have the precision of the group,
+
+    .. math:: \bar v / \mathrm{sd}^2, \quad \bar v = \sum_g n_g^2 \mathrm{sd}_g^2 / \sum_g n_g,
+
+    with sd the standard deviation of the gap if the predictions are calibrated. Where groups have
+    the same mix of predictions that is their number of rows. So the control limits
+    :math:`\pm 1.96 \sqrt{\bar v / n}` and :math:`\pm 3.09 \sqrt{\bar v / n}` are the same curves
+    for all: about one calibrated group in 20 is outside of the inner ones, and one in 500 outside
+    of the outer ones, by the normal distribution, which is rough where events are few. They do not
+    decide: groups whose adjusted p-value is at most the level, or 0.05 where the result has none,
+    are filled, and the worst of them named.
+
+    "gaps" has a row for each of the worst groups, with the 95 % interval of its gap, its number of
+    rows and its adjusted p-value.
+
+    Parameters
+    ----------
+    result : GroupsTest
+        What `test_calibration` returned for very many groups.
+    kind : {"funnel", "gaps"}, default "funnel"
+        Which.
+    rows : int, default 20
+        The most groups that "gaps" shows.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+
+    References
+    ----------
+    Spiegelhalter (2005), Funnel plots for comparing institutional performance, Statistics in
+    Medicine 24, sections 2 and 3.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> import numpy as np
+    >>> import polars as pl
+    >>> rng = np.random.default_rng(1)
+    >>> shop, p = np.arange(60_000) % 600, rng.uniform(0.1, 0.4, 60_000)
+    >>> y = rng.random(60_000) < p + 0.3 * (shop == 17)
+    >>> frame = pl.DataFrame({"shop": shop, "p": p, "y": y})
+    >>> result = ct.test_calibration(
+    ...     None, frame, label="y", probs="p", by="shop", engine="cells", level=0.05, rng=1
+    ... )
+    >>> ax = ct.plots.groups(result)
+    >>> [text.get_text() for text in ax.texts]
+    ['17']
+    """
+    remedy = "pass what ct.test_calibration gave for very many groups"
+    validation.check_instance(result, GroupsTest, "result", remedy)
+    validation.check_choice(kind, KINDS, "kind")
+    validation.check_integer(rows, "rows")
+    return _gaps(result, rows, ax) if kind == "gaps" else _funnel(result, ax)
+
+
+def _gaps(result: GroupsTest, rows: int, ax: Axes | None) -> Axes:
+    shown = [
+        GapRow(
+            name=gap.name,
+            low=-gap.high,
+            gap=-gap.gap,
+            high=-gap.low,
+            n=gap.n,
+            pvalue=float(gap.pvalue or 0.0),
+            is_filled=result.level is None or float(gap.pvalue or 0.0) <= result.level,
+        )
+        for gap in result.worst(rows)
+    ]
+    return draw_rows(shown, ax, "95 % intervals")
+
+
+def _funnel(result: GroupsTest, ax: Axes | None) -> Axes:
+    ax = base.axes(ax, (6.0, 4.2))
+    size, sd = result.sizes.astype(np.float64), result.deviation
+    variance = float(np.square(size * sd).sum() / size.sum())
+    varied = sd > 0
+    x = np.where(varied, variance / np.square(np.where(varied, sd, 1.0)), size)
+    gap = 100.0 * result.gap
+    clear = result.adjusted <= (CLEAR if result.level is None else result.level)
+    ends = float(x.min()) / 1.2, float(x.max()) * 1.2
+    _limits(ax, ends, variance)
+    is_image = len(result) >= PIXELS
+    for some, face, edge, order in (
+        (~clear, "none", base.GREY, 2),
+        (clear & (gap >= 0), base.VERMILION, base.VERMILION, 3),
+        (clear & (gap < 0), base.BLUE, base.BLUE, 3),
+    ):
+        ax.plot(
+            x[some],
+            gap[some],
+            "o",
+            markersize=3.5 if is_image else 4.0,
+            markerfacecolor=face,
+            markeredgecolor=edge,
+            markeredgewidth=base.THIN,
+            alpha=0.35 if is_image and face == "none" else 1.0,
+            rasterized=is_image,
+            zorder=order,
+        )
+    ax.set_xscale("log")
+    ax.set_xlim(*ends)
+    _room(ax, gap, 100.0 * LIMITS[0][0] * np.sqrt(variance / x))
+    _numbers(ax)
+    _name(ax, result, x, gap, clear)
+    base.legend(ax, loc="best")
+    count = int(np.count_nonzero(clear))
+    kind = "segments" if result.overlap else "groups"
+    level = CLEAR if result.level is None else result.level
+    title = f"{count:,} of {len(result):,} {kind} with adjusted p $\\leq$ {level:g}"
+    return base.label_axes(
+        ax, "number of rows, of mean variance", "observed - predicted, percentage points", title
+    )
+
+
+def _limits(ax: Axes, ends: tuple[float, float], variance: float) -> None:
+    """Draw the control limits, and the line of no gap."""
+    n = np.geomspace(*ends, 201)
+    ax.axhline(0, color=base.GREY, linewidth=base.THIN)
+    for (z, name), style in zip(LIMITS, ((0, (4, 3)), "-"), strict=True):
+        reach = 100.0 * z * np.sqrt(variance / n)
+        for side in (-1, 1):
+            ax.plot(
+                n,
+                side * reach,
+                color=base.BLACK,
+                linewidth=base.THIN,
+                linestyle=style,
+                label=f"control limits, {name}" if side > 0 else None,
+                zorder=1,
+            )
+
+
+def _room(ax: Axes, gap: Floats, reach: Floats) -> None:
+    """Show all points, and the inner limits of the smallest group."""
+    limit = max(float(reach.max()), LEAST)
+    low, high = min(float(gap.min()), -limit), max(float(gap.max()), limit)
+    ax.set_ylim(max(ROOM * low, -100.0), min(ROOM * high, 100.0))
+
+
+def _numbers(ax: Axes) -> None:
+    """Write numbers of rows out; between powers of ten where there are few of these."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    def plain(value: float, _: object) -> str:
+        return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+
+    def some(value: float, _: object) -> str:
+        first = value / 10.0 ** np.floor(np.log10(value) + 1e-9)
+        return plain(value, None) if decades < 0.5 or round(first) in (2, 5) else ""
+
+    low, high = ax.get_xlim()
+    decades = float(np.log10(high / low))
+    ax.xaxis.set_major_formatter(FuncFormatter(plain))
+    ax.xaxis.set_minor_formatter(FuncFormatter(some) if decades < 1.5 else NullFormatter())
+    ax.tick_params(which="minor", labelsize=base.SMALL)
+
+
+def _name(ax: Axes, result: GroupsTest, x: Floats, gap: Floats, clear: NDArray[np.bool_]) -> None:
+    """Name the worst groups beside their points, where there is room."""
+    worst = [int(g) for g in result.order if clear[g]][:NAMED]
+    points = ax.transData.transform(np.column_stack([x, gap])) * 72.0 / ax.figure.dpi
+    edge = ax.get_window_extent().x1 * 72.0 / ax.figure.dpi
+    taken = [(px - 3, px + 3, py - 3, py + 3) for px, py in points[worst]]
+    for own, g in enumerate(worst):
+        name = base.name_text(result.name(g))
+        width = 0.6 * base.SMALL * len(name)
+        for side, up in ((1, 1), (-1, 1), (1, -1), (-1, -1)):
+            px, py = points[g] + (6 * side, 3 * up)
+            box = (*sorted((px, px + side * width)), *sorted((py, py + up * base.SMALL)))
+            others = taken[:own] + taken[own + 1 :]
+            if box[1] > edge or any(_overlap(box, other) for other in others):
+                continue
+            ax.annotate(
+                name,
+                (x[g], gap[g]),
+                (5 * side, 2 * up),
+                textcoords="offset points",
+                ha="left" if side > 0 else "right",
+                va="bottom" if up > 0 else "top",
+                fontsize=base.SMALL,
+                zorder=4,
+            )
+            taken.append(box)
+            break
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    return one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]

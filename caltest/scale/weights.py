@@ -1,0 +1,268 @@
+"""Sample weights of the rows of cells: what is known of their sums, and how these are redrawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.numerics.cell_counts import (
+    LARGE,
+    CellLaw,
+    binomial_distance,
+    cell_law,
+    draw_counts,
+    weighted_counts,
+)
+from caltest.numerics.labels import Hashes, row_hashes
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+CLASSES = 8  # of weights between a power of 2 and the next: within a class they differ by 1/8
+MOST = 1 << 20  # classes of all cells that are redrawn as they are
+COARSEST = 2  # 4 of them become one, at most
+LARGEST = 1e38  # weight; those below 1 / LARGEST count as 0
+FIRST = CLASSES * 128  # so that the number of a class is not negative
+SUMS = ("w0", "w1", "w2", "wy", "v0", "v1", "v2", "t0")
+ENDS = ("light", "heavy")
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Rows whose number of events is redrawn together, of a cell and a class of weights, (U,) each.
+
+    Attributes
+    ----------
+    cell : array
+        The number of the cell that they belong to, in ascending order.
+    size : array
+        Rows.
+    expected, variance : array
+        Of their number of events.
+    mass, centre : array
+        Sum of their weights, and the expected one of their events.
+    factor : array
+        What one event more adds.
+    skewness, kurtosis : array
+        Of the sum of several classes; NaN where it is that of a number of events.
+    hashes : array
+        What each contributes to its uniform numbers.
+    """
+
+    cell: Ints
+    size: Ints
+    expected: Floats
+    variance: Floats
+    mass: Floats
+    centre: Floats
+    factor: Floats
+    skewness: Floats
+    kurtosis: Floats
+    hashes: Hashes
+
+    def __len__(self) -> int:
+        return self.cell.size
+
+    @cached_property
+    def law(self) -> CellLaw:
+        """What the numbers of events are redrawn from."""
+        own = self.skewness, self.kurtosis
+        return cell_law(self.size, self.expected, self.variance, cumulants=own)
+
+    def taken(self, cells: Flags) -> Drawn:
+        """Return those of some of the cells."""
+        kept = cells[self.cell]
+        number = np.cumsum(cells) - 1
+        parts = {name: getattr(self, name)[kept] for name in self.__dataclass_fields__}
+        return replace(self, **{**parts, "cell": number[parts["cell"]]})
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    r"""What cells of weighted rows have beside sums of w, w y, w p and w p (1 - p), (C,) each.
+
+    Attributes
+    ----------
+    rows, hits : array
+        Numbers of rows, and of their events.
+    squares, noise : array
+        Sums of :math:`w^2` and of :math:`w^2 p (1 - p)`.
+    drawn : Drawn
+        What is redrawn: the rows of each class of weights by themselves.
+    ratio : float
+        Of weights that are redrawn as if they were equal, at most.
+    missing : float
+        The part of the variance of the sums that redrawing each class at its mean weight leaves
+        out.
+    """
+
+    rows: Ints
+    hits: Ints
+    squares: Floats
+    noise: Floats
+    drawn: Drawn
+    ratio: float
+    missing: float
+
+    def taken(self, cells: Flags) -> Weights:
+        """Return those of some of the cells."""
+        arrays = {name: getattr(self, name)[cells] for name in ("rows", "hits", "squares", "noise")}
+        return replace(self, **arrays, drawn=self.drawn.taken(cells))
+
+    @cached_property
+    def cumulants(self) -> tuple[Floats, Floats, Floats]:
+        """The second to the fourth cumulant of the sum of each cell, as it is redrawn, (C,)."""
+        one = self.drawn
+        p = one.expected / one.size
+        spread = p * (1.0 - p)
+        second = np.square(one.factor) * one.variance
+        counted = np.isnan(one.skewness)
+        third = np.where(counted, one.factor * second * (1.0 - 2.0 * p), one.skewness * second**1.5)
+        fourth = np.where(
+            counted,
+            np.square(one.factor) * second * (1.0 - 6.0 * spread),
+            one.kurtosis * np.square(second),
+        )
+        start = np.searchsorted(one.cell, np.arange(self.rows.size))
+        second, third, fourth = (np.add.reduceat(k, start) for k in (second, third, fourth))
+        return second, third, fourth
+
+    @cached_property
+    def distance(self) -> float:
+        """Total variation between the numbers of events as they are redrawn small, and exactly."""
+        one = self.drawn
+        small = one.variance <= LARGE
+        given = (one.size[small], one.expected[small], one.variance[small])
+        return float(binomial_distance(*given).sum())
+
+    def redrawn(self, keys: Hashes) -> Floats:
+        """Redraw the sums of the weights of events, (B, C)."""
+        one = self.drawn
+        counts = draw_counts(one.law, one.hashes, keys)
+        out = np.zeros((keys.size, self.rows.size))
+        given = (one.cell, one.size, one.expected, one.mass, one.centre, one.factor)
+        weighted_counts(counts, *given, out)
+        return out
+
+
+def weighted_cells(
+    sums: Mapping[str, NDArray[Any]], first: Ints, place_hashes: Ints, grid: int, unit: int
+) -> tuple[dict[str, Any], Weights]:
+    r"""Add up the classes of weights of each cell.
+
+    A class has weights between :math:`2^e (1 + j / 8)` and the next of these. The number of events
+    of each is redrawn, and weighs the mean weight of the expected ones. The classes of a cell are
+    redrawn together, as one normal sum with their cumulants
+
+    .. math:: \sum w^2 p (1 - p), \quad \sum w^3 p (1 - p)(1 - 2 p), \quad
+        \sum w^4 p (1 - p)(1 - 6 p (1 - p)),
+
+    where weights differ within a class and :math:`(\sum w^2 p (1 - p))^2 / \sum w^4 p (1 - p)`,
+    which is the variance of the number of events where they do not, is above 100. Where there are
+    more than 2^20 to redraw, two or four neighbouring classes become one.
+
+    Parameters
+    ----------
+    sums : Mapping of str to (P,) array
+        The columns of the table of cells and classes, in the order of cells.
+    first : (C,) array
+        The first class of each cell.
+    place_hashes : (C,) array
+        A whole number that tells a cell from another.
+    grid, unit : int
+        Places, and what remainders are whole numbers of.
+
+    Returns
+    -------
+    arrays : dict
+        Of the cells: n, events, expected, variance, least, most.
+    weights : Weights
+        The rest.
+    """
+    floor = np.maximum(sums["place"], 0).astype(np.float64)
+    scale = np.exp2(np.floor_divide(sums["u"], CLASSES).astype(np.float64))
+
+    def moments(names: str, weight: Floats | float) -> tuple[Floats, Floats, Floats]:
+        """Return the sums of a power of w, times 1, p and p^2."""
+        zero, one, two = (weight * (sums[name] / unit) for name in names.split())
+        squares = (zero * floor * floor + 2.0 * floor * one + two) / grid**2
+        return zero, (zero * floor + one) / grid, squares
+
+    sums = {**sums, "r0": sums["n"] * unit}
+    n, expected, squared = moments("r0 r1 r2", 1.0)
+    variance = np.maximum(expected - squared, 0.0)
+    mass, centre, square = moments("w0 w1 w2", scale)
+    squares, own, own_square = moments("v0 v1 v2", scale**2)
+    noise = np.maximum(own - own_square, 0.0)
+    p = np.clip(expected / n, 0.0, 1.0)
+    spread = p * (1.0 - p)
+    third = scale**3 * (sums["t0"] / unit) * spread * (1.0 - 2.0 * p)
+    ratio = np.divide(noise, variance, out=np.ones_like(noise), where=variance > 0)
+    fourth = np.square(ratio) * variance * (1.0 - 6.0 * spread)
+    events = scale * (sums["wy"] / unit)
+
+    add = np.add.reduceat
+    arrays = {
+        "n": add(mass, first),
+        "events": add(events, first),
+        "expected": add(centre, first),
+        "variance": add(np.maximum(centre - square, 0.0), first),
+        "least": np.minimum.reduceat((floor + sums["least"]) / grid, first),
+        "most": np.maximum.reduceat((floor + sums["most"]) / grid, first),
+    }
+    cell = np.repeat(np.arange(first.size), np.diff(np.append(first, n.size)))
+    equal = sums["light"] == sums["heavy"]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        effective = np.square(add(noise, first)) / add(ratio * noise, first)
+    together = (effective > LARGE) & ~np.logical_and.reduceat(equal, first)
+    shift = 0
+    while True:
+        new = (np.diff(sums["u"] >> shift) != 0) & ~together[cell[1:]]
+        start = np.flatnonzero(np.append(True, (np.diff(cell) != 0) | new))
+        if start.size <= MOST or shift == COARSEST:
+            break
+        shift += 1
+
+    def total(values: Floats) -> Floats:
+        return np.asarray(add(values, start))
+
+    is_one, rows, mean, spreads = together[cell[start]], total(n), total(expected), total(variance)
+    masses, centres, noises = total(mass), total(centre), total(noise)
+    weight = np.divide(centres, mean, out=masses / rows, where=mean > 0)
+    same = equal[start] & (np.diff(np.append(start, n.size)) == 1)
+    weight[same] = (scale * sums["heavy"])[start][same]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = np.where(is_one, np.sqrt(noises / spreads), weight)
+        skewness = np.where(is_one, total(third) / noises**1.5, np.nan)
+        kurtosis = np.where(is_one, total(fourth) / np.square(noises), np.nan)
+    code = np.where(is_one, 2 * FIRST - 1, (sums["u"][start] >> shift) + FIRST)
+    drawn = Drawn(
+        cell=cell[start],
+        size=rows.astype(np.int64),
+        expected=mean,
+        variance=spreads,
+        mass=masses,
+        centre=centres,
+        factor=factor,
+        skewness=skewness,
+        kurtosis=kurtosis,
+        hashes=row_hashes(place_hashes[cell[start]] * (2 * FIRST) + code),
+    )
+    left_out = np.where(same | is_one, 0.0, noises - np.square(weight) * spreads)
+    whole = float(noises.sum())
+    weights = Weights(
+        rows=add(n, first).astype(np.int64),
+        hits=add(sums["y"], first).astype(np.int64),
+        squares=add(squares, first),
+        noise=add(noise, first),
+        drawn=drawn,
+        missing=float(left_out.sum()) / whole if whole > 0 else 0.0,
+        ratio=1.0 + 2.0**shift / CLASSES,
+    )
+    return arrays, weights
