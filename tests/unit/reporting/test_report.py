@@ -240,6 +240,24 @@ def test_certificate_has_both_hypotheses(make, risks):
     assert "3 percentage points" in page.to_markdown()
 
 
+def test_certificate_holds_for_each_group(make):
+    """Two groups that are off in opposite directions cancel each other in all rows."""
+    rng = np.random.default_rng(5)
+    group = rng.integers(0, 2, 1000)
+    p = rng.uniform(0.2, 0.8, 1000)
+    labels = (rng.random(1000) < p + 0.15 * (2 * group - 1)).astype(int)
+    settings = {"tolerance": 0.08, "test": "ece", "n_resamples": 199}
+    assert "within 8 percentage points is supported" in make(p, labels, **settings).to_markdown()
+    page = make(p, labels, by=group, **settings)
+    assert [row.name.partition(", group ")[2] for row in page.content.within.rows[:3]] == [
+        "",
+        "0",
+        "1",
+    ]
+    (told,) = page.content.within.sentences
+    assert "beyond 8 percentage points in one of 2 groups or all rows is supported" in told
+
+
 def test_author_states_and_signs(make, risks):
     """Period, adequacy and limitations have a section, and signatures lines at the end."""
     meta = {"data period": "2024", "limitations": "one site", "signatures": "Ann; Bo"}
