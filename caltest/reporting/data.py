@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.nulls.cluster import Clusters
 from caltest.predictions import Predictions
 from caltest.render import Sheet
 from caltest.reporting.blocks import MOST_ROWS, Block
@@ -81,6 +82,12 @@ def _warnings(predictions: Predictions, observed: NDArray[Any]) -> Iterator[str]
         yield "All rows have the same predictions: tests see the class frequencies only."
     if predictions.sample_weight is not None:
         yield "Rows have weights; counts are sums of weights."
+    if predictions.has_dependence:
+        yield (
+            f"Rows of the same {predictions.unit} may depend on each other; there are "
+            f"{Clusters.of(predictions).words()}. Tests, intervals and smooth curves allow for it; "
+            "bars and ranges of what a calibrated model gives take rows as independent."
+        )
 
 
 def _rows(count: int) -> str:

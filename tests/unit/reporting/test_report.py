@@ -351,3 +351,15 @@ def test_groups_show_their_direction(make):
     rows = {row[0]: row for row in _section(page, "groups").blocks[0].sheet.rows}
     assert (rows["a"][1], rows["b"][1]) == ("too low", "too high")
     assert "groups" in page.content.answer.verdict.headline
+
+
+def test_report_tests_by_clusters(make, risks):
+    """The answer is that of `ct.verdict`, and the page says what takes rows as independent."""
+    cluster = np.arange(400) // 20
+    page = make(*risks, test="ece", cluster=cluster)
+    result = ct.test_calibration(*risks, test="ece", cluster=cluster, n_resamples=19, rng=1)
+    assert page.content.answer.tests[0].pvalue == result.pvalue
+    assert page.content.answer.tests[0].null == "cluster"
+    assert "there are 20 clusters" in page.to_markdown()
+    with pytest.raises(ct.InvalidInput, match="cluster has no effect with segments"):
+        make(*risks, cluster=cluster, segments={"half": cluster < 10})
