@@ -140,7 +140,7 @@ def data_blocks(data: Data) -> Iterator[Block]:
             count(row.observed),
             share(row.observed / total),
             f"{row.expected:,.1f}",
-            f"{row.expected - row.observed:+,.1f}".replace("-", "\u2212"),
+            f"{row.expected - row.observed:+z,.1f}".replace("-", "\u2212"),
             DASH if row.predicted is None else count(row.predicted),
         )
         for row in kept
