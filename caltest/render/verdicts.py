@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -251,10 +252,10 @@ def headline_of_table(table: HTestTable, pvalue: float | None = None) -> str:
     row = table.rows[worst]
     few = all(is_too_small(one.size) for one in table.rows)
     first = answer_in_words(whole, table.level, claim, few=few, n=rows_of(table))
-    every = f"{len(table)} {noun}"
+    every, name = f"{len(table)} {noun}", called(name_of(row, table.rows), table.rows)
     where = f"in {count} of {every}" if count else f"in none of {every}"
     if claim.is_good:
-        told = f"{first}: shown {where}. Farthest off is {name_of(row, table.rows)}."
+        told = f"{first}: shown {where}. Farthest off is {name}."
         return f"{told} {direction(row, least)}".rstrip()
     if not count:
         told = f" for all together, {where} by itself"
@@ -263,7 +264,7 @@ def headline_of_table(table: HTestTable, pvalue: float | None = None) -> str:
         kept = "p-value, not adjusted," if table.correction is None else "adjusted p-value"
         return f"{first} for all together; the {kept} is at most {bound:g} {where}."
     told = direction(row, least)
-    return f"{first}, {where}. Worst is {name_of(row, table.rows)}. {told}".rstrip()
+    return f"{first}, {where}. Worst is {name}. {told}".rstrip()
 
 
 def bound_of(pvalue: float, level: float | None) -> float:
@@ -316,6 +317,14 @@ def name_of(row: HTest, rows: Sequence[HTest]) -> str:
     ):
         parts += [value] if len(others) > 1 else []
     return ", ".join(parts) or row.test
+
+
+def called(name: str, rows: Sequence[HTest]) -> str:
+    """The name of a row in a sentence, in which a group that is a number is called a group."""
+    is_number = re.fullmatch(r"-?\d+(\.\d+)?", name.partition(", ")[0])
+    if not is_number or len({row.group for row in rows}) == 1:
+        return name
+    return f"{'group' if rows[0].counts is None else 'grade'} {name}"
 
 
 def headline_of_segments(test: SegmentsTest, pvalue: float | None = None) -> str:

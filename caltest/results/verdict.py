@@ -139,9 +139,11 @@ def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdi
     places = tuple(_places_of_rows(table, p))
     first = render.headline_of_table(table, p)
     sentences = [("answer", first)]
-    sentences += [("where", f"{render.place_in_words(place, first)}.") for place in places]
+    noun = render.noun_of(table.rows)
+    told = [replace(place, name=render.called(place.name, table.rows)) for place in places]
+    sentences += [("where", f"{render.place_in_words(place, first)}.") for place in told]
     if places:
-        groups = render.noun_of(table.rows) == "groups"
+        groups = noun == "groups"
         sentences += [
             ("helps", text) for text in _remedy(worst, " of each group named" if groups else "")
         ]
