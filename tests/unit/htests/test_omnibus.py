@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -183,3 +184,18 @@ def test_raised_groups_have_the_chi2_law():
     expected = stats.combine_pvalues(table.pvalues, method="fisher")
     assert table.omnibus[0].pvalue == pytest.approx(expected.pvalue)
     assert table.verdict().pvalue > 0.1
+
+
+def test_rows_of_groups_count_once_for_several_tests():
+    """Two tests of two groups have the rows of both, not of the first or of each test."""
+    table = run(grouped("M1", [30, 20]), test=["skce", "ece"])
+    assert table.verdict().n == 50
+
+
+def test_weak_evidence_names_the_worst():
+    """Where nothing gives more, an adjusted p-value up to 0.1 counts, as its words do."""
+    table = run(grouped("M1", [30, 20]), by=None, test=["skce", "ece"])
+    weak = replace(table, adjusted=np.array([0.08, 0.5]))
+    assert ", in 1 of 2 tests. Worst is skce. " in weak.verdict().headline
+    none = replace(table, adjusted=np.array([0.2, 0.5]))
+    assert "in any of 2 tests" in none.verdict().headline
