@@ -76,7 +76,9 @@ def verdict(
     test, lens : optional
         One test and one lens, by default "combined" and "strong".
     tolerance, equivalence : float and bool, optional
-        Test the size of the error, as for `test_calibration`.
+        Test the size of the error, as for `test_calibration`. Without a test or its options the
+        tolerance is in the unit of probabilities, 0.05 for five points, as in a report: by
+        `test="ks"`, of more than two classes with `lens="confidence"` in place of "strong".
     cluster, time, lag : optional
         Rows that depend on each other, as for `test_calibration`.
     level : float, optional
@@ -132,6 +134,9 @@ def verdict(
         dependence,
     )
     predictions = given.predictions()
+    if tolerance is not None and test is None and not options:
+        test = "ks"
+        lens = "confidence" if lens == "strong" and predictions.m > 2 else lens
     asked: dict[str, Any] = {"test": test, "lens": lens, **options}
     within: dict[str, Any] = {"tolerance": tolerance, "equivalence": equivalence}
     run = partial(test_calibration, None, predictions, **asked, **within, **settings)

@@ -88,6 +88,7 @@ def report(
     test: Tests = None,
     by: options.By = None,
     segments: options.Segments = None,
+    cluster: options.Cluster = None,
     recalibrate: Recalibrate = None,
     profile: Profile = None,
     tolerance: Tolerance = None,
@@ -110,16 +111,21 @@ def report(
     form = FORMATS[choose_format(form, output, file=file.file, formats=FORMATS, default="html")]
     with progress_bar("report", quiet=quiet):
         from caltest import report as make
-        from caltest.validation import check_seed
+        from caltest.predictions.dependence import Dependence
+        from caltest.validation import check_seed, check_unused
 
         seed = check_seed(seed)
         given: dict[str, Any]
-        needs_rows = segments or recalibrate or tolerance is not None
+        needs_rows = segments or cluster or recalibrate or tolerance is not None
         if (engine == "cells" or not needs_rows) and file.lies(engine, on_error):
             given = {"model": None, "data": str(file.file), "engine": engine, "on_error": on_error}
-            given |= file.columns_asked(by)
+            given |= {"cluster": cluster, **file.columns_asked(by)}
         else:
             predictions, values = file.read(file.probs, by=by)
+            if cluster is not None:
+                if segments is not None:
+                    check_unused("with --segments", cluster=cluster)
+                predictions = file.predictions(by=by, dependence=Dependence(cluster))
             # What is fitted sees more in logits than in their probabilities.
             beside = file.logits and bool(recalibrate)
             given = {"model": values, "data": predictions} if beside else {"model": predictions}

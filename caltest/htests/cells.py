@@ -13,7 +13,7 @@ import numpy as np
 
 from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable
-from caltest.htests.combine import adjusted_rows, omnibus
+from caltest.htests.combine import adjusted_rows, omnibus, pvalue_of_groups
 from caltest.htests.groups import FROM, STANDS_IN, GroupsCall, test_of_groups
 from caltest.htests.outcome import with_parts
 from caltest.lenses import Lens, resolve_lens
@@ -317,7 +317,13 @@ def tests_of(counted: CountedRows, asked: Asked) -> HTest | HTestTable:
     adjusted, name = adjusted_rows(rows, correction)
     together = tuple(_omnibus(rows, asked)) if grouped else ()
     return HTestTable(
-        tuple(rows), name, adjusted, level=asked.level, notes=tuple(notes), omnibus=together
+        tuple(rows),
+        name,
+        adjusted,
+        level=asked.level,
+        notes=tuple(notes),
+        omnibus=together,
+        together=pvalue_of_groups(rows, together),
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.measures.outcome import Outcome
+from caltest.nulls.base import pvalues_among
 from caltest.numerics.joint import TIES, step_down
 from caltest.results import HTest
 
@@ -93,8 +94,9 @@ def omnibus(rows: Sequence[HTest], *, title: str, n_resamples: int, seed: int) -
       resampled independently of each other, so under the null hypothesis the vectors
       :math:`(p_{1b}, p_{2b}, \ldots)`, the observed one among them, are exchangeable, and p is
       valid at every n as that of each group is;
-    - elsewhere with the chi^2 distribution with two degrees of freedom a group, which is
-      conservative where the p-values are.
+    - elsewhere, and where p-values of clusters are those of independent rows, with the chi^2
+      distribution with two degrees of freedom a group, which is conservative where the p-values
+      are.
 
     References
     ----------
@@ -104,7 +106,7 @@ def omnibus(rows: Sequence[HTest], *, title: str, n_resamples: int, seed: int) -
     first = rows[0]
     pvalues = np.array([row.pvalue for row in rows])
     replicates = [row.replicates for row in rows if row.replicates is not None]
-    if len(replicates) == len(rows):
+    if len(replicates) == len(rows) and not _are_raised(rows):
         # The observed p-values are the first.
         combined = np.sum([-2.0 * np.log(one.pvalues()) for one in replicates], axis=0)
         statistic, resampled = float(combined[0]), combined[1:]
@@ -141,4 +143,37 @@ def omnibus(rows: Sequence[HTest], *, title: str, n_resamples: int, seed: int) -
         n_resamples=n_resamples,
         seed=seed,
         level=first.level,
+    )
+
+
+def pvalue_of_groups(rows: Sequence[HTest], together: Sequence[HTest]) -> float | None:
+    r"""Return the p-value of all groups: of Fisher's tests and the smallest p-value, the rarer.
+
+    With the ranks :math:`p_{kb}` of Fisher's statistics and that of the largest tail score of a
+    group among the observed and all B resampled ones, :math:`t_b` is the smallest of them, and
+    :math:`p = \#\{t_b \le t_0\} / (1 + B)`: many groups that are a little off are seen by the one,
+    a single group by the other. The vectors are exchangeable as those of `omnibus` are. None where
+    groups have p-values that are not ranks.
+    """
+    replicates = [row.replicates for row in rows if row.replicates is not None]
+    resampled = [test.null_distribution for test in together if test.null_distribution is not None]
+    sizes = {one.values.size for one in replicates}
+    whole = len(replicates) == len(rows) and len(resampled) == len(together) > 0
+    if not whole or len(sizes) > 1 or _are_raised(rows):
+        return None
+    farthest = np.max([one.scores() for one in replicates], axis=0)
+    sums = [
+        np.append(test.statistic, values) for test, values in zip(together, resampled, strict=True)
+    ]
+    ranks = [pvalues_among(values, 1.0, "greater") for values in (farthest, *sums)]
+    return float(pvalues_among(-np.min(ranks, axis=0), 1.0, "greater")[0])
+
+
+def _are_raised(rows: Sequence[HTest]) -> bool:
+    """Tell whether a p-value is not the rank of its statistic, but that of independent rows."""
+    return any(
+        row.null == "cluster"
+        and row.replicates is not None
+        and row.pvalue > row.replicates.pvalues()[0] * (1.0 + TIES)
+        for row in rows
     )

@@ -15,7 +15,7 @@ from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.htests.cells import Asked
 from caltest.htests.chunks import source_for
-from caltest.htests.combine import METHODS, adjusted_rows, omnibus
+from caltest.htests.combine import METHODS, adjusted_rows, omnibus, pvalue_of_groups
 from caltest.htests.margins import SegmentsAsked, segments_source, test_margins
 from caltest.htests.named import REGISTRY, check_options
 from caltest.htests.outcome import result_of
@@ -367,8 +367,15 @@ def _run_rows(predictions: Predictions, asked: Asked) -> HTest | HTestTable:
     else:
         together = tuple(_omnibus_tests(run_plans, n_resamples=B, seed=asked.seed))
     adjusted, name = adjusted_rows(rows, correction)
-    notes = tuple(left_out)
-    return HTestTable(rows, name, adjusted, level=asked.level, notes=notes, omnibus=together)
+    return HTestTable(
+        rows,
+        name,
+        adjusted,
+        level=asked.level,
+        notes=tuple(left_out),
+        omnibus=together,
+        together=pvalue_of_groups(rows, together),
+    )
 
 
 def _unless(value: object, *, default: object) -> object:

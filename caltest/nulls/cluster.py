@@ -202,7 +202,7 @@ def cluster_test(
     if "exact" not in measure.nulls or are_many(predictions, clusters):
         return outcome
     exact = exact_test(measure, predictions, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
-    return at_least_independent(outcome, exact.pvalue)
+    return at_least_independent(outcome, exact)
 
 
 def flipped_values(
@@ -270,13 +270,21 @@ def are_many(predictions: Predictions, clusters: Clusters) -> bool:
     return float(sums.sum()) >= FEW_EVENTS and float(-np.expm1(-sums).sum()) >= FEW_CLUSTERS
 
 
-def at_least_independent(outcome: Outcome, exact: float) -> Outcome:
-    """Return the outcome with a p-value that is no less than that of independent rows."""
-    if exact <= outcome.pvalue:
+def at_least_independent(outcome: Outcome, exact: Outcome) -> Outcome:
+    """Return the outcome with p-values that are no less than those of independent rows."""
+    floors = {part.key: part for part in exact.parts}
+    raised = [_raised(part, floors[part.key]) for part in outcome.parts]
+    outcome = replace(outcome, parts=tuple(sorted(raised, key=lambda part: part.adjusted)))
+    if exact.pvalue <= outcome.pvalue:
         return outcome
     text = f"p = {outcome.pvalue:.2g} of flipped signs is raised to that of independent rows"
-    note = (text,) if exact > MATTERS * outcome.pvalue else ()
-    return replace(outcome, pvalue=exact, notes=(*outcome.notes, *note))
+    note = (text,) if exact.pvalue > MATTERS * outcome.pvalue else ()
+    return replace(outcome, pvalue=exact.pvalue, notes=(*outcome.notes, *note))
+
+
+def _raised(part: Part, floor: Part) -> Part:
+    pvalue, adjusted = max(part.pvalue, floor.pvalue), max(part.adjusted, floor.adjusted)
+    return replace(part, pvalue=pvalue, adjusted=adjusted)
 
 
 def treated_as_independent(outcome: Outcome, predictions: Predictions) -> Outcome:

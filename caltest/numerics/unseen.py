@@ -43,7 +43,7 @@ def hidden_information(events: Floats, expected: Floats, size: Floats, n: int, a
 
     def root(rate: Floats) -> Floats:
         parts = scipy.special.kl_div(rate, mean) + scipy.special.kl_div(1.0 - rate, 1.0 - mean)
-        return np.asarray(np.sqrt(2.0 * parts * size / n))
+        return np.asarray(np.sqrt(2.0 * np.maximum(parts, 0.0) * size / n))
 
     farthest = np.max([root(limit) for limit in rate_limits(events, size, a)], axis=0)
     return float((farthest - root(events / size)).max())

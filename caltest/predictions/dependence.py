@@ -131,6 +131,8 @@ class Dependence:
                 "collect more steps, or leave out rows so that none overlap",
             )
         codes = series * blocks + np.minimum(steps * blocks // count, blocks - 1)
+        if blocks == 1:  # of each cluster
+            return predictions.with_clusters(series)
         unit = "time step" if length == 1 else f"block of about {-(-count // blocks)} time steps"
         unit += "" if self.cluster is None else " of a cluster"
         return predictions.with_clusters(codes, unit=unit)

@@ -68,10 +68,10 @@ def number(value: object) -> str:
 
     Examples
     --------
-    >>> number(0.0213389), number(899)
-    ('0.02134', '899')
+    >>> number(0.0213389), number(899), number(-0.0)
+    ('0.02134', '899', '0')
     """
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:z.4g}" if isinstance(value, float) else str(value)
 
 
 def pvalue(value: float, smallest: str = SMALLEST) -> str:

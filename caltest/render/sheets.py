@@ -17,7 +17,7 @@ from caltest.render.cells import (
     stars,
     verdict,
 )
-from caltest.render.verdicts import headline, headline_of_table
+from caltest.render.verdicts import CALIBRATION, claim_of, headline, headline_of_table
 
 if TYPE_CHECKING:
     from caltest.results import HTest, HTestTable
@@ -304,6 +304,10 @@ def _together(table: HTestTable) -> Pairs:
             numbers += f", {verdict(test.rejected)} at level {number(test.level)}"
         name = f"{test.test}{lens}" if several else "all groups"
         lines.append((name, numbers if text else f"{numbers} ({_null(test)})"))
+    if table.together is not None and claim_of(table.rows[0]) is CALIBRATION:
+        value = equals(pvalue(table.together, SMALLEST_TAIL))
+        told = f"p-value {value}, of all groups together or of the worst, whichever is rarer"
+        lines.append(("answer", told))
     return tuple(lines)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -68,22 +69,24 @@ def claim_of(test: HTest) -> Claim:
 
 
 def _within(test: HTest) -> Claim:
-    below = f"the {test.estimate_name} is below {number(test.parameters['tolerance'])}"
+    limit = number(test.parameters["tolerance"])
+    below = f"the {test.estimate_name} is below {limit}"
     return Claim(
         f"that {below}",
         f"Within the tolerance: {below}",
-        f"Not shown to be within the tolerance that {below}",
+        f"The {test.estimate_name} is not shown to be below {limit}",
         ("within tolerance", "not shown within tolerance"),
         is_good=True,
     )
 
 
 def _beyond(test: HTest) -> Claim:
-    above = f"the {test.estimate_name} is above {number(test.parameters['tolerance'])}"
+    limit = number(test.parameters["tolerance"])
+    above = f"the {test.estimate_name} is above {limit}"
     return Claim(
         f"that {above}",
         f"Beyond the tolerance: {above}",
-        f"Not shown to be beyond the tolerance that {above}",
+        f"The {test.estimate_name} is not shown to be above {limit}",
         ("beyond tolerance", "not rejected"),
     )
 
@@ -219,15 +222,23 @@ def capital(text: str) -> str:
 
 
 def pvalue_of_table(table: HTestTable) -> float:
-    """The p-value of the table as a whole: that of all groups, else the least adjusted one.
+    """The p-value of the table as a whole: of groups that of all, else the least adjusted one.
 
     That all are within a tolerance is shown where each is, by the largest p-value (Berger 1982).
+    Without resamples that of groups is twice the smaller of two, of the least adjusted one and that
+    of all groups together.
     """
     if claim_of(table.rows[0]).is_good:
         return float(table.pvalues.max())
+    least = float(table.adjusted.min())
     if not table.omnibus or claim_of(table.rows[0]) is not CALIBRATION:
-        return float(table.adjusted.min())
-    return min(1.0, len(table.omnibus) * min(test.pvalue for test in table.omnibus))
+        return least
+    if table.together is not None:
+        return table.together
+    if table.correction in {None, "none"}:
+        least *= len(table)
+    together = len(table.omnibus) * min(test.pvalue for test in table.omnibus)
+    return min(1.0, 2.0 * min(least, together))
 
 
 def headline_of_table(table: HTestTable, pvalue: float | None = None) -> str:
@@ -235,22 +246,33 @@ def headline_of_table(table: HTestTable, pvalue: float | None = None) -> str:
     worst = worst_first(table)[0]
     claim, least = claim_of(table.rows[worst]), float(table.adjusted[worst])
     whole = pvalue_of_table(table) if pvalue is None else pvalue
-    bound = 0.05 if table.level is None else table.level
+    bound = bound_of(whole, table.level)
     count = int((table.adjusted <= bound).sum())
     noun = noun_of(table.rows)
     row = table.rows[worst]
     few = all(is_too_small(one.size) for one in table.rows)
     first = answer_in_words(whole, table.level, claim, few=few, n=rows_of(table))
-    where = f"in {count} of {len(table)} {noun}" if count else f"in none of {len(table)} {noun}"
+    every, name = f"{len(table)} {noun}", called(name_of(row, table.rows), table.rows)
+    where = f"in {count} of {every}" if count else f"in none of {every}"
     if claim.is_good:
-        told = f"{first}: shown {where}. Farthest off is {name_of(row, table.rows)}."
+        told = f"{first}: shown {where}. Farthest off is {name}."
         return f"{told} {direction(row, least)}".rstrip()
-    if whole > bound and not count:
-        return f"{first}, {where}."
     if not count:
-        return f"{first} for all together, {where} by itself."
+        told = f" for all together, {where} by itself"
+        return f"{first}{told if whole <= bound else f' in any of {every}'}."
+    if whole > bound:
+        kept = "p-value, not adjusted," if table.correction is None else "adjusted p-value"
+        return f"{first} for all together; the {kept} is at most {bound:g} {where}."
     told = direction(row, least)
-    return f"{first}, {where}. Worst is {name_of(row, table.rows)}. {told}".rstrip()
+    return f"{first}, {where}. Worst is {name}. {told}".rstrip()
+
+
+def bound_of(pvalue: float, level: float | None) -> float:
+    """The largest adjusted p-value that counts: that of weak evidence where all give no more."""
+    some = EVIDENCE[1][0]
+    if level is not None:
+        return level
+    return FIRST_EVIDENCE if some < pvalue <= FIRST_EVIDENCE else some
 
 
 def worst_first(table: HTestTable) -> list[int]:
@@ -265,9 +287,9 @@ def worst_first(table: HTestTable) -> list[int]:
 
 def rows_of(table: HTestTable) -> int:
     """The number of rows of all tests: of groups the sum, else the tests share their rows."""
-    first = table.rows[0]
-    parts = noun_of(table.rows) in {"groups", "grades"} or first.lens.startswith("top-label")
-    return sum(row.n for row in table) if parts else first.n
+    if table.rows[0].lens.startswith("top-label"):
+        return sum(row.n for row in table)
+    return sum({row.group: row.n for row in table}.values())
 
 
 def _distance(size: Gap | None) -> float:
@@ -297,6 +319,14 @@ def name_of(row: HTest, rows: Sequence[HTest]) -> str:
     return ", ".join(parts) or row.test
 
 
+def called(name: str, rows: Sequence[HTest]) -> str:
+    """The name of a row in a sentence, in which a group that is a number is called a group."""
+    is_number = re.fullmatch(r"-?\d+(\.\d+)?", name.partition(", ")[0])
+    if not is_number or len({row.group for row in rows}) == 1:
+        return name
+    return f"{'group' if rows[0].counts is None else 'grade'} {name}"
+
+
 def headline_of_segments(test: SegmentsTest, pvalue: float | None = None) -> str:
     """The answer on all segments, and the worst of them."""
     p = test.pvalue if pvalue is None else pvalue
@@ -320,20 +350,18 @@ def headline_of_groups(test: GroupsTest, pvalue: float | None = None) -> str:
     """The answer on very many groups, and the worst of them."""
     whole = test.pvalue if pvalue is None else pvalue
     first = answer_in_words(whole, test.level, CALIBRATION)
-    bound = 0.05 if test.level is None else test.level
+    bound = bound_of(whole, test.level)
     count = int((test.adjusted <= bound).sum())
     kind = "segments" if test.overlap else "groups"
-    where = f"in {count:,} of {len(test):,} {kind}" if count else f"in none of {len(test):,} {kind}"
-    if count:
-        if whole > bound:
-            kept = "p-value, not adjusted," if test.correction is None else "adjusted p-value"
-            where = f" for all together; the {kept} is at most {bound:g} {where}"
-        else:
-            where = f", {where}"
-        return f"{first}{where}. Worst is {place_in_words(test.worst(1)[0])}."
-    return (
-        f"{first} for all together, {where} by itself." if whole <= bound else f"{first}, {where}."
-    )
+    every = f"{len(test):,} {kind}"
+    if not count:
+        told = f" for all together, in none of {every} by itself"
+        return f"{first}{told if whole <= bound else f' in any of {every}'}."
+    where = f", in {count:,} of {every}"
+    if whole > bound:
+        kept = "p-value, not adjusted," if test.correction is None else "adjusted p-value"
+        where = f" for all together; the {kept} is at most {bound:g} in {count:,} of {every}"
+    return f"{first}{where}. Worst is {place_in_words(test.worst(1)[0])}."
 
 
 # ---- the verdict --------------------------------------------------------------------------------

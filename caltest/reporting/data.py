@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.nulls.cluster import Clusters
 from caltest.predictions import Predictions
 from caltest.render import Sheet
 from caltest.reporting.blocks import MOST_ROWS, Block
@@ -81,6 +82,12 @@ def _warnings(predictions: Predictions, observed: NDArray[Any]) -> Iterator[str]
         yield "All rows have the same predictions: tests see the class frequencies only."
     if predictions.sample_weight is not None:
         yield "Rows have weights; counts are sums of weights."
+    if predictions.has_dependence:
+        yield (
+            f"Rows of the same {predictions.unit} may depend on each other; there are "
+            f"{Clusters.of(predictions).words()}. Tests, intervals and smooth curves allow for it; "
+            "bars and ranges of what a calibrated model gives take rows as independent."
+        )
 
 
 def _rows(count: int) -> str:
@@ -133,7 +140,7 @@ def data_blocks(data: Data) -> Iterator[Block]:
             count(row.observed),
             share(row.observed / total),
             f"{row.expected:,.1f}",
-            f"{row.expected - row.observed:+,.1f}".replace("-", "\u2212"),
+            f"{row.expected - row.observed:+z,.1f}".replace("-", "\u2212"),
             DASH if row.predicted is None else count(row.predicted),
         )
         for row in kept

@@ -40,7 +40,7 @@ OF_TESTS: dict[str, tuple[str, float | None, str, str]] = {
         "",
         "below 1 where predictions are too extreme",
     ),
-    "ici": ("ICI", 0.0, "points", "mean distance of the predictions from a loess"),
+    "ici": ("ICI", 0.0, "points", "mean distance of the predictions from a loess curve"),
     "ece": ("ECE (15 bins)", None, "points", "mean gap of bins; above 0 by chance too"),
     "smooth-ece": ("smooth ECE", None, "points", "mean gap after smoothing"),
     "corp": (

@@ -46,12 +46,14 @@ def html_page(content: Content, sections: Sequence[Section]) -> str:
         formula=_formulas(),
         bar=gap_bar,
         tone=TONES.get(content.answer.verdict.answer, "unsure"),
+        beside=IN_CARD,
         appendix=next((section.key for section in sections if section.is_appendix), ""),
         css=Markup(_template_text("report.css")),  # noqa: S704 - a file of this package
         js=Markup(_template_text("report.js")),  # noqa: S704 - a file of this package
     )
 
 
+IN_CARD = "estimates"  # the section that stands on the card, below the answer
 # The colour of the edge of the card; other answers are between these.
 TONES = {
     "strong evidence": "bad",

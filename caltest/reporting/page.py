@@ -18,6 +18,7 @@ from caltest.htests.combine import METHODS
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.predictions import ModelData, Predictions
+from caltest.predictions.dependence import Dependence
 from caltest.reporting.about import adequacy, check_meta, with_event
 from caltest.reporting.answered import answer_of
 from caltest.reporting.blocks import Section
@@ -164,6 +165,7 @@ def report(
     lens: str | Lens | Sequence[str | Lens] | None = None,
     by: object = None,
     segments: object = None,
+    cluster: object = None,
     recalibrate: str | Calibrator | Sequence[str | Calibrator] | None = None,
     profile: str | None = None,
     tolerance: float | None = None,
@@ -212,6 +214,9 @@ def report(
     segments : str, list of str, dict, data frame, bool (n, S) array or True, optional
         Segments to be tested, which may overlap, as for `test_calibration`; the page shows the
         worst.
+    cluster : (n,) array or column name, optional
+        The cluster of each row, such as a patient, as for `test_calibration`: rows of one may
+        depend on each other. Not with `segments`.
     recalibrate : str, Calibrator or list, optional
         Calibrators, or their keys in `caltest.calibrators.REGISTRY`, to be fitted to four fifths
         of the rows and tested on the others, five times, by the rule of `compare_calibrators`, with
@@ -302,8 +307,13 @@ def report(
     lenses = None if lens is None else [resolve_lens(one) for one in _as_list(lens, "lens")]
     maps = _calibrators(recalibrate)
     given = ModelData(model, data, label, features, probs, classes, from_logits, renormalize, by)
+    if cluster is not None:
+        if segments is not None:
+            validation.check_unused("with segments", cluster=cluster)
+        given = replace(given, dependence=Dependence(cluster))
     needs_rows = {
         "segments": segments is not None,
+        "cluster": cluster is not None,
         "recalibrate": maps,
         "tolerance": tolerance is not None,
         "features": features,

@@ -85,6 +85,10 @@ def group_blocks(content: Content, profile: Profile) -> Iterator[Block]:
         for test in table.omnibus:
             pvalue = equals(test.pvalue)
             yield Block(kind="text", text=f"All groups together: p {pvalue} ({test.test}).")
+        if table.together is not None:
+            pvalue = equals(table.together)
+            text = f"All groups together or the worst, whichever is rarer: p {pvalue}."
+            yield Block(kind="text", text=text)
         yield Block(
             kind="text",
             text=f"{GAP} It is that of {'the event' if two else 'the confidence'} in the group as "
@@ -96,10 +100,10 @@ def group_blocks(content: Content, profile: Profile) -> Iterator[Block]:
 
 
 def names_places(content: Content) -> bool:
-    """Tell whether the answer speaks against calibration, or a place does by itself."""
+    """Tell whether the test of all rows speaks against calibration, or a place does by itself."""
     bound = FIRST_EVIDENCE if content.level is None else content.level
     named = any(is_named(place, content.level) for place in content.where.places)
-    return named or content.answer.verdict.pvalue <= bound
+    return named or content.answer.tests[0].pvalue <= bound
 
 
 def place_blocks(content: Content, profile: Profile) -> Iterator[Block]:

@@ -42,30 +42,40 @@ ERRORS = (
 
 
 def certify(predictions: Predictions, tolerance: float, settings: Settings) -> Within:
-    """Test both hypotheses on each error: at most the tolerance, and at least the tolerance."""
+    """Test both hypotheses on each error, of all rows and of each group.
+
+    They are that it is at most the tolerance, and at least the tolerance.
+    """
+    parts: dict[object, Predictions] = {None: predictions}
+    if predictions.groups is not None and settings.by:
+        parts |= predictions.by_group()
     lens = "strong" if predictions.m == 2 else "confidence"
     rows, left_out = [], []
     for error in ERRORS:
         settings.progress(f"tolerance, {error.test}")
-        try:
-            exceeds, within = (
-                _test(predictions, error, lens, tolerance, settings, equivalence=equivalence)
-                for equivalence in (False, True)
+        for group, part in parts.items():
+            name = error.name if group is None else f"{error.name}, group {group}"
+            try:
+                exceeds, within = (
+                    _test(part, error, lens, tolerance, settings, equivalence=equivalence)
+                    for equivalence in (False, True)
+                )
+            except NotApplicable as problem:
+                left_out.append(f"{name}: {sentence(problem)}")
+                continue
+            rows.append(
+                WithinRow(
+                    name=name,
+                    estimate=error.of_test(exceeds.estimate),
+                    exceeds=exceeds.pvalue,
+                    within=within.pvalue,
+                )
             )
-        except NotApplicable as problem:
-            left_out.append(f"{error.name}: {sentence(problem)}")
-            continue
-        rows.append(
-            WithinRow(
-                name=error.name,
-                estimate=error.of_test(exceeds.estimate),
-                exceeds=exceeds.pvalue,
-                within=within.pvalue,
-            )
-        )
+    groups = len(parts) - 1
+    is_whole = not groups or len(rows) == len(ERRORS) * len(parts)
     return Within(
         tolerance=tolerance,
-        sentences=tuple(_sentences(rows, tolerance, settings.level)),
+        sentences=tuple(_sentences(rows, tolerance, settings.level, groups, is_whole=is_whole)),
         rows=tuple(rows),
         left_out=tuple(left_out),
     )
@@ -95,29 +105,33 @@ def _test(
     return cast("HTest", found)
 
 
-def _sentences(rows: list[WithinRow], tolerance: float, level: float | None) -> Iterator[str]:
+def _sentences(
+    rows: list[WithinRow], tolerance: float, level: float | None, groups: int, *, is_whole: bool
+) -> Iterator[str]:
     """Say of all errors together whether they are shown within, shown beyond, or neither.
 
-    All of them are within only where each is: the p-value of that is the largest. That one of them
-    is beyond has twice the smallest, by Bonferroni.
+    All of them are within only where each is, in each group: the p-value of that is the largest,
+    and 1 where one could not be tested. That one of them is beyond has the smallest times their
+    number, by Bonferroni.
     """
     if not rows:
         return
     size = f"{100 * tolerance:.3g} percentage points"
-    within = max(row.within for row in rows)
+    each = f" in each of {groups} groups" if groups else ""
+    one = f" in one of {groups} groups or all rows" if groups else ""
+    within = max(row.within for row in rows) if is_whole else 1.0
     exceeds = min(1.0, len(rows) * min(row.exceeds for row in rows))
     bound = SPEAKS if level is None else level
     at = "" if level is None else f", level {level:g}"
+    shown_as = "is shown" if level is not None else "is supported by the data"
     if within <= bound:
-        shown_as = "is shown" if level is not None else "is supported by the data"
-        yield f"A calibration error within {size} {shown_as} (p {equals(within)}{at})."
+        yield f"A calibration error within {size}{each} {shown_as} (p {equals(within)}{at})."
     elif exceeds <= bound:
-        shown_as = "is shown" if level is not None else "is supported by the data"
-        yield f"A calibration error beyond {size} {shown_as} (p {equals(exceeds)}{at})."
+        yield f"A calibration error beyond {size}{one} {shown_as} (p {equals(exceeds)}{at})."
     else:
         yield (
-            f"Neither is shown: that the calibration error is within {size} "
-            f"(p {equals(within)}), nor that it is beyond (p {equals(exceeds)}{at})."
+            f"Neither is shown: that the calibration error is within {size}{each} "
+            f"(p {equals(within)}), nor that it is beyond{one} (p {equals(exceeds)}{at})."
         )
 
 

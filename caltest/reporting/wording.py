@@ -89,8 +89,8 @@ def decimal(values: Iterable[float | None], decimals: int = 4) -> list[str]:
 
     Examples
     --------
-    >>> decimal([0.71192, -1.1618, None, math.inf], 2)
-    ['0.71', '\u22121.16', '', 'inf']
+    >>> decimal([0.71192, -1.1618, -0.001, None, math.inf], 2)
+    ['0.71', '\u22121.16', '0.00', '', 'inf']
     """
     return ["" if value is None else number(value, decimals) for value in values]
 
@@ -104,7 +104,7 @@ def significant(value: float) -> str:
     ('11,384', '0.0431', '\u22123.08', '0')
     """
     if value == 0 or not math.isfinite(value) or abs(value) < LEAST:
-        return f"{value:.3g}".replace("-", MINUS)
+        return f"{value:z.3g}".replace("-", MINUS)
     return number(value, max(0, 2 - math.floor(math.log10(abs(value)))))
 
 
@@ -112,7 +112,7 @@ def number(value: float, decimals: int) -> str:
     """Return a number with so many decimals; its sign is that of print."""
     if not math.isfinite(value):
         return f"{value:g}".replace("-", MINUS)
-    return f"{value:,.{decimals}f}".replace("-", MINUS)
+    return f"{value:z,.{decimals}f}".replace("-", MINUS)
 
 
 def count(value: float) -> str:

@@ -44,6 +44,9 @@ class HTestTable(Table[HTest]):
         Remarks on the table as a whole, such as what is left out of it.
     omnibus : tuple of HTest
         Tests of all rows together, such as that of all groups, for each test and lens.
+    together : float or None
+        The p-value of all groups, of the tests in `omnibus` and the smallest one of a group, where
+        these are ranks among resamples.
     light_bounds : (3,) tuple of float or None
         Where given, each row has a traffic light; see `traffic_lights`.
     columns : tuple of str
@@ -69,6 +72,7 @@ class HTestTable(Table[HTest]):
     level: float | None = None
     notes: tuple[str, ...] = ()
     omnibus: tuple[HTest, ...] = ()
+    together: float | None = None
     light_bounds: tuple[float, float, float] | None = None
     columns: tuple[str, ...] = ()
 
@@ -170,6 +174,7 @@ class HTestTable(Table[HTest]):
             "level": self.level,
             "notes": list(self.notes),
             "omnibus": [test.to_dict(include_null=include_null) for test in self.omnibus],
+            "together": self.together,
             "light_bounds": plain(self.light_bounds),
             "columns": list(self.columns),
         }

@@ -136,12 +136,14 @@ def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdi
     worst = table.rows[render.worst_first(table)[0]]
     claim = render.claim_of(worst)
     few = all(render.is_too_small(row.size) for row in table)
-    places = tuple(_places_of_rows(table))
+    places = tuple(_places_of_rows(table, p))
     first = render.headline_of_table(table, p)
     sentences = [("answer", first)]
-    sentences += [("where", f"{render.place_in_words(place, first)}.") for place in places]
+    noun = render.noun_of(table.rows)
+    told = [replace(place, name=render.called(place.name, table.rows)) for place in places]
+    sentences += [("where", f"{render.place_in_words(place, first)}.") for place in told]
     if places:
-        groups = render.noun_of(table.rows) == "groups"
+        groups = noun == "groups"
         sentences += [
             ("helps", text) for text in _remedy(worst, " of each group named" if groups else "")
         ]
@@ -162,7 +164,7 @@ def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdi
 def verdict_of_segments(test: SegmentsTest, *, pvalue: float | None = None) -> Verdict:
     """Return the verdict on segments; `pvalue` may be adjusted for other questions."""
     p = test.pvalue if pvalue is None else pvalue
-    places = tuple(_places_of_segments(test))
+    places = tuple(_places_of_segments(test, p))
     first = render.headline_of_segments(test, p)
     sentences = [("answer", first)]
     sentences += [("where", f"{render.place_in_words(place, first)}.") for place in places]
@@ -245,13 +247,13 @@ def worst_places(test: HTest) -> tuple[Gap, ...]:
     return tuple(found)[:MOST_PLACES]
 
 
-def _places_of_rows(table: HTestTable) -> Iterator[Gap]:
-    """Yield the rows of a table that are rejected, the worst first."""
+def _places_of_rows(table: HTestTable, whole: float) -> Iterator[Gap]:
+    """Yield the rows of a table that are rejected, the worst first; none where `whole` is not."""
     bound = SPEAKS if table.level is None else table.level
     kind = {"groups": "group", "grades": "group", "classes": "class"}.get(
         render.noun_of(table.rows), "test"
     )
-    if render.claim_of(table.rows[0]).is_good:
+    if whole > bound or render.claim_of(table.rows[0]).is_good:
         return
     for i in render.worst_first(table):
         adjusted, row = float(table.adjusted[i]), table.rows[i]
@@ -269,12 +271,13 @@ def worst_range(row: HTest) -> Gap | None:
     return next((place for place in row.places if place.is_clear), None)
 
 
-def _places_of_segments(test: SegmentsTest) -> Iterator[Gap]:
-    """Yield the worst of the segments that are rejected."""
+def _places_of_segments(test: SegmentsTest, whole: float) -> Iterator[Gap]:
+    """Yield the worst of the segments that are rejected; none where `whole` is not."""
     from caltest.measures.gap import Gap
 
     bound = SPEAKS if test.level is None else test.level
-    for row in [row for row in test.rows if row.adjusted <= bound][:MOST_PLACES]:
+    rejected = [row for row in test.rows if max(row.adjusted, whole) <= bound]
+    for row in rejected[:MOST_PLACES]:
         yield Gap(
             kind="segment",
             name=row.definition,

@@ -27,7 +27,9 @@ def test_stars_are_those_of_r(value, code):
     assert render.stars(value) == code
 
 
-@pytest.mark.parametrize(("value", "cell"), [(899, "899"), (0.02133891, "0.02134"), ("a", "a")])
+@pytest.mark.parametrize(
+    ("value", "cell"), [(899, "899"), (0.02133891, "0.02134"), (-0.0, "0"), ("a", "a")]
+)
 def test_number_rounds_floats_only(value, cell):
     """Counts print in full, floats with four digits."""
     assert render.number(value) == cell

@@ -105,3 +105,12 @@ def test_pattern_stands_for_several_files(caltest, tmp_path):
     finished = caltest("report", tmp_path / "part-*.parquet", *arguments, "--format", "json")
     assert json.loads(finished.out)["data"]["n"] == 120
     assert json.loads(finished.out)["data"]["source"] == "part-*.parquet"
+
+
+@pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
+def test_rows_of_a_cluster_may_depend(caltest, predictions_csv):
+    """--cluster reaches the tests, and cells, which know no rows, refuse it."""
+    clustered = ("report", predictions_csv, *SEEDED, "--cluster", "ward", "--test", "ece")
+    page = json.loads(caltest(*clustered, "--format", "json").out)
+    assert page["answer"]["tests"]["rows"][0]["null"] == "cluster"
+    assert "cluster= needs the rows" in caltest(*clustered, "--engine", "cells").err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from scipy import stats
 from caltest import HTestTable, Predictions
 from caltest import test_calibration as calibration_test
 from caltest.datasets import generative_model
+from caltest.results.verdict import verdict_of_table
 
 
 def grouped(model, sizes, seed=0):
@@ -139,3 +141,61 @@ def test_corrections_leave_the_omnibus_as_it_is(correction):
     """It is one test by itself."""
     data = grouped("M1", [40, 30, 2])
     assert run(data, correction=correction).omnibus == run(data).omnibus
+
+
+def one_bad_group(gap):
+    """Forty groups of 60 rows, one of which has more events than predicted."""
+    rng = np.random.default_rng(3)
+    groups = np.repeat(np.arange(40), 60)
+    p = rng.uniform(0.2, 0.8, groups.size)
+    labels = rng.random(p.size) < np.clip(p + gap * (groups == 3), 0, 1)
+    return Predictions(p, labels.astype(int), groups=groups)
+
+
+def test_answer_sees_one_group_of_many():
+    """Fisher's sum is drowned by the others; the p-value of the answer is an exact rank of both."""
+    table = run(one_bad_group(0.4), test="calibration-in-the-large", lens="strong", n_resamples=499)
+    assert table.omnibus[0].pvalue > 0.05 >= table.together >= table.adjusted.min()
+    assert table.verdict().pvalue == table.together
+    assert "in 1 of 40 groups" in table.verdict().headline
+    ranks = [np.max([row.replicates.scores() for row in table], axis=0)]
+    ranks += [np.append(table.omnibus[0].statistic, table.omnibus[0].null_distribution)]
+    p = [np.mean(values[None, :] >= values[:, None] - 1e-9, axis=1) for values in ranks]
+    least = np.min(p, axis=0)
+    assert table.together == np.mean(least <= least[0] + 1e-12)
+    assert HTestTable.from_dict(table.to_dict()).verdict().headline == table.verdict().headline
+
+
+def test_nothing_is_named_under_an_answer_that_does_not_reject():
+    """Adjusted for another question, the answer of the table names neither places nor remedies."""
+    table = run(one_bad_group(0.4), test="calibration-in-the-large", lens="strong", level=0.05)
+    found = verdict_of_table(table, pvalue=0.3)
+    assert found.places == ()
+    assert [kind for kind, _ in found.sentences] == ["answer"]
+    assert "for all together; the adjusted p-value is at most 0.05 in 1 of" in found.headline
+
+
+def test_raised_groups_have_the_chi2_law():
+    """P-values of clusters that are those of independent rows are not ranks of flipped signs."""
+    rows = Predictions(np.full(400, 0.005), np.zeros(400, int), groups=np.arange(400) // 200)
+    data = rows.with_clusters(np.arange(400) // 10)
+    table = run(data, test="brier", lens="strong")
+    assert table.together is None
+    expected = stats.combine_pvalues(table.pvalues, method="fisher")
+    assert table.omnibus[0].pvalue == pytest.approx(expected.pvalue)
+    assert table.verdict().pvalue > 0.1
+
+
+def test_rows_of_groups_count_once_for_several_tests():
+    """Two tests of two groups have the rows of both, not of the first or of each test."""
+    table = run(grouped("M1", [30, 20]), test=["skce", "ece"])
+    assert table.verdict().n == 50
+
+
+def test_weak_evidence_names_the_worst():
+    """Where nothing gives more, an adjusted p-value up to 0.1 counts, as its words do."""
+    table = run(grouped("M1", [30, 20]), by=None, test=["skce", "ece"])
+    weak = replace(table, adjusted=np.array([0.08, 0.5]))
+    assert ", in 1 of 2 tests. Worst is skce. " in weak.verdict().headline
+    none = replace(table, adjusted=np.array([0.2, 0.5]))
+    assert "in any of 2 tests" in none.verdict().headline

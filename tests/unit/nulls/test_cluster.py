@@ -305,3 +305,18 @@ def test_groups_that_share_clusters_are_not_tested_together():
     assert (len(shared.omnibus), shared.correction) == (0, "holm")
     assert (len(apart.omnibus), apart.correction) == (1, "joint")
     assert "clusters have rows in several groups" in " ".join(shared.notes)
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_components_are_at_least_those_of_independent_rows(m):
+    """No finding is surer than the answer above it: clusters that are too alike."""
+    labels = np.tile([m - 1] * 7 + [0, m - 2, 0], 10)
+    p = np.random.default_rng(m).uniform(0.56, 0.66, 100)
+    rest = (1.0 - p)[:, None] * np.array([[1.0], [0.7, 0.3]][m - 2])
+    given = ct.Predictions(np.column_stack([rest, p]), labels, classes=range(m))
+    clustered = given.with_clusters(np.arange(100) // 10)
+    found = ct.test_calibration(None, clustered, n_resamples=199, rng=0).components
+    alone = ct.test_calibration(None, given, n_resamples=199, rng=0).components
+    floors = dict(zip((row.test for row in alone.rows), alone.adjusted, strict=True))
+    assert all(found.adjusted >= [floors[row.test] for row in found.rows])
+    assert np.all(np.diff(found.adjusted) >= 0)

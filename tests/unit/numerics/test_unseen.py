@@ -61,3 +61,10 @@ def test_hidden_information_of_one_cell_is_that_of_its_upper_limit():
     roots = [np.sqrt(2 * entropy([q, 1 - q], [0.02, 0.98])) for q in (high, 0.0)]
     cell = (np.array([0.0]), np.array([0.4]), np.array([20.0]))
     assert hidden_information(*cell, 20, 0.025) == pytest.approx(roots[0] - roots[1], rel=1e-9)
+
+
+def test_hidden_information_where_rates_are_right_is_a_number():
+    """A divergence of 0 may round to less: the mean of 50 probabilities of 0.3 is not 15 of 50."""
+    expected = np.cumsum(np.full(50, 0.3))[-1:]
+    found = hidden_information(np.array([15.0]), expected, np.array([50.0]), 50, 0.025)
+    assert 0 < found < 1

@@ -125,6 +125,12 @@ def test_blocks_of_clusters():
     assert not set(found.clusters[:20]) & set(found.clusters[20:])
 
 
+def test_a_series_of_one_block_is_a_cluster():
+    """Where many short series have no room for blocks, print speaks of clusters."""
+    found = Dependence(np.repeat([0, 1], 20), np.arange(40), 15).given_to(FIRST)
+    assert (found.unit, np.bincount(found.clusters).tolist()) == ("cluster", [20, 20])
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -62,6 +62,14 @@ def test_every_reference_within_the_page_has_a_target(reader):
     assert reader.refs <= set(reader.ids)
 
 
+def test_estimates_are_on_the_card(page):
+    """They stand below the answer, in its section, and nowhere else."""
+    card = re.search(r'<section id="answer".*?</section>', page.to_html(), re.DOTALL)
+    assert card
+    assert '<section id="estimates"' in card.group()
+    assert page.to_html().count("95 % interval") == card.group().count("95 % interval") > 0
+
+
 def test_page_needs_no_network(page):
     """No address but names of namespaces, and nothing is imported."""
     text = page.to_html()

@@ -240,6 +240,24 @@ def test_certificate_has_both_hypotheses(make, risks):
     assert "3 percentage points" in page.to_markdown()
 
 
+def test_certificate_holds_for_each_group(make):
+    """Two groups that are off in opposite directions cancel each other in all rows."""
+    rng = np.random.default_rng(5)
+    group = rng.integers(0, 2, 1000)
+    p = rng.uniform(0.2, 0.8, 1000)
+    labels = (rng.random(1000) < p + 0.15 * (2 * group - 1)).astype(int)
+    settings = {"tolerance": 0.08, "test": "ece", "n_resamples": 199}
+    assert "within 8 percentage points is supported" in make(p, labels, **settings).to_markdown()
+    page = make(p, labels, by=group, **settings)
+    assert [row.name.partition(", group ")[2] for row in page.content.within.rows[:3]] == [
+        "",
+        "0",
+        "1",
+    ]
+    (told,) = page.content.within.sentences
+    assert "beyond 8 percentage points in one of 2 groups or all rows is supported" in told
+
+
 def test_author_states_and_signs(make, risks):
     """Period, adequacy and limitations have a section, and signatures lines at the end."""
     meta = {"data period": "2024", "limitations": "one site", "signatures": "Ann; Bo"}
@@ -333,3 +351,15 @@ def test_groups_show_their_direction(make):
     rows = {row[0]: row for row in _section(page, "groups").blocks[0].sheet.rows}
     assert (rows["a"][1], rows["b"][1]) == ("too low", "too high")
     assert "groups" in page.content.answer.verdict.headline
+
+
+def test_report_tests_by_clusters(make, risks):
+    """The answer is that of `ct.verdict`, and the page says what takes rows as independent."""
+    cluster = np.arange(400) // 20
+    page = make(*risks, test="ece", cluster=cluster)
+    result = ct.test_calibration(*risks, test="ece", cluster=cluster, n_resamples=19, rng=1)
+    assert page.content.answer.tests[0].pvalue == result.pvalue
+    assert page.content.answer.tests[0].null == "cluster"
+    assert "there are 20 clusters" in page.to_markdown()
+    with pytest.raises(ct.InvalidInput, match="cluster has no effect with segments"):
+        make(*risks, cluster=cluster, segments={"half": cluster < 10})

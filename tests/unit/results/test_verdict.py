@@ -166,3 +166,26 @@ def test_segments_have_no_tolerance():
     segments = {"s": ["x", "y"] * 30}
     with pytest.raises(ct.errors.InvalidInput, match="tolerance has no effect on segments"):
         ct.verdict(data, test="ks", tolerance=0.1, segments=segments)
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_tolerance_is_in_points(m):
+    """Without a test it is that of a report: KS, of several classes of the confidence."""
+    data = ct.datasets.generative_model("M1", n=300, m=m, rng=1)
+    settings = {"tolerance": 0.05, "equivalence": True, "n_resamples": 99, "rng": 1}
+    lens = "strong" if m == 2 else "confidence"
+    same = ct.test_calibration(None, data, test="ks", lens=lens, **settings).verdict()
+    assert ct.verdict(data, **settings).headline == same.headline
+    assert "SKCE" in ct.verdict(data, test="skce", **settings).headline
+
+
+def test_groups_that_are_numbers_are_called_groups():
+    """A sentence says "group 1", while the place keeps the name that was given."""
+    rng = np.random.default_rng(0)
+    probs, groups = rng.random(600), np.arange(600) % 3
+    labels = (rng.random(600) < np.clip(probs + 0.2 * (groups == 1), 0, 1)).astype(int)
+    table = ct.test_calibration(probs, labels, by=groups, test="ece", n_resamples=99, rng=0)
+    found = table.verdict()
+    assert "Worst is group 1. " in found.headline
+    assert dict(found.sentences)["where"].startswith("group 1 (n = 200")
+    assert [place.name for place in found.places] == ["1"]

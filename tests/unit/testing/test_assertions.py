@@ -102,7 +102,7 @@ def test_small_level_has_more_resamples():
 def test_within_must_be_shown():
     """Many rows show it; a model far off does not, and the message says by how much."""
     assert assert_within(model(5000), tolerance=0.05).pvalue <= 0.01
-    with pytest.raises(AssertionError, match="Not shown to be within") as raised:
+    with pytest.raises(AssertionError, match="is not shown to be below") as raised:
         assert_within(model(2000, slope=4), tolerance=0.02)
     assert "too few" not in str(raised.value)
 
@@ -129,7 +129,7 @@ def test_every_group_must_be_within():
     group = np.repeat(["good", "bad"], 4000)
     table = assert_within(good, tolerance=0.06, by=np.arange(4000) % 2)
     assert (table.pvalues <= 0.01).all()
-    with pytest.raises(AssertionError, match="Not shown to be within"):
+    with pytest.raises(AssertionError, match="is not shown to be below"):
         assert_within(ct.Predictions(probs, labels), tolerance=0.06, by=group)
 
 

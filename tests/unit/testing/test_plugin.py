@@ -240,7 +240,7 @@ def test_not_shown(calibration):
     )
     done.assert_outcomes(passed=1, failed=1)
     done.stdout.fnmatch_lines(
-        ["*AssertionError: Not shown to be within*", "within *", "not shown within *", "A claim *"]
+        ["*Error: *is not shown to be below*", "within *", "not shown within *", "A claim *"]
     )
 
 
