@@ -65,6 +65,7 @@ def test_fold_may_lack_a_class():
     assert found == pytest.approx(-own)
 
 
+@pytest.mark.full
 def test_folds_run_in_parallel():
     """A scorer is pickled, and the default set is scored."""
     found = cross_validate(

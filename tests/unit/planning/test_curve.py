@@ -140,6 +140,7 @@ def test_infinite_estimates_are_left_out_of_their_mean():
     assert f"slope is not finite in {row.infinite} of 40 data sets" in str(result)
 
 
+@pytest.mark.full
 def test_equivalence_has_power_for_calibrated_predictions():
     """To certify an error below the tolerance takes data; more data, more power."""
     options = {"n_datasets": 60, "rng": 1, "tolerance": 0.02, "equivalence": True}

@@ -76,6 +76,7 @@ def test_progress_ends_at_its_total():
     assert calls[-1][0] == calls[-1][1] == len(calls)
 
 
+@pytest.mark.full
 def test_equivalence_may_be_planned_for_calibrated_predictions():
     """The rows that certify an error below a tolerance."""
     result = ct.sample_size(RISKS, tolerance=0.02, equivalence=True, n_datasets=60, n_min=50, rng=1)

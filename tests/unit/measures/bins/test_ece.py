@@ -170,6 +170,7 @@ def test_exact_pvalue_is_that_over_all_labels(options):
     assert result.pvalue == pytest.approx(expected, abs=4 * math.sqrt(0.25 / 4000))
 
 
+@pytest.mark.full
 def test_events_of_a_bin_have_the_variance_of_unequal_bernoulli_variables():
     """Sum p (1 - p), clearly less than that of a binomial variable with the same mean."""
     event = np.tile([0.02, 0.98], 500)
