@@ -85,7 +85,10 @@ def _closing(test: GroupsTest) -> Iterator[tuple[str, str]]:
             f"rejected at level {number(test.level)}",
             f"{test.n_rejected:,} of {len(test):,} {kind}",
         )
-    yield "predicted, observed, gap", "in per cent and percentage points; intervals each by itself"
+    yield (
+        "predicted, observed, gap",
+        "in per cent and percentage points; gap = observed - predicted, each interval by itself",
+    )
     for name, (p, text) in test.omnibus.items():
         yield name, f"p-value {equals(pvalue(p))}, {text}"
     for note in test.notes:
