@@ -11,7 +11,7 @@ from caltest.calibrators import GPCalibrator
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:the latent mean falls"),
-    pytest.mark.filterwarnings("ignore:every label:caltest.errors.DegenerateDataWarning"),
+    pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning"),
 ]
 
 few = settings.get_profile("fewest")
