@@ -167,7 +167,7 @@ def echo(content: str | bytes, *, err: bool = False) -> None:
 
 
 def encodable(content: str, encoding: str | None) -> str:
-    r"""Write characters that an encoding has not as \uXXXX, by which JSON means the same."""
+    r"""Write characters that an encoding lacks as \uXXXX, which JSON reads as the same."""
     encoding = encoding or "utf-8"
     try:
         content.encode(encoding)
