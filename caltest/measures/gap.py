@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.errors import invalid
 from caltest.numerics.tails import student_isf
 from caltest.predictions import Predictions
 from caltest.scale import Cells, ManyCells
@@ -17,6 +19,7 @@ Floats = NDArray[np.float64]
 Events = NDArray[np.bool_]
 
 LEVEL = 0.95
+ROUNDING = 1e-9
 UNSEEN = 1.92  # squared residuals that rows of one label may have hidden: half of 1.96^2
 
 
@@ -36,7 +39,7 @@ class Gap:
     predicted, observed : float
         Mean prediction and share of events, weighted as the rows are.
     low, high : float
-        Ends of the 95 % interval of predicted - observed.
+        Ends of the 95 % interval of observed - predicted.
     deviation : float
         Standard deviation of the gap if the predictions are calibrated.
     pvalue : float or None
@@ -53,10 +56,24 @@ class Gap:
     deviation: float
     pvalue: float | None = None
 
+    @classmethod
+    def of_values(cls, values: Mapping[str, Any], *, turned: bool = False) -> Gap:
+        """Rebuild a gap from JSON, whose ends may be those of predicted - observed."""
+        low, high = (float(values[name]) for name in ("low", "high"))
+        low, high = (-high, -low) if turned else (low, high)
+        gap = cls(**{**values, "low": low, "high": high})
+        if not low - ROUNDING <= gap.gap <= high + ROUNDING:
+            raise invalid(
+                f"low and high must be limits of observed - predicted ({gap.gap:.3g})",
+                f"{low:.3g} and {high:.3g}",
+                "pass values with their schema: earlier ones have predicted - observed",
+            )
+        return gap
+
     @property
     def gap(self) -> float:
-        """The mean prediction less the observed share."""
-        return self.predicted - self.observed
+        """The observed share less the mean prediction: above 0 where predictions are too low."""
+        return self.observed - self.predicted
 
     @property
     def is_clear(self) -> bool:
@@ -94,7 +111,7 @@ def gap_of(rows: Rows, kind: str, name: str, pvalue: float | None = None) -> Gap
     trials, Ann. Math. Statist. 27.
     """
     p, y = rows.probs, rows.happened
-    residuals = p - y
+    residuals = y - p
     if rows.weight is None:
         mass = squares = float(p.size)
         predicted, observed = float(p.mean()), float(np.count_nonzero(y)) / mass
@@ -104,7 +121,7 @@ def gap_of(rows: Rows, kind: str, name: str, pvalue: float | None = None) -> Gap
         mass, squares = float(weight.sum()), float(weight @ weight)
         predicted, observed = float(weight @ p) / mass, float(weight @ y) / mass
         variance = float(np.square(weight) @ (p * (1.0 - p)))
-    residuals -= predicted - observed
+    residuals -= observed - predicted
     if rows.weight is not None:
         residuals *= rows.weight
     variance = max(variance, 0.0)
@@ -122,8 +139,8 @@ def gap_of(rows: Rows, kind: str, name: str, pvalue: float | None = None) -> Gap
         n=p.size,
         predicted=predicted,
         observed=observed,
-        low=predicted - high,
-        high=predicted - low,
+        low=low - predicted,
+        high=high - predicted,
         deviation=math.sqrt(variance) / mass,
         pvalue=pvalue,
     )
@@ -191,8 +208,8 @@ def gap_of_sums(
         n=rows,
         predicted=predicted,
         observed=observed,
-        low=predicted - high,
-        high=predicted - low,
+        low=low - predicted,
+        high=high - predicted,
         deviation=math.sqrt(variance) / mass,
     )
 
@@ -220,8 +237,8 @@ def gap_of_counts(predicted: float, events: int, n: int, name: str) -> Gap:
         n=n,
         predicted=predicted,
         observed=events / n,
-        low=predicted - high,
-        high=predicted - low,
+        low=low - predicted,
+        high=high - predicted,
         deviation=math.sqrt(predicted * (1.0 - predicted) / n),
     )
 

@@ -390,8 +390,8 @@ class Monitor(Result):
         Parameters
         ----------
         of : {"confidence", "mean", "temperature"}
-            The mean confidence less the accuracy so far; the mean probability of a class less its
-            frequency so far; or the temperature T with labels drawn from p^(1/T), normalised.
+            The accuracy so far less the mean confidence; the frequency of a class so far less its
+            mean probability; or the temperature T with labels drawn from p^(1/T), normalised.
         level : float, optional
             Probability that the interval is ever wrong, by default the level of the monitor.
         which : object, optional
@@ -530,7 +530,7 @@ class Monitor(Result):
         InvalidInput
             If the state is of another version, or not whole.
         """
-        checked = check_schema(values, cls.schema, "the state of a monitor", earlier=EARLIER)
+        checked = check_schema(values, cls.schema, "the state of a monitor", earlier=[EARLIER])
         fields = set(cls().to_dict())
         if set(checked) != fields:
             odd = ", ".join(map(str, sorted(set(checked) ^ fields)))

@@ -43,7 +43,7 @@ def gap_of(stream: Stream, row: int, level: float, classes: Sequence[object]) ->
     rows, chance, happened, variance, squares = stream.state["gaps"][row].tolist()
     half = mean_half_width(squares, rows, level)
     predicted, observed = chance / rows, happened / rows
-    gap = predicted - observed
+    gap = observed - predicted
     name = str(classes[1] if len(classes) == 2 else classes[row - 1]) if row else "right"
     return Gap(
         kind="event" if row else "confidence",
@@ -51,8 +51,8 @@ def gap_of(stream: Stream, row: int, level: float, classes: Sequence[object]) ->
         n=int(rows),
         predicted=predicted,
         observed=observed,
-        low=max(gap - half, predicted - 1.0),
-        high=min(gap + half, predicted),
+        low=max(gap - half, -predicted),
+        high=min(gap + half, 1.0 - predicted),
         deviation=math.sqrt(variance) / rows,
     )
 

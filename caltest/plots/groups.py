@@ -101,9 +101,9 @@ def _gaps(result: GroupsTest, rows: int, ax: Axes | None) -> Axes:
     shown = [
         GapRow(
             name=gap.name,
-            low=-gap.high,
-            gap=-gap.gap,
-            high=-gap.low,
+            low=gap.low,
+            gap=gap.gap,
+            high=gap.high,
             n=gap.n,
             pvalue=float(gap.pvalue or 0.0),
             is_filled=result.level is None or float(gap.pvalue or 0.0) <= result.level,

@@ -152,7 +152,8 @@ def _rows(monitor: Monitor) -> Iterator[tuple[str, str, float]]:
 def _sequences(monitor: Monitor) -> Iterator[tuple[str, str]]:
     percent = f"{_coverage(monitor.level)} at all times"
     low, high = monitor.confidence_sequence("confidence")
-    yield "confidence", f"{100 * low:.1f} to {100 * high:.1f} points above accuracy, {percent}"
+    points = f"{100 * low:.1f} to {100 * high:.1f} points"
+    yield "accuracy less confidence", f"{points}, {percent}"
     if monitor.restart:
         return
     try:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from caltest.results import GroupsTest, HTest, HTestTable
     from caltest.results.detectable import Detectable
     from caltest.results.verdict import Verdict
-    from caltest.segments import SegmentsTest
+    from caltest.segments import Segment, SegmentsTest
 
 EVIDENCE = ((0.01, "strong"), (0.05, "some"), (0.1, "weak"))  # largest p-values of these words
 DETECTABLE = 2.8  # standard deviations that a test at 5 % finds with 80 %: 1.96 + 0.84
@@ -158,7 +158,7 @@ def direction(test: HTest, pvalue: float) -> str:
     speaks = pvalue <= (FIRST_EVIDENCE if test.level is None else test.level)
     found = speaks and not claim_of(test).is_good
     if test.side:
-        return size_in_words(test.size, clear=found and test.size.high < 0)
+        return size_in_words(test.size, clear=found and test.size.low > 0)
     if found and not test.size.is_clear and test.finding:
         return f"{capital(test.finding)}. {size_in_words(test.size, clear=False)}"
     return size_in_words(test.size, clear=found)
@@ -169,18 +169,18 @@ def size_in_words(size: Gap, *, clear: bool = True) -> str:
     predicted, observed, gap = numbers_in_words(size)
     if size.kind == "confidence":
         numbers = f"claims {predicted}, is right in {observed} ({gap})"
-        word = "Overconfident" if size.gap > 0 else "Underconfident"
+        word = "Overconfident" if size.gap < 0 else "Underconfident"
         return f"{word}: {numbers}." if clear and size.is_clear else f"On average it {numbers}."
     if clear and size.is_clear:
-        side = "high" if size.gap > 0 else "low"
+        side = "high" if size.gap < 0 else "low"
         return f"P({size.name}) too {side}: {predicted} predicted, {observed} observed ({gap})."
     return f"P({size.name}) is {predicted} on average, {observed} observed ({gap})."
 
 
-def numbers_in_words(size: Gap) -> tuple[str, str, str]:
+def numbers_in_words(size: Gap | Segment) -> tuple[str, str, str]:
     """Prediction and observation in per cent, and their gap in points, all with as many digits.
 
-    The gap is that in size where its interval leaves out 0, else predicted less observed.
+    The gap is that in size where its interval leaves out 0, else observed less predicted.
     """
     digits = decimals(size)
     sign = -1.0 if size.high < 0 else 1.0
@@ -194,14 +194,14 @@ def numbers_in_words(size: Gap) -> tuple[str, str, str]:
     return predicted, observed, f"gap {gap} points, {low_end} to {high_end}"
 
 
-def decimals(size: Gap) -> int:
+def decimals(size: Gap | Segment) -> int:
     """One decimal of a percentage point, more where the interval would vanish with it."""
     width = 100 * (size.high - size.low)
     return 1 if width >= 0.2 else 2 if width >= 0.02 else 3
 
 
 def place_in_words(place: Gap, after: str = "") -> str:
-    """Where it is wrong: rows, gap with interval, adjusted p-value.
+    """Where it is wrong and how: rows, gap with interval, adjusted p-value.
 
     Numbers that the sentence before has are not said again.
     """
@@ -210,7 +210,8 @@ def place_in_words(place: Gap, after: str = "") -> str:
     if place.name in after and gap in after:
         return f"{place.name} (n = {place.n}{pvalue})"
     numbers = f"n = {place.n}, {gap}{pvalue}"
-    return f"{place.name}: {predicted} predicted, {observed} observed ({numbers})"
+    word = f"too {'high' if place.gap < 0 else 'low'}, " if place.is_clear else ""
+    return f"{place.name}: {word}{predicted} predicted, {observed} observed ({numbers})"
 
 
 def capital(text: str) -> str:
@@ -336,13 +337,10 @@ def headline_of_segments(test: SegmentsTest, pvalue: float | None = None) -> str
     if p > bound:
         return f"{first} in any of {sum(test.n_segments):,} segments."
     side = "high" if worst.gap < 0 else "low"
-    ends = sorted((100 * abs(worst.low), 100 * abs(worst.high)))
-    if worst.low < 0 < worst.high:
-        ends = [-100 * worst.high, -100 * worst.low]
+    predicted, observed, gap = numbers_in_words(worst)
     return (
         f"{first} in some segments. Worst is {worst.definition}: predictions too {side}, "
-        f"{100 * worst.predicted:.1f} % predicted, {100 * worst.observed:.1f} % observed "
-        f"(gap {100 * abs(worst.gap):.1f} points, {ends[0]:.1f} to {ends[1]:.1f})."
+        f"{predicted} predicted, {observed} observed ({gap})."
     )
 
 
@@ -427,7 +425,7 @@ def detectable_in_words(found: Sequence[Detectable], n: int) -> str:
 def _effect(one: Detectable) -> str:
     points = f"{100 * abs(one.gap):.1f} points"
     if one.kind == "gap":
-        return f"a mean prediction that is {points} too {'high' if one.gap > 0 else 'low'}"
+        return f"a mean prediction that is {points} too {'high' if one.gap < 0 else 'low'}"
     if one.kind == "slope":
         return f"a slope of {one.size:.2f}"
     return f"a temperature of {one.size:.2f} (confidence {points} too high)"

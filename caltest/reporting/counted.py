@@ -442,13 +442,13 @@ def _estimates(
         yield Estimate(name="accuracy", value=gap.observed, low=low, high=high, unit="share")
     two = f"{100 * gap.predicted:.1f} % against {100 * gap.observed:.1f} %"
     yield Estimate(
-        name=f"{profile.predicted} less {profile.observed}",
+        name=f"{profile.observed} less {profile.predicted}",
         value=gap.gap,
         ideal=0.0,
         low=gap.low,
         high=gap.high,
         unit="points",
-        note=two if m == 2 else "above 0: overconfident",
+        note=two if m == 2 else "below 0: overconfident",
     )
     observed, expected = int(cells.events.sum()), float(cells.expected.sum())
     if m == 2 and observed and expected:

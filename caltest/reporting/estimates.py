@@ -68,7 +68,7 @@ def collect_estimates(
 def _of_two(seen: Predictions, profile: Profile) -> Iterator[Estimate]:
     gap = gap_of(event_rows(seen), "event", "all rows")
     yield Estimate(
-        name=f"{profile.predicted} less {profile.observed}",
+        name=f"{profile.observed} less {profile.predicted}",
         value=gap.gap,
         ideal=0.0,
         low=gap.low,
@@ -97,13 +97,13 @@ def _of_many(predictions: Predictions, seen: Predictions) -> Iterator[Estimate]:
     yield Estimate(name="mean confidence", value=gap.predicted, unit="share")
     yield Estimate(name="accuracy", value=gap.observed, low=low, high=high, unit="share")
     yield Estimate(
-        name="confidence less accuracy",
+        name="accuracy less confidence",
         value=gap.gap,
         ideal=0.0,
         low=gap.low,
         high=gap.high,
         unit="points",
-        note="above 0: overconfident",
+        note="below 0: overconfident",
     )
     temperature = temperature_interval(predictions)
     if temperature is not None:

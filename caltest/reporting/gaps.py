@@ -30,7 +30,7 @@ def group_places(table: HTestTable) -> tuple[Place, ...]:
             continue
         worst, part = worst_range(row), "" if row.size.is_clear else row.finding
         if worst is not None:
-            part = f"{worst.name} too {'high' if worst.gap > 0 else 'low'}"
+            part = f"{worst.name} too {'high' if worst.gap < 0 else 'low'}"
         places.append(place_of(row.size, "group", str(row.group), part=part, pvalue=adjusted))
     return tuple(places)
 

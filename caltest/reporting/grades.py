@@ -86,7 +86,7 @@ def grade_blocks(table: HTestTable | None) -> Iterator[Block]:
                 short_pvalue(adjusted),
             )
         )
-        bars.append((pd - found.high, pd - defaults / n, pd - found.low))
+        bars.append((found.low - pd, defaults / n - pd, found.high - pd))
     header = (
         "grade",
         "obligors",

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from caltest.reporting.recalibrated import HeldOut
     from caltest.results.verdict import Verdict
 
-SCHEMA = "caltest/report/3"
+SCHEMA = "caltest/report/4"
 SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
 
 

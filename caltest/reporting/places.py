@@ -1,6 +1,6 @@
 """Where predictions and labels differ: classes and ranges of probability, judged together.
 
-The gap of a place is what is predicted there less what is observed. The p-values of all places are
+The gap of a place is what is observed there less what is predicted. The p-values of all places are
 adjusted together, by the labels that the tests of the report are judged by: a class never says
 another thing than its ranges, since one rule has found, ranked and signed them.
 """

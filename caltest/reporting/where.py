@@ -25,7 +25,7 @@ from caltest.segments.run import test_source
 
 MOST_SEGMENTS = 50
 GAP = (
-    "The gap is what is predicted less what is observed, in percentage points, with an interval of "
+    "The gap is what is observed less what is predicted, in percentage points, with an interval of "
     "95 % that holds for any number of events."
 )
 
@@ -189,10 +189,10 @@ def direction(place: Place, content: Content, profile: Profile) -> str:
     if not place.is_clear:
         return place.part if place.kind == "group" and place.part else DASH
     if place.kind in {"class", "class range"}:
-        return "too high" if place.gap > 0 else "too low"
+        return "too high" if place.gap < 0 else "too low"
     if content.data.m > 2:
-        return "overconfident" if place.gap > 0 else "underconfident"
-    return profile.too_high if place.gap > 0 else profile.too_low
+        return "overconfident" if place.gap < 0 else "underconfident"
+    return profile.too_high if place.gap < 0 else profile.too_low
 
 
 def segment_blocks(test: SegmentsTest | None) -> Iterator[Block]:
@@ -218,8 +218,8 @@ def segment_blocks(test: SegmentsTest | None) -> Iterator[Block]:
     rows = tuple(
         (
             row.definition,
-            points(-row.gap),
-            span(-row.high, -row.low),
+            points(row.gap),
+            span(row.low, row.high),
             short_pvalue(row.adjusted),
             count(row.n),
             share(row.predicted),
@@ -227,12 +227,12 @@ def segment_blocks(test: SegmentsTest | None) -> Iterator[Block]:
         )
         for row in test
     )
-    bars = tuple((-row.high, -row.gap, -row.low) for row in test)
+    bars = tuple((row.low, row.gap, row.high) for row in test)
     sheet = Sheet(title="The worst segments", header=header, rows=rows)
     yield Block(kind="sheet", sheet=sheet, bars=bars)
     yield Block(
         kind="text",
-        text="The gap is what is predicted less what is observed, in percentage points, with "
+        text="The gap is what is observed less what is predicted, in percentage points, with "
         f"Wilson's interval for the segment by itself. Segments have at least {test.min_size} "
         "rows and overlap: a rejected one may be wrong because a part of it is, and the worst of "
         "many has a gap that is too large.",

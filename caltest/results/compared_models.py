@@ -16,6 +16,8 @@ from caltest.validation import check_schema, checks_values
 if TYPE_CHECKING:
     from caltest.render import Sheet
 
+EARLIER = ("caltest/model-comparison/1", "caltest/model-comparison/2")  # schemas that can be read
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedModel(ComparedRow):
@@ -87,7 +89,7 @@ class ModelComparison(Comparison):
     'as it is'
     """
 
-    schema: ClassVar[str] = "caltest/model-comparison/2"
+    schema: ClassVar[str] = "caltest/model-comparison/3"
 
     rows: tuple[ComparedModel, ...]
     score: str
@@ -165,7 +167,8 @@ class ModelComparison(Comparison):
     @checks_values
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Rebuild the comparison from what `to_dict` or parsed JSON gave."""
-        values = check_schema(values, cls.schema, earlier="caltest/model-comparison/1")
+        version = {"schema": "caltest/htest-table/2"} if values.get("schema") in EARLIER else {}
+        values = check_schema(values, cls.schema, earlier=EARLIER)
         rows = [dict(row) for row in values["rows"]]
         for row in rows:
             if row["difference"] is not None:
@@ -173,7 +176,7 @@ class ModelComparison(Comparison):
         made = {
             "rows": tuple(ComparedModel(**row) for row in rows),
             "pairs": tuple(ScoreDifference(**pair) for pair in values["pairs"]),
-            "tests": HTestTable.from_dict(values["tests"]),
+            "tests": HTestTable.from_dict({**values["tests"], **version}),
         }
         return cls(**{**values, **made})
 

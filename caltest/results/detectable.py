@@ -41,7 +41,7 @@ class Detectable:
     size : float
         Of the temperature and the slope the number, of the gap the difference of the means.
     gap : float
-        The difference of mean prediction and share of events that goes with it.
+        The share of events less the mean prediction that goes with it.
     """
 
     kind: str
@@ -86,7 +86,7 @@ def detectable(test: HTest, n_jobs: int | None = None) -> tuple[Detectable, ...]
         if size is not None:
             true = truth(seen.probs, size)
             chance = true[:, 1] if seen.m == 2 else true[np.arange(seen.n), seen.predicted]
-            gap = float(np.average(rows.probs - chance, weights=weight))
+            gap = float(np.average(chance - rows.probs, weights=weight))
             found.append(Detectable(kind=kind, size=abs(gap) if kind == "gap" else size, gap=gap))
     return tuple(found)
 

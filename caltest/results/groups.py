@@ -215,7 +215,7 @@ class GroupsTest(Frame):
         Returns
         -------
         tuple of Gap
-            Each with its adjusted p-value; a `Gap` is predicted less observed.
+            Each with its adjusted p-value.
 
         Raises
         ------
@@ -234,8 +234,8 @@ class GroupsTest(Frame):
             n=int(self.sizes[g]),
             predicted=float(self.predicted[g]),
             observed=float(self.events[g] / self.sizes[g]),
-            low=-float(self.high[g]),
-            high=-float(self.low[g]),
+            low=float(self.low[g]),
+            high=float(self.high[g]),
             deviation=float(self.deviation[g]),
             pvalue=float(self.adjusted[g]),
         )

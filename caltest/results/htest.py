@@ -157,7 +157,7 @@ class HTest(Result):
     True
     """
 
-    schema: ClassVar[str] = "caltest/htest/2"
+    schema: ClassVar[str] = "caltest/htest/3"
 
     test: str
     method: str
@@ -479,21 +479,29 @@ class HTest(Result):
 
         JSON of version 1, "caltest/htest/1", does not name the alternative: it is read with the one
         that the test had. For a measure that is not part of caltest that is "greater". An
-        extrapolated tail, "tail_pvalue", which was written until November 2026, is left out.
+        extrapolated tail, "tail_pvalue", which was written until November 2026, is left out. Up to
+        version 2 gaps are predicted - observed: they are turned.
         """
-        checked = check_schema(values, cls.schema, earlier="caltest/htest/1")
+        checked = check_schema(values, cls.schema, earlier=EARLIER)
+        turned = values.get("schema") in EARLIER
         checked.pop("tail_pvalue", None)
         if "alternative" not in checked:
             checked = _with_alternative(checked)
         if checked.get("components") is not None:
             from caltest.results.table import HTestTable
 
-            checked["components"] = HTestTable.from_dict(checked["components"])
+            version = {"schema": "caltest/htest-table/2"} if turned else {}
+            checked["components"] = HTestTable.from_dict({**checked["components"], **version})
         from caltest.measures.gap import Gap
 
         if checked.get("size") is not None:
-            checked["size"] = Gap(**checked["size"])
-        checked["places"] = tuple(Gap(**place) for place in checked.get("places", ()))
+            checked["size"] = Gap.of_values(checked["size"], turned=turned)
+        places = checked.get("places", ())
+        checked["places"] = tuple(Gap.of_values(place, turned=turned) for place in places)
+        name = checked["estimate_name"]
+        if turned and (name in _TURNED or name.startswith("mean gap ")):
+            checked["estimate"] = -float(checked["estimate"])
+            checked["estimate_name"] = _TURNED.get(name, name)
         return cls(**checked)
 
     def to_csv(self) -> str:
@@ -510,6 +518,11 @@ class HTest(Result):
         return dict(zip(_QUANTILES, values.tolist(), strict=True))
 
 
+EARLIER = ("caltest/htest/1", "caltest/htest/2")  # schemas that can be read
+_TURNED = {
+    "mean prediction - event rate": "event rate - mean prediction",
+    "mean confidence - accuracy": "accuracy - mean confidence",
+}
 # The keys of version 1 whose resampled statistic was two-sided: of tests, then of measures.
 _TWO_SIDED = {
     *("brier", "log-loss", "spiegelhalter", "le-cessie-van-houwelingen"),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from caltest.render import Sheet
     from caltest.results.verdict import Verdict
 
+EARLIER = ("caltest/htest-table/1", "caltest/htest-table/2")  # schemas that can be read
 LIGHTS = ("green", "yellow", "orange", "red")
 
 
@@ -64,7 +65,7 @@ class HTestTable(Table[HTest]):
     [0.01, 0.01]
     """
 
-    schema: ClassVar[str] = "caltest/htest-table/2"
+    schema: ClassVar[str] = "caltest/htest-table/3"
 
     rows: tuple[HTest, ...]
     correction: str | None
@@ -183,9 +184,10 @@ class HTestTable(Table[HTest]):
     @checks_values
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Rebuild the table from what `to_dict` or parsed JSON gave; see `HTest.from_dict`."""
-        values = check_schema(values, cls.schema, earlier="caltest/htest-table/1")
+        version = {"schema": "caltest/htest/2"} if values.get("schema") in EARLIER else {}
+        values = check_schema(values, cls.schema, earlier=EARLIER)
         rows, omnibus = (
-            tuple(HTest.from_dict(test) for test in values.get(name, ()))
+            tuple(HTest.from_dict({**test, **version}) for test in values.get(name, ()))
             for name in ("rows", "omnibus")
         )
         others = {name: value for name, value in values.items() if name not in {"rows", "omnibus"}}

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SPEAKS = 0.05  # largest adjusted p-value of a place that is named, where no level was given
 MOST_PLACES = 3
 FEW_EVENTS = 100
+EARLIER = "caltest/verdict/1"  # a schema that can be read
 OF_CLASSES = "class-frequencies"  # the component that no temperature disturbs much
 
 
@@ -66,7 +67,7 @@ class Verdict(Result):
     ('strong evidence', True)
     """
 
-    schema: ClassVar[str] = "caltest/verdict/1"
+    schema: ClassVar[str] = "caltest/verdict/2"
 
     answer: str
     headline: str
@@ -86,13 +87,17 @@ class Verdict(Result):
     @classmethod
     @checks_values
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild the verdict from what `to_dict` or parsed JSON gave."""
+        """Rebuild the verdict from what `to_dict` or parsed JSON gave.
+
+        JSON of version 1 has intervals of predicted - observed: they are turned.
+        """
         from caltest.measures.gap import Gap
 
-        checked = dict(check_schema(values, cls.schema))
+        checked = check_schema(values, cls.schema, earlier=[EARLIER])
+        turned = values.get("schema") == EARLIER
         if checked["size"] is not None:
-            checked["size"] = Gap(**checked["size"])
-        checked["places"] = tuple(Gap(**place) for place in checked["places"])
+            checked["size"] = Gap.of_values(checked["size"], turned=turned)
+        checked["places"] = tuple(Gap.of_values(one, turned=turned) for one in checked["places"])
         checked["sentences"] = tuple((kind, text) for kind, text in checked["sentences"])
         return cls(**checked)
 
@@ -284,8 +289,8 @@ def _places_of_segments(test: SegmentsTest, whole: float) -> Iterator[Gap]:
             n=row.n,
             predicted=row.predicted,
             observed=row.observed,
-            low=-row.high,
-            high=-row.low,
+            low=row.low,
+            high=row.high,
             deviation=abs(row.gap / row.z) if row.z else 0.0,
             pvalue=row.adjusted,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -12,16 +12,16 @@ Reader = TypeVar("Reader", bound=Callable[..., Any])
 
 
 def check_schema(
-    values: Mapping[str, Any], schema: str, name: str = "values", *, earlier: str | None = None
+    values: Mapping[str, Any], schema: str, name: str = "values", *, earlier: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Check the format that JSON says it is in, if it says one, and return what is left.
 
-    `earlier` is an earlier version that can be read too.
+    `earlier` are earlier versions that can be read too.
     """
     if not isinstance(values, Mapping):
         raise invalid(f"{name} must be an object of {schema}", shown(values), "pass one")
     found = values.get("schema", schema)
-    if isinstance(found, str) and found in {schema, earlier}:
+    if isinstance(found, str) and found in {schema, *earlier}:
         return {key: value for key, value in values.items() if key != "schema"}
     kind = schema.rpartition("/")[0]
     remedy = f"pass {schema}"

@@ -70,7 +70,7 @@ def test_json_round_trip_of_a_test(make_test):
     """What JSON holds rebuilds an equal test."""
     result = make_test(group="A", notes=("a note",), level=0.05)
     values = json.loads(result.to_json())
-    assert values == {"schema": "caltest/htest/2"} | result.to_dict()
+    assert values == {"schema": "caltest/htest/3"} | result.to_dict()
     assert HTest.from_dict(values) == result
 
 
@@ -124,8 +124,8 @@ def test_table_of_version_1_is_read(make_table):
 
 def test_json_of_a_later_version_is_refused(make_test):
     """The message says who can read it."""
-    values = json.loads(make_test().to_json()) | {"schema": "caltest/htest/3"}
-    with pytest.raises(InvalidInput, match="caltest/htest/2; got 'caltest/htest/3'; use the ver"):
+    values = json.loads(make_test().to_json()) | {"schema": "caltest/htest/4"}
+    with pytest.raises(InvalidInput, match="caltest/htest/3; got 'caltest/htest/4'; use the ver"):
         HTest.from_dict(values)
 
 
@@ -261,7 +261,7 @@ def test_parameters_keep_their_order():
 
 @pytest.mark.parametrize(
     "broken",
-    ["x", None, [], {"schema": "caltest/htest/2"}, {"rows": 1}, {"rows": [{"pvalue": "x"}]}],
+    ["x", None, [], {"schema": "caltest/htest/3"}, {"rows": 1}, {"rows": [{"pvalue": "x"}]}],
 )
 def test_broken_values_of_results_raise_an_error_of_caltest(make_test, broken):
     """Values of any type may stand where others belong."""

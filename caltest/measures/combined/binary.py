@@ -64,7 +64,7 @@ class Level(BinaryComponent):
             f"P({self.event}) {percent(mean)} on average, {percent(rate)} observed: "
             f"{points(mean - rate)} {word}"
         )
-        return Finding(text, mean - rate, "mean prediction - event rate")
+        return Finding(text, rate - mean, "event rate - mean prediction")
 
 
 class Slope(BinaryComponent):

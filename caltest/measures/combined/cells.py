@@ -76,13 +76,13 @@ class CellContext:
     @cached_property
     def range_finding(self) -> Finding:
         """Name the range of probabilities with the largest sum of gaps of the observed events."""
-        sums = np.append(0.0, np.cumsum(-self.excess))
+        sums = np.append(0.0, np.cumsum(self.excess))
         low, high = sorted((int(np.argmin(sums)), int(np.argmax(sums))))
         if low == high:
             return NO_GAP
         inside = self.cells.between(low, high)
         gap = float(sums[high] - sums[low]) / inside.mass
-        word = "high" if gap > 0 else "low"
+        word = "high" if gap < 0 else "low"
         where = f"P({self.cells.event}) {span(float(inside.least[0]), float(inside.most[-1]))}"
         text = f"{where} is {points(gap)} too {word}"
         return Finding(text, gap, "mean gap there", gap_of_cells(inside, "region", where))
@@ -125,7 +125,7 @@ class Level(CellComponent):
             f"P({self.cells.event}) {percent(mean)} on average, {percent(rate)} observed: "
             f"{points(mean - rate)} {word}"
         )
-        return Finding(text, float(mean - rate), "mean prediction - event rate")
+        return Finding(text, float(rate - mean), "event rate - mean prediction")
 
 
 class Slope(CellComponent):
@@ -215,7 +215,7 @@ class Surprise(CellComponent):
             f"outcomes with probabilities below {percent(LIMITS[j])} have {percent(mean)} on "
             f"average together, {percent(share)} observed"
         )
-        return Finding(text, mean - share, f"mean gap of probabilities below {LIMITS[j]:g}")
+        return Finding(text, share - mean, f"mean gap of probabilities below {LIMITS[j]:g}")
 
 
 class LineKernel(CellComponent):

@@ -216,7 +216,7 @@ class ClassFrequencies(ChunkComponent):
 
     @property
     def _gaps(self) -> Floats:
-        return np.asarray(self.totals.expected("p") - self.totals.confusions.sum(axis=1))
+        return np.asarray(self.totals.confusions.sum(axis=1) - self.totals.expected("p"))
 
     @property
     def _precision(self) -> Floats:
@@ -229,13 +229,13 @@ class ClassFrequencies(ChunkComponent):
         gap = self._gaps[0]
         k = int(np.argmax(np.square(gap) * self._precision))
         mean = float(self.totals.expected("p")[k]) / self.n
-        share = mean - float(gap[k]) / self.n
-        word = "too often" if gap[k] > 0 else "too rarely"
+        share = mean + float(gap[k]) / self.n
+        word = "too often" if gap[k] < 0 else "too rarely"
         text = (
             f"class {self.names[k]} predicted {word}: {percent(mean)} on average, "
             f"{percent(share)} observed"
         )
-        return Finding(text, mean - share, f"mean gap of {self.names[k]}")
+        return Finding(text, share - mean, f"mean gap of {self.names[k]}")
 
 
 class ClassSlopes(ChunkComponent):
@@ -289,7 +289,7 @@ class Confusions(ChunkComponent):
             f"where {self.names[a]} is predicted, {self.names[k]} has {percent(mean)} on average "
             f"and is observed in {percent(share)}"
         )
-        return Finding(text, mean - share, "mean gap of the pair")
+        return Finding(text, share - mean, "mean gap of the pair")
 
 
 class Confidence(ChunkComponent):
@@ -311,12 +311,12 @@ class Confidence(ChunkComponent):
     def finding(self) -> Finding:
         confidence = float(self.totals.expected("right")[0]) / self.n
         accuracy = float(np.trace(self.totals.confusions[0])) / self.n
-        gap = confidence - accuracy
-        word = "too high" if gap > 0 else "too low"
+        gap = accuracy - confidence
+        word = "too high" if gap < 0 else "too low"
         text = (
             f"confidence {percent(confidence)}, accuracy {percent(accuracy)}: {points(gap)} {word}"
         )
-        return Finding(text, gap, "mean confidence - accuracy")
+        return Finding(text, gap, "accuracy - mean confidence")
 
 
 class Ranks(ChunkComponent):
@@ -346,7 +346,7 @@ class Ranks(ChunkComponent):
         last = r == chance.size - 1
         name = f"a class after the {ORDINALS[r - 1]}" if last else f"the {ORDINALS[r]}"
         text = f"{name} most probable has {percent(mean)} on average, {percent(share)} observed"
-        return Finding(text, mean - share, f"mean gap at rank {r + 1}")
+        return Finding(text, share - mean, f"mean gap at rank {r + 1}")
 
 
 class Surprise(ChunkComponent):

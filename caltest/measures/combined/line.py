@@ -124,7 +124,7 @@ class Line:
         return self._findings[what]
 
     def _find(self, happens: Floats, what: str) -> Finding:
-        gaps = self.weight * (self.p - happens[self.order])
+        gaps = self.weight * (happens[self.order] - self.p)
         ends = np.flatnonzero(step_ends(self.p)) + 1
         places = np.append(0, ends)
         sums = np.append(0.0, np.cumsum(gaps))[places]
@@ -135,7 +135,7 @@ class Line:
         p, weight = self.p[inside], self.weight[inside]
         mass = max(float(weight.sum()), 1e-300)
         gap = float(sums[high] - sums[low]) / mass
-        word = "high" if gap > 0 else "low"
+        word = "high" if gap < 0 else "low"
         where = f"{what} {span(p[0], p[-1])}"
         clusters = None if self.clusters is None else self.clusters[inside]
         rows = Rows(p, happens[self.order[inside]] > 0, weight, clusters)

@@ -101,17 +101,17 @@ class ClassFrequencies(Component):
 
     def finding(self, labels: Codes) -> Finding:
         context = self.context
-        gap = self.expected - np.bincount(labels, context.weight, context.m)
+        gap = np.bincount(labels, context.weight, context.m) - self.expected
         k = int(np.argmax(np.square(gap) * self.precision))
         total = float(context.weight.sum())
-        mean, share = self.expected[k] / total, (self.expected[k] - gap[k]) / total
-        word = "too often" if gap[k] > 0 else "too rarely"
+        mean, share = self.expected[k] / total, (self.expected[k] + gap[k]) / total
+        word = "too often" if gap[k] < 0 else "too rarely"
         text = (
             f"class {context.names[k]} predicted {word}: {percent(mean)} on average, "
             f"{percent(share)} observed"
         )
         place = gap_of(context.event_rows(k), "class", f"class {context.names[k]}")
-        return Finding(text, float(mean - share), f"mean gap of {context.names[k]}", place)
+        return Finding(text, float(share - mean), f"mean gap of {context.names[k]}", place)
 
 
 class ClassSlopes(Component):
@@ -199,14 +199,14 @@ class ClassCurves(Component):
         context = self.context
         k = int(np.argmax(self._largest(self.context.rows(labels))[0]))
         observed = np.bincount(self.cells[labels == k, k], context.weight[labels == k], CELLS)
-        gaps = np.append(0.0, np.cumsum(self.expected[k] - observed))
+        gaps = np.append(0.0, np.cumsum(observed - self.expected[k]))
         low, high = sorted((int(np.argmin(gaps)), int(np.argmax(gaps))))
         inside = (self.cells[:, k] >= low) & (self.cells[:, k] < high)
         if not inside.any():
             return NO_GAP
         mass = max(float(context.weight[inside].sum()), 1e-300)
         gap, p = float(gaps[high] - gaps[low]) / mass, context.probs[inside, k]
-        word = "high" if gap > 0 else "low"
+        word = "high" if gap < 0 else "low"
         where = f"P({context.names[k]}) {span(p.min(), p.max())}"
         text = f"{where} is {points(gap)} too {word}"
         place = gap_of(context.event_rows(k, inside), "region", where)
@@ -270,7 +270,7 @@ class Confusions(Component):
         rows = context.event_rows(int(k), context.top == a)
         where = f"P({context.names[k]}) where {context.names[a]} is predicted"
         place = gap_of(rows, "region", where)
-        return Finding(text, float(mean - share), "mean gap of the pair", place)
+        return Finding(text, float(share - mean), "mean gap of the pair", place)
 
 
 class Confidence(Component):
@@ -299,12 +299,12 @@ class Confidence(Component):
         total = float(context.weight.sum())
         confidence = float(context.weight @ context.top_prob) / total
         accuracy = float(context.weight @ (labels == context.top)) / total
-        gap = confidence - accuracy
-        word = "too high" if gap > 0 else "too low"
+        gap = accuracy - confidence
+        word = "too high" if gap < 0 else "too low"
         text = (
             f"confidence {percent(confidence)}, accuracy {percent(accuracy)}: {points(gap)} {word}"
         )
-        return Finding(text, gap, "mean confidence - accuracy")
+        return Finding(text, gap, "accuracy - mean confidence")
 
 
 class OnConfidence(Component):
@@ -408,7 +408,7 @@ class Ranks(Component):
         last = r == self.expected.size - 1
         name = f"a class after the {ORDINALS[r - 1]}" if last else f"the {ORDINALS[r]}"
         text = f"{name} most probable has {percent(mean)} on average, {percent(share)} observed"
-        return Finding(text, float(mean - share), f"mean gap at rank {r + 1}")
+        return Finding(text, float(share - mean), f"mean gap at rank {r + 1}")
 
 
 class KernelError(Component):

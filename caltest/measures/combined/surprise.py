@@ -55,7 +55,7 @@ class Surprise(Component):
             f"outcomes with probabilities below {percent(LIMITS[j])} have {percent(mean)} on "
             f"average together, {percent(share)} observed"
         )
-        return Finding(text, mean - share, f"mean gap of probabilities below {LIMITS[j]:g}")
+        return Finding(text, share - mean, f"mean gap of probabilities below {LIMITS[j]:g}")
 
 
 class EventSurprise(Surprise):

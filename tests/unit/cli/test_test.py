@@ -51,7 +51,7 @@ def test_by_tests_each_group(caltest, predictions_csv):
     ("name", "start"),
     [
         ("text", "Too few rows to tell (p = "),
-        ("json", '{\n  "schema": "caltest/htest/2",\n  "test": "combined"'),
+        ("json", '{\n  "schema": "caltest/htest/3",\n  "test": "combined"'),
         ("markdown", "Too few rows to tell (p = "),
         ("csv", "data_name,group,test"),
         ("html", '<div class="caltest">'),

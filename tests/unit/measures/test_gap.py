@@ -19,8 +19,8 @@ def test_interval_of_equal_predictions_is_that_of_clopper_and_pearson(events):
         gap_of(Rows(np.full(40, 0.25), happened), "event", "1"),
         gap_of_counts(0.25, events, 40, "1"),
     ):
-        assert (gap.low, gap.high) == pytest.approx((0.25 - high, 0.25 - low), abs=1e-12)
-        assert gap.gap == pytest.approx(0.25 - events / 40)
+        assert (gap.low, gap.high) == pytest.approx((low - 0.25, high - 0.25), abs=1e-12)
+        assert gap.gap == pytest.approx(events / 40 - 0.25)
 
 
 @pytest.mark.parametrize("spread", [0.1, 1.0, 50.0])
@@ -31,7 +31,7 @@ def test_interval_covers_the_true_gap(spread):
         p = rng.beta(spread, spread, 100)
         q = np.clip(p + 0.02, 0, 1)
         gap = gap_of(Rows(p, rng.random(100) < q), "event", "1")
-        hits += gap.low <= (p - q).mean() <= gap.high
+        hits += gap.low <= (q - p).mean() <= gap.high
         widths.append(gap.high - gap.low)
     assert hits / 1000 > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 1000)
     assert np.mean(widths) < (0.13 if spread < 0.5 else 0.22)
@@ -44,8 +44,8 @@ def test_rows_of_a_cluster_that_agree_make_it_wider():
     y = rng.random(30) < p
     once = gap_of(Rows(p, y), "event", "1")
     copies = Rows(np.repeat(p, 20), np.repeat(y, 20), None, np.repeat(np.arange(30), 20))
-    assert gap_of(copies, "event", "1").high > once.high - 0.02
-    assert gap_of(copies._replace(clusters=None), "event", "1").high < once.high - 0.05
+    assert gap_of(copies, "event", "1").low < once.low + 0.02
+    assert gap_of(copies._replace(clusters=None), "event", "1").low > once.low + 0.05
 
 
 def test_weights_count_rows():

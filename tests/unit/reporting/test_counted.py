@@ -75,7 +75,7 @@ def test_numbers_are_those_of_the_rows(page, frame):
     rows = ct.report(None, frame, **{**OPTIONS, "engine": "rows"}, meta={"event": "death"})
     found = {one.name: one for one in page.content.estimates}
     expected = {one.name: one for one in rows.content.estimates}
-    for name in ("predicted less observed", "expected / observed (E/O)", "calibration slope"):
+    for name in ("observed less predicted", "expected / observed (E/O)", "calibration slope"):
         for end in ("value", "low", "high"):
             got, wanted = getattr(found[name], end), getattr(expected[name], end)
             assert got == pytest.approx(wanted, rel=1e-3, abs=1e-6)

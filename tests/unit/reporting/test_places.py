@@ -9,7 +9,7 @@ import caltest as ct
 from caltest.reporting.places import cut_points, find_places
 
 
-def test_gap_is_predicted_less_observed():
+def test_gap_is_observed_less_predicted():
     """Of each range, counted by hand."""
     rng = np.random.default_rng(1)
     p = rng.random(500)
@@ -22,7 +22,8 @@ def test_gap_is_predicted_less_observed():
         assert gap.n == some.sum()
         assert gap.predicted == pytest.approx(p[some].mean())
         assert gap.observed == pytest.approx(data.labels[some].mean())
-        assert gap.low < gap.gap <= gap.high
+        assert gap.gap == gap.observed - gap.predicted
+        assert gap.low <= gap.gap < gap.high
 
 
 def test_calibrated_places_are_rarely_named():
@@ -44,10 +45,10 @@ def test_worst_class_stands_first_with_its_direction():
     places = find_places(data, n_resamples=99, seed=1)
     classes = [gap for gap in places if gap.kind == "class"]
     assert classes[0].name == "0"
-    assert classes[0].gap > 0
+    assert classes[0].gap < 0
     named = [gap for gap in places if gap.part and gap.name == "0" and gap.pvalue <= 0.1]
     assert named
-    assert all(gap.gap > 0 for gap in named)
+    assert all(gap.gap < 0 for gap in named)
 
 
 def test_clusters_are_not_taken_for_rows():

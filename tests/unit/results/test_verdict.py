@@ -65,7 +65,7 @@ def test_groups_count_in_the_headline():
     assert verdict.answer == "strong evidence"
     assert {place.kind for place in verdict.places} == {"group"}
     gaps = {place.name: place.gap for place in verdict.places}
-    assert gaps["-1"] > 0 > gaps["1"]
+    assert gaps["-1"] < 0 < gaps["1"]
 
 
 def test_pvalues_of_several_questions_are_adjusted():

@@ -44,7 +44,7 @@ def test_json_has_infinite_numbers_as_text():
 def test_other_json_is_refused():
     """The schema is checked."""
     with pytest.raises(InvalidInput, match="must be of the schema caltest/segments/1"):
-        ct.SegmentsTest.from_dict({"schema": "caltest/htest/2"})
+        ct.SegmentsTest.from_dict({"schema": "caltest/htest/3"})
 
 
 def test_long_definitions_stand_under_the_grid(result):

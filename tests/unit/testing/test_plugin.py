@@ -507,7 +507,7 @@ def test_plan_that_has_no_use_ends_the_session(session, tmp_path, check_level, m
 def test_file_that_is_no_plan_ends_the_session(session, tmp_path):
     """Other JSON, half of it, or none."""
     path = plan_file(tmp_path, 0.002)
-    for text in ('{"schema": "caltest/htest/2"}', path.read_text()[:50], None):
+    for text in ('{"schema": "caltest/htest/3"}', path.read_text()[:50], None):
         path.unlink() if text is None else path.write_text(text)
         done = session(PASSING, f"--calibration-plan={path}")
         assert done.ret == pytest.ExitCode.USAGE_ERROR
