@@ -356,8 +356,8 @@ counts with its length.
 The same predictions, with labels of temperature {TEMPERATURE}. A look after each row: an interval
 misses the truth where the e-process that it comes from is 1 / level at the truth, which is cheaper
 to compute than the interval. Percentages of streams on which the truth was outside after any row,
-at level {LEVEL}: of the mean confidence less the accuracy, of the mean probability of the last
-class less its frequency, of the temperature.
+at level {LEVEL}: of the accuracy less the mean confidence, of the frequency of the last class
+less its mean probability, of the temperature.
 
 | m | confidence | mean | temperature |
 |---:|---:|---:|---:|

@@ -21,7 +21,7 @@ OPTIONS: dict[str, Any] = {"n_resamples": 99, "rng": 1}
 def frame(word: str, groups: int = 3) -> pl.DataFrame:
     """Return rows of two classes whose predictions are wrong in one direction."""
     rng = np.random.default_rng(groups)
-    n = max(6000, 50 * groups)
+    n = max(2000, 50 * groups)
     p = rng.uniform(0.2, 0.8, n)
     y = (rng.random(n) < p + SHIFTS[word]).astype(int)
     return pl.DataFrame({"p": p, "y": y, "ward": np.arange(n) % groups})
@@ -63,6 +63,7 @@ def results(word: str) -> Iterator[tuple[str, Any]]:
     yield "report of segments", ct.report(None, data, **segments)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("word", SHIFTS)
 def test_gaps_of_every_result_are_observed_less_predicted(word):
     """In their JSON, with ends around them, and the print has the word of their direction."""
@@ -80,6 +81,7 @@ def test_gaps_of_every_result_are_observed_less_predicted(word):
         assert next(iter(SHIFTS.keys() - {word})) not in text, name
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("word", SHIFTS)
 def test_few_and_many_groups_have_the_same_sign(word):
     """Tables of 3 groups and of 600, by rows and cells, and the places of a report."""
