@@ -180,7 +180,7 @@ def test_outcomes_that_were_as_good_as_excluded_are_named():
     surprise = next(row for row in result.components if row.test == "surprise")
     assert result.pvalue == 0.001
     assert "have 0.002 % on average together, 2.5 %" in surprise.parameters["finding"]
-    assert surprise.estimate == pytest.approx(2e-5 - 0.025)
+    assert surprise.estimate == pytest.approx(0.025 - 2e-5)
 
 
 def test_confusions_look_where_there_are_rows():
