@@ -91,7 +91,7 @@ def _closing(test: SegmentsTest) -> Iterator[tuple[str, str]]:
         yield f"rejected at level {number(test.level)}", some
     yield (
         "predicted, observed, gap",
-        "in per cent and percentage points; gap = observed - predicted, Wilson's interval of each",
+        "in per cent and percentage points; gap = observed - predicted, each interval by itself",
     )
     for note in test.notes:
         yield "note", note

@@ -145,7 +145,8 @@ def place_blocks(content: Content, profile: Profile) -> Iterator[Block]:
         kind="text",
         text=f"{GAP} The p-values are adjusted for all {len(places):,} classes and ranges "
         "together, which the predictions alone define; a direction is named where the p-value is "
-        f"{SPEAKS if content.level is None else content.level:g} or less.",
+        f"{SPEAKS if content.level is None else content.level:g} or less and the interval leaves "
+        "out 0.",
     )
 
 
@@ -209,7 +210,7 @@ def segment_blocks(test: SegmentsTest | None) -> Iterator[Block]:
     header = (
         "segment",
         "gap",
-        f"{100 * test.confidence:g} %",
+        "95 %",
         "adjusted p",
         "n",
         "predicted",
@@ -232,9 +233,7 @@ def segment_blocks(test: SegmentsTest | None) -> Iterator[Block]:
     yield Block(kind="sheet", sheet=sheet, bars=bars)
     yield Block(
         kind="text",
-        text="The gap is what is observed less what is predicted, in percentage points, with "
-        f"Wilson's interval for the segment by itself. Segments have at least {test.min_size} "
-        "rows and overlap: a rejected one may be wrong because a part of it is, and the worst of "
-        "many has a gap that is too large.",
+        text=f"{GAP} Segments have at least {test.min_size} rows and overlap: a rejected one may "
+        "be wrong because a part of it is, and the worst of many has a gap that is too large.",
     )
     yield from notes(test.notes)

@@ -13,12 +13,12 @@ from caltest.validation import check_schema, checks_values
 
 if TYPE_CHECKING:
     from caltest.measures.gap import Gap
-    from caltest.measures.outcome import Ends
     from caltest.predictions import Predictions
     from caltest.render import Sheet
     from caltest.results.detectable import Detectable
     from caltest.results.groups import GroupsTest
     from caltest.results.htest import HTest
+    from caltest.results.interval import Interval
     from caltest.results.table import HTestTable
     from caltest.segments import SegmentsTest
 
@@ -317,19 +317,20 @@ def _coefficients(test: HTest, n_jobs: int | None) -> Iterator[str]:
         yield render.slope_in_words(test.size, ends.estimate, ends.low, ends.high)
 
 
-def _slope(test: HTest, n_jobs: int | None) -> Ends | None:
-    """Bound the slope of the rows of a test, or of its cells; None where it keeps neither."""
-    from caltest.intervals import choose
-    from caltest.measures.recalibration.calibration_slope import CalibrationSlope
+def _slope(test: HTest, n_jobs: int | None) -> Interval | None:
+    """Bound the slope of the rows of a test, or of its cells; None where it keeps neither.
 
-    slope = CalibrationSlope()
-    if test.counted is not None:
-        return slope.cell_interval(test.counted.cells, level=0.95)
-    if test.evidence is None:
+    It is the interval of the test of the slope, as in the table of estimates of a report.
+    """
+    from caltest.measures.recalibration.cox import Cox
+
+    slope, held = Cox(tested="slope"), test.counted or test.evidence
+    if held is None:
         return None
-    seen, seed = test.evidence.seen, test.evidence.seed
-    method = choose(slope, "cluster" if seen.has_dependence else None)
-    return method.compute(slope, seen, level=0.95, n_resamples=999, seed=seed, n_jobs=n_jobs)
+    kept: Any = {"evidence" if held is test.evidence else "counted": replace(held, measure=slope)}
+    asked = replace(test, n_resamples=0, **kept)  # no p-value of the slope is known
+    draws = max(test.n_resamples or 0, 999)
+    return asked.confidence_interval(n_resamples=draws, n_jobs=n_jobs)
 
 
 def _remedy(test: HTest, rows: str = "") -> Iterator[str]:

@@ -101,11 +101,12 @@ class Rows:
 
     @cached_property
     def moments(self) -> Floats:
-        """What is summed over a segment, (n, 6): see `Moments`."""
+        """What is summed over a segment, (n, 8): see `Moments`."""
         w, p = self.weights, self.event
         variance = w * w * p * (1.0 - p)
         skewed = w * (1.0 - 2.0 * p) * variance
-        columns = (np.ones(self.n), w, w * p, variance, skewed, w * w)
+        residual = w * (self.happens - p)
+        columns = (np.ones(self.n), w, w * p, variance, skewed, w * w, w * residual, residual**2)
         return np.ascontiguousarray(np.column_stack(columns))
 
     @cached_property
@@ -138,6 +139,8 @@ class Moments:
         Number of rows, sum of weights and of their squares.
     expected, deviation, skewness : (S,) array
         Mean, standard deviation and skewness of the sum of w y.
+    crossed, spread : (S,) array
+        Sums of w^2 r and w^2 r^2 over the observed residuals r = y - p.
     """
 
     n: Floats
@@ -146,6 +149,8 @@ class Moments:
     expected: Floats
     deviation: Floats
     skewness: Floats
+    crossed: Floats
+    spread: Floats
 
     @classmethod
     def of(cls, chunk: Chunk, rows: Rows) -> Moments:
@@ -153,11 +158,11 @@ class Moments:
         sums = np.zeros((chunk.cells, rows.moments.shape[1]))
         for first, stop in chunk.blocks():
             add_rows(*chunk.pairs(first, stop), rows.moments[first:stop], sums)
-        n, mass, expected, variance, third, squares = chunk.combine(sums).T
+        n, mass, expected, variance, third, squares, *observed = chunk.combine(sums).T
         deviation = np.sqrt(variance)
         with np.errstate(divide="ignore", invalid="ignore"):
             skewness = np.where(variance > 0, third / (variance * deviation), 0.0)
-        return cls(n, mass, squares, expected, deviation, skewness)
+        return cls(n, mass, squares, expected, deviation, skewness, *observed)
 
 
 @dataclass(frozen=True)

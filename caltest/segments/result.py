@@ -37,7 +37,7 @@ class Segment:
     predicted, observed : float
         Mean prediction and share of events, weighted as the rows are.
     gap, low, high : float
-        observed - predicted, and the ends of its interval, that of Wilson for the share of events.
+        observed - predicted, and the ends of its 95 % interval, by itself, as `HTest.size` has it.
     z : float
         The standardised mean difference.
     cumulative : float or None
@@ -101,7 +101,7 @@ class SegmentsTest(Table[Segment]):
     min_size : int
         The least rows of a segment.
     confidence : float
-        Level of the intervals, each by itself.
+        Of the intervals, each by itself: 0.95.
     n_resamples, seed : int
         How to repeat the resampling.
     level : float or None

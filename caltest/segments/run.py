@@ -12,6 +12,7 @@ import numpy as np
 from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
+from caltest.measures.gap import LEVEL, gap_of_sums
 from caltest.predictions import ModelData, Predictions, models, sources
 from caltest.segments.cells import AllRows, Chunk, Order, Tables, matrix_chunks, union_chunks
 from caltest.segments.columns import Column, column_of, without_rare
@@ -20,7 +21,6 @@ from caltest.segments.null import Family, Joint, Rows, Scored, families_of, test
 from caltest.segments.result import Segment, SegmentsTest
 
 STATISTICS = ("mean", "cumulative")
-CONFIDENCE = 0.95
 FINER = 2  # cuts whose sides are taken, for each of those between parts
 
 
@@ -125,8 +125,8 @@ def test_segments(
     n_jobs : int, optional
         Threads, as in joblib; the p-values do not depend on it.
     level : float, optional
-        Significance level in (0, 1), which makes the level of the intervals 1 - level; they are of
-        95 % otherwise. The print holds a verdict only where it is given.
+        Significance level in (0, 1). The print holds a verdict only where it is given; intervals
+        are of 95 % whatever it is.
     label, probs : str or list of str, optional
         Columns of the data frame.
     classes, from_logits, renormalize : optional
@@ -222,9 +222,8 @@ def test_source(source: Given, predictions: Predictions, settings: Settings) -> 
         progress=settings.progress,
     )
     level = settings.level
-    confidence = CONFIDENCE if level is None else 1 - level
     return SegmentsTest(
-        rows=tuple(_worst(joint, settings.keep, confidence)),
+        rows=tuple(_worst(joint, settings.keep)),
         pvalue=joint.pvalue,
         statistic=float(joint.scores.max()),
         n_segments=_by_depth(joint),
@@ -237,7 +236,7 @@ def test_source(source: Given, predictions: Predictions, settings: Settings) -> 
         source=source.text,
         statistics=_statistics_text(joint.families),
         min_size=settings.min_size,
-        confidence=confidence,
+        confidence=LEVEL,
         n_resamples=settings.n_resamples,
         seed=settings.seed,
         level=level,
@@ -360,7 +359,7 @@ def _by_depth(joint: Joint) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def _worst(joint: Joint, keep: int, confidence: float) -> Iterator[Segment]:
+def _worst(joint: Joint, keep: int) -> Iterator[Segment]:
     """Yield the segments with the largest scores; of equals, those of fewer conditions first."""
     order = np.argsort(-joint.scores, kind="stable")[:keep]
     ends = np.cumsum([family.chunk.size for family in joint.families])
@@ -369,25 +368,36 @@ def _worst(joint: Joint, keep: int, confidence: float) -> Iterator[Segment]:
         family, scored = joint.families[number], joint.observed[number]
         own = place - int(ends[number]) + family.chunk.size
         adjusted = float(joint.adjusted[place])
-        yield _segment(family, scored, own, adjusted, confidence)
+        yield _segment(family, scored, own, adjusted)
 
 
-def _segment(family: Family, scored: Scored, s: int, adjusted: float, confidence: float) -> Segment:
+def _segment(family: Family, scored: Scored, s: int, adjusted: float) -> Segment:
     moments = family.moments
     mass, total = float(moments.mass[s]), float(scored.sums.total[s, 0])
     expected, deviation = float(moments.expected[s]), float(moments.deviation[s])
     difference = total - expected
-    low, high = wilson(total / mass, mass * mass / float(moments.squares[s]), confidence)
+    gap, squares = difference / mass, float(moments.squares[s])
+    spread = float(moments.spread[s]) - 2.0 * gap * float(moments.crossed[s]) + gap * gap * squares
+    found = gap_of_sums(
+        "segment",
+        family.chunk.definition(s),
+        int(moments.n[s]),
+        expected / mass,
+        total / mass,
+        deviation**2,
+        spread,
+        (mass, squares),
+    )
     certain = math.copysign(math.inf, difference)
     return Segment(
-        definition=family.chunk.definition(s),
+        definition=found.name,
         depth=family.chunk.depth,
-        n=int(moments.n[s]),
-        predicted=expected / mass,
-        observed=total / mass,
-        gap=difference / mass,
-        low=low - expected / mass,
-        high=high - expected / mass,
+        n=found.n,
+        predicted=found.predicted,
+        observed=found.observed,
+        gap=gap,
+        low=found.low,
+        high=found.high,
         z=difference / deviation if deviation > 0 else certain,
         cumulative=_cumulative(scored, s, deviation),
         adjusted=adjusted,
@@ -401,24 +411,6 @@ def _cumulative(scored: Scored, s: int, deviation: float) -> float | None:
     return (
         max(float(sums.up[s, 0]), float(sums.down[s, 0])) / deviation if deviation > 0 else math.inf
     )
-
-
-def wilson(share: float, n: float, confidence: float) -> tuple[float, float]:
-    r"""Return Wilson's interval of a probability, from the share of events among n rows.
-
-    The p with :math:`|share - p| \le z \sqrt{p (1 - p) / n}`. With weights, n is Kish's effective
-    number of rows.
-
-    References
-    ----------
-    Wilson (1927), Probable inference, the law of succession, and statistical inference, JASA 22.
-    """
-    from scipy.special import ndtri
-
-    z = float(ndtri(0.5 + 0.5 * confidence))
-    shrunk = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return max(0.0, shrunk - half), min(1.0, shrunk + half)
 
 
 def _statistics_text(families: Sequence[Family]) -> str:

@@ -146,6 +146,23 @@ def test_gap_of_a_monitor_and_what_could_be_found_have_the_sign(word):
     assert f"points {word}" in calibrated.verdict().sentences[-1][1]
 
 
+def test_a_gap_and_a_slope_have_one_interval_in_a_report():
+    """The same group as group and as segment, all rows in the estimates, the slope in both."""
+    columns = {"label": "y", "probs": "p", "by": "ward", "segments": "ward"}
+    content = ct.report(None, frame("too low"), **columns, **OPTIONS).content
+    verdict, groups = content.answer.verdict, content.where.group_places
+    segments = {row.definition: (row.low, row.gap, row.high) for row in content.segments}
+    for place in groups:
+        found = segments[f"ward = {place.name}"]
+        assert found == pytest.approx((place.low, place.gap, place.high), abs=1e-12)
+    size, estimates = verdict.size, {one.name: one for one in content.estimates}
+    gap, slope = estimates["observed less predicted"], estimates["calibration slope"]
+    assert (gap.low, gap.value, gap.high) == (size.low, size.gap, size.high)
+    assert segments["all rows"] == pytest.approx((size.low, size.gap, size.high), abs=1e-12)
+    told = f"{slope.value:.2f} ({slope.low:.2f} to {slope.high:.2f})"
+    assert any(told in text for kind, text in verdict.sentences if kind == "size")
+
+
 def test_plots_say_the_sign():
     """On the axes of gaps."""
     many, segments = ask("too low", 600, by="ward", engine="cells"), ask("too low", segments="ward")
