@@ -13,6 +13,7 @@ from caltest.measures.recalibration.calibration_slope import CalibrationSlope
 from caltest.measures.recalibration.coefficient_interval import cell_coefficient_bounds
 from caltest.measures.recalibration.profile import INTERCEPT_ALONE, SLOPE
 from caltest.measures.smooth.ici import E90, ICI
+from caltest.render import rows_of_slope
 
 if TYPE_CHECKING:
     from caltest.measures import Measure
@@ -71,4 +72,4 @@ def _line(
 
 
 def _in_words(name: str, ends: Ends) -> str:
-    return f"{name} {ends.estimate:.2f} ({ends.low:.2f} to {ends.high:.2f})"
+    return f"{name} {ends.estimate:.2f} ({ends.low:.2f} to {ends.high:.2f}){rows_of_slope(ends)}"

@@ -13,8 +13,10 @@ from caltest.render.cells import Sheet, number
 if TYPE_CHECKING:
     from caltest.comparison.best_map import BestMap
     from caltest.measures.gap import Gap
+    from caltest.measures.outcome import Ends
     from caltest.results import GroupsTest, HTest, HTestTable
     from caltest.results.detectable import Detectable
+    from caltest.results.interval import Interval
     from caltest.results.verdict import Verdict
     from caltest.segments import Segment, SegmentsTest
 
@@ -377,14 +379,19 @@ def sheet_of_verdict(verdict: Verdict) -> Sheet:
     )
 
 
-def slope_in_words(size: Gap, slope: float, low: float, high: float) -> str:
-    """Events expected and observed, and the slope of the log odds."""
+def slope_in_words(size: Gap, slope: Interval) -> str:
+    """Events expected and observed, and the slope of the log odds, with the rows that have them."""
     expected, observed = size.n * size.predicted, size.n * size.observed
-    side = ": too extreme" if high < 1 else ": not extreme enough" if low > 1 else ""
+    side = ": too extreme" if slope.high < 1 else ": not extreme enough" if slope.low > 1 else ""
     return (
         f"{expected:,.1f} events expected, {observed:,.0f} observed; slope of the log odds "
-        f"{slope:.2f} ({low:.2f} to {high:.2f}){side}."
+        f"{slope.estimate:.2f} ({slope.low:.2f} to {slope.high:.2f}){rows_of_slope(slope)}{side}."
     )
+
+
+def rows_of_slope(slope: Interval | Ends) -> str:
+    """Which rows a slope or intercept is of, where others have predictions of 0 or 1."""
+    return next((f" {note}" for note in slope.notes if note.endswith("inside (0, 1)")), "")
 
 
 def remedy_in_words(name: str, rows: str = "") -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +13,13 @@ from caltest.errors import NotApplicable
 from caltest.lenses import resolve_lens
 from caltest.measures.gap import event_rows, gap_of, share_limits
 from caltest.predictions import Predictions
-from caltest.render import Sheet
+from caltest.render import Sheet, rows_of_slope
 from caltest.reporting.blocks import Block
 from caltest.reporting.content import Estimate
 from caltest.reporting.profiles import Profile
 from caltest.reporting.tested import Settings
 from caltest.reporting.wording import number, short_pvalue
-from caltest.results import HTest, HTestTable
+from caltest.results import HTest, HTestTable, Interval
 
 Floats = NDArray[np.float64]
 
@@ -143,25 +144,23 @@ def estimates_of_tests(rows: Iterator[HTest], settings: Settings) -> Iterator[Es
             continue
         done.add(row.test)
         name, ideal, unit, note = OF_TESTS[row.test]
-        low, high = _limits(row, settings)
+        found = _limits(row, settings)
         yield Estimate(
             name=name,
             value=row.estimate,
             ideal=ideal,
-            low=low,
-            high=high,
+            low=None if found is None else found.low,
+            high=None if found is None else found.high,
             pvalue=row.pvalue,
             unit=unit,
-            note=note,
+            note=note if found is None else f"{note}{rows_of_slope(found)}",
         )
 
 
-def _limits(row: HTest, settings: Settings) -> tuple[float | None, float | None]:
-    try:
-        found = row.confidence_interval(n_resamples=499, n_jobs=settings.n_jobs)
-    except NotApplicable:
-        return None, None
-    return found.low, found.high
+def _limits(row: HTest, settings: Settings) -> Interval | None:
+    with suppress(NotApplicable):
+        return row.confidence_interval(n_resamples=499, n_jobs=settings.n_jobs)
+    return None
 
 
 def temperature_interval(predictions: Predictions) -> tuple[float, float, float] | None:
@@ -181,6 +180,8 @@ def temperature_interval(predictions: Predictions) -> tuple[float, float, float]
     weight = (
         np.ones(predictions.n) if predictions.sample_weight is None else predictions.sample_weight
     )
+    # No temperature changes a probability of 0: rows with such an outcome tell nothing of it.
+    weight = weight * (predictions.probs[np.arange(predictions.n), predictions.labels] > 0)
     logs = np.log(np.maximum(predictions.probs, SMALLEST))
     b = 1.0
     for _ in range(STEPS):

@@ -310,11 +310,11 @@ def _coefficients(test: HTest, n_jobs: int | None) -> Iterator[str]:
     if test.size is None or test.size.kind != "event":
         return
     try:
-        ends = _slope(test, n_jobs)
+        slope = _slope(test, n_jobs)
     except NotApplicable:
         return
-    if ends is not None:
-        yield render.slope_in_words(test.size, ends.estimate, ends.low, ends.high)
+    if slope is not None:
+        yield render.slope_in_words(test.size, slope)
 
 
 def _slope(test: HTest, n_jobs: int | None) -> Interval | None:

@@ -93,7 +93,7 @@ class Slope(BinaryComponent):
         if self.sd == 0:
             return NO_TEMPERATURE
         logs = np.column_stack([np.zeros_like(self.x), self.x])  # of p, but for a constant a row
-        temperature = mending_temperature(logs, labels, self.context.weight)
+        temperature = mending_temperature(logs, labels, self.context.weight_of_possible(labels))
         word = "too extreme" if temperature > 1 else "not extreme enough"
         text = f"log odds {word}: temperature {temperature:.3g} mends it"
         return Finding(text, temperature, "temperature")

@@ -146,7 +146,8 @@ class Slope(CellComponent):
             return NO_TEMPERATURE
         cells, x = self.cells, np.tile(self.context.x, 2)
         labels = np.repeat(np.arange(2), len(cells))
-        counts = np.concatenate([cells.n - cells.events, cells.events]).astype(np.float64)
+        possible = np.concatenate([cells.least < 1.0, cells.most > 0.0])
+        counts = possible * np.concatenate([cells.n - cells.events, cells.events])
         temperature = mending_temperature(np.column_stack([0 * x, x]), labels, counts)
         word = "too extreme" if temperature > 1 else "not extreme enough"
         text = f"log odds {word}: temperature {temperature:.3g} mends it"

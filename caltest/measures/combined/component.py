@@ -116,6 +116,10 @@ class Context:
         """The probability of the predicted class."""
         return np.asarray(np.take_along_axis(self.probs, self.top[:, None], axis=1)[:, 0])
 
+    def weight_of_possible(self, labels: Codes) -> Floats:
+        """Return the weights, 0 for outcomes of probability 0, which no temperature changes."""
+        return np.asarray(self.weight * (self.probs[np.arange(self.n), labels] > 0.0))
+
     @cached_property
     def log_probs(self) -> Floats:
         """The logs of the probabilities, those below 1e-12 as of 1e-12."""

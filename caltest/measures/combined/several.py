@@ -74,7 +74,8 @@ class Temperature(Component):
     def finding(self, labels: Codes) -> Finding:
         if self.sd == 0:
             return NO_TEMPERATURE
-        temperature = mending_temperature(self.context.log_probs, labels, self.context.weight)
+        weight = self.context.weight_of_possible(labels)
+        temperature = mending_temperature(self.context.log_probs, labels, weight)
         word = "too sure" if temperature > 1 else "not sure enough"
         return Finding(
             f"{word}: temperature {temperature:.3g} mends it", temperature, "temperature"

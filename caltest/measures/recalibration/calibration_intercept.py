@@ -145,8 +145,8 @@ def calibration_intercept(
     float
         In log odds; 0 for calibrated predictions and large n. Infinite, with a
         DegenerateDataWarning, where all labels are equal, or where b is estimated and a threshold
-        other than 1/2 separates them. Probabilities below 2.2e-16 count as that, with a warning
-        too. Sample weights count an observation w_i times.
+        other than 1/2 separates them. Predictions of 0 and 1 have no log odds:
+        it is that of the other rows, with a warning. Sample weights count an observation w_i times.
 
     Raises
     ------

@@ -108,7 +108,8 @@ def calibration_slope(
     float
         1 for calibrated predictions and large n. Infinite, with a DegenerateDataWarning, where a
         threshold separates the labels, and 1 where all labels or all predictions are equal.
-        Probabilities below 2.2e-16 count as that, with a warning too. Sample weights count an
+        Predictions of 0 and 1 have no log odds: it is that of
+        the other rows, with a warning. Sample weights count an
         observation w_i times.
 
     Raises

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,13 @@ from caltest.measures.cells import NO_WEIGHTS
 from caltest.measures.label_scores import row_weights
 from caltest.measures.outcome import Ends
 from caltest.measures.recalibration.binary_loops import log_odds
-from caltest.measures.recalibration.fits import BoundCoefficient, CellCoefficient
+from caltest.measures.recalibration.fits import (
+    OUTSIDE,
+    BoundCoefficient,
+    CellCoefficient,
+    has_log_odds,
+    inside_rows,
+)
 from caltest.measures.recalibration.profile import (
     INTERCEPT,
     INTERCEPT_ALONE,
@@ -61,9 +68,15 @@ def coefficient_bounds(predictions: Predictions, column: int, symbol: str, *, le
     White (1982), Maximum likelihood estimation of misspecified models, Econometrica 50; the
     division by 1 - h is HC3 of MacKinnon, White (1985), J. Econometrics 29; see `profile_bounds`.
     """
-    weight = np.array(row_weights(predictions))
-    if not weight.all():
-        predictions, weight = predictions.subset(weight > 0), weight[weight > 0]
+    weight, inside = np.array(row_weights(predictions)), has_log_odds(predictions.probs)
+    kept = inside & (weight > 0)
+    if not kept.any():
+        raise NotApplicable(
+            f"{OUTSIDE}, and there is no other row to estimate the {symbol} from",
+            "use the p-value of the exact null",
+        )
+    if not kept.all():
+        predictions, weight = predictions.subset(kept), weight[kept]
     bound = BoundCoefficient(predictions, "the calibration intercept", column)
     alone, intercept, slope = bound.recalibrations(bound.observed[None])[0][0].tolist()
     parameters = 1 if column == INTERCEPT_ALONE else 2
@@ -79,7 +92,8 @@ def coefficient_bounds(predictions: Predictions, column: int, symbol: str, *, le
         x, labels, weight * (weight.sum() / np.square(weight).sum()), column, quantile
     )
     outcomes = Outcomes(x, labels, weight, np.ones_like(x))
-    return _widened((low, high), outcomes, (alone, intercept, slope), column, quantile, level)
+    ends = _widened((low, high), outcomes, (alone, intercept, slope), column, quantile, level)
+    return ends if inside.all() else _of_inside(ends, predictions.n)
 
 
 class Outcomes(NamedTuple):
@@ -101,26 +115,34 @@ def cell_coefficient_bounds(cells: Cells, column: int, symbol: str, *, level: fl
     bound = CellCoefficient(cells, column)
     alone, intercept, slope = bound.recalibrations(bound.observed[None])[0][0].tolist()
     parameters = 1 if column == INTERCEPT_ALONE else 2
-    events = int(cells.events.sum())
+    inside = bound.inside
+    sizes, events = cells.n[inside], cells.events[inside]
+    mean, count = cells.mean[inside], int(sizes.sum())
     undetermined = column != INTERCEPT_ALONE and (
-        events in (0, cells.rows)
+        int(events.sum()) in (0, count)
         or not bound.has_slope
         or (math.isinf(slope) and column == INTERCEPT)
     )
     estimate = (alone, intercept, slope)[column]
-    if math.isnan(estimate) or undetermined or cells.rows <= parameters:
+    if math.isnan(estimate) or undetermined or count <= parameters:
         raise NotApplicable(
             f"the {symbol} is not determined by these labels and has no interval",
             "use the p-value of the exact null",
         )
-    quantile = student_isf((1.0 - level) / 2.0, cells.rows - parameters)
-    x = log_odds(np.stack([1.0 - cells.mean, cells.mean], 1))
-    sizes = np.stack([cells.n - cells.events, cells.events], 1).astype(np.float64).ravel()
-    labels = np.tile(np.array([0, 1], np.uint8), len(cells))
+    quantile = student_isf((1.0 - level) / 2.0, count - parameters)
+    x = log_odds(np.stack([1.0 - mean, mean], 1))
+    sizes = np.stack([sizes - events, events], 1).astype(np.float64).ravel()
+    labels = np.tile(np.array([0, 1], np.uint8), mean.size)
     some = sizes > 0
     outcomes = Outcomes(np.repeat(x, 2)[some], labels[some], np.ones(int(some.sum())), sizes[some])
-    ends = profile_bounds(outcomes.x, outcomes.labels, outcomes.size, column, quantile)
-    return _widened(ends, outcomes, (alone, intercept, slope), column, quantile, level)
+    reached = profile_bounds(outcomes.x, outcomes.labels, outcomes.size, column, quantile)
+    ends = _widened(reached, outcomes, (alone, intercept, slope), column, quantile, level)
+    return ends if inside.all() else _of_inside(ends, count)
+
+
+def _of_inside(ends: Ends, count: int) -> Ends:
+    """Note which rows an interval is of, where predictions are 0 or 1."""
+    return replace(ends, notes=(*ends.notes, f"of {inside_rows(count)}"))
 
 
 def _widened(

@@ -202,7 +202,8 @@ def cox(
     -------
     float
         At least 0. Infinite, with a DegenerateDataWarning, where an observed class has probability
-        0; other probabilities below 2.2e-16 count as that, with a warning. Where the labels are
+        0; with two classes, predictions of 0 and 1 that are right change no likelihood and are left
+        out of the fit, and of more classes they count as 2.2e-16, with a warning. Where labels are
         separated it is finite: the limit as the slope grows. Where no slope can be estimated it is
         that of the intercept, and has a degree of freedom less. Sample weights count an observation
         w_i times.

@@ -60,7 +60,7 @@ class Support(NamedTuple):
 def support(z: Floats, weight: Floats, phi: Floats) -> Support:
     """Prepare log odds (K,), weights (K,) and functions (k, K)."""
     base = np.stack([z, scipy.special.expit(z), scipy.special.expit(-z)])
-    largest = np.abs(phi).max(axis=1)
+    largest = np.abs(phi).max(axis=1, initial=0.0)
     return Support(base, weight, np.ascontiguousarray(phi), largest, NOISE * float(weight.sum()))
 
 

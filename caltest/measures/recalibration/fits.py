@@ -30,6 +30,7 @@ from caltest.scale import Cells
 from caltest.validation import check_class, check_unused
 
 Floats = NDArray[np.float64]
+OUTSIDE = "predictions of 0 and 1 have no log odds"
 NO_SLOPE = "the log odds of the predictions are equal, so that no slope can be estimated"
 HYPOTHESES = {
     "both": "intercept 0 and slope 1",
@@ -76,7 +77,9 @@ class BoundRecalibration(BoundLikelihood):
         check_one_dimension(predictions, measure)
         super().__init__(predictions)
         self._with_slope = with_slope
-        self._rows = standard_rows(log_odds(self.predictions.probs), self.weight)
+        probs, inside = self.predictions.probs, has_log_odds(self.predictions.probs)
+        self._inside = None if inside.all() else np.flatnonzero(inside)
+        self._rows = standard_rows(log_odds(probs[inside]), self.weight[inside])
         self._nodes = few_nodes(self._rows)
 
     @property
@@ -85,15 +88,24 @@ class BoundRecalibration(BoundLikelihood):
         return self._rows.sd > 0
 
     def recalibrations(self, labels: Labels) -> tuple[Floats, Floats]:
-        """Return estimates (B, 3) and gains (B, 2), see `numerics.recalibration`."""
+        """Return estimates (B, 3) and gains (B, 2) of the rows that have log odds."""
+        if self._inside is not None:
+            labels = np.take(labels, self._inside, axis=1)
+        if not labels.shape[1]:
+            return np.tile([0.0, 0.0, 1.0], (len(labels), 1)), np.zeros((len(labels), 2))
         return recalibrations(labels, self._rows, self._nodes, 1 + self._with_slope)
 
     def messages(self) -> tuple[str, ...]:
         """Say what the data leave undefined."""
         remarks = list(self.extremes)
+        labels = self.predictions.labels
+        if self._inside is not None:
+            labels = labels[self._inside]
+            remarks.append(outside(labels.size, self.predictions.n))
+            if not labels.size:
+                return tuple(remarks)
         if self._with_slope and not self.has_slope:
             remarks.append(f"{NO_SLOPE}; it is taken as 1")
-        labels = self.predictions.labels
         if labels.min() == labels.max():
             taken = ", and the slope is taken as 1" if self._with_slope and self.has_slope else ""
             remarks.append(f"all labels are equal: the intercept is infinite{taken}")
@@ -114,6 +126,23 @@ class BoundCoefficient(BoundRecalibration):
         return self.recalibrations(labels)[0][:, self._column]
 
 
+def has_log_odds(probs: Floats) -> NDArray[np.bool_]:
+    """Return which predictions of two classes are inside (0, 1)."""
+    return np.asarray((probs > 0.0).all(axis=1))
+
+
+def outside(count: int, rows: int) -> str:
+    """Say that predictions of 0 and 1 have no log odds, and which rows are fitted."""
+    if not count:
+        return f"{OUTSIDE}: there is no other row, and intercept 0 and slope 1 stand for none"
+    return f"{OUTSIDE}: intercept and slope are those of {inside_rows(count)}, of {rows:,}"
+
+
+def inside_rows(count: int) -> str:
+    """Name the rows that have log odds."""
+    return f"the {count:,} rows with predictions inside (0, 1)"
+
+
 def extreme_messages(predictions: Predictions) -> tuple[str, ...]:
     """Say where probabilities have no logarithm, and where such a class was observed."""
     probs = predictions.probs
@@ -121,11 +150,15 @@ def extreme_messages(predictions: Predictions) -> tuple[str, ...]:
     extreme = extreme[row_weights(predictions)[extreme] > 0]
     if not extreme.size:
         return ()
-    clipped = (
-        f"probabilities below 2.2e-16 count as that in their logarithm, in {extreme.size} of "
-        f"{predictions.n} rows, first in row {extreme[0]}"
-    )
-    remarks = [clipped]
+    clipped = extreme
+    if predictions.m == 2:
+        clipped = extreme[has_log_odds(probs[extreme])]
+    remarks = []
+    if clipped.size:
+        remarks.append(
+            f"probabilities below 2.2e-16 count as that in their logarithm, in {clipped.size} of "
+            f"{predictions.n} rows, first in row {clipped[0]}"
+        )
     observed = probs[extreme, predictions.labels[extreme]]
     rows = extreme[observed == 0]
     if rows.size:
@@ -193,12 +226,12 @@ class CellRecalibration(BoundCells):
         super().__init__(cells)
         self.scale = FITTED * rounding_scale(cells.rows) * max(1.0, cells.heaviest)
         self._with_slope = with_slope
-        self._size = cells.n.astype(np.float64)
-        self._rows = standard_rows(
-            log_odds(np.stack([1.0 - cells.mean, cells.mean], 1)), self._size
-        )
-        self._nodes = few_nodes(self._rows)
         self._never, self._always = cells.most == 0.0, cells.least == 1.0
+        self.inside = ~(self._never | self._always)
+        mean = cells.mean[self.inside]
+        self._size = cells.n[self.inside].astype(np.float64)
+        self._rows = standard_rows(log_odds(np.stack([1.0 - mean, mean], 1)), self._size)
+        self._nodes = few_nodes(self._rows)
         self.degenerate = tuple(self._messages())
 
     @property
@@ -207,35 +240,34 @@ class CellRecalibration(BoundCells):
         return self._rows.sd > 0
 
     def recalibrations(self, counts: Floats) -> tuple[Floats, Floats]:
-        """Return estimates (B, 3) and gains (B, 2)."""
-        expected = self._size * self._rows.events
-        # Equal to the sums of the rows but where a probability counts as 2.2e-16.
-        expected = np.where(self._never | self._always, expected, self.cells.expected)
+        """Return estimates (B, 3) and gains (B, 2) of the cells that have log odds."""
+        if not self.inside.all():
+            counts = np.ascontiguousarray(counts[:, self.inside])
+        if not self._size.size:
+            return np.tile([0.0, 0.0, 1.0], (len(counts), 1)), np.zeros((len(counts), 2))
+        expected = self.cells.expected[self.inside]
         return cell_recalibrations(
             counts, self._size, expected, self._rows, self._nodes, 1 + self._with_slope
         )
 
     def _messages(self) -> Iterator[str]:
         cells = self.cells
-        extreme = self._never | self._always
-        if extreme.any():
-            yield (
-                "probabilities of 0 and 1 count as 2.2e-16 from them in their logarithm, in "
-                f"{int(cells.counts[extreme].sum())} of {cells.rows} rows"
-            )
+        count, events = int(cells.counts[self.inside].sum()), int(cells.hits[self.inside].sum())
+        if not self.inside.all():
+            yield outside(count, cells.rows)
         if self._impossible(self.observed[None])[0]:
             yield (
                 "an observed class has probability 0: that alone contradicts the predictions, and "
                 "the likelihood ratio is infinite"
             )
-        if self._with_slope and not self.has_slope:
+        if self._with_slope and not self.has_slope and count:
             yield f"{NO_SLOPE}; it is taken as 1"
-        if cells.hits.sum() in (0, cells.rows):
+        if events in (0, count) and count:
             taken = ", and the slope is taken as 1" if self._with_slope and self.has_slope else ""
             yield f"all labels are equal: the intercept is infinite{taken}"
 
     def _impossible(self, counts: Floats) -> NDArray[np.bool_]:
-        surely = (self._size - counts)[:, self._always]
+        surely = (self.cells.n - counts)[:, self._always]
         return np.asarray((counts[:, self._never] > 0).any(axis=1) | (surely > 0).any(axis=1))
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 
 import numpy as np
+import polars as pl
 import pytest
 
+import caltest as ct
 from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.measures import cox
@@ -105,7 +108,7 @@ def test_impossible_label_is_not_hidden(tested):
     with pytest.warns(DegenerateDataWarning) as said:
         assert cox(p, y, tested=tested) == math.inf
     text = " ".join(str(one.message) for one in said)
-    assert "in 2 of 100 rows, first in row 7" in text
+    assert "those of the 98 rows with predictions inside (0, 1), of 100" in text
     assert "probability 0 in 1 of 100 rows, first in row 7" in text
 
 
@@ -117,9 +120,80 @@ def test_impossible_label_of_three_classes_is_not_hidden():
 
 
 def test_certain_predictions_that_are_right_have_no_ratio():
-    """Their loss is that of 2.2e-16."""
-    with pytest.warns(DegenerateDataWarning, match=r"separate the labels|count as that"):
+    """They have no log odds, and change no likelihood."""
+    with pytest.warns(DegenerateDataWarning, match=r"there is no other row"):
         assert cox([0.0, 1.0, 1.0], [0, 1, 1]) == pytest.approx(0, abs=1e-14)
+
+
+ENGINES = ("rows", "cells")
+
+
+def with_certain(seed=1, n=400):
+    """Return predictions of which some are 0 or 1, and labels that agree with these."""
+    rng = np.random.default_rng(seed)
+    p = rng.beta(2, 3, n)
+    p[:60], p[60:100] = 0.0, 1.0
+    y = (rng.random(n) < p**1.5).astype(int)
+    return p, y, (p > 0) & (p < 1)
+
+
+@pytest.mark.parametrize("tested", ["both", "intercept", "slope"])
+def test_predictions_of_0_and_1_leave_the_fit_of_the_others(tested):
+    """Statistic, estimate and interval are those of the interior rows, by rows and by cells."""
+    p, y, inside = with_certain()
+    measure = Cox(tested=tested)
+    alone = ct.test_calibration(p[inside], y[inside], test=measure, n_resamples=99, rng=1)
+    frame = pl.DataFrame({"p": p, "y": y})
+    asked = {"label": "y", "probs": "p", "test": measure, "n_resamples": 99, "rng": 1}
+    with pytest.warns(DegenerateDataWarning, match=r"those of the 300 rows with predictions in"):
+        found, cells = (ct.test_calibration(None, frame, **asked, engine=e) for e in ENGINES)
+    assert found.statistic == pytest.approx(alone.statistic, rel=1e-9)
+    assert found.estimate == pytest.approx(alone.estimate, rel=1e-9)
+    assert cells.estimate == pytest.approx(alone.estimate, rel=1e-3)
+    if tested != "both":
+        one, two, three = (test.confidence_interval() for test in (found, alone, cells))
+        assert (one.low, one.high) == pytest.approx((two.low, two.high), rel=1e-9)
+        assert (three.low, three.high) == pytest.approx((two.low, two.high), rel=1e-2)
+        assert "of the 300 rows with predictions inside (0, 1)" in one.notes + three.notes
+
+
+def test_exact_pvalues_with_certain_predictions_are_valid():
+    """At most 5 % at level 5 % of calibrated data sets, and more than 2 % of 300."""
+    rejected = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        p = np.clip(rng.uniform(-0.3, 1.3, 80), 0.0, 1.0)
+        data = Predictions(p, rng.random(80) < p)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DegenerateDataWarning)
+            found = ct.test_calibration(data, test="calibration-slope", n_resamples=99, rng=seed)
+        rejected += found.pvalue <= 0.05
+    assert 6 <= rejected <= 15 + 3 * 3.8
+
+
+def test_verdict_names_the_rows_of_a_slope():
+    """Where others have predictions of 0 and 1; the report's table too."""
+    p, y, _ = with_certain(n=2000)
+    told = dict(ct.test_calibration(p, y, rng=1).verdict().sentences)["size"]
+    assert "of the 1,900 rows with predictions inside (0, 1)" in told
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateDataWarning)
+        page = ct.report(p, y, n_resamples=99, rng=1)
+    (slope,) = [one for one in page.content.estimates if one.name == "calibration slope"]
+    assert slope.note.endswith("of the 1,900 rows with predictions inside (0, 1)")
+    assert f"log odds {slope.value:.2f} ({slope.low:.2f} to {slope.high:.2f})" in told
+
+
+def test_outcomes_of_probability_0_do_not_move_the_temperature_that_is_told():
+    """No temperature mends them; it is that of the other rows."""
+    p, y, inside = with_certain()
+    y[0] = 1
+
+    def told(p, y):
+        components = ct.test_calibration(p, y, n_resamples=99, rng=1).components
+        return next(row.estimate for row in components if row.test == "temperature")
+
+    assert told(p, y) == pytest.approx(told(p[inside], y[inside]), rel=1e-3)
 
 
 def test_constant_predictions_test_the_intercept():
