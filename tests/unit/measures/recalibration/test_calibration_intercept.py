@@ -52,6 +52,6 @@ def test_undefined_intercept_has_a_value_and_a_warning(p, y, slope, intercept):
 def test_zeros_are_left_out_of_the_fit():
     """With a warning; a zero that is wrong is said too."""
     p, y = [0.0, 0.5, 0.5, 0.5], [1, 1, 0, 0]
-    with pytest.warns(DegenerateDataWarning, match="in row 0"):
+    with pytest.warns(DegenerateDataWarning, match="no log odds|first in row 0"):
         a = calibration_intercept(p, y)
     assert a == pytest.approx(calibration_intercept(p[1:], y[1:]), rel=1e-9)
