@@ -98,7 +98,7 @@ def bands(name: str, path: Path, which: str) -> list[Row]:
     X, y, X_test, y_test = gp_fits.split(task, path, 1)
     fitted = gp_fits.model(which, task.n_inducing, task.alpha).fit(X, y)
     event = (y_test == fitted.classes_[1]).astype(float)
-    ends = fitted.predict_proba_interval(X_test, level=LEVEL)[:, 1]
+    ends = fitted.predict_proba_interval(X_test, confidence=LEVEL)[:, 1]
     curves = {
         "mean": fitted.predict_proba(X_test)[:, 1],
         "lower": ends[:, 0],
@@ -260,7 +260,7 @@ def example_picture() -> Figure:
     axes = picture.subplots(2, 2, sharex=True)
     grid = GRID[:, np.newaxis]
     mean, variance = fitted.predict_latent(grid)
-    probs, ends = fitted.predict_proba(grid), fitted.predict_proba_interval(grid, level=LEVEL)
+    probs, ends = fitted.predict_proba(grid), fitted.predict_proba_interval(grid, confidence=LEVEL)
     for k, (left, right) in enumerate(axes):
         a = np.where(y == k, 1 + ALPHA, ALPHA)
         noise = np.log1p(1 / a)

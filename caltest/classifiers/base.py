@@ -24,12 +24,13 @@ from caltest.render import Sheet, number
 from caltest.results import Summary
 from caltest.validation import (
     check_choice,
+    check_confidence,
     check_flag,
     check_integer,
     check_jobs,
-    check_level,
     check_not_empty,
     check_positive,
+    takes_confidence,
 )
 
 if TYPE_CHECKING:
@@ -220,22 +221,23 @@ class GPClassifier(KernelClassifier):
         with one_blas_thread():
             return self._latent(values)
 
-    def predict_proba_interval(self, X: object, *, level: float = 0.95) -> Floats:
-        """Return where the probabilities lie with probability `level` under the posterior.
+    @takes_confidence
+    def predict_proba_interval(self, X: object, *, confidence: float = 0.95) -> Floats:
+        """Return where the probabilities lie with probability `confidence` under the posterior.
 
         Parameters
         ----------
         X : array_like of shape (n, d)
             Features.
-        level : float, default 0.95
+        confidence : float, default 0.95
             In (0, 1).
 
         Returns
         -------
         (n, K, 2) array
-            The quantiles (1 - level) / 2 and (1 + level) / 2 for each class.
+            The quantiles (1 - confidence) / 2 and (1 + confidence) / 2 for each class.
         """
-        tail = (1 - check_level(level)) / 2
+        tail = (1 - check_confidence(confidence)) / 2
         values = self._features(X)
         with one_blas_thread():
             return self._quantiles(values, np.array([tail, 1 - tail]))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest import render
+from caltest import render, validation
 from caltest.drawing import draw
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.measures.gap import Gap
@@ -382,8 +382,9 @@ class Monitor(Result):
         """The first row, from 0, whose outcome had probability 0; None if there is none."""
         return self._streams[WHOLE].impossible_row if self._streams else None
 
+    @validation.takes_confidence
     def confidence_sequence(
-        self, of: str = "confidence", *, level: float | None = None, which: object = None
+        self, of: str = "confidence", *, confidence: float | None = None, which: object = None
     ) -> tuple[float, float]:
         """Return an interval that holds at all times at once.
 
@@ -392,8 +393,8 @@ class Monitor(Result):
         of : {"confidence", "mean", "temperature"}
             The accuracy so far less the mean confidence; the frequency of a class so far less its
             mean probability; or the temperature T with labels drawn from p^(1/T), normalised.
-        level : float, optional
-            Probability that the interval is ever wrong, by default the level of the monitor.
+        confidence : float, optional
+            Probability that the interval is never wrong, by default 1 - level of the monitor.
         which : object, optional
             The class of "mean", by default the last.
 
@@ -410,15 +411,14 @@ class Monitor(Result):
             If an argument breaks its rule.
         """
         check_choice(of, CONFIDENCE_SEQUENCES, "of")
-        asked = self.level if level is None else check_given_level(level)
+        asked = self.level if confidence is None else 1.0 - validation.check_confidence(confidence)
         if not self._streams or not self.n:
             raise NotApplicable("a confidence sequence needs rows", "pass some to update")
+        stream, names = self._streams[WHOLE], self.classes or ()
         if of == "temperature":
             self._refuse_restart("a confidence sequence of the temperature")
-            return temperatures_of(self._streams[WHOLE], asked)
-        names = self.classes or ()
-        row = 0 if of == "confidence" else row_of_class(which, names)
-        size = gap_of(self._streams[WHOLE], row, asked, names)
+            return temperatures_of(stream, asked)
+        size = gap_of(stream, 0 if of == "confidence" else row_of_class(which, names), asked, names)
         return size.low, size.high
 
     def size(self) -> Gap:

@@ -14,7 +14,7 @@ from caltest.planning.effect import Effect
 from caltest.planning.rates import clopper_pearson
 from caltest.results.frames import Frame, Table
 from caltest.results.printable import plain
-from caltest.validation import check_level, check_schema, checks_values
+from caltest.validation import check_confidence, check_schema, checks_values, takes_confidence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,12 +65,13 @@ class PowerRow:
         """The share of the data sets that were rejected."""
         return self.rejections / self.n_datasets
 
-    def interval(self, level: float = CONFIDENCE) -> tuple[float, float]:
+    @takes_confidence
+    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the Clopper-Pearson confidence interval of the power.
 
         Parameters
         ----------
-        level : float, default 0.95
+        confidence : float, default 0.95
             Its coverage: what it covers is the error of the simulation.
 
         Returns
@@ -78,7 +79,7 @@ class PowerRow:
         tuple of float
             The ends.
         """
-        return clopper_pearson(self.rejections, self.n_datasets, check_level(level))
+        return clopper_pearson(self.rejections, self.n_datasets, check_confidence(confidence))
 
     def record(self) -> dict[str, Any]:
         """Return plain values for a data frame."""

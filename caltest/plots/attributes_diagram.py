@@ -12,6 +12,7 @@ from caltest.plots.event import RowsEvent
 from caltest.plots.reliability import TALL, reliability_diagram, scale_of_diagram
 from caltest.plots.scales import check_scale
 from caltest.plots.seen import seen
+from caltest.validation import takes_confidence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 CELLS = 200
 
 
+@takes_confidence
 def attributes_diagram(
     source: object,
     labels: object = None,
@@ -28,7 +30,7 @@ def attributes_diagram(
     binning: str | None = "uniform",
     scale: str = "probability",
     zoom: bool = False,
-    level: float = 0.95,
+    confidence: float = 0.95,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a reliability diagram with the lines that tell what the forecasts are worth.
@@ -53,7 +55,7 @@ def attributes_diagram(
         Of both axes; on log odds the lines bend.
     zoom : bool, default False
         Whether axes of probabilities are cut to the data, as in `reliability_diagram`.
-    level : float, default 0.95
+    confidence : float, default 0.95
         Probability of the bars.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default on a new figure.
@@ -83,9 +85,14 @@ def attributes_diagram(
     'predicted probability of 1'
     """
     view = seen(source, labels, lens, "an attributes diagram")
-    options: dict[str, Any] = {"lens": lens, "bins": bins, "binning": binning, "level": level}
+    options: dict[str, Any] = {
+        "lens": lens,
+        "bins": bins,
+        "binning": binning,
+        "confidence": confidence,
+    }
     check_scale(scale, zoom=zoom)
-    options |= {"curve": None, "scale": scale, "zoom": zoom}
+    options |= {"confidence": confidence, "curve": None, "scale": scale, "zoom": zoom}
     ax = base.axes(ax, (TALL[0], TALL[1] + 0.4))
     reliability_diagram(source, labels, ax=ax, **options)
     weight = view.predictions.sample_weight

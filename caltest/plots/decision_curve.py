@@ -25,6 +25,7 @@ SIZE = (5.2, 4.0)
 LOWEST = 0.3  # how far the axes reach below 0, as a share of what they show above
 
 
+@validation.takes_confidence
 def decision_curve(
     predictions: Predictions | HTest,
     recalibrated: object = None,
@@ -32,7 +33,7 @@ def decision_curve(
     lens: str | Lens | None = None,
     thresholds: object = None,
     scale: str = "probability",
-    level: float = 0.95,
+    confidence: float = 0.95,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the net benefit of treating by the predictions, beside treating all and none.
@@ -53,7 +54,7 @@ def decision_curve(
         Threshold probabilities; by default 0.01, 0.02, ... up to the largest prediction.
     scale : {"probability", "log-odds"}, default "probability"
         Of the thresholds.
-    level : float, default 0.95
+    confidence : float, default 0.95
         Of the intervals, at each threshold by itself.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default on a new figure.
@@ -82,7 +83,7 @@ def decision_curve(
     >>> ct.plots.decision_curve(data).get_ylabel()
     'net benefit'
     """
-    validation.check_level(level)
+    validation.check_confidence(confidence)
     check_scale(scale)
     view = seen(predictions, None, lens, "a decision curve")
     parts = [view.predictions]
@@ -91,7 +92,7 @@ def decision_curve(
     if thresholds is None:
         largest = max(float(part.probs[:, 1].max()) for part in parts)
         thresholds = np.arange(1, max(2, min(99, int(100 * largest)) + 1)) / 100
-    found = [benefit_of(part, thresholds=thresholds, level=level) for part in parts]
+    found = [benefit_of(part, thresholds=thresholds, confidence=confidence) for part in parts]
     ax = base.axes(ax, SIZE)
     names = ("before recalibration", "after recalibration") if len(parts) > 1 else ("model",)
     colors, styles = (base.BLUE, base.VERMILION), ("-", "--")
@@ -110,7 +111,7 @@ def decision_curve(
     else:
         ax.set_xlim(float(first.threshold[0]), float(first.threshold[-1]) + 1e-9)
     base.legend(ax, loc="upper right")
-    title = f"n = {first.n:,}, {100 * level:g} % intervals"
+    title = f"n = {first.n:,}, {100 * confidence:g} % intervals"
     return base.label_axes(ax, "threshold probability", "net benefit", title)
 
 

@@ -108,11 +108,13 @@ class RowsEvent:
 
     def bins(self, binning: str, bins: int, level: float) -> ReliabilityBins:
         """Return the bins with their consistency limits."""
-        return _single(reliability_bins(self.predictions, binning=binning, bins=bins, level=level))
+        return _single(
+            reliability_bins(self.predictions, binning=binning, bins=bins, confidence=level)
+        )
 
     def smooth(self, level: float) -> SmoothCurve:
         """Return the smooth curve with its band."""
-        return _single(smooth_curve(self.predictions, level=level))
+        return _single(smooth_curve(self.predictions, confidence=level))
 
     def corp(self) -> CorpCurve:
         """Return the isotonic fit."""
@@ -124,7 +126,7 @@ class RowsEvent:
 
     def band(self, level: float) -> Limits:
         """Return the confidence band of the curve of calibration."""
-        found = _single(confidence_band_curve(self.predictions, level=level))
+        found = _single(confidence_band_curve(self.predictions, confidence=level))
         return Limits(found.x, found.lower, found.upper, level)
 
     def numbers(self, level: float) -> list[str]:

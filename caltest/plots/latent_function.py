@@ -9,6 +9,7 @@ import numpy as np
 from caltest.errors import NotApplicable
 from caltest.plots import base
 from caltest.plots.map_values import fitted
+from caltest.validation import takes_confidence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,8 +23,9 @@ LOWEST = 500  # of what the largest probability is divided by where the plot sta
 SIZE = (5.2, 3.6)
 
 
+@takes_confidence
 def latent_function(
-    calibrator: GPCalibrator, *, level: float = 0.95, ax: Axes | None = None
+    calibrator: GPCalibrator, *, confidence: float = 0.95, ax: Axes | None = None
 ) -> Axes:
     """Draw the latent function of a `GPCalibrator` with its band, beside that of the identity map.
 
@@ -31,7 +33,7 @@ def latent_function(
     ----------
     calibrator : GPCalibrator
         Fitted.
-    level : float, default 0.95
+    confidence : float, default 0.95
         Probability of the pointwise band; see `GPCalibrator.latent`.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
@@ -65,10 +67,10 @@ def latent_function(
     if not isinstance(fitted(calibrator), GPCalibrator):
         raise NotApplicable(f"{calibrator.title} has no latent function", "use GPCalibrator")
     z = places_of_plot(calibrator.score_range_, logarithmic=not calibrator.from_logits)
-    mean, lower, upper = calibrator.latent(z, level=level)
+    mean, lower, upper = calibrator.latent(z, confidence=confidence)
     ax = base.axes(ax, SIZE)
     band: dict[str, Any] = {"alpha": base.BAND, "color": base.BLUE, "linewidth": 0}
-    ax.fill_between(z, lower, upper, label=f"{100 * level:g} % band", **band)
+    ax.fill_between(z, lower, upper, label=f"{100 * confidence:g} % band", **band)
     ax.plot(z, mean, color=base.BLUE, linewidth=base.LINE, label="latent mean")
     identity = z if calibrator.from_logits else np.log(z)
     ax.plot(z, identity, color=base.BLACK, ls="--", linewidth=base.THIN, label="identity")

@@ -25,7 +25,8 @@ GRADES_TO_TURN_NAMES = 12  # grades from which on their names stand upright
 WIDTH = 0.36  # half the length of the mark of a PD
 
 
-def master_scale(table: HTestTable, *, level: float = 0.9, ax: Axes | None = None) -> Axes:
+@validation.takes_confidence
+def master_scale(table: HTestTable, *, confidence: float = 0.9, ax: Axes | None = None) -> Axes:
     r"""Draw the observed default rate of each grade with an interval, and its PD.
 
     The interval is Jeffreys', the quantiles of :math:`Beta(d + 1/2, n - d + 1/2)` for d defaults
@@ -37,7 +38,7 @@ def master_scale(table: HTestTable, *, level: float = 0.9, ax: Axes | None = Non
     ----------
     table : HTestTable
         What `test_master_scale` returns; of several tests the first gives the lights.
-    level : float, default 0.9
+    confidence : float, default 0.9
         Of the intervals.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default on a new figure.
@@ -68,7 +69,7 @@ def master_scale(table: HTestTable, *, level: float = 0.9, ax: Axes | None = Non
     ['A', 'B', 'C']
     """
     validation.check_instance(table, HTestTable, "table", "pass the result of test_master_scale")
-    level = validation.check_level(level)
+    level = validation.check_confidence(confidence)
     rows, lights = _grades(table)
     pd = np.array([row.parameters["PD"] for row in rows], dtype=np.float64)
     rate = np.array([row.estimate for row in rows])

@@ -63,7 +63,7 @@ class Diagram:
         validation.check_integer(self.bins, "bins")
         if self.binning is not None:
             validation.check_choice(self.binning, BINNINGS, "binning")
-        validation.check_level(self.level)
+        validation.check_confidence(self.level)
         validation.check_flag(self.corp, "corp")
         if self.bars is not None:
             validation.check_choice(self.bars, BARS, "bars")
@@ -116,6 +116,7 @@ class Diagram:
             _confidence_band(ax, event.band(self.level), scale)
 
 
+@validation.takes_confidence
 def reliability_diagram(
     source: object,
     labels: object = None,
@@ -132,7 +133,7 @@ def reliability_diagram(
     histogram: bool = True,
     numbers: bool = True,
     pvalue: float | None = None,
-    level: float = 0.95,
+    confidence: float = 0.95,
     label: str | None = None,
     probs: str | Sequence[str] | None = None,
     classes: object = None,
@@ -143,7 +144,7 @@ def reliability_diagram(
     """Show observed frequencies against predicted probabilities, and what chance allows.
 
     The curve is `caltest.measures.smooth_curve` with the band that holds all of it at once. In each
-    bin the bar spans the frequencies that a calibrated model shows with probability `level`,
+    bin the bar spans the frequencies that a calibrated model shows with probability `confidence`,
     exactly, so that a point outside its bar differs by more than noise; of many bins a few do. The
     area of a point grows with the rows in its bin, and points of fewer than 30 rows are fainter.
     The strip on top counts the predictions of rows with the event (upwards) and without it
@@ -174,7 +175,7 @@ def reliability_diagram(
     band : {"auto", "consistency", "confidence"}, CorpBand, ConfidenceBandCurve or None
         "auto" is the simultaneous confidence band of the smooth curve, and with `corp` that of
         "confidence". "consistency" joins the ends of the bars. "confidence" is where the curve of
-        calibration lies as a whole with probability `level`,
+        calibration lies as a whole with probability `confidence`,
         `caltest.measures.confidence_band_curve`. A band of `caltest.measures.corp_band` or
         `confidence_band_curve`, made for the same lens, is drawn
         as it is.
@@ -194,7 +195,7 @@ def reliability_diagram(
         wide enough. Of more than 2,000 rows ICI and E90 have none: a loess is not resampled then.
     pvalue : float, optional
         Shown in place of that of a result: the one adjusted in a table of tests.
-    level : float, default 0.95
+    confidence : float, default 0.95
         Probability of bars and bands.
     label : str, optional
         Column of the labels, where the data have columns.
@@ -239,7 +240,7 @@ def reliability_diagram(
     ('confidence', 'accuracy')
     """
     diagram = Diagram(
-        bins=bins, binning=binning, bars=bars, curve=curve, band=band, corp=corp, level=level
+        bins=bins, binning=binning, bars=bars, curve=curve, band=band, corp=corp, level=confidence
     )
     for name, flag in (("histogram", histogram), ("numbers", numbers)):
         validation.check_flag(flag, name)

@@ -45,6 +45,7 @@ class Panel(NamedTuple):
     pvalues: tuple[tuple[float, str], ...] = ()  # and what they are of, where there are several
 
 
+@validation.takes_confidence
 def reliability_grid(
     source: object,
     labels: object = None,
@@ -56,7 +57,7 @@ def reliability_grid(
     corp: bool = False,
     scale: str = "probability",
     zoom: bool = False,
-    level: float = 0.95,
+    confidence: float = 0.95,
     most: int = 12,
     fig: Figure | None = None,
 ) -> NDArray[np.object_]:
@@ -84,7 +85,7 @@ def reliability_grid(
         Of all axes, which have the same ends.
     zoom : bool, default False
         Whether axes of probabilities are cut to the data where these fill up to 60 % of them.
-    level : float, default 0.95
+    confidence : float, default 0.95
         Probability of the bars.
     most : int, default 12
         Largest number of diagrams; of more classes those with the largest classwise ECE are shown,
@@ -113,7 +114,7 @@ def reliability_grid(
     ['0', '2', '1']
     """
     diagram = Diagram(
-        bins=bins, binning=binning, bars=bars, corp=corp, level=level, curve=None, band=None
+        bins=bins, binning=binning, bars=bars, corp=corp, level=confidence, curve=None, band=None
     )
     check_scale(scale, zoom=zoom)
     validation.check_integer(most, "most")

@@ -207,7 +207,7 @@ def _of_grades(table: HTestTable | None) -> Iterator[Sketch]:
             "grades",
             "Default rates of the grades",
             "The default rate of each grade with its interval, that of the table, and the PD.",
-            lambda: plots.master_scale(table, level=0.95),
+            lambda: plots.master_scale(table, confidence=0.95),
         )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from caltest import render
 from caltest.drawing import draw
 from caltest.results.printable import Result, Summary, given, plain
-from caltest.validation import check_schema, checks_values, read_only
+from caltest.validation import check_schema, checks_values, read_only, takes_confidence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -301,9 +301,10 @@ class HTest(Result):
         """Return the longer print: every field, and quantiles of the null distribution."""
         return Summary(render.sheet_of_summary(self, self._null_quantiles()))
 
+    @takes_confidence
     def confidence_interval(
         self,
-        level: float = 0.95,
+        confidence: float = 0.95,
         *,
         method: str | None = None,
         n_resamples: int = 1999,
@@ -314,14 +315,14 @@ class HTest(Result):
 
         Parameters
         ----------
-        level : float, default 0.95
+        confidence : float, default 0.95
             The confidence level.
         method : str, optional
             A key of `caltest.intervals.REGISTRY`: "u-statistic", "block", "convex", "jackknife",
             "profile", "event-count", "grade-rate", "unseen-events", "studentized", "plug-in" or
             "bca"; by default the first that applies to the measure. Whatever the method, the
             interval holds the value of calibration (0 for an error, 1 for a slope, its mean for a
-            score) unless the exact test rejects at 1 - `level`.
+            score) unless the exact test rejects at the level 1 - `confidence`.
         n_resamples : int, default 1999
             Of the bootstrap, at least 99.
         rng : None, int, Generator or SeedSequence
@@ -355,7 +356,7 @@ class HTest(Result):
         from caltest.results.interval import interval_of
 
         return interval_of(
-            self, level, method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs
+            self, confidence, method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs
         )
 
     def verdict(self, *, n_jobs: int | None = None) -> Verdict:

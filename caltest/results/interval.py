@@ -12,9 +12,9 @@ from caltest.errors import NotApplicable
 from caltest.results.evidence import Evidence, required
 from caltest.results.printable import Result, plain
 from caltest.validation import (
+    check_confidence,
     check_integer,
     check_jobs,
-    check_level,
     check_schema,
     check_seed,
     checks_values,
@@ -98,7 +98,7 @@ def interval_of(
     """Compute the interval of a result; see `HTest.confidence_interval`."""
     from caltest.intervals import choose
 
-    level = check_level(level)
+    level = check_confidence(level)
     check_integer(n_resamples, "n_resamples", minimum=99)
     check_jobs(n_jobs)
     if test.counts is not None:

@@ -15,7 +15,7 @@ from caltest.results.evidence import required
 from caltest.results.frames import data_frame
 from caltest.results.interval import data_line
 from caltest.results.printable import Printable, plain
-from caltest.validation import check_integer, check_jobs, check_level
+from caltest.validation import check_confidence, check_integer, check_jobs, takes_confidence
 from caltest.validation.arrays import AnyArray, as_array, check_probs
 
 if TYPE_CHECKING:
@@ -213,7 +213,8 @@ class Witness(Printable):
         grid = np.linspace(0.0, 1.0, points)
         return grid, self(grid)[:, 1]
 
-    def gap_curve(self, points: int = 101, *, level: float = 0.95) -> GapCurve:
+    @takes_confidence
+    def gap_curve(self, points: int = 101, *, confidence: float = 0.95) -> GapCurve:
         r"""Smooth the gap of two classes by the kernel, with its band under calibration.
 
         The witness times the mean of the kernel's values, divided by these:
@@ -224,7 +225,7 @@ class Witness(Printable):
         ----------
         points : int, default 101
             How many, 0 and 1 included.
-        level : float, default 0.95
+        confidence : float, default 0.95
             The probability with which the gaps of calibrated predictions all lie in the band.
 
         Returns
@@ -246,7 +247,7 @@ class Witness(Printable):
                 f"a curve needs two classes, and the lens shows {len(self.classes)}",
                 "test under a one-dimensional lens such as 'classwise'",
             )
-        return gap_curve(self._embedding, points, check_level(level))
+        return gap_curve(self._embedding, points, check_confidence(confidence))
 
     def regions(self, bins: int = BINS) -> tuple[Region, ...]:
         """Divide the unbiased SKCE by class and predicted probability, the largest part first.

@@ -26,6 +26,7 @@ from caltest.validation.mistakes import (
 from caltest.validation.options import (
     check_calibrator,
     check_choice,
+    check_confidence,
     check_finite,
     check_fixed_resamples,
     check_flag,
@@ -52,6 +53,7 @@ from caltest.validation.options import (
     check_tolerance,
     check_unused,
     check_weights,
+    takes_confidence,
 )
 from caltest.validation.schemas import check_schema, checks_values
 
@@ -64,6 +66,7 @@ __all__ = [
     "check_class",
     "check_classes",
     "check_column",
+    "check_confidence",
     "check_event_probs",
     "check_finite",
     "check_fixed_resamples",
@@ -101,4 +104,5 @@ __all__ = [
     "checks_values",
     "listing",
     "read_only",
+    "takes_confidence",
 ]

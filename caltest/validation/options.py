@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any, TypeVar
+import warnings
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from caltest.validation.arrays import (
     read_only,
 )
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 Instance = TypeVar("Instance")
 Item = TypeVar("Item")
 ADAPTIVE = "adaptive"  # as many resamples as the answer needs
@@ -123,6 +126,30 @@ def check_level(level: object, name: str = "level", *, percent: float = 5.0) -> 
     percent = _real(level) if 1 < _real(level) < 100 else percent
     remedy = f"pass {percent / 100:g} for {percent:g} %"
     raise invalid(f"{name} must lie strictly between 0 and 1", shown(level), remedy)
+
+
+def check_confidence(value: object) -> float:
+    """Check the confidence of an interval or a band, from 0.5 on: less is taken for a level."""
+    if 0 < _real(value) < 0.5:
+        remedy = (
+            f"pass {1 - _real(value):g} for an interval that misses in {100 * _real(value):g} %"
+        )
+        raise invalid("confidence must lie in [0.5, 1)", shown(value), remedy)
+    return check_level(value, "confidence", percent=95.0)
+
+
+def takes_confidence(function: Function) -> Function:
+    """Wrap what has an interval or a band: `level=` is read as `confidence=`, with a warning."""
+
+    @wraps(function)
+    def renamed(*args: Any, **kwargs: Any) -> Any:
+        if "level" in kwargs:
+            kwargs["confidence"] = value = kwargs.pop("level")
+            text = f"level is a significance level: pass confidence={shown(value)} for an interval"
+            warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return function(*args, **kwargs)
+
+    return cast("Function", renamed)
 
 
 def check_positive(value: object, name: str) -> float:

@@ -157,7 +157,7 @@ def test_interval_holds_most_of_the_distribution(classifier, m):
     """Lower ends are not above upper ends, and a wider level gives a wider interval."""
     X, y = blobs(m)
     model = classifier(random_state=0).fit(X, y)
-    narrow, wide = (model.predict_proba_interval(X, level=level) for level in (0.5, 0.95))
+    narrow, wide = (model.predict_proba_interval(X, confidence=level) for level in (0.5, 0.95))
     assert narrow.shape == (len(X), m, 2)
     assert (wide[..., 0] <= narrow[..., 0]).all()
     assert (narrow[..., 0] <= narrow[..., 1]).all()

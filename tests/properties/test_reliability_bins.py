@@ -24,7 +24,7 @@ def test_bins_are_ordered_and_hold_all_rows(data, binning, bins):
 @given(PREDICTIONS, st.floats(0.5, 0.9))
 def test_limits_widen_with_the_level(data, level):
     """Limits of a higher level hold those of a lower one."""
-    narrow, wide = (reliability_bins(data, bins=3, level=share) for share in (level, 0.99))
+    narrow, wide = (reliability_bins(data, bins=3, confidence=share) for share in (level, 0.99))
     if data.sample_weight is None:
         assert (wide.lower <= narrow.lower).all()
         assert (wide.upper >= narrow.upper).all()

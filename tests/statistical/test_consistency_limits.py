@@ -16,11 +16,11 @@ def share_inside(n, data_sets):
     """The share of bins, and of points of the CORP curve, that lie within their limits."""
     rng = np.random.default_rng(n)
     score = rng.beta(0.6, 0.9, n)
-    band = corp_band(score, score > 0.5, level=LEVEL, n_resamples=1999, rng=1)
+    band = corp_band(score, score > 0.5, confidence=LEVEL, n_resamples=1999, rng=1)
     bins, points = [], []
     for _ in range(data_sets):
         labels = (rng.random(n) < score).astype(int)
-        found = reliability_bins(score, labels, bins=8, level=LEVEL)
+        found = reliability_bins(score, labels, bins=8, confidence=LEVEL)
         bins.append((found.lower <= found.frequency) & (found.frequency <= found.upper))
         curve = corp_curve(score, labels).at(band.x[:: n // 5])
         low, high = band.lower[:: n // 5], band.upper[:: n // 5]
@@ -45,7 +45,7 @@ def test_limits_are_not_too_wide_in_large_bins():
     rng = np.random.default_rng(1)
     score = rng.random(3000)
     labels = rng.random((500, 3000)) < score
-    rows = [reliability_bins(score, row.astype(int), bins=3, level=LEVEL) for row in labels]
+    rows = [reliability_bins(score, row.astype(int), bins=3, confidence=LEVEL) for row in labels]
     bins = np.array([(r.lower <= r.frequency) & (r.frequency <= r.upper) for r in rows])
     assert ((rows[0].upper - rows[0].lower) * rows[0].count > 30).all()
     assert bins.mean(axis=0).max() < stats.binom.isf(BAND, 500, LEVEL + 0.02) / 500

@@ -31,13 +31,14 @@ from caltest.drawing import draw
 from caltest.errors import invalid
 from caltest.validation import (
     check_choice,
+    check_confidence,
     check_flag,
     check_integer,
     check_jobs,
-    check_level,
     check_optional_integer,
     check_positive,
     check_seed,
+    takes_confidence,
 )
 from caltest.validation.arrays import as_numbers, read_only
 
@@ -359,7 +360,8 @@ class GPCalibrator(Calibrator):
         )
         return predictor.probabilities(self._units.of(z), mean, self.n_jobs)
 
-    def latent(self, z: object, *, level: float = 0.95) -> LatentFunction:
+    @takes_confidence
+    def latent(self, z: object, *, confidence: float = 0.95) -> LatentFunction:
         """Return the latent function at given scores, with a pointwise band.
 
         The softmax does not see a constant that is added to f, and no data can tell it. Here f is
@@ -371,7 +373,7 @@ class GPCalibrator(Calibrator):
         ----------
         z : (P,) array
             Probabilities, or logits if `from_logits`.
-        level : float, default 0.95
+        confidence : float, default 0.95
             Probability of the band, under the approximate posterior and with the noise.
 
         Returns
@@ -381,7 +383,7 @@ class GPCalibrator(Calibrator):
         """
         check_is_fitted(self)
         places = check_scores(z, "z", probabilities=not self.from_logits)
-        quantile, q = float(ndtri((1 + check_level(level)) / 2)), self._latent
+        quantile, q = float(ndtri((1 + check_confidence(confidence)) / 2)), self._latent
         mean = self._mean(places, self._prior(places))
         mean -= self.shares_ @ predict.latent_mean(q, self.places_)
         at = self._units.of(places)
@@ -389,12 +391,13 @@ class GPCalibrator(Calibrator):
         half = quantile * np.sqrt(variance)
         return LatentFunction(mean, mean - half, mean + half)
 
-    def plot_latent(self, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
+    @takes_confidence
+    def plot_latent(self, *, confidence: float = 0.95, ax: Axes | None = None) -> Axes:
         """Plot the latent function with its band, beside that of the identity map.
 
         Parameters
         ----------
-        level : float, default 0.95
+        confidence : float, default 0.95
             Probability of the band.
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default a new figure. Logarithms have no lower end, so that of
@@ -405,7 +408,7 @@ class GPCalibrator(Calibrator):
         matplotlib.axes.Axes
             With the inducing inputs as ticks at its foot.
         """
-        return draw("latent_function.latent_function", self, level=level, ax=ax)
+        return draw("latent_function.latent_function", self, confidence=confidence, ax=ax)
 
     def coefficients(self) -> Sequence[Coefficient]:
         return [

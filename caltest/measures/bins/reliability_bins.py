@@ -80,6 +80,7 @@ class ReliabilityBins:
             object.__setattr__(self, name, validation.read_only(getattr(self, name)))
 
 
+@validation.takes_confidence
 def reliability_bins(
     probs: object,
     labels: object = None,
@@ -87,14 +88,15 @@ def reliability_bins(
     lens: str | Lens = "strong",
     binning: str = "uniform",
     bins: int = 15,
-    level: float = 0.95,
+    confidence: float = 0.95,
 ) -> ReliabilityBins | list[ReliabilityBins]:
     r"""Compute the bins of a reliability diagram and the consistency limits of each.
 
     In a bin with predictions :math:`p_1, ..., p_k` a calibrated model has :math:`N = \sum_i Y_i`
     events, :math:`Y_i \sim \mathrm{Bernoulli}(p_i)`. The limits are the quantiles
-    :math:`\alpha / 2` and :math:`1 - \alpha / 2` of :math:`N / k`, :math:`\alpha` = 1 - `level`:
-    exact ones of the Poisson-binomial distribution, at every k. They hold for each bin by itself.
+    :math:`\alpha / 2` and :math:`1 - \alpha / 2` of :math:`N / k`, with :math:`\alpha` = 1 -
+    `confidence`: exact ones of the Poisson-binomial distribution, at every k. They hold for each
+    bin by itself.
 
     Parameters
     ----------
@@ -109,7 +111,7 @@ def reliability_bins(
         split.
     bins : int, default 15
         B, the number of bins; empty ones are left out.
-    level : float, default 0.95
+    confidence : float, default 0.95
         Probability of the limits.
 
     Returns
@@ -142,7 +144,7 @@ def reliability_bins(
     """
     validation.check_choice(binning, BINNINGS, "binning")
     validation.check_integer(bins, "bins")
-    validation.check_level(level)
+    level = validation.check_confidence(confidence)
     predictions = as_measured(probs, labels)
     resolved = resolve_lens(lens)
     found = [

@@ -95,12 +95,13 @@ class ConfidenceBandCurve:
         return np.append(0.0, self.lower)[left], np.append(self.upper, 1.0)[right]
 
 
+@validation.takes_confidence
 def confidence_band_curve(
     probs: object,
     labels: object = None,
     *,
     lens: str | Lens = "strong",
-    level: float = 0.95,
+    confidence: float = 0.95,
     method: str | None = None,
     digits: int | None = None,
     noncrossing: bool = False,
@@ -120,7 +121,7 @@ def confidence_band_curve(
         Observed classes.
     lens : str or Lens, default "strong"
         A lens that leaves two classes. A family of lenses gives a list.
-    level : float, default 0.95
+    confidence : float, default 0.95
         Confidence level :math:`1 - \alpha`.
     method : {"standard", "round", "yang-barber"}, optional
         "standard" takes all distinct predictions, by default up to 2,000. "round" rounds them, up
@@ -160,7 +161,7 @@ def confidence_band_curve(
     >>> band.method, band.pvalue < 0.05 or band.above == band.below == ()
     ('standard', True)
     """
-    validation.check_level(level)
+    level = validation.check_confidence(confidence)
     validation.check_flag(noncrossing, "noncrossing")
     options = BandOptions(method, digits)
     predictions = as_measured(probs, labels)

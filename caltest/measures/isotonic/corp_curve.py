@@ -167,12 +167,13 @@ def curve_of_cells(cells: Cells) -> CorpCurve:
     return CorpCurve(cells.least[first], cells.most[last], events / mass, mass, cells.rows)
 
 
+@validation.takes_confidence
 def corp_band(
     probs: object,
     labels: object = None,
     *,
     lens: str | Lens = "strong",
-    level: float = 0.95,
+    confidence: float = 0.95,
     n_resamples: int = 999,
     rng: object = None,
     n_jobs: int | None = None,
@@ -191,7 +192,7 @@ def corp_band(
         Observed classes; they decide about a lens, and not otherwise about the band.
     lens : str or Lens, default "strong"
         A lens that leaves two classes. A family of lenses gives a list.
-    level : float, default 0.95
+    confidence : float, default 0.95
         Probability of the limits.
     n_resamples : int, default 999
         Number of redrawn label vectors, at least 99.
@@ -226,7 +227,7 @@ def corp_band(
     >>> band.x.size, bool((band.lower <= band.upper).all())
     (300, True)
     """
-    validation.check_level(level)
+    level = validation.check_confidence(confidence)
     validation.check_integer(n_resamples, "n_resamples", LEAST_RESAMPLES)
     validation.check_jobs(n_jobs)
     seed = validation.check_seed(rng)

@@ -193,12 +193,13 @@ def expected_observed_ratio(
     return ExpectedObservedRatio().evaluate(probs, labels, lens, n_jobs)
 
 
+@validation.takes_confidence
 def expected_observed_interval(
     probs: object,
     labels: object = None,
     *,
     lens: str | Lens = "strong",
-    level: float = 0.95,
+    confidence: float = 0.95,
     method: str = "clopper-pearson",
 ) -> ExpectedObserved | list[ExpectedObserved]:
     r"""Compute the confidence interval of the ratio of expected to observed events.
@@ -221,7 +222,7 @@ def expected_observed_interval(
         Observed classes.
     lens : str or Lens, default "strong"
         A lens that leaves two classes. A family of lenses gives a list.
-    level : float, default 0.95
+    confidence : float, default 0.95
         Coverage, in (0, 1).
     method : {"clopper-pearson", "poisson", "log"}
 
@@ -252,7 +253,7 @@ def expected_observed_interval(
     >>> round(interval.ratio, 4), round(interval.low, 4), round(interval.high, 4)
     (0.8, 0.4921, 2.1381)
     """
-    level = validation.check_level(level)
+    level = validation.check_confidence(confidence)
     validation.check_choice(method, METHODS, "method")
     predictions = as_measured(probs, labels)
     resolved = resolve_lens(lens)

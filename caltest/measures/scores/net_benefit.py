@@ -58,13 +58,14 @@ class NetBenefit:
             object.__setattr__(self, name, validation.read_only(getattr(self, name)))
 
 
+@validation.takes_confidence
 def net_benefit(
     probs: object,
     labels: object = None,
     *,
     lens: str | Lens = "strong",
     thresholds: object = THRESHOLDS,
-    level: float = 0.95,
+    confidence: float = 0.95,
 ) -> NetBenefit | list[NetBenefit]:
     r"""Compute the net benefit of treating where the predicted risk is at least a threshold.
 
@@ -88,7 +89,7 @@ def net_benefit(
         A lens that leaves two classes. A family of lenses gives a list.
     thresholds : (k,) array, default 0.01, 0.02, ..., 0.99
         Threshold probabilities, at least 0 and less than 1.
-    level : float, default 0.95
+    confidence : float, default 0.95
         Of the intervals.
 
     Returns
@@ -117,7 +118,7 @@ def net_benefit(
     >>> bool((found.model > found.treat_all).all())
     True
     """
-    validation.check_level(level)
+    level = validation.check_confidence(confidence)
     at = _check_thresholds(thresholds)
     predictions = as_measured(probs, labels)
     resolved = resolve_lens(lens)

@@ -71,12 +71,13 @@ class SmoothCurve:
             object.__setattr__(self, name, validation.read_only(getattr(self, name)))
 
 
+@validation.takes_confidence
 def smooth_curve(
     probs: object,
     labels: object = None,
     *,
     lens: str | Lens = "strong",
-    level: float = 0.95,
+    confidence: float = 0.95,
     points: int = 201,
 ) -> SmoothCurve | list[SmoothCurve]:
     r"""Fit a smooth curve of calibration, with a band that holds all of it at once.
@@ -88,7 +89,7 @@ def smooth_curve(
     keeps the fit finite where few events are. On the log odds the band is the curve plus
     and minus c standard errors, which a Gaussian process on the curve leaves with probability
 
-    .. math:: 2 (1 - \Phi(c)) + \frac{\kappa}{\pi} e^{-c^2 / 2} = 1 - level,
+    .. math:: 2 (1 - \Phi(c)) + \frac{\kappa}{\pi} e^{-c^2 / 2} = 1 - confidence,
 
     with :math:`\kappa` the length of the path of the standardised terms: the tube formula. Standard
     errors are those of the likelihood; with sample weights or clusters they are robust ones.
@@ -101,7 +102,7 @@ def smooth_curve(
         Observed classes.
     lens : str or Lens, default "strong"
         A lens that leaves two classes. A family of lenses gives a list.
-    level : float, default 0.95
+    confidence : float, default 0.95
         Probability of the band.
     points : int, default 201
         Size of the grid: half of it at equal distances of the log odds, half at those of p.
@@ -136,7 +137,7 @@ def smooth_curve(
     >>> curve.probability[[0, -1]].round(2)
     array([0.26, 0.74])
     """
-    validation.check_level(level)
+    level = validation.check_confidence(confidence)
     validation.check_integer(points, "points", 4)
     predictions = as_measured(probs, labels)
     resolved = resolve_lens(lens)

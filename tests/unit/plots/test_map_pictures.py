@@ -140,7 +140,7 @@ def test_confusion_needs_the_same_rows():
 def test_latent_function_needs_a_gaussian_process():
     """The mean lies in its band; other calibrators have none."""
     calibrator = cal.GPCalibrator().fit(DATA[2])
-    z, mean = latent_function(calibrator, level=0.5).lines[0].get_data()
+    z, mean = latent_function(calibrator, confidence=0.5).lines[0].get_data()
     np.testing.assert_array_equal(mean, calibrator.latent(z).mean)
     with pytest.raises(NotApplicable, match="no latent function; use GPCalibrator"):
         latent_function(DIRICHLET)

@@ -39,8 +39,8 @@ def names_of(ax):
 @pytest.mark.parametrize("binning", ["uniform", "quantile"])
 def test_points_and_bars_are_those_of_the_bins(binning):
     """What is drawn is what `reliability_bins` gives."""
-    ax = reliability_diagram(P, Y, binning=binning, bins=8, level=0.9)
-    found = reliability_bins(P, Y, binning=binning, bins=8, level=0.9)
+    ax = reliability_diagram(P, Y, binning=binning, bins=8, confidence=0.9)
+    found = reliability_bins(P, Y, binning=binning, bins=8, confidence=0.9)
     np.testing.assert_allclose(points_of(ax), np.column_stack([found.mean, found.frequency]))
     drawn = next(part for part in ax.collections if part.get_label() == "90 % if calibrated")
     bars = np.array(drawn.get_segments())
@@ -71,7 +71,7 @@ def test_corp_draws_the_isotonic_fit_and_the_parts_of_the_score():
 
 def test_bands_are_drawn_as_they_are():
     """A band of corp_band, and one of confidence_band_curve, which "confidence" computes."""
-    drawn = corp_band(P, Y, level=0.9, n_resamples=99, rng=1)
+    drawn = corp_band(P, Y, confidence=0.9, n_resamples=99, rng=1)
     assert "90 % if calibrated" in names_of(reliability_diagram(P, Y, corp=True, band=drawn))
     first, second = (
         reliability_diagram(P, Y, corp=True, band=band).patches[0].get_xy()
@@ -131,8 +131,8 @@ def test_strip_counts_the_predictions_of_each_outcome():
 
 def test_curve_and_band_are_those_of_the_measure():
     """The smooth curve is drawn over the range of the predictions."""
-    ax = reliability_diagram(P, Y, level=0.8)
-    found = smooth_curve(P, Y, level=0.8)
+    ax = reliability_diagram(P, Y, confidence=0.8)
+    found = smooth_curve(P, Y, confidence=0.8)
     line = next(line for line in ax.lines if line.get_label() == "smooth curve")
     np.testing.assert_allclose(line.get_xydata().T, (found.x, found.probability))
     assert "80 % band, simultaneous" in names_of(ax)

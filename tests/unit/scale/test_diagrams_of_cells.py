@@ -38,7 +38,7 @@ def test_bins_of_points_are_those_of_rows(binning, counted_for):
     """Means, frequencies and exact limits, where a cell has one prediction."""
     p, y = rows(3000, points=True)
     found = bins_of_cells(count_rows(p, y, counted_for), binning, 7, 0.9)
-    expected = ct.measures.reliability_bins(p, y, binning=binning, bins=7, level=0.9)
+    expected = ct.measures.reliability_bins(p, y, binning=binning, bins=7, confidence=0.9)
     for name in ("left", "right", "count", "mean", "frequency", "lower", "upper"):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-9)
 

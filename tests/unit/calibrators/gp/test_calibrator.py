@@ -408,7 +408,7 @@ def test_plot_shows_mean_band_identity_and_inducing_inputs(from_logits):
     logits, probs, codes = overconfident(3, 60)
     calibrator = GPCalibrator(from_logits=from_logits)
     calibrator.fit(logits if from_logits else probs, codes)
-    ax = calibrator.plot_latent(level=0.9)
+    ax = calibrator.plot_latent(confidence=0.9)
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert sorted(labels) == ["90 % band", "identity", "inducing inputs", "latent mean"]
     assert calibrator.plot_latent(ax=ax) is ax

@@ -30,7 +30,7 @@ def test_bins_hold_their_predictions():
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
 def test_limits_hold_at_least_the_level(level):
     """Of redrawn labels the frequencies lie between the limits with probability `level` or more."""
-    found = reliability_bins(P, Y, bins=4, level=level)
+    found = reliability_bins(P, Y, bins=4, confidence=level)
     code = np.minimum(np.ceil(4 * P).astype(int) - 1, 3)
     drawn = np.random.default_rng(2).random((4000, 200)) < P
     rates = np.stack([drawn[:, code == k].mean(axis=1) for k in range(4)], axis=1)

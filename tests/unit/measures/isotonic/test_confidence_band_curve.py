@@ -23,7 +23,7 @@ def sample(n=300, seed=0, power=2.0):
 def test_bounds_are_those_of_all_blocks():
     """Quantiles of beta laws, two loops."""
     data = sample()
-    band = confidence_band_curve(data, level=0.9)
+    band = confidence_band_curve(data, confidence=0.9)
     event, labels = data.probs[:, 1], data.labels
     size = band.x.size
     error = 0.1 / (size * (size + 1))
@@ -47,10 +47,10 @@ def test_p_value_is_the_level_at_which_the_diagonal_leaves_the_band(method, powe
     for seed in range(5):
         data = sample(seed=seed, power=power)
         pvalue = confidence_band_curve(data, method=method).pvalue
-        if pvalue < 0.99:
-            out = confidence_band_curve(data, method=method, level=1 - 1.001 * pvalue)
+        if pvalue < 0.49:  # bands are of one half or more
+            out = confidence_band_curve(data, method=method, confidence=1 - 1.001 * pvalue)
             assert out.above or out.below
-        inside = confidence_band_curve(data, method=method, level=1 - min(pvalue, 0.999) / 1.001)
+        inside = confidence_band_curve(data, method=method, confidence=max(0.5, 1 - pvalue / 1.001))
         assert inside.above == inside.below == ()
 
 

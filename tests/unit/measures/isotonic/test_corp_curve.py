@@ -43,7 +43,7 @@ def test_corners_of_the_curve_ascend():
 
 def test_band_is_that_of_plain_code():
     """The limits are the quantiles of the fits of labels redrawn with the same seeds."""
-    band = corp_band(P, Y, level=0.9, n_resamples=99, rng=5)
+    band = corp_band(P, Y, confidence=0.9, n_resamples=99, rng=5)
     data = Predictions(P, Y)
     redrawn = data.redrawing.labels(resample_keys(5, 99))
     fits = [IsotonicRegression().fit(P, labels).predict(band.x) for labels in redrawn]

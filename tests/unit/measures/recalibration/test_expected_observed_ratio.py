@@ -31,7 +31,7 @@ def test_weights_count_rows():
 def test_limits_are_those_of_the_count():
     """Of the binomial by its beta quantiles, of the Poisson by those of chi^2, of log(E/O)."""
     exact, count, log = (
-        expected_observed_interval(P, Y, method=method, level=0.9)
+        expected_observed_interval(P, Y, method=method, confidence=0.9)
         for method in ("clopper-pearson", "poisson", "log")
     )
     limits = 20 * beta.ppf([0.95, 0.05], [6, 5], [15, 16])
