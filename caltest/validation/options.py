@@ -143,9 +143,9 @@ def takes_confidence(function: Function) -> Function:
 
     @wraps(function)
     def renamed(*args: Any, **kwargs: Any) -> Any:
-        if "level" in kwargs:
-            kwargs["confidence"] = value = kwargs.pop("level")
-            text = f"level is a significance level: pass confidence={shown(value)} for an interval"
+        for name in {"level", "levels"} & kwargs.keys():
+            kwargs["confidence"] = value = kwargs.pop(name)
+            text = f"pass confidence={shown(value)}, not {name}=, which is of tests"
             warnings.warn(text, DeprecationWarning, stacklevel=2)
         return function(*args, **kwargs)
 

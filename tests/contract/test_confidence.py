@@ -50,13 +50,13 @@ def test_level_is_a_significance_level(name):
         said = ("ignificance level", "As in", "As for", "alarm", "of the monitor")
         assert any(words in own.group(0) for words in (*said, "as for", "As in `compare"))
     if "confidence" in found:
-        assert found["confidence"].default in {None, 0.9, 0.95}
+        assert found["confidence"].default in {None, 0.9, 0.95, (0.8, 0.95)}
         assert hasattr(PUBLIC[name], "__wrapped__") or name == "sample_size_for_precision"
 
 
 def test_level_of_an_interval_is_read_with_a_warning():
     """As calls of earlier versions have it."""
-    with pytest.warns(DeprecationWarning, match="significance level: pass confidence=0.9 for"):
+    with pytest.warns(DeprecationWarning, match=r"pass confidence=0\.9, not level=, which is of"):
         old = RESULT.confidence_interval(level=0.9)
     assert old == RESULT.confidence_interval(0.9) == RESULT.confidence_interval(confidence=0.9)
 

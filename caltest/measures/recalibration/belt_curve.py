@@ -15,7 +15,6 @@ from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.recalibration.belt_fit import BeltModel, Selection, check_belt
 from caltest.predictions import Predictions, as_measured
-from caltest.validation.options import check_level
 
 __all__ = ["CalibrationBeltCurve", "calibration_belt_curve"]
 
@@ -75,12 +74,13 @@ class CalibrationBeltCurve:
             object.__setattr__(self, name, validation.read_only(getattr(self, name)))
 
 
+@validation.takes_confidence
 def calibration_belt_curve(
     probs: object,
     labels: object = None,
     *,
     lens: str | Lens = "strong",
-    levels: float | tuple[float, ...] = (0.8, 0.95),
+    confidence: float | tuple[float, ...] = (0.8, 0.95),
     internal: bool = False,
     threshold: float = 0.95,
     max_degree: int = 4,
@@ -106,8 +106,8 @@ def calibration_belt_curve(
         Observed classes.
     lens : str or Lens, default "strong"
         A lens that leaves two classes. A family of lenses gives a list.
-    levels : float or tuple of float, default (0.8, 0.95)
-        Confidence levels.
+    confidence : float or tuple of float, default (0.8, 0.95)
+        Of the belts.
     internal : bool, default False
         Whether the predictions are those of a logistic regression on these labels.
     threshold : float, default 0.95
@@ -146,7 +146,7 @@ def calibration_belt_curve(
     (((), ()), ((), ()))
     """
     check_belt(internal, threshold, max_degree)
-    sorted_levels = check_levels(levels)
+    sorted_levels = check_levels(confidence)
     validation.check_integer(points, "points", 4)
     selection = Selection(2 if internal else 1, max_degree, threshold)
     predictions = as_measured(probs, labels)
@@ -220,10 +220,10 @@ def _root(grid: Floats, excess: Floats, inside: int, outside: int) -> float:
     return float(grid[inside] + share * (grid[outside] - grid[inside]))
 
 
-def check_levels(levels: object, name: str = "levels") -> tuple[float, ...]:
-    """Check confidence levels, a number or several, and sort them."""
+def check_levels(levels: object) -> tuple[float, ...]:
+    """Check the confidence of belts, a number or several, and sort them."""
     several = isinstance(levels, Sequence | np.ndarray) and not isinstance(levels, str)
     values = tuple(levels) if several else (levels,)  # type: ignore[arg-type]
     if not values:
-        raise invalid(f"{name} must hold a confidence level", shown(levels), "pass (0.8, 0.95)")
-    return tuple(sorted(check_level(value, name) for value in values))
+        raise invalid("confidence must hold a number", shown(levels), "pass (0.8, 0.95)")
+    return tuple(sorted(validation.check_confidence(value) for value in values))

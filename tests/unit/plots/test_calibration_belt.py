@@ -80,6 +80,6 @@ def test_other_results_are_refused():
 
 def test_wide_belt_has_its_legend_beside_the_axes():
     """So that nothing lies over it."""
-    ax = calibration_belt(belt_of(1.0, n=40, levels=(0.5, 0.8, 0.95, 0.99)))
+    ax = calibration_belt(belt_of(1.0, n=40, confidence=(0.5, 0.8, 0.95, 0.99)))
     ax.figure.canvas.draw()
     assert ax.get_legend().get_window_extent().x0 > ax.get_window_extent().x1

@@ -214,7 +214,7 @@ def test_weights_are_heights_of_the_histogram():
         ({"curve": "loess"}, "curve must be one of 'smooth'"),
         ({"pvalue": 2}, r"pvalue must lie in \[0, 1\]; got 2"),
         ({"histogram": 1}, "histogram must be True or False"),
-        ({"level": 1}, "level must lie strictly between 0 and 1"),
+        ({"confidence": 1}, "confidence must lie strictly between 0 and 1"),
         ({"ax": "axes"}, "ax must be a Axes; got a str"),
     ],
 )

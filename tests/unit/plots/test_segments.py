@@ -39,7 +39,7 @@ def test_result_draws_itself():
 
     ax = Figure().add_subplot()
     assert RESULT.plot(ax=ax) is ax
-    assert "50 % intervals" in ax.get_xlabel()
+    assert "95 % intervals" in ax.get_xlabel()
 
 
 def test_other_results_are_refused():

@@ -128,7 +128,7 @@ def test_rows_of_a_table_share_the_predictions():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"level": 95}, "level must lie strictly between 0 and 1; got 95"),
+        ({"confidence": 95}, "confidence must lie strictly between 0 and 1; got 95"),
         ({"n_resamples": 9}, "n_resamples must be an integer of at least 99; got 9"),
         ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),
         ({"rng": "a"}, "rng must be None"),

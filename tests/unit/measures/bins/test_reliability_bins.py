@@ -75,7 +75,7 @@ def test_more_than_two_classes_are_not_applicable():
     [
         ({"binning": "width"}, "binning must be one of"),
         ({"bins": 0}, "bins must be an integer of at least 1"),
-        ({"level": 95}, "level must lie strictly between 0 and 1"),
+        ({"confidence": 95}, "confidence must lie strictly between 0 and 1"),
     ],
 )
 def test_illegal_option_is_refused(options, message):

@@ -111,7 +111,7 @@ def test_family_gives_a_list():
     assert [band.n for band in bands] == [60] * 3
 
 
-@pytest.mark.parametrize("options", [{"level": 95}, {"noncrossing": 1}])
+@pytest.mark.parametrize("options", [{"confidence": 95}, {"noncrossing": 1}])
 def test_options_are_checked(options):
     """A message of three parts."""
     with pytest.raises(InvalidInput, match=f"{next(iter(options))} must "):

@@ -77,7 +77,7 @@ def test_family_of_lenses_has_a_list():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"level": 0}, "level must lie strictly between 0 and 1"),
+        ({"confidence": 0}, "confidence must lie strictly between 0 and 1"),
         ({"n_resamples": 98}, "n_resamples must be an integer of at least 99"),
         ({"rng": -1}, "rng must be None, a non-negative integer"),
         ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),

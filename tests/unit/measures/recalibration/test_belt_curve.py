@@ -31,7 +31,7 @@ def test_belt_of_overconfident_predictions_crosses_the_diagonal_once():
 
 def test_belt_holds_its_fit_and_grows_with_the_level():
     """The curve lies inside; the belt of 80 % inside that of 95 %."""
-    belt = calibration_belt_curve(overconfident(), levels=(0.95, 0.8))
+    belt = calibration_belt_curve(overconfident(), confidence=(0.95, 0.8))
     z = np.log(belt.grid) - np.log1p(-belt.grid)
     eta = np.vander(z, belt.degree + 1, increasing=True) @ belt.coefficients
     curve = 1 / (1 + np.exp(-eta))
@@ -57,7 +57,7 @@ def test_diagonal_is_inside_at_levels_at_which_the_test_does_not_reject():
     for seed in range(8):
         data = generative_model("M1", n=200, m=2, alpha=1.0, rng=seed)
         belt = calibration_belt_curve(data)
-        inside = calibration_belt_curve(data, levels=1 - belt.pvalue / 1.02)
+        inside = calibration_belt_curve(data, confidence=max(0.5, 1 - belt.pvalue / 1.02))
         assert inside.above == inside.below == ((),)
         assert inside.pvalue == belt.pvalue
 
@@ -115,7 +115,7 @@ def test_belt_that_does_not_exist_is_not_applicable(data, message):
 
 
 @pytest.mark.parametrize(
-    "options", [{"levels": 95}, {"points": 3}, {"max_degree": 5}, {"threshold": 0}]
+    "options", [{"confidence": 95}, {"points": 3}, {"max_degree": 5}, {"threshold": 0}]
 )
 def test_options_are_checked(options):
     """A message of three parts."""
