@@ -85,12 +85,7 @@ def attributes_diagram(
     'predicted probability of 1'
     """
     view = seen(source, labels, lens, "an attributes diagram")
-    options: dict[str, Any] = {
-        "lens": lens,
-        "bins": bins,
-        "binning": binning,
-        "confidence": confidence,
-    }
+    options: dict[str, Any] = {"lens": lens, "bins": bins, "binning": binning}
     check_scale(scale, zoom=zoom)
     options |= {"confidence": confidence, "curve": None, "scale": scale, "zoom": zoom}
     ax = base.axes(ax, (TALL[0], TALL[1] + 0.4))
