@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import gzip
 import io
 import re
@@ -158,7 +159,25 @@ def format_of(path: str | Path) -> str | None:
     return found if found in ("csv", "tsv") else None
 
 
+def files_of(path: str | Path) -> list[Path] | None:
+    """Return the files that a pattern stands for, sorted; None of what is no pattern.
+
+    A path that is there is none, whatever its name; nor is the part of a pattern that is there.
+    """
+    path = Path(path)
+    if path.exists() or not glob.has_magic(str(path)):
+        return None
+    folder = next(one for one in path.parents if one.exists())
+    pattern = Path(glob.escape(str(folder)), path.relative_to(folder))
+    return sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207 - ** and ~
+
+
 # ---- reading ------------------------------------------------------------------------------------
+
+
+def literal(path: Path) -> str:
+    """Spell the path of a file for Polars, which would expand patterns in it, and ~."""
+    return glob.escape(str(path.absolute()))
 
 
 def check_file(path: Path) -> None:
@@ -231,8 +250,7 @@ def _source(path: str | Path | BinaryIO) -> Source:
 def _csv(source: Source, kind: str, **options: Any) -> pl.DataFrame:
     import polars as pl
 
-    _rewind(source)
-    return pl.read_csv(source, separator=SEPARATED[f".{kind}"], **options)
+    return pl.read_csv(_opened(source), separator=SEPARATED[f".{kind}"], **options)
 
 
 def _read_typed(source: Source, kind: str) -> pl.DataFrame:
@@ -300,27 +318,28 @@ def _named_once(frame: pl.DataFrame) -> pl.DataFrame:
 def _read_binary(source: Source, kind: str) -> pl.DataFrame:
     import polars as pl
 
-    _rewind(source)
     if kind in COLUMNAR:
         read, scan = COLUMNAR[kind]
-        lazy = getattr(pl, scan)(source)
+        lazy = getattr(pl, scan)(_opened(source))
         rows = lazy.select(pl.len()).collect().item()
         unpacking.check_cells(rows, len(lazy.collect_schema()), source, _name(source))
-        _rewind(source)
-        return getattr(pl, read)(source)  # type: ignore[no-any-return]  # a data frame
-    return pl.read_ndjson(source, infer_schema_length=None)
+        return getattr(pl, read)(_opened(source))  # type: ignore[no-any-return]  # a data frame
+    return pl.read_ndjson(_opened(source), infer_schema_length=None)
 
 
 def _read_npz(source: Source, _kind: str) -> dict[str, AnyArray]:
     unpacking.check_archive(source, _name(source))
-    _rewind(source)
+    _opened(source)
     with np.load(source, allow_pickle=False) as file:
         return dict(file)
 
 
-def _rewind(source: Source) -> None:
-    if isinstance(source, io.BytesIO):
-        source.seek(0)
+def _opened(source: Source) -> str | io.BytesIO:
+    """Return what Polars is to read, from its beginning."""
+    if isinstance(source, Path):
+        return literal(source)
+    source.seek(0)
+    return source
 
 
 def _name(source: Source) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import warnings
 from collections import Counter
@@ -221,14 +220,12 @@ def _frame(data: object) -> Any:
 
 
 def _matching(path: str | Path) -> list[Path]:
-    """Return the files that a path names, sorted where it is a pattern."""
-    if Path(path).exists() or not glob.has_magic(str(path)):
-        return [Path(path)]
-    found = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207 - ** and ~
-    if not found:
+    """Return the files that a path names, several where it is a pattern."""
+    found = files.files_of(path)
+    if found == []:
         rule = "a pattern of paths must match a file"
         raise invalid(rule, repr(str(path)), "check the spelling and the working directory")
-    return found
+    return found or [Path(path)]
 
 
 def _of_files(paths: Sequence[Path], name: str) -> Source:
@@ -249,9 +246,9 @@ def _scan(path: Path) -> Any:
     files.check_file(path)
     kind = files.format_of(path)
     if kind == "parquet":
-        return nw.from_native(pl.scan_parquet(path))
+        return nw.from_native(pl.scan_parquet(files.literal(path)))
     if kind == "feather":
-        return nw.from_native(pl.scan_ipc(path))
+        return nw.from_native(pl.scan_ipc(files.literal(path)))
     if kind is None or kind == "npz":
         rule = f"path must end in {', '.join(one for one in files.SUFFIXES if one != '.npz')}"
         raise invalid(rule, repr(path.name), "convert the file, or use Predictions.read")
