@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.predictions import files
 from caltest.scale.cells import NEVER
-from caltest.scale.columns import Columns, column, read_columns
-from caltest.scale.query import WRONG_LABEL, Counting, collected
+from caltest.scale.columns import Columns, are_alike, column, read_columns
+from caltest.scale.query import WRONG_LABEL, Counting, collected, stacked
 from caltest.validation.options import check_choice
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ ON_ERROR = ("raise", "skip")
 ROWS = 2_000_000  # above which "auto" takes cells or chunks
 AT_A_TIME = 64  # files in one query
 MERGED = 1 << 21  # rows of tables of cells that are held before they are added up
+ALIKE = "all parts must have the same columns"
 NAMED = 3  # parts that a note names
 EXTRAS = {
     "duckdb": "duckdb",
@@ -105,7 +106,7 @@ class Source:
 
     def table(self) -> Any:
         """Return all the rows in memory, as a data frame."""
-        import polars as pl
+        import narwhals as nw
 
         if self.native is not None:
             return self.native
@@ -117,16 +118,12 @@ class Source:
                 raise
             except Exception as error:
                 raise _unreadable(part, error) from error
-            _check_alike(part.name, tables[0].schema, tables[-1].schema)
+            if reason := _unlike(*(nw.from_native(tables[k]).schema for k in (0, -1))):
+                raise invalid(ALIKE, f"{part.name}: {reason}", "correct it")
         if not tables:
             rule = "data must have a part that can be read"
             raise invalid(rule, "none", "pass files or chunks with rows")
-        alike = [one.select(tables[0].columns) for one in tables]
-        try:
-            return pl.concat(alike, how="vertical_relaxed")
-        except pl.exceptions.PolarsError as error:
-            rule = "all parts must have the same columns"
-            raise invalid(rule, _first_line(error), "convert them") from error
+        return stacked(tables, tables[0].columns)
 
 
 @dataclass(eq=False)
@@ -157,24 +154,14 @@ class LeftOut:
         return tuple(out)
 
 
-def _check_alike(name: str, first: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
-    """Raise an error where a part lacks a column of the first, or one of the two is no number."""
-    for column_name, dtype in first.items():
-        found = schema.get(column_name)
-        if found is None:
-            reason = f"it has no column {column_name!r}"
-        elif {_is_number(found), _is_number(dtype)} >= {True, False}:
-            reason = f"its column {column_name!r} is {found}, not {dtype} as in the first part"
-        else:
-            continue
-        raise invalid("all parts must have the same columns", f"{name}: {reason}", "correct it")
-
-
-def _is_number(dtype: pl.DataType) -> bool | None:
-    """Tell whether a column holds numbers; None where it holds nothing."""
-    import polars as pl
-
-    return None if dtype == pl.Null else dtype.is_numeric() or dtype == pl.Boolean
+def _unlike(first: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """Return how a part differs from the first in what a cast cannot mend, or nothing."""
+    for name, dtype in first.items():
+        if name not in schema:
+            return f"it has no column {name!r}"
+        if not are_alike(schema[name], dtype):
+            return f"its column {name!r} is {schema[name]}, not {dtype} as in the first part"
+    return ""
 
 
 # ---- what the caller gave -----------------------------------------------------------------------
@@ -388,22 +375,14 @@ class Reader:
             yield batch
 
     def _fits(self, part: Part) -> bool:
-        """Tell whether a part has the columns of the first, of the same type."""
-        schema = dict(part.open().collect_schema())
-        for name, dtype in self._schema.items():
-            if name not in schema:
-                reason = f"it has no column {name!r}"
-            elif schema[name] != dtype:
-                reason = f"its column {name!r} is {schema[name]}, not {dtype} as in the first part"
-            else:
-                continue
-            if not self.skips:
-                rule = "all parts must have the same columns"
-                remedy = "correct it, or pass on_error='skip'"
-                raise invalid(rule, f"{part.name}: {reason}", remedy)
+        """Tell whether a part has the columns of the first, of types that are read alike."""
+        reason = _unlike(self._schema, dict(part.open().collect_schema()))
+        if reason and not self.skips:
+            remedy = "correct it, or pass on_error='skip'"
+            raise invalid(ALIKE, f"{part.name}: {reason}", remedy)
+        if reason:
             self.left_out.parts.append(f"{part.name}: {reason}")
-            return False
-        return True
+        return not reason
 
     def _counted(self, batch: list[Part], counting: Counting) -> list[pl.DataFrame]:
         """Count some parts in one query; one by one where that fails, to tell which is to blame."""
@@ -412,7 +391,8 @@ class Reader:
         try:
             frames = [part.open() for part in batch]
             if len(frames) > 1:
-                frames = [nw.concat([one.select(*self._schema) for one in frames])]
+                natives = [one.to_native() for one in frames]
+                frames = [nw.from_native(stacked(natives, list(self._schema)))]
             table = counting.table(frames[0])
         except Exception as error:  # noqa: BLE001 - each engine has errors of its own
             if len(batch) == 1:
