@@ -12,8 +12,6 @@ from typing import BinaryIO
 
 from caltest.errors import invalid, shown
 
-_HERE = getattr(os, "O_DIRECTORY", 0)
-
 
 def check_target(
     path: str | Path, name: str = "path", *, inputs: Sequence[str | Path] = ()
@@ -119,9 +117,7 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
             beside.unlink(missing_ok=True)
         _sync_folder(target.parent)
     except OSError as error:
-        if error.errno is None:
-            raise
-        raise type(error)(error.errno, error.strerror, str(path)) from error
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
 
 
 def write_whole(path: str | Path, content: str | bytes) -> None:
@@ -172,13 +168,9 @@ def _unnamed(beside: Path, mode: int) -> BinaryIO:
 
 def _name(file: BinaryIO, beside: Path) -> None:
     """Give a name to a file that `_unnamed` opened without."""
-    if beside.exists():
-        return
-    folder = os.open(beside.parent, os.O_RDONLY | _HERE)
-    try:
-        os.link(f"/proc/self/fd/{file.fileno()}", beside.name, dst_dir_fd=folder)
-    finally:
-        os.close(folder)
+    if not beside.exists():
+        # The folder of an absolute path is no matter; one that is named makes links be followed.
+        os.link(f"/proc/self/fd/{file.fileno()}", beside, src_dir_fd=file.fileno())
 
 
 def _as_before(beside: Path, old: os.stat_result) -> None:
@@ -191,7 +183,7 @@ def _as_before(beside: Path, old: os.stat_result) -> None:
 def _sync_folder(folder: Path) -> None:
     """Make the new name last as well, where folders can be opened."""
     with suppress(OSError):
-        opened = os.open(folder, os.O_RDONLY | _HERE)
+        opened = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(opened)
         finally:

@@ -20,8 +20,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Always.
     """
     try:
-        from caltest.cli.app import main as run
+        from caltest.cli import app
     except Exception as error:  # noqa: BLE001 - Python would leave with 1, which --fail has
         sys.stderr.write(f"caltest: this installation is broken: {error}\n")
         sys.exit(70)
-    run(arguments)
+    status = app.run(arguments)
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError, AttributeError):
+        app.close_output()  # or Python would fail on it again, with a status of its own
+    sys.exit(status)

@@ -94,27 +94,6 @@ def start_calibrate(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and leave with its exit status.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        What follows `caltest`; by default that of the process.
-
-    Raises
-    ------
-    SystemExit
-        Always.
-    """
-    status = run(arguments)
-    try:
-        sys.stdout.flush()
-    except (OSError, ValueError, AttributeError):
-        _close_output()  # or Python would fail on it again, with a status of its own
-    sys.exit(status)
-
-
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; an error of the user becomes one line on stderr.
 
@@ -146,9 +125,9 @@ def _ended_by(error: BaseException) -> int:
     """Say in a line what ended the command, and return its exit status."""
     if isinstance(error, SystemExit):  # of Typer: where the output is closed, and of completion
         closed = isinstance(error.__context__, BrokenPipeError)
-        return _close_output() if closed else _but_not_rejected(error.code)
+        return close_output() if closed else _but_not_rejected(error.code)
     if isinstance(error, OutputClosed):
-        return _close_output()
+        return close_output()
     # Numba wraps a Control-C that comes while it converts arguments; Typer wraps an end of file.
     if isinstance(error, typer.Abort | SystemError) and error.__cause__ is not None:
         error = error.__cause__
@@ -213,7 +192,7 @@ def _words_of_the_system(error: OSError | MemoryError) -> str:
     return f"{error.filename or 'output'}: {error.strerror or error}"
 
 
-def _close_output() -> int:
+def close_output() -> int:
     """Leave quietly where the reader of the output has gone, as `| head` does."""
     with contextlib.suppress(OSError, ValueError):
         # What is left in the buffer would fail again when Python closes it.

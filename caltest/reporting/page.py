@@ -355,7 +355,8 @@ def report(
         settings.progress("figures")
         return Report(full, *draw_counted(full))
     if source is not None and not source.is_eager:
-        given = replace(given, model=None, data=source.table())
+        needs = given.needs if segments is None else bool
+        given = replace(given, model=None, data=source.table(needs))
     predictions, calibration_set = _read(given, fitted=bool(maps))
     if source is not None and not source.is_eager:
         predictions = predictions.from_source(source.name)

@@ -6,6 +6,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -104,13 +105,20 @@ class Source:
             return total > limit, self
         return total > limit, replace(self, parts=chain(seen, parts) if total > limit else seen)
 
-    def table(self) -> Any:
-        """Return all the rows in memory, as a data frame."""
+    def table(self, needs: Callable[[str], bool] = bool) -> Any:
+        """Return all the rows in memory, as a data frame.
+
+        Parameters
+        ----------
+        needs : callable
+            Tells of the name of a column whether it must be alike in all parts, by default of each;
+            others are left out where they are not.
+        """
         import narwhals as nw
 
         if self.native is not None:
             return self.native
-        tables = []
+        tables: list[Any] = []
         for part in self.parts:
             try:
                 tables.append(collected(part.open()))
@@ -118,8 +126,12 @@ class Source:
                 raise
             except Exception as error:
                 raise _unreadable(part, error) from error
-            if reason := _unlike(*(nw.from_native(tables[k]).schema for k in (0, -1))):
+            first, own = (nw.from_native(tables[k]).schema for k in (0, -1))
+            needed = {name: dtype for name, dtype in first.items() if needs(name)}
+            if reason := _unlike(needed, own):
                 raise invalid(ALIKE, f"{part.name}: {reason}", "correct it")
+            alike = [name for name, dtype in first.items() if not _unlike({name: dtype}, own)]
+            tables[0] = tables[0].select(alike)
         if not tables:
             rule = "data must have a part that can be read"
             raise invalid(rule, "none", "pass files or chunks with rows")
@@ -203,6 +215,11 @@ def _frame(data: object) -> Any:
             frame: Any = nw.from_native(data, pass_through=True)
         except nw.exceptions.DuplicateError:
             return None  # the reader of rows has the words for it
+    if isinstance(frame, nw.DataFrame):
+        for name, dtype in frame.schema.items():
+            if dtype == nw.Object:  # decimals of a database, in pandas
+                with suppress(ValueError, TypeError):
+                    frame = frame.with_columns(nw.col(name).cast(nw.Float64()))
     return frame if isinstance(frame, nw.DataFrame | nw.LazyFrame) else None
 
 
