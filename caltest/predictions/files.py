@@ -357,7 +357,9 @@ def _write(table: Any, target: BinaryIO, file_format: str, *, packed: bool = Fal
     if file_format in TYPELESS:
         _write_csv(frame, target, file_format, packed=packed)
     elif file_format == "parquet":
-        frame.write_parquet(target)
+        content = io.BytesIO()  # a full disk would be one of Polars' errors of computation
+        frame.write_parquet(content)
+        target.write(content.getbuffer())
     elif file_format == "feather":
         frame.write_ipc(target)
     else:
