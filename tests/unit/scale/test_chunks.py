@@ -403,7 +403,9 @@ def test_iterator_leaves_no_files(tmp_path, monkeypatch):
 def test_iterator_leaves_no_files_where_the_process_is_ended(tmp_path, told):
     """Rows of chunks that wait for the second reading go with the process, however it ends."""
     code = """
-import polars as pl, caltest as ct
+import signal; import polars as pl, caltest as ct
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which what is started aside ignores
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 def chunks():
     for k in range(10):
         yield pl.DataFrame({"p_0": .2, "p_1": .3, "p_2": .5, "y": [2] * 100})
