@@ -1,5 +1,32 @@
 """The command line, one file per command. No mathematics here."""
 
-from caltest.cli.app import main
+import sys
+from collections.abc import Sequence
 
 __all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with its exit status.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        What follows `caltest`; by default that of the process.
+
+    Raises
+    ------
+    SystemExit
+        Always.
+    """
+    try:
+        from caltest.cli import app
+    except Exception as error:  # noqa: BLE001 - Python would leave with 1, which --fail has
+        sys.stderr.write(f"caltest: this installation is broken: {error}\n")
+        sys.exit(70)
+    status = app.run(arguments)
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError, AttributeError):
+        app.close_output()  # or Python would fail on it again, with a status of its own
+    sys.exit(status)

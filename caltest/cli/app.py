@@ -1,7 +1,8 @@
 """The application: its commands, its exit statuses, and errors in one line.
 
-Exit statuses: 0 done, 1 calibration rejected where `--fail` was given, 2 bad input, 130
-interrupted, 141 the reader of the output has gone.
+Exit statuses: 0 done, 1 calibration rejected or an alarm where `--fail` was given and nothing else,
+2 bad input, 70 an exception that nobody expected, 130 interrupted, 141 the reader of the output has
+gone.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, cast
@@ -23,7 +25,7 @@ from caltest.cli.demo import demo
 from caltest.cli.examples import epilog
 from caltest.cli.list_ import list_
 from caltest.cli.monitor import monitor
-from caltest.cli.output import OutputClosed
+from caltest.cli.output import OutputClosed, echo
 from caltest.cli.plan_monitoring import plan_monitoring
 from caltest.cli.planning import power, precision, sample_size
 from caltest.cli.report import report
@@ -32,9 +34,12 @@ from caltest.cli.test import test
 from caltest.cli.wording import in_words_of_the_command_line
 from caltest.errors import InvalidInput, NotApplicable
 
+REJECTED = 1
 BAD_INPUT = 2
+UNEXPECTED = 70  # EX_SOFTWARE of sysexits.h
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+TRACEBACK = "CALTEST_TRACEBACK"
 
 # click's ClickException: Typer has its own copy of click or not, depending on the release.
 _UsageError = cast("type[typer.BadParameter]", typer.BadParameter.mro()[2])
@@ -89,22 +94,6 @@ def start_calibrate(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and leave with its exit status.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        What follows `caltest`; by default that of the process.
-
-    Raises
-    ------
-    SystemExit
-        Always.
-    """
-    sys.exit(run(arguments))
-
-
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; an error of the user becomes one line on stderr.
 
@@ -125,22 +114,51 @@ def run(arguments: Sequence[str] | None = None) -> int:
         try:
             given = list(sys.argv[1:] if arguments is None else arguments)
             status: int = app(given, prog_name="caltest", standalone_mode=False, obj=given) or 0
-            # Typer makes this status, and no word, of Control-C.
-            return _print_error("interrupted", INTERRUPTED) if status == INTERRUPTED else status
-        except (InvalidInput, NotApplicable) as error:
-            return _print_error(in_words_of_the_command_line(str(error)), BAD_INPUT)
-        except OutputClosed:
-            return _close_output()
-        except (OSError, MemoryError) as error:
-            return _print_error(_words_of_the_system(error), BAD_INPUT)
-        except _UsageError as error:
-            return _print_error(_words_on_usage(error), BAD_INPUT)
-        except (KeyboardInterrupt, typer.Abort, SystemError) as error:
-            # Numba wraps a Control-C that comes while it converts arguments.
-            wrapped = isinstance(error.__cause__, KeyboardInterrupt)
-            if isinstance(error, SystemError) and not wrapped:
-                raise
-            return _print_error("interrupted", INTERRUPTED)
+            if status == INTERRUPTED:  # Typer makes this status, and no word, of Control-C
+                return _ended_by(KeyboardInterrupt())
+            return status if "--fail" in given else _but_not_rejected(status)
+        except BaseException as error:  # noqa: BLE001 - Rust's panics are no Exception
+            return _ended_by(error)
+
+
+def _ended_by(error: BaseException) -> int:
+    """Say in a line what ended the command, and return its exit status."""
+    if isinstance(error, SystemExit):  # of Typer: where the output is closed, and of completion
+        closed = isinstance(error.__context__, BrokenPipeError)
+        return close_output() if closed else _but_not_rejected(error.code)
+    if isinstance(error, OutputClosed):
+        return close_output()
+    # Numba wraps a Control-C that comes while it converts arguments; Typer wraps an end of file.
+    if isinstance(error, typer.Abort | SystemError) and error.__cause__ is not None:
+        error = error.__cause__
+    words, status = str(error), BAD_INPUT
+    if isinstance(error, InvalidInput | NotApplicable):
+        words = in_words_of_the_command_line(words)
+    elif isinstance(error, OSError | MemoryError):
+        words = _words_of_the_system(error)
+    elif isinstance(error, _UsageError):
+        words = _words_on_usage(error)
+    elif isinstance(error, KeyboardInterrupt | typer.Abort):
+        words, status = "interrupted", INTERRUPTED
+    else:
+        words, status = _words_on_unexpected(error), UNEXPECTED
+    return _print_error(words, status)
+
+
+def _but_not_rejected(status: object) -> int:
+    """Return what an exit status of another's is here, where 1 says that `--fail` has an answer."""
+    if not isinstance(status, int):
+        return BAD_INPUT if status else 0
+    return BAD_INPUT if status == REJECTED else status
+
+
+def _words_on_unexpected(error: BaseException) -> str:
+    """Name an exception that is a mistake of caltest; the traceback only where it is wanted."""
+    if os.environ.get(TRACEBACK):
+        with contextlib.suppress(OSError, ValueError, OutputClosed):
+            echo("".join(traceback.format_exception(error)), err=True)
+    words = ": ".join(filter(None, [type(error).__name__, str(error)]))
+    return f"unexpected {words}; please report it, with what {TRACEBACK}=1 prints"
 
 
 def _words_on_usage(error: typer.BadParameter) -> str:
@@ -171,10 +189,10 @@ def _options(group: Any, name: str = "caltest") -> Iterator[tuple[str, list[str]
 def _words_of_the_system(error: OSError | MemoryError) -> str:
     if isinstance(error, MemoryError):
         return f"not enough memory: {error}; take fewer rows"
-    return f"{error.filename or 'output'}: {error.strerror}"
+    return f"{error.filename or 'output'}: {error.strerror or error}"
 
 
-def _close_output() -> int:
+def close_output() -> int:
     """Leave quietly where the reader of the output has gone, as `| head` does."""
     with contextlib.suppress(OSError, ValueError):
         # What is left in the buffer would fail again when Python closes it.
@@ -183,7 +201,8 @@ def _close_output() -> int:
 
 
 def _print_error(message: str, status: int) -> int:
-    typer.echo(f"caltest: {' '.join(message.split())}", err=True)
+    with contextlib.suppress(OSError, ValueError, OutputClosed):  # standard error may be full
+        echo(f"caltest: {' '.join(message.split())}\n", err=True)
     return status
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import io
 import sys
 from collections.abc import Sequence
@@ -46,7 +45,7 @@ class PredictionFile:
     @property
     def is_pattern(self) -> bool:
         """Whether FILE is a pattern that stands for several files."""
-        return not self.file.exists() and glob.has_magic(str(self.file))
+        return files.files_of(self.file) is not None
 
     def lies(self, engine: str, on_error: str, *, weighted: bool = False) -> bool:
         """Tell whether the rows are to be counted where they lie.
@@ -198,7 +197,7 @@ def source(file: Path, input_format: str | None) -> tuple[Path | io.BytesIO, str
 
 def table(file: Path, input_format: str | None) -> tuple[Table, str]:
     """Return the columns of a file, or of standard input, and its name for print."""
-    if not file.exists() and glob.has_magic(str(file)):
+    if files.files_of(file) is not None:
         from caltest.predictions import sources
         from caltest.scale.sources import source_of
 

@@ -336,7 +336,7 @@ def test_calibration(
         return prepared.run(asked)
     if source is None or source.is_eager:
         return _run_rows(asked.given.predictions(), asked)
-    given = replace(asked.given, model=None, data=source.table())
+    given = replace(asked.given, model=None, data=source.table(asked.given.needs))
     return _run_rows(given.predictions().from_source(source.name), asked)
 
 

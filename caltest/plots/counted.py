@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Confidence, Lens, Strong, resolve_lens
@@ -60,7 +61,8 @@ def view_of_table(
     if engine == "cells":
         columns = {"label": label, "probs": probs, "classes": classes, "by": ()}
         return _of_cells(Reader(source, columns, on_error=on_error), lens, bins)
-    given = ModelData(None, source.table(), label=label, probs=probs, classes=classes)
+    named = ModelData(None, None, label=label, probs=probs, classes=classes)
+    given = replace(named, data=source.table(named.needs))
     shown = seen(given.predictions(), None, lens, what)
     return View(RowsEvent(shown.predictions), str(shown.lens))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import gzip
 import io
 import re
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from caltest.errors import InvalidInput, invalid
+from caltest.outputs import replacing
 from caltest.predictions import unpacking
 from caltest.predictions.sources import Table, table_of_frame
 from caltest.validation.arrays import AnyArray
@@ -125,7 +127,7 @@ def write_table(table: Any, target: Path | BinaryIO, *, file_format: str) -> Non
     table : polars.DataFrame or dict
         Columns or arrays.
     target : Path or binary file
-        Where to write.
+        Where to write; a file is replaced when the new one is whole.
     file_format : str
         One of `FORMATS`.
 
@@ -135,18 +137,12 @@ def write_table(table: Any, target: Path | BinaryIO, *, file_format: str) -> Non
         If the format cannot hold the table.
     """
     check_choice(file_format, FORMATS, "file_format")
-    if file_format == "npz":
-        _write_npz(_arrays(table), target)
-        return
-    frame = _frame(table)
-    if file_format in TYPELESS:
-        _write_csv(frame, target, file_format)
-    elif file_format == "parquet":
-        frame.write_parquet(target)
-    elif file_format == "feather":
-        frame.write_ipc(target)
+    if isinstance(target, Path):
+        packed = target.suffix.lower() == ".gz"
+        with replacing(target) as stream:
+            _write(table, stream, file_format, packed=packed)
     else:
-        frame.write_ndjson(target)
+        _write(table, target, file_format)
 
 
 def name_of(path: str | Path | BinaryIO) -> str:
@@ -163,7 +159,25 @@ def format_of(path: str | Path) -> str | None:
     return found if found in ("csv", "tsv") else None
 
 
+def files_of(path: str | Path) -> list[Path] | None:
+    """Return the files that a pattern stands for, sorted; None of what is no pattern.
+
+    A path that is there is none, whatever its name; nor is the part of a pattern that is there.
+    """
+    path = Path(path)
+    if path.exists() or not glob.has_magic(str(path)):
+        return None
+    folder = next(one for one in path.parents if one.exists())
+    pattern = Path(glob.escape(str(folder)), path.relative_to(folder))
+    return sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207 - ** and ~
+
+
 # ---- reading ------------------------------------------------------------------------------------
+
+
+def literal(path: Path) -> str:
+    """Spell the path of a file for Polars, which would expand patterns in it, and ~."""
+    return glob.escape(str(path.absolute()))
 
 
 def check_file(path: Path) -> None:
@@ -236,8 +250,7 @@ def _source(path: str | Path | BinaryIO) -> Source:
 def _csv(source: Source, kind: str, **options: Any) -> pl.DataFrame:
     import polars as pl
 
-    _rewind(source)
-    return pl.read_csv(source, separator=SEPARATED[f".{kind}"], **options)
+    return pl.read_csv(_opened(source), separator=SEPARATED[f".{kind}"], **options)
 
 
 def _read_typed(source: Source, kind: str) -> pl.DataFrame:
@@ -305,27 +318,28 @@ def _named_once(frame: pl.DataFrame) -> pl.DataFrame:
 def _read_binary(source: Source, kind: str) -> pl.DataFrame:
     import polars as pl
 
-    _rewind(source)
     if kind in COLUMNAR:
         read, scan = COLUMNAR[kind]
-        lazy = getattr(pl, scan)(source)
+        lazy = getattr(pl, scan)(_opened(source))
         rows = lazy.select(pl.len()).collect().item()
         unpacking.check_cells(rows, len(lazy.collect_schema()), source, _name(source))
-        _rewind(source)
-        return getattr(pl, read)(source)  # type: ignore[no-any-return]  # a data frame
-    return pl.read_ndjson(source, infer_schema_length=None)
+        return getattr(pl, read)(_opened(source))  # type: ignore[no-any-return]  # a data frame
+    return pl.read_ndjson(_opened(source), infer_schema_length=None)
 
 
 def _read_npz(source: Source, _kind: str) -> dict[str, AnyArray]:
     unpacking.check_archive(source, _name(source))
-    _rewind(source)
+    _opened(source)
     with np.load(source, allow_pickle=False) as file:
         return dict(file)
 
 
-def _rewind(source: Source) -> None:
-    if isinstance(source, io.BytesIO):
-        source.seek(0)
+def _opened(source: Source) -> str | io.BytesIO:
+    """Return what Polars is to read, from its beginning."""
+    if isinstance(source, Path):
+        return literal(source)
+    source.seek(0)
+    return source
 
 
 def _name(source: Source) -> str:
@@ -335,7 +349,24 @@ def _name(source: Source) -> str:
 # ---- writing ------------------------------------------------------------------------------------
 
 
-def _write_npz(arrays: Columns, target: Path | BinaryIO) -> None:
+def _write(table: Any, target: BinaryIO, file_format: str, *, packed: bool = False) -> None:
+    if file_format == "npz":
+        _write_npz(_arrays(table), target)
+        return
+    frame = _frame(table)
+    if file_format in TYPELESS:
+        _write_csv(frame, target, file_format, packed=packed)
+    elif file_format == "parquet":
+        content = io.BytesIO()  # a full disk would be one of Polars' errors of computation
+        frame.write_parquet(content)
+        target.write(content.getbuffer())
+    elif file_format == "feather":
+        frame.write_ipc(target)
+    else:
+        frame.write_ndjson(target)
+
+
+def _write_npz(arrays: Columns, target: BinaryIO) -> None:
     """Write arrays of any name; `numpy.savez` takes none that is called `file`."""
     with zipfile.ZipFile(target, "w") as archive:
         for name, array in arrays.items():
@@ -343,17 +374,16 @@ def _write_npz(arrays: Columns, target: Path | BinaryIO) -> None:
                 np.lib.format.write_array(stream, array, allow_pickle=False)
 
 
-def _write_csv(frame: pl.DataFrame, target: Path | BinaryIO, kind: str) -> None:
-    """Write text, compressed where the name ends in .gz."""
+def _write_csv(frame: pl.DataFrame, target: BinaryIO, kind: str, *, packed: bool) -> None:
     nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
     if nested:
         rule = f"columns of a {kind.upper()} file must be plain values"
         got = f"{nested[0]!r} of type {frame.schema[nested[0]]}"
         raise invalid(rule, got, "write Parquet or JSON lines")
-    if isinstance(target, Path) and target.suffix.lower() == ".gz":
+    if packed:
         content = io.BytesIO()
         frame.write_csv(content, separator=SEPARATED[f".{kind}"])
-        target.write_bytes(gzip.compress(content.getvalue(), mtime=0))  # the same file each time
+        target.write(gzip.compress(content.getvalue(), mtime=0))  # the same file each time
     else:
         frame.write_csv(target, separator=SEPARATED[f".{kind}"])
 

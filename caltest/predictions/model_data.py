@@ -71,6 +71,16 @@ class ModelData:
         """The arguments of `Predictions` that go with an array or a table."""
         return {"classes": self.classes, **self.reading}
 
+    def needs(self, name: str) -> bool:
+        """Tell whether a column of the data may be one that is named, or has the prefix of some."""
+        probs = (*sources.PREFIXES, "probs") if self.probs is None else self.probs
+        if isinstance(probs, str | tuple) and name.startswith(probs):
+            return True
+        named = [self.label, self.sample_weight, *self.dependence.columns]
+        for one in (self.probs, self.by):
+            named += list(one) if isinstance(one, list | tuple) else [one]
+        return any(isinstance(one, str) and one == name for one in named)
+
     def predictions(self) -> Predictions:
         """Read them into predictions, with the groups `by`.
 

@@ -83,6 +83,8 @@ def table_of_frame(df: object) -> Table:
 
     def column(name: str) -> AnyArray:
         values = frame.get_column(names[name])
+        if values.dtype in (nw.Int128, nw.UInt128):  # of Int64 and UInt64 together
+            return np.asarray(values.to_list())
         decimal = values.dtype == nw.Decimal  # of a database; as an array Python's own numbers
         return np.asarray((values.cast(nw.Float64) if decimal else values).to_numpy())
 
@@ -218,7 +220,7 @@ def _classes_of_columns(stems: Sequence[str], labels: AnyArray) -> list[object] 
     try:
         classes = [_READ_AS[labels.dtype.kind](stem) for stem in stems]
     except (ValueError, KeyError):
-        classes = list(stems)
+        classes = truths(stems) or list(stems)
     if len(stems) > 1:
         return classes
     distinct = np.unique(labels).tolist()
@@ -243,8 +245,16 @@ def classes_of_table(probs: object, labels: object) -> list[object] | None:
     return _classes_of_columns(stems(names, None), values)
 
 
+TRUTH = {"false": False, "0": False, "true": True, "1": True}
+
+
 def _truth(stem: str) -> bool:
-    return {"false": False, "0": False, "true": True, "1": True}[stem.lower()]
+    return TRUTH[stem.lower()]
+
+
+def truths(stems: Sequence[str]) -> list[object] | None:
+    """Read names of columns as truth values, p_true and p_false; None where one is none."""
+    return [_truth(one) for one in stems] if all(one.lower() in TRUTH for one in stems) else None
 
 
 _READ_AS: dict[str, Callable[[str], object]] = {

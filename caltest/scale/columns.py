@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from caltest.errors import invalid
-from caltest.predictions.sources import prob_columns, stems
+from caltest.predictions.sources import TRUTH, prob_columns, stems, truths
 from caltest.validation.arrays import listing
 from caltest.validation.options import check_choice, check_not_label
 
 KINDS = ("number", "text", "truth")
-TRUTH = {"false": 0, "0": 0, "true": 1, "1": 1}
 
 
 @dataclass(frozen=True)
@@ -63,6 +62,26 @@ def column(frame: Any, name: str) -> Any:
 
     is_spark = frame.implementation.is_pyspark() or frame.implementation.is_pyspark_connect()
     return nw.col("`" + name.replace("`", "``") + "`" if is_spark else name)
+
+
+def are_alike(one: Any, other: Any) -> bool:
+    """Tell whether values of two types, as narwhals has them, are read as one: a cast is enough.
+
+    Numbers of any kind and booleans are; so is text, and a column without values is all of them.
+    """
+    import narwhals as nw
+
+    if nw.Unknown in (one, other):
+        return True
+    return one == other or None is not _family(one) == _family(other)
+
+
+def _family(dtype: Any) -> str | None:
+    import narwhals as nw
+
+    if dtype in (nw.String, nw.Categorical, nw.Enum):
+        return "text"
+    return "number" if dtype == nw.Boolean or dtype.is_numeric() else None
 
 
 def read_columns(
@@ -116,12 +135,9 @@ def read_columns(
 def _kind(dtype: Any, label: str) -> str:
     import narwhals as nw
 
-    if dtype == nw.Boolean:
-        return "truth"
-    if dtype.is_numeric():
-        return "number"
-    if dtype in (nw.String, nw.Categorical, nw.Enum):
-        return "text"
+    kind = "truth" if dtype == nw.Boolean else _family(dtype)
+    if kind is not None:
+        return kind
     remedy = "convert it to integers, booleans or text"
     raise invalid(
         "the column of labels must hold integers, booleans or text", f"{label!r}: {dtype}", remedy
@@ -147,7 +163,9 @@ def _classes(
             names = own if len(columns) > 1 else _two(sorted(distinct()), own[0])
         return tuple(map(str, names)), tuple(map(str, names))
     if names is None:
-        names = _numbers(own, kind) if len(columns) > 1 else list(range(m))
+        names = _numbers(own, kind)
+        if len(columns) == 1:  # as where rows are read: p_0 is the probability of the label 0
+            names = [1, 0] if names == [0] else [0, 1]
     codes = names if all(isinstance(v, int | float) for v in names) else list(range(m))
     return tuple(names), tuple(float(code) for code in codes)
 
@@ -157,7 +175,7 @@ def _numbers(own: Sequence[str], kind: str) -> list[Any]:
     try:
         return [TRUTH[one.lower()] if kind == "truth" else int(one) for one in own]
     except (ValueError, KeyError):
-        return list(own)
+        return truths(own) or list(own)
 
 
 def _two(values: Sequence[Any], own: str) -> list[Any]:

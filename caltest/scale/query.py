@@ -335,7 +335,7 @@ class Counting:
         import polars as pl
 
         names = [*self.keys, *self.sums, *self.least, *self.most]
-        table = pl.concat([one.select(names) for one in tables], how="vertical_relaxed")
+        table: pl.DataFrame = stacked(tables, names)
         if repeats or len(tables) > 1:
             sums = (pl.col(self.sums).sum(), pl.col(self.least).min(), pl.col(self.most).max())
             table = table.group_by(self.keys).agg(*sums)
@@ -474,6 +474,20 @@ def count_rows(
     given = {"p": p, "y": y} | ({} if weight is None else {"w": weight})
     counting = Counting(columns, (resolve_lens("strong"),), bins)
     return counting.split(counted([pl.DataFrame(given)], counting))[0][None]
+
+
+def stacked(frames: Sequence[Any], names: Sequence[str]) -> Any:
+    """Stack frames of Polars, eager or lazy, whose columns are of types that are read alike."""
+    import polars as pl
+
+    own = [one.select(names) for one in frames]
+    types = [one.collect_schema() for one in own]
+    several = [name for name in names if len({one[name] for one in types}) > 1]
+    unlike = pl.selectors.by_name(several)
+    text = unlike & pl.selectors.by_dtype(pl.Categorical, pl.Enum)
+    truth = unlike & pl.selectors.boolean()
+    wider = [one.with_columns(text.cast(pl.String), truth.cast(pl.Int8)) for one in own]
+    return pl.concat(wider, how="vertical_relaxed")
 
 
 def collected(query: Any) -> pl.DataFrame:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from caltest.errors import InvalidInput, NotApplicable, invalid
 from caltest.numerics.labels import Hashes
@@ -16,11 +16,14 @@ from caltest.scale.query import WRONG, Counting, collected
 from caltest.scale.sources import Part, Progress, Reader
 from caltest.scale.units import Work, total_over
 
+if TYPE_CHECKING:
+    import polars as pl
+
 Rows = Callable[[], Any]  # returns a lazy frame of narwhals: p0, p1, ..., code and status
 
 
 class Readings:
-    """Reads the rows of a source twice; those of an iterator are kept in files in between.
+    """Reads the rows of a source twice; those of an iterator are kept in a file in between.
 
     Parameters
     ----------
@@ -126,30 +129,51 @@ class Readings:
 
     def _parts(self) -> Iterator[tuple[Part, Rows]]:
         """Yield the parts with what opens their rows, any number of times."""
-        folder = None
+        kept = None
         if self.reader.source.is_stream:
-            folder = Path(self._files.enter_context(tempfile.TemporaryDirectory()))
-        for number, part in enumerate(self.reader.fitting()):
-            if folder is None:
+            file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the other files
+            kept = _Kept(self._files.enter_context(file))
+        for part in self.reader.fitting():
+            if kept is None:
                 yield part, partial(self._rows, part)
                 continue
             try:
-                kept = folder / f"{number}.arrow"
-                collected(self._rows(part)).write_ipc(kept)
+                rows = collected(self._rows(part))
             except Exception as error:  # noqa: BLE001 - each engine has errors of its own
                 self.reader.fault(part, error)
             else:
-                yield part, partial(_scan, kept)
+                yield part, kept.add(rows)
 
     def _rows(self, part: Part) -> Any:
         return self.counting.rows(part.open())
 
 
-def _scan(path: Path) -> Any:
-    import narwhals as nw
-    import polars as pl
+class _Kept:
+    """Rows of chunks, one after the other in a file without a name: it goes with the process.
 
-    return nw.from_native(pl.scan_ipc(path))
+    Parameters
+    ----------
+    file : binary file
+        To write to and read from.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+
+    def add(self, rows: pl.DataFrame) -> Rows:
+        """Write the rows at the end of the file, and return what opens them."""
+        content = io.BytesIO()
+        rows.write_ipc(content)
+        start = self.file.seek(0, io.SEEK_END)
+        self.file.write(content.getbuffer())
+        return partial(self._read, start, content.tell())
+
+    def _read(self, start: int, size: int) -> Any:
+        import narwhals as nw
+        import polars as pl
+
+        self.file.seek(start)
+        return nw.from_native(pl.read_ipc(self.file.read(size)).lazy())
 
 
 def _named(survey: Survey) -> dict[str, int]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.predictions import files
 from caltest.scale.cells import NEVER
-from caltest.scale.columns import Columns, column, read_columns
-from caltest.scale.query import WRONG_LABEL, Counting, collected
+from caltest.scale.columns import Columns, are_alike, column, read_columns
+from caltest.scale.query import WRONG_LABEL, Counting, collected, stacked
 from caltest.validation.options import check_choice
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ ON_ERROR = ("raise", "skip")
 ROWS = 2_000_000  # above which "auto" takes cells or chunks
 AT_A_TIME = 64  # files in one query
 MERGED = 1 << 21  # rows of tables of cells that are held before they are added up
+ALIKE = "all parts must have the same columns"
 NAMED = 3  # parts that a note names
 EXTRAS = {
     "duckdb": "duckdb",
@@ -104,13 +105,20 @@ class Source:
             return total > limit, self
         return total > limit, replace(self, parts=chain(seen, parts) if total > limit else seen)
 
-    def table(self) -> Any:
-        """Return all the rows in memory, as a data frame."""
-        import polars as pl
+    def table(self, needs: Callable[[str], bool] = bool) -> Any:
+        """Return all the rows in memory, as a data frame.
+
+        Parameters
+        ----------
+        needs : callable
+            Tells of the name of a column whether it must be alike in all parts, by default of each;
+            others are left out where they are not.
+        """
+        import narwhals as nw
 
         if self.native is not None:
             return self.native
-        tables = []
+        tables: list[Any] = []
         for part in self.parts:
             try:
                 tables.append(collected(part.open()))
@@ -118,16 +126,16 @@ class Source:
                 raise
             except Exception as error:
                 raise _unreadable(part, error) from error
-            _check_alike(part.name, tables[0].schema, tables[-1].schema)
+            first, own = (nw.from_native(tables[k]).schema for k in (0, -1))
+            needed = {name: dtype for name, dtype in first.items() if needs(name)}
+            if reason := _unlike(needed, own):
+                raise invalid(ALIKE, f"{part.name}: {reason}", "correct it")
+            alike = [name for name, dtype in first.items() if not _unlike({name: dtype}, own)]
+            tables[0] = tables[0].select(alike)
         if not tables:
             rule = "data must have a part that can be read"
             raise invalid(rule, "none", "pass files or chunks with rows")
-        alike = [one.select(tables[0].columns) for one in tables]
-        try:
-            return pl.concat(alike, how="vertical_relaxed")
-        except pl.exceptions.PolarsError as error:
-            rule = "all parts must have the same columns"
-            raise invalid(rule, _first_line(error), "convert them") from error
+        return stacked(tables, tables[0].columns)
 
 
 @dataclass(eq=False)
@@ -158,24 +166,14 @@ class LeftOut:
         return tuple(out)
 
 
-def _check_alike(name: str, first: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
-    """Raise an error where a part lacks a column of the first, or one of the two is no number."""
-    for column_name, dtype in first.items():
-        found = schema.get(column_name)
-        if found is None:
-            reason = f"it has no column {column_name!r}"
-        elif {_is_number(found), _is_number(dtype)} >= {True, False}:
-            reason = f"its column {column_name!r} is {found}, not {dtype} as in the first part"
-        else:
-            continue
-        raise invalid("all parts must have the same columns", f"{name}: {reason}", "correct it")
-
-
-def _is_number(dtype: pl.DataType) -> bool | None:
-    """Tell whether a column holds numbers; None where it holds nothing."""
-    import polars as pl
-
-    return None if dtype == pl.Null else dtype.is_numeric() or dtype == pl.Boolean
+def _unlike(first: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """Return how a part differs from the first in what a cast cannot mend, or nothing."""
+    for name, dtype in first.items():
+        if name not in schema:
+            return f"it has no column {name!r}"
+        if not are_alike(schema[name], dtype):
+            return f"its column {name!r} is {schema[name]}, not {dtype} as in the first part"
+    return ""
 
 
 # ---- what the caller gave -----------------------------------------------------------------------
@@ -217,18 +215,21 @@ def _frame(data: object) -> Any:
             frame: Any = nw.from_native(data, pass_through=True)
         except nw.exceptions.DuplicateError:
             return None  # the reader of rows has the words for it
+    if isinstance(frame, nw.DataFrame):
+        for name, dtype in frame.schema.items():
+            if dtype == nw.Object:  # decimals of a database, in pandas
+                with suppress(ValueError, TypeError):
+                    frame = frame.with_columns(nw.col(name).cast(nw.Float64()))
     return frame if isinstance(frame, nw.DataFrame | nw.LazyFrame) else None
 
 
 def _matching(path: str | Path) -> list[Path]:
-    """Return the files that a path names, sorted where it is a pattern."""
-    if Path(path).exists() or not glob.has_magic(str(path)):
-        return [Path(path)]
-    found = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207 - ** and ~
-    if not found:
+    """Return the files that a path names, several where it is a pattern."""
+    found = files.files_of(path)
+    if found == []:
         rule = "a pattern of paths must match a file"
         raise invalid(rule, repr(str(path)), "check the spelling and the working directory")
-    return found
+    return found or [Path(path)]
 
 
 def _of_files(paths: Sequence[Path], name: str) -> Source:
@@ -249,9 +250,9 @@ def _scan(path: Path) -> Any:
     files.check_file(path)
     kind = files.format_of(path)
     if kind == "parquet":
-        return nw.from_native(pl.scan_parquet(path))
+        return nw.from_native(pl.scan_parquet(files.literal(path)))
     if kind == "feather":
-        return nw.from_native(pl.scan_ipc(path))
+        return nw.from_native(pl.scan_ipc(files.literal(path)))
     if kind is None or kind == "npz":
         rule = f"path must end in {', '.join(one for one in files.SUFFIXES if one != '.npz')}"
         raise invalid(rule, repr(path.name), "convert the file, or use Predictions.read")
@@ -391,22 +392,14 @@ class Reader:
             yield batch
 
     def _fits(self, part: Part) -> bool:
-        """Tell whether a part has the columns of the first, of the same type."""
-        schema = dict(part.open().collect_schema())
-        for name, dtype in self._schema.items():
-            if name not in schema:
-                reason = f"it has no column {name!r}"
-            elif schema[name] != dtype:
-                reason = f"its column {name!r} is {schema[name]}, not {dtype} as in the first part"
-            else:
-                continue
-            if not self.skips:
-                rule = "all parts must have the same columns"
-                remedy = "correct it, or pass on_error='skip'"
-                raise invalid(rule, f"{part.name}: {reason}", remedy)
+        """Tell whether a part has the columns of the first, of types that are read alike."""
+        reason = _unlike(self._schema, dict(part.open().collect_schema()))
+        if reason and not self.skips:
+            remedy = "correct it, or pass on_error='skip'"
+            raise invalid(ALIKE, f"{part.name}: {reason}", remedy)
+        if reason:
             self.left_out.parts.append(f"{part.name}: {reason}")
-            return False
-        return True
+        return not reason
 
     def _counted(self, batch: list[Part], counting: Counting) -> list[pl.DataFrame]:
         """Count some parts in one query; one by one where that fails, to tell which is to blame."""
@@ -415,7 +408,8 @@ class Reader:
         try:
             frames = [part.open() for part in batch]
             if len(frames) > 1:
-                frames = [nw.concat([one.select(*self._schema) for one in frames])]
+                natives = [one.to_native() for one in frames]
+                frames = [nw.from_native(stacked(natives, list(self._schema)))]
             table = counting.table(frames[0])
         except Exception as error:  # noqa: BLE001 - each engine has errors of its own
             if len(batch) == 1:

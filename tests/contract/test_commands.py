@@ -184,3 +184,29 @@ def test_examples_run(command, folder, monkeypatch, capsys):
             with contextlib.redirect_stderr(io.StringIO()) as told:
                 status = example(line, folder)
             assert status in (0, 1 if "--fail" in line else 0), told.getvalue()
+
+
+BAD_OUTPUTS = (
+    "",
+    ".",
+    "no/such/folder.json",
+    "a\0b.json",
+    "x" * 300 + ".json",
+    "predictions.csv/x",
+    "loop",
+)
+
+
+@every_command
+@pytest.mark.parametrize("output", BAD_OUTPUTS, ids=lambda name: repr(name[:12]))
+def test_output_that_cannot_be_written_is_one_line(command, folder, monkeypatch, capsys, output):
+    """No name of --output leads to a traceback, and each is told before any work."""
+    monkeypatch.chdir(folder)
+    if not (folder / "loop").is_symlink():
+        (folder / "loop").symlink_to("loop")
+        (folder / "map.json").write_text("{}")
+    words = next(shlex.split(line)[1:] for line in EXAMPLES[command] if line.startswith("caltest"))
+    assert run([*words, "-o", output]) == 2
+    told = capsys.readouterr().err
+    assert re.match("caltest: .*--output", told)
+    assert told.count("\n") == 1

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
 import typer
@@ -77,6 +79,67 @@ def test_error_of_the_system_is_one_line(caltest, predictions_csv):
     assert finished.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("error", [KeyError("p"), RecursionError, EOFError, BaseException("panic")])
+def test_exception_is_one_line_and_a_status_of_its_own(caltest, monkeypatch, error):
+    """Whatever nobody expected exits with 70, never with the 1 that says rejected."""
+
+    def fail(*_arguments, **_options):
+        raise error
+
+    monkeypatch.setattr("caltest.cli.list_.write_text", fail)
+    finished = caltest("list")
+    name = getattr(error, "__name__", type(error).__name__)
+    assert (finished.status, finished.out) == (70, "")
+    assert finished.err.strip().startswith(f"caltest: unexpected {name}")
+    assert finished.err.strip().count("\n") == 0
+    monkeypatch.setenv("CALTEST_TRACEBACK", "1")
+    assert "Traceback (most recent call last)" in caltest("list").err
+
+
+def test_status_of_a_rejection_needs_fail(caltest, monkeypatch):
+    """Another's exit status 1, as of completion for an unknown shell, is bad input here."""
+
+    def stop(*_arguments, **_options):
+        raise SystemExit(1)
+
+    monkeypatch.setattr(app, "app", stop)
+    assert caltest("list").status == 2
+    monkeypatch.setattr(app, "app", lambda *_arguments, **_options: 1)
+    assert (caltest("list").status, caltest("list", "--fail").status) == (2, 1)
+
+
+FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+
+
+@pytest.mark.full
+@FULL
+@pytest.mark.parametrize(
+    ("words", "streams", "status"),
+    [
+        (["list"], {"stdout": "/dev/full"}, 2),
+        (["--help"], {"stdout": "/dev/full"}, 2),
+        (["test", "no.csv", "--label", "y"], {"stderr": "/dev/full"}, 2),
+    ],
+)
+def test_full_stream_is_bad_input(words, streams, status):
+    """A stream that takes no more is told where that is possible, and has no status of its own."""
+    with contextlib.ExitStack() as stack:
+        given = {name: stack.enter_context(Path(path).open("w")) for name, path in streams.items()}
+        finished = subprocess.run([sys.executable, "-m", "caltest", *words], check=False, **given)
+    assert finished.returncode == status
+
+
+@pytest.mark.full
+def test_broken_installation_is_no_rejection(tmp_path):
+    """Where a package that caltest needs cannot be imported, the status is 70 too."""
+    (tmp_path / "typer.py").write_text("raise ImportError('no typer')")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    words = [sys.executable, "-m", "caltest", "list"]
+    finished = subprocess.run(words, capture_output=True, env=environment, check=False)
+    assert finished.returncode == 70
+    assert finished.stderr == b"caltest: this installation is broken: no typer\n"
+
+
 def test_calibrate_alone_prints_its_help(caltest):
     """The group shows its two commands and is no error."""
     finished = caltest("calibrate")
@@ -134,9 +197,10 @@ def test_interruption_that_numba_wraps_is_one_line(caltest, monkeypatch):
     monkeypatch.setattr(app, "app", fail)
     cause = KeyboardInterrupt()
     assert caltest("list") == (130, "", "caltest: interrupted\n")
-    cause = ValueError()
-    with pytest.raises(SystemError):
-        caltest("list")
+    cause = ValueError("axes")
+    finished = caltest("list")
+    assert (finished.status, finished.out) == (70, "")
+    assert finished.err.startswith("caltest: unexpected ValueError: axes; please report it")
 
 
 def test_lack_of_memory_is_one_line(caltest):

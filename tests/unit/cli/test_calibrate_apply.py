@@ -263,3 +263,24 @@ def test_damaged_map_is_one_line(caltest, map_json, new_csv, change, message):
     assert (finished.status, finished.out) == (2, "")
     assert message in finished.err
     assert finished.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["csv", "csv.gz", "parquet", "feather", "jsonl", "npz"])
+def test_full_disk_leaves_the_old_file_alone(caltest, map_json, tmp_path, name):
+    """Calibrated predictions take the place of what was there when they are all written."""
+    resource = pytest.importorskip("resource")
+    new, old = tmp_path / "new.parquet", tmp_path / f"old.{name}"
+    random = np.random.default_rng(0).dirichlet([1, 1, 1], 3000)
+    pl.DataFrame(random, schema=["p_ant", "p_bee", "p_cat"]).write_parquet(new)
+    old.write_bytes(b"old")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    try:
+        finished = caltest("calibrate", "apply", map_json, new, "-o", old)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (finished.status, old.read_bytes()) == (2, b"old")
+    assert finished.err.startswith("caltest: ")
+    assert f"old.{name}" in finished.err
+    assert finished.err.count("\n") == 1
+    assert not list(tmp_path.glob(".*"))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import io
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
+import caltest as ct
 from caltest import Predictions
 from caltest.errors import InvalidInput
 from caltest.predictions import files
@@ -151,3 +153,32 @@ def test_pickle_in_an_npz_file_is_not_run(tmp_path):
     np.savez(path, y=np.array([{"a": 1}], dtype=object), probs=np.array([[0.5, 0.5]]))
     with pytest.raises(InvalidInput, match="allow_pickle"):
         Predictions.read(path, label="y")
+
+
+@pytest.mark.parametrize("name", ["q[1]", "star*", "w?", "~/h", "d[1]/x"])
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet", "feather", "jsonl", "npz"])
+def test_path_that_is_there_is_opened_as_it_is(tmp_path, monkeypatch, name, suffix):
+    """Beside what its name would match as a pattern, a file is itself, by every way of reading."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    other = {"q[1]": "q1", "star*": "stars", "w?": "wx", "~/h": "home/h", "d[1]/x": "d1/x"}[name]
+    for path, rows in ((name, 3), (other, 5)):
+        file = Path(f"{path}.{suffix}")
+        file.parent.mkdir(exist_ok=True)
+        table = pl.DataFrame({"p": [0.5] * rows, "y": [0, 1, *[0] * (rows - 2)]})
+        files.write_table(table, file, file_format=suffix.removesuffix(".gz"))
+    assert ct.Predictions.read(f"{name}.{suffix}", label="y", probs="p").n == 3
+    if suffix != "npz":
+        for given in (f"{name}.{suffix}", [Path(f"{name}.{suffix}")]):
+            for engine in ("rows", "cells"):
+                options = {"label": "y", "probs": "p", "test": "brier", "n_resamples": 9}
+                assert ct.test_calibration(None, given, engine=engine, rng=0, **options).n == 3
+
+
+def test_folder_of_a_pattern_is_as_it_is(tmp_path):
+    """Below a folder with brackets in its name a pattern finds the files of that folder."""
+    for folder in ("d[1]", "d1"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.csv").write_text("p,y\n0.5,1\n")
+    assert files.files_of(tmp_path / "d[1]" / "*.csv") == [tmp_path / "d[1]" / "a.csv"]
+    assert files.files_of(tmp_path / "d[1]" / "a.csv") is None

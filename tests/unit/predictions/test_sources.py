@@ -354,3 +354,13 @@ def test_array_without_a_dimension_names_no_columns():
     """It is no list."""
     with pytest.raises(InvalidInput, match="probs must be a name or a list of names"):
         Predictions.from_frame(TABLE, label="y", probs=np.array(0.5))
+
+
+@pytest.mark.parametrize("columns", [["p_true", "p_false"], ["p_false", "p_true"]], ids=str)
+@pytest.mark.parametrize("label", [pl.Boolean, pl.Int64, pl.Float64], ids=str)
+def test_columns_of_truth_values_name_the_labels_0_and_1(columns, label):
+    """p_true is the probability of 1 in any order of the columns and type of the labels."""
+    values = {"p_true": [0.9, 0.2], "p_false": [0.1, 0.8]}
+    table = pl.DataFrame({name: values[name] for name in columns} | {"y": [1, 0]})
+    found = Predictions.from_frame(table.with_columns(pl.col("y").cast(label)), label="y")
+    assert found.probs[np.arange(2), found.labels].tolist() == [0.9, 0.8]

@@ -68,6 +68,24 @@ def test_save_refuses_another_suffix(page, tmp_path):
         page.save(tmp_path / "report.pdf")
 
 
+def test_report_takes_the_place_of_the_old_one_when_it_is_whole(page, tmp_path):
+    """Where the disk is full the old file stays, and names that no file can have are refused."""
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            page.save(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_text() == "old"
+    for name in ("no/such/folder.html", "a\0.html", "x" * 300 + ".html"):
+        with pytest.raises(InvalidInput, match="path must be a file"):
+            page.save(tmp_path / name)
+
+
 @pytest.mark.full
 def test_verdict_words_need_a_level(make, page, three_classes):
     """Without a level there is no verdict in any format."""

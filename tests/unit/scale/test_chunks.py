@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -391,3 +395,39 @@ def test_iterator_leaves_no_files(tmp_path, monkeypatch):
     with pytest.raises(InvalidInput):
         answer(iter([frame(100), broken("y", 7)]))
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.full
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals of this kind")
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
+def test_iterator_leaves_no_files_where_the_process_is_ended(tmp_path, told):
+    """Rows of chunks that wait for the second reading go with the process, however it ends."""
+    code = """
+import signal; import polars as pl, caltest as ct
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which what is started aside ignores
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+def chunks():
+    for k in range(10):
+        yield pl.DataFrame({"p_0": .2, "p_1": .3, "p_2": .5, "y": [2] * 100})
+    print("ready", flush=True); input()
+ct.test_calibration(None, chunks(), label="y", engine="chunks")
+"""
+    words = [sys.executable, "-c", code]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(words, env=environment, **streams) as process:
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(told)
+    assert process.returncode != 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_full_disk_leaves_no_chunk_out(monkeypatch):
+    """Rows that cannot be kept for the second reading end the call, with on_error too."""
+
+    def full(*_arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("caltest.scale.readings._Kept.add", full)
+    with pytest.raises(OSError, match="No space left"):
+        answer(iter([frame(100)]), on_error="skip")

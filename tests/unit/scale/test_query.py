@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import caltest as ct
 from caltest.numerics.bins import bin_of
 from caltest.scale import count_rows
 from caltest.scale.cells import NEVER, UNIT
@@ -178,3 +179,17 @@ def test_bits_of_the_largest_sums_suffice():
     """Every row adds all that it can."""
     assert MOST * (UNIT << BITS) + MOST < 2**63
     assert MOST < 2**BITS
+
+
+@pytest.mark.parametrize("label", [pl.Int64, pl.Float64, pl.Boolean], ids=str)
+@pytest.mark.parametrize("name", ["p_0", "p_false"])
+def test_single_column_of_no_event_is_read_as_where_rows_are(label, name):
+    """A column that is named after the label 0 is its probability, however many rows there are."""
+    table = pl.DataFrame({name: [0.9, 0.8, 0.3, 0.6], "y": [0, 0, 1, 1]})
+    table = table.with_columns(pl.col("y").cast(label))
+    options = {"label": "y", "probs": name, "test": "ece", "n_resamples": 9, "rng": 0}
+    rows, cells = (
+        ct.test_calibration(None, table, engine=engine, **options) for engine in ("rows", "cells")
+    )
+    assert rows.statistic == pytest.approx(cells.statistic, abs=1e-9)
+    assert rows.statistic == pytest.approx(0.3)
