@@ -13,9 +13,10 @@ import typer
 from caltest.cli import calibration_map, completion, inputs, options
 from caltest.cli.calibration_map import Map
 from caltest.cli.formats import TABLES
-from caltest.cli.output import check_output_file, echo, to_file
+from caltest.cli.output import echo, to_file
 from caltest.cli.progress import progress_bar
 from caltest.errors import InvalidInput, invalid
+from caltest.outputs import check_target
 from caltest.predictions import files
 from caltest.validation import check_choice, listing
 
@@ -78,7 +79,7 @@ def apply(
     """
     path = to_file(output)
     if path is not None:
-        check_output_file(path, (file, map_))
+        check_target(path, "--output", inputs=(file, map_))
     with progress_bar("calibrating", quiet=quiet):
         fitted = calibration_map.read(map_)
         opened, read_as = inputs.source(file, input_format)

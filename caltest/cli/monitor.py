@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +9,9 @@ import typer
 
 from caltest.cli import options
 from caltest.cli.inputs import PredictionFile
-from caltest.cli.output import FORMATS, Output, check_output_file, choose_format, write_text
+from caltest.cli.output import FORMATS, Output, choose_format, write_text
 from caltest.errors import invalid
+from caltest.outputs import check_target, write_whole
 from caltest.validation import check_unused
 
 FORMS = [form for form in FORMATS if form != "csv"]  # a verdict is no table
@@ -58,7 +58,7 @@ def monitor(
     Groups, --restart, --memory, --level and --plan are fixed by the first call.
     """
     form = choose_format(out.form, out.output, file=file.file, formats=FORMS)
-    check_output_file(state, (file.file,))
+    check_target(state, "STATE", inputs=(file.file,))
     from caltest.monitoring import Monitor, MonitoringPlan
 
     watch = Monitor.from_json(_read(state)) if state.exists() else None
@@ -86,7 +86,7 @@ def monitor(
             level=0.05 if level is None else level,
         )
     watch.update(predictions)
-    _replace(state, watch.to_json(indent=None))
+    write_whole(state, watch.to_json(indent=None))
     write_text(FORMATS[form](watch.verdict()), output=out.output)
     if fail and watch.alarm():
         raise typer.Exit(1)
@@ -98,14 +98,3 @@ def _read(state: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         rule = "STATE must be a file that caltest monitor wrote"
         raise invalid(rule, repr(str(state)), "go on from an earlier state") from error
-
-
-def _replace(state: Path, content: str) -> None:
-    """Write beside the state and rename, so that an interruption leaves the old one."""
-    beside = state.with_name(f".{state.name}.{os.getpid()}")
-    try:
-        beside.write_text(content, encoding="utf-8")
-        beside.replace(state)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -15,6 +13,7 @@ import typer
 
 from caltest.cli import options
 from caltest.errors import invalid
+from caltest.outputs import check_target, write_whole
 from caltest.validation import check_choice
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ def choose_format(
     """
     path = to_file(output)
     if path is not None:
-        check_output_file(path, () if file is None else (file,))
+        check_target(path, "--output", inputs=() if file is None else (file,))
     if name is not None:
         return check_choice(name, formats, "--format")
     if path is None or not path.suffix:
@@ -110,17 +109,6 @@ def choose_format(
         rule = "the suffix of --output must name a format where no --format does"
         raise invalid(rule, repr(path.name), f"write to a file such as {path.stem}.{default}")
     return found
-
-
-def check_output_file(output: Path, inputs: Sequence[Path] = ()) -> None:
-    """Check that a file can be written and is none of those that are read."""
-    if output.is_dir() or not output.parent.is_dir():
-        rule = "--output must be a file in a folder that exists"
-        raise invalid(rule, repr(str(output)), "make the folder, or write elsewhere")
-    for path in inputs:
-        if output.exists() and path.exists() and output.samefile(path):
-            rule = "--output must not be a file that is read"
-            raise invalid(rule, repr(str(output)), "write elsewhere")
 
 
 def to_file(output: Path | None) -> Path | None:
@@ -134,26 +122,7 @@ def write_text(content: str, *, output: Path | None) -> None:
     if path is None:
         echo(content)
     else:
-        _write_whole(path, content)
-
-
-def _write_whole(path: Path, content: str) -> None:
-    """Write beside the file and rename, so that no part of it is left where writing ends early.
-
-    What is no plain file, such as a pipe, is written to itself.
-    """
-    if path.exists() and not path.is_file():
-        path.write_text(content, encoding="utf-8")
-        return
-    target = path.resolve()
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        beside.write_text(content, encoding="utf-8")
-        if target.exists():
-            shutil.copymode(target, beside)
-        beside.replace(target)
-    finally:
-        beside.unlink(missing_ok=True)
+        write_whole(path, content)
 
 
 def echo(content: str | bytes, *, err: bool = False) -> None:

@@ -11,6 +11,7 @@ import mlflow
 from mlflow.metrics import make_metric
 
 from caltest import metrics
+from caltest.outputs import write_whole
 from caltest.reporting import report
 from caltest.validation import as_array, check_choice
 
@@ -66,7 +67,7 @@ def report_artifact(
         page = report(given(probs), as_array(eval_df["target"], "target"), **arguments)
         mlflow.log_text(page.to_html(), f"{name}.html")  # which MLflow takes from no artifact
         path = Path(artifacts_dir) / f"{name}.json"
-        path.write_text(page.to_json(), encoding="utf-8")
+        write_whole(path, page.to_json())
         return {name: str(path)}
 
     return calibration_report

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from caltest.errors import InvalidInput, invalid
+from caltest.outputs import replacing
 from caltest.predictions import unpacking
 from caltest.predictions.sources import Table, table_of_frame
 from caltest.validation.arrays import AnyArray
@@ -125,7 +126,7 @@ def write_table(table: Any, target: Path | BinaryIO, *, file_format: str) -> Non
     table : polars.DataFrame or dict
         Columns or arrays.
     target : Path or binary file
-        Where to write.
+        Where to write; a file is replaced when the new one is whole.
     file_format : str
         One of `FORMATS`.
 
@@ -135,18 +136,12 @@ def write_table(table: Any, target: Path | BinaryIO, *, file_format: str) -> Non
         If the format cannot hold the table.
     """
     check_choice(file_format, FORMATS, "file_format")
-    if file_format == "npz":
-        _write_npz(_arrays(table), target)
-        return
-    frame = _frame(table)
-    if file_format in TYPELESS:
-        _write_csv(frame, target, file_format)
-    elif file_format == "parquet":
-        frame.write_parquet(target)
-    elif file_format == "feather":
-        frame.write_ipc(target)
+    if isinstance(target, Path):
+        packed = target.suffix.lower() == ".gz"
+        with replacing(target) as stream:
+            _write(table, stream, file_format, packed=packed)
     else:
-        frame.write_ndjson(target)
+        _write(table, target, file_format)
 
 
 def name_of(path: str | Path | BinaryIO) -> str:
@@ -335,7 +330,22 @@ def _name(source: Source) -> str:
 # ---- writing ------------------------------------------------------------------------------------
 
 
-def _write_npz(arrays: Columns, target: Path | BinaryIO) -> None:
+def _write(table: Any, target: BinaryIO, file_format: str, *, packed: bool = False) -> None:
+    if file_format == "npz":
+        _write_npz(_arrays(table), target)
+        return
+    frame = _frame(table)
+    if file_format in TYPELESS:
+        _write_csv(frame, target, file_format, packed=packed)
+    elif file_format == "parquet":
+        frame.write_parquet(target)
+    elif file_format == "feather":
+        frame.write_ipc(target)
+    else:
+        frame.write_ndjson(target)
+
+
+def _write_npz(arrays: Columns, target: BinaryIO) -> None:
     """Write arrays of any name; `numpy.savez` takes none that is called `file`."""
     with zipfile.ZipFile(target, "w") as archive:
         for name, array in arrays.items():
@@ -343,17 +353,16 @@ def _write_npz(arrays: Columns, target: Path | BinaryIO) -> None:
                 np.lib.format.write_array(stream, array, allow_pickle=False)
 
 
-def _write_csv(frame: pl.DataFrame, target: Path | BinaryIO, kind: str) -> None:
-    """Write text, compressed where the name ends in .gz."""
+def _write_csv(frame: pl.DataFrame, target: BinaryIO, kind: str, *, packed: bool) -> None:
     nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
     if nested:
         rule = f"columns of a {kind.upper()} file must be plain values"
         got = f"{nested[0]!r} of type {frame.schema[nested[0]]}"
         raise invalid(rule, got, "write Parquet or JSON lines")
-    if isinstance(target, Path) and target.suffix.lower() == ".gz":
+    if packed:
         content = io.BytesIO()
         frame.write_csv(content, separator=SEPARATED[f".{kind}"])
-        target.write_bytes(gzip.compress(content.getvalue(), mtime=0))  # the same file each time
+        target.write(gzip.compress(content.getvalue(), mtime=0))  # the same file each time
     else:
         frame.write_csv(target, separator=SEPARATED[f".{kind}"])
 

@@ -17,6 +17,7 @@ from caltest.htests.cells import as_columns
 from caltest.htests.combine import METHODS
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
+from caltest.outputs import check_target, write_whole
 from caltest.predictions import ModelData, Predictions
 from caltest.predictions.dependence import Dependence
 from caltest.reporting.about import adequacy, check_meta, with_event
@@ -137,7 +138,8 @@ class Report:
         """
         file = Path(path)
         suffix = validation.check_choice(file.suffix.lower(), SUFFIXES, "the suffix of path")
-        file.write_text(self.as_text(SUFFIXES[suffix]), encoding="utf-8")
+        check_target(file)
+        write_whole(file, self.as_text(SUFFIXES[suffix]))
         return file
 
     def as_text(self, form: str) -> str:

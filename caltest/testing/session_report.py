@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 
 from caltest import __version__, render
+from caltest.outputs import write_whole
 from caltest.testing.family import Record
 
 Records = Mapping[str, Sequence[Record]]
@@ -88,7 +89,7 @@ def write_report(path: Path, records: Records) -> None:
         time=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page, encoding="utf-8")
+    write_whole(path, page)
 
 
 def _each(records: Records) -> Iterator[tuple[str, Record]]:

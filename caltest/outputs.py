@@ -1,0 +1,198 @@
+"""Files that are written: whole or not at all, beside the old one until they are."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from caltest.errors import invalid, shown
+
+_HERE = getattr(os, "O_DIRECTORY", 0)
+
+
+def check_target(
+    path: str | Path, name: str = "path", *, inputs: Sequence[str | Path] = ()
+) -> os.stat_result | None:
+    """Check that a file can be written and is none of those that are read.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; what is no plain file, such as a pipe, is one too.
+    name : str
+        The argument, as the message names it.
+    inputs : sequence of str or Path
+        Files that are read.
+
+    Returns
+    -------
+    os.stat_result or None
+        That of the file, where there is one.
+
+    Raises
+    ------
+    InvalidInput
+        If it is a folder, has none to lie in, may not be written, or is one of `inputs`.
+    """
+    rule, remedy = f"{name} must be a file that can be written", "write elsewhere"
+    got = shown(str(path))
+    try:
+        found = _status(path)
+        folder = Path(os.path.realpath(path)).parent
+        is_folder = folder.is_dir()
+    except (OSError, ValueError) as error:  # a name of 300 characters, a loop of links, NUL
+        why = getattr(error, "strerror", None) or error
+        raise invalid(rule, f"{got}: {why}", remedy) from error
+    if stat.S_ISDIR(found.st_mode) if found is not None else not is_folder:
+        rule = f"{name} must be a file in a folder that exists"
+        raise invalid(rule, got, "make the folder, or write elsewhere")
+    if found is not None and not os.access(path, os.W_OK):
+        raise invalid(rule, f"{got}: it is read-only", remedy)
+    if (found is None or _is_plain(found)) and not os.access(folder, os.W_OK):
+        raise invalid(rule, f"{got}: its folder is read-only", remedy)
+    for one in inputs:
+        other = _status(one)
+        if found is not None and other is not None and os.path.samestat(found, other):
+            raise invalid(f"{name} must not be a file that is read", got, remedy)
+    return found
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a file to write that takes the place of `path` once it is whole and on the disk.
+
+    Until then the old one stays, whatever ends the writing: a full disk, an exception, a signal.
+    The new one has no name before, where the system allows that, so that not even SIGKILL leaves it
+    behind. A link stays one, and its target is replaced; mode and owner stay. What is no plain
+    file, such as a pipe, and where standard output goes, is written to itself.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Yields
+    ------
+    binary file
+        To write to.
+
+    Raises
+    ------
+    InvalidInput
+        As for `check_target`.
+    OSError
+        Where the system cannot write, with `path` as its file name.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "state.json"
+    ...     with replacing(path) as file:
+    ...         _ = file.write(b"{}")
+    ...     path.read_bytes()
+    b'{}'
+    """
+    old = check_target(path)
+    try:
+        if old is not None and not _is_plain(old):
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND), "wb") as itself:
+                yield itself
+            return
+        target = Path(os.path.realpath(path))
+        beside = target.with_name(f".caltest-{secrets.token_hex(8)}")
+        try:
+            with _unnamed(beside, 0o666 if old is None else 0o600) as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+                _name(file, beside)
+            if old is not None:
+                _as_before(beside, old)
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
+        _sync_folder(target.parent)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise type(error)(error.errno, error.strerror, str(path)) from error
+
+
+def write_whole(path: str | Path, content: str | bytes) -> None:
+    """Write a text (as UTF-8) or bytes as `replacing` does.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    content : str or bytes
+        What is to be in it, and nothing else.
+
+    Raises
+    ------
+    InvalidInput, OSError
+        As for `replacing`.
+    """
+    # Half a surrogate pair, of a name that is no UTF-8, becomes what JSON reads as the same.
+    data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
+    with replacing(path) as file:
+        file.write(data)
+
+
+def _status(path: str | Path) -> os.stat_result | None:
+    try:
+        return Path(path).stat()  # of the folder "." for an empty name
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _is_plain(found: os.stat_result) -> bool:
+    """Tell whether a file can be replaced: it is none of its own kind, nor where output goes."""
+    for stream in (1, 2):
+        with suppress(OSError):
+            if os.path.samestat(found, os.fstat(stream)):
+                return False
+    return stat.S_ISREG(found.st_mode)
+
+
+def _unnamed(beside: Path, mode: int) -> BinaryIO:
+    """Open a new file that has no name yet; one that has where the system knows no others."""
+    if Path("/proc/self/fd").is_dir():
+        with suppress(OSError, AttributeError):
+            return os.fdopen(os.open(beside.parent, os.O_TMPFILE | os.O_WRONLY, mode), "wb")
+    new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    return os.fdopen(os.open(beside, new, mode), "wb")
+
+
+def _name(file: BinaryIO, beside: Path) -> None:
+    """Give a name to a file that `_unnamed` opened without."""
+    if beside.exists():
+        return
+    folder = os.open(beside.parent, os.O_RDONLY | _HERE)
+    try:
+        os.link(f"/proc/self/fd/{file.fileno()}", beside.name, dst_dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def _as_before(beside: Path, old: os.stat_result) -> None:
+    """Give a new file the owner and the mode of the old one; another's stays one's own."""
+    with suppress(OSError, AttributeError):
+        os.chown(beside, old.st_uid, old.st_gid)
+    beside.chmod(stat.S_IMODE(old.st_mode))
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name last as well, where folders can be opened."""
+    with suppress(OSError):
+        opened = os.open(folder, os.O_RDONLY | _HERE)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
