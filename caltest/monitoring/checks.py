@@ -121,7 +121,7 @@ def read_batch(
         array = as_array(probs, "probs")
         m = array.shape[1] if array.ndim == 2 else 2
         if names is not None and m != len(names):
-            raise _other_classes(f"{m} columns", classes)
+            raise other_classes(f"{m} columns", classes)
         if labels is None:
             names = list(range(m)) if names is None else names
             labels = np.array([names[0]] * len(np.atleast_1d(array)))
@@ -132,11 +132,12 @@ def read_batch(
         raise invalid("rows of a monitor have no weights", "sample_weight", "leave them out")
     found = tuple(given.classes.tolist())
     if classes is not None and found != classes:
-        raise _other_classes(shown(list(found)), classes)
+        raise other_classes(shown(list(found)), classes)
     return given
 
 
-def _other_classes(got: str, classes: tuple[object, ...] | None) -> InvalidInput:
+def other_classes(got: str, classes: Sequence[object] | None) -> InvalidInput:
+    """Return the error of rows of other classes than those before."""
     return invalid(
         "the classes must be those of the rows before",
         got,

@@ -23,6 +23,7 @@ Codes = NDArray[np.int64]
 
 MOST = 1000  # batches that are remembered: three years of days
 LEAST_BITS = 32.0  # of rows by which a batch is known: others are equal with a chance of 2^-32
+FEWEST = 25  # rows of as many bits
 BLOCK = 1 << 16  # rows that are hashed at a time
 
 
@@ -39,24 +40,25 @@ class Counted:
         """
         for known, rows, before, n in self.batches:
             is_same = digest == rows != ""
-            told = f"{n:,} rows after the first {before:,}"
+            told = f"counted as rows {before + 1:,} to {before + n:,}"
             if name is not None and name == known:
                 others = "" if is_same or not (digest and rows) else ", which were others"
-                got = f"batch {name!r}, which was counted: {told}{others}"
+                got = f"batch {name!r}, {told}{others}"
             elif is_same and None in {name, known}:
-                got = f"the rows of {told}" + ("" if known is None else f", batch {known!r}")
+                got = "the same rows, " + told + ("" if known is None else f" (batch {known!r})")
             else:
                 if is_same:
-                    _warn(f"batch {name!r} has the rows of batch {known!r}: {told}")
+                    _warn(f"batch {name!r} has the rows of batch {known!r}, {told}")
                 continue
-            remedy = "pass others, which batch_id= tells apart if they look alike, or again=True"
+            remedy = "pass other rows, with batch_id= if they only look alike, or again=True"
             raise invalid("a batch must be counted once", got, remedy)
-        days = {_moment(known): known for known, *_ in self.batches}
-        moment, last = _moment(name), max(filter(None, days), default=None)
-        if moment is not None and last is not None and moment < last:
+        moment = _moment(name)
+        days = {_moment(known): known for known, *_ in self.batches} if moment else {}
+        last = max(filter(None, days), default=None)
+        if moment and last and moment < last:
             _warn(
-                f"batch {name!r} comes after batch {days[last]!r}: the error rate holds if that "
-                "has nothing to do with outcomes, but what is told since when is out of order"
+                f"batch {name!r} comes after batch {days[last]!r}: rows are taken as they come, and "
+                "a change is dated by their order"
             )
 
     def add(self, name: str | None, digest: str, before: int, n: int) -> None:
@@ -73,24 +75,28 @@ class Counted:
             self.batches.append(list(row))
 
 
-def digest_of(rows: Predictions, groups: Codes, names: list[object] | None, *, known: bool) -> str:
+def digest_of(
+    rows: Predictions, groups: Codes, names: list[object] | None, *, known: bool
+) -> str:
     """Return a hash of the rows of a batch, "" where others may well be equal to them.
 
-    The order of the rows does not matter, nor whether probabilities came as single or as double
-    precision. How likely n others are equal is estimated from how often each row is among these.
+    Names and probabilities tell rows, without names their labels as well. The order does not
+    matter, nor whether probabilities came as single or as double precision. How likely n others
+    are equal is estimated from how often each row is among these.
     """
     n = rows.n
-    labels = rows.labels if known else np.full(n, UNKNOWN)
-    named = np.zeros(n) if names is None else np.array([_number(name) for name in names])
+    if names is None and n < FEWEST:
+        return ""
+    last = rows.labels if known else np.full(n, UNKNOWN)
+    if names is not None:
+        last = np.array([_number(name) for name in names])
     parts = []
     for part in (slice(start, start + BLOCK) for start in range(0, n, BLOCK)):
         probs = rows.probs[part, 1:].astype(np.float32) + 0.0  # no -0
-        parts.append(
-            content_hashes(np.column_stack([probs, labels[part], groups[part], named[part]]))
-        )
+        parts.append(content_hashes(np.column_stack([probs, groups[part], last[part]])))
     hashes, counts = np.unique(np.concatenate(parts), return_counts=True)
     log_chance = gammaln(n + 1) - gammaln(counts + 1).sum() + counts @ np.log(counts / n)
-    if log_chance > -LEAST_BITS * math.log(2.0):
+    if names is None and log_chance > -LEAST_BITS * math.log(2.0):
         return ""
     return sha256(hashes.tobytes() + counts.tobytes()).hexdigest()[:32]
 

@@ -426,9 +426,9 @@ class Monitor(Result):
         Raises
         ------
         NotApplicable
-            Before the first row.
+            Before the first row, if none waits.
         """
-        size = self.size()
+        size = None if self.n_waiting and not self.n else self.size()
         sentences = render.monitor_in_words(self, size)
         return Verdict(
             answer="alarm" if self.alarm() else "no alarm",
