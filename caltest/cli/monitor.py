@@ -100,12 +100,13 @@ class WatchedFile(PredictionFile):
 
     def names(self) -> list[str] | None:
         """Return the names of the rows, as text; the file is read here at the latest."""
-        opened = self._opened[0]
+        columns = self._opened[0].names
         if self.ids is not None:
             return [str(value) for value in self._values(self.ids, "--ids").tolist()]
         if self.label is None:
             rule = "--label must name the column of the labels, without --ids"
             raise invalid(rule, "none", "pass it, or --ids for outcomes that come later")
+        check_choice(self.label, columns, "--label")
         return None
 
     def outcomes(self) -> AnyArray:

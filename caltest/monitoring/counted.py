@@ -57,8 +57,8 @@ class Counted:
         last = max(filter(None, days), default=None)
         if moment and last and moment < last:
             _warn(
-                f"batch {name!r} comes after batch {days[last]!r}: rows are taken as they come, and "
-                "a change is dated by their order"
+                f"batch {name!r} comes after batch {days[last]!r}: rows are taken as they "
+                "come, and a change is dated by their order"
             )
 
     def add(self, name: str | None, digest: str, before: int, n: int) -> None:
@@ -75,9 +75,7 @@ class Counted:
             self.batches.append(list(row))
 
 
-def digest_of(
-    rows: Predictions, groups: Codes, names: list[object] | None, *, known: bool
-) -> str:
+def digest_of(rows: Predictions, groups: Codes, names: list[object] | None, *, known: bool) -> str:
     """Return a hash of the rows of a batch, "" where others may well be equal to them.
 
     Names and probabilities tell rows, without names their labels as well. The order does not

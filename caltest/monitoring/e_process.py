@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from caltest import render, validation
 from caltest.drawing import draw
-from caltest.errors import NotApplicable, invalid, shown
+from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.measures.gap import Gap
 from caltest.monitoring.bets import bets_for
 from caltest.monitoring.checks import (
@@ -42,6 +43,7 @@ from caltest.validation import (
     check_optional_integer,
     check_schema,
 )
+from caltest.validation.rounding import rounding_in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,7 +102,7 @@ class Monitor(Result):
         self.groups = () if groups is None else check_groups_named(groups)
         self.classes: tuple[object, ...] | None = None
         self._streams: dict[object, Stream] = {}
-        self._waiting, self._counted = Waiting(), Counted()
+        self._waiting, self._counted, self._is_told = Waiting(), Counted(), False
         self._largest, self._alarm_after = 0.0, NEVER
         if classes is not None:
             self._begin(check_classes_named(classes))
@@ -170,6 +172,9 @@ class Monitor(Result):
         if self.classes is None:
             self._begin(tuple(given.classes.tolist()))
         self._counted.add(batch, digest, self.n + self.n_waiting, given.n)
+        if not self._is_told and (told := rounding_in_words(given.probs)) is not None:
+            warnings.warn(told, DegenerateDataWarning, stacklevel=2)
+            self._is_told = True
         if known and not self._waiting.rows:
             self._advance(given.probs, given.labels, codes)
         else:
