@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from caltest.errors import invalid
+from caltest.errors import DegenerateDataWarning, invalid
 from caltest.monitoring.stream import broken
 from caltest.monitoring.waiting import UNKNOWN
 from caltest.numerics.contents import content_hashes
@@ -114,4 +114,4 @@ def _moment(name: str | None) -> dt.datetime | None:
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, UserWarning, stacklevel=4)
+    warnings.warn(text, DegenerateDataWarning, stacklevel=4)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import caltest as ct
-from caltest.errors import InvalidInput
+from caltest.errors import DegenerateDataWarning, InvalidInput
 from caltest.monitoring.counted import MOST
 
 
@@ -79,7 +79,7 @@ def test_names_of_batches_are_text_numbers_and_days():
 def test_the_same_rows_under_another_name_are_told():
     """They are counted, since the name is the user's word; the same rows without one are not."""
     watch = ct.monitor().update(*day(1), batch_id="a")
-    with pytest.warns(UserWarning, match="batch 'b' has the rows of batch 'a'"):
+    with pytest.warns(DegenerateDataWarning, match="batch 'b' has the rows of batch 'a'"):
         watch.update(*day(1), batch_id="b")
     assert watch.n == 200
     watch = ct.monitor().update(*day(1))
