@@ -102,16 +102,12 @@ class WatchedFile(PredictionFile):
         """Return the names of the rows, as text; the file is read here at the latest."""
         columns = self._opened[0].names
         if self.ids is not None:
-            return [str(value) for value in self._values(self.ids, "--ids").tolist()]
+            return [str(value) for value in self.values(self.ids, "--ids").tolist()]
         if self.label is None:
             rule = "--label must name the column of the labels, without --ids"
             raise invalid(rule, "none", "pass it, or --ids for outcomes that come later")
         check_choice(self.label, columns, "--label")
         return None
-
-    def outcomes(self) -> AnyArray:
-        """Return the labels, of a file that may have nothing else."""
-        return self._values(self.label, "--label")
 
     def rows(self, by: str | None, known: Sequence[object] | None) -> Rows:
         """Return the rows, with their labels where there are some."""
@@ -121,15 +117,17 @@ class WatchedFile(PredictionFile):
         check_unused("on a monitor", **{"--weight": self.weight})
         raw = self.chosen(self.ids, self.probs, by)
         probs, groups = as_array(raw["probs"], "probs"), raw["groups"]
-        columns = ",".join(map(str, raw["classes"] or ())) if probs.ndim == 2 else ""
-        classes = options.parse_classes(self.classes or columns or None)
-        if None not in (known, classes) and [*map(str, classes)] != [*map(str, known)]:
+        named = raw["classes"] if probs.ndim == 2 else None
+        columns = ",".join(map(str, named)) if isinstance(named, list) else None
+        classes = options.parse_classes(self.classes or columns)
+        if known and classes and [str(name) for name in known] != [str(name) for name in classes]:
             from caltest.monitoring.checks import other_classes
 
             raise other_classes(str(classes), known)
         return Rows(probs, None if groups is None else check_groups(groups, len(probs)), classes)
 
-    def _values(self, name: str, option: str) -> AnyArray:
+    def values(self, name: str | None, option: str) -> AnyArray:
+        """Return the names or the labels that an option names, of a file that may have no more."""
         opened = self._opened[0]
         values = label_values(opened.column(check_choice(name, opened.names, option)), option)
         if values.dtype.kind == "f" and np.isnan(values).any():
@@ -170,7 +168,7 @@ def monitor(
             _check_fixed(watch, by, level, restart=restart or None, memory=memory, plan=plan)
         if names is not None and file.has_outcomes_only:
             check_unused("on outcomes", **{"--batch-id": batch_id, "--again": again or None})
-            watch = (watch or Monitor()).resolve(names, file.outcomes())
+            watch = (watch or Monitor()).resolve(names, file.values(file.label, "--label"))
         else:
             rows = file.rows(by, None if watch is None else watch.classes)
             if watch is None:

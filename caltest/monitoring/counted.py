@@ -68,7 +68,8 @@ class Counted:
 
     def load(self, values: object) -> None:
         """Take over the batches of a state."""
-        for row in values if isinstance(values, list) else [values]:
+        rows: list[Any] = values if isinstance(values, list) else [values]
+        for row in rows:
             kinds = [type(value) for value in row] if isinstance(row, list) else []
             if kinds not in ([str, str, int, int], [type(None), str, int, int]) or min(row[2:]) < 0:
                 raise broken("counted, which must be batches")

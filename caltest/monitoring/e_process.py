@@ -55,7 +55,7 @@ Codes = NDArray[np.int64]
 
 CONFIDENCE_SEQUENCES = ("confidence", "mean", "temperature")
 WHOLE = "all rows"
-FIRST, SECOND = "caltest/monitor/1", "caltest/monitor/2"  # schemas that can be read
+EARLIER = ["caltest/monitor/1", "caltest/monitor/2"]  # schemas that can be read
 LATER = {"counted", "checksum"}  # fields that they have not
 DEFAULT_LEVEL = 0.05
 CHANGE_MEMORY = 5000
@@ -513,13 +513,13 @@ class Monitor(Result):
         InvalidInput
             If the state is of another version, or not whole.
         """
-        checked = check_schema(values, cls.schema, "the state of a monitor", earlier=[FIRST, SECOND])
-        earlier = values["schema"] if values.get("schema") in {FIRST, SECOND} else None
-        fields = set(cls().to_dict()) - (LATER if earlier else set())
+        checked = check_schema(values, cls.schema, "the state of a monitor", earlier=EARLIER)
+        written = values.get("schema", cls.schema)
+        fields = set(cls().to_dict()) - (LATER if written in EARLIER else set())
         if set(checked) != fields:
             odd = ", ".join(sorted(map(str, set(checked) ^ fields)))
             raise broken(f"fields that are missing or strange, {odd}")
-        if not earlier and checked.pop("checksum") != checksum(checked):
+        if written not in EARLIER and checked.pop("checksum") != checksum(checked):
             raise broken("its checksum differs: it was damaged or changed")
         made = cls(
             groups=checked["groups"] or None,
@@ -527,7 +527,7 @@ class Monitor(Result):
             memory=checked["memory"],
             level=checked["level"],
         )
-        made._load(checked, earlier=earlier == FIRST)
+        made._load(checked, earlier=written == EARLIER[0])
         return made
 
     def _load(self, checked: Mapping[str, Any], *, earlier: bool) -> None:
