@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
+import sys
+import time
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from caltest.errors import invalid, shown
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+TAKEN = {errno.EAGAIN, errno.EACCES, errno.EDEADLK}  # what a lock says that another one has
 
 
 def check_target(
@@ -103,7 +114,7 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
                 yield itself
             return
         target = Path(os.path.realpath(path))
-        beside = target.with_name(f".caltest-{secrets.token_hex(8)}")
+        beside = target.with_name(f"{_mark(target)}-{secrets.token_hex(8)}")
         try:
             with _unnamed(beside, 0o666 if old is None else 0o600) as file:
                 yield file
@@ -139,6 +150,69 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
     data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     with replacing(path) as file:
         file.write(data)
+
+
+@contextmanager
+def locked(path: str | Path, *, timeout: float = 60.0) -> Iterator[None]:
+    """Let one process at a time read a file and replace it; the others wait.
+
+    The system gives a lock back however its process ends. It lies in a file of its own, since
+    `path` is replaced, beside the target of a link; it is gone when the last process is done.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, which need not exist.
+    timeout : float
+        Seconds to wait for another process.
+
+    Raises
+    ------
+    InvalidInput
+        If another process keeps the lock for longer.
+    OSError
+        Where no lock can be had, as of some network drives.
+    """
+    target = Path(os.path.realpath(path))
+    lock = target.with_name(f"{_mark(target)}.lock")
+    until = time.monotonic() + timeout
+    while (opened := _locked(lock)) is None:
+        if time.monotonic() > until:
+            rule = f"{str(path)!r} must not be in use by another process"
+            raise invalid(rule, f"one that took more than {timeout:g} s", "try again later")
+        time.sleep(0.05)
+    try:
+        for left in target.parent.glob(f"{_mark(target)}-*"):  # by a process that was killed
+            left.unlink(missing_ok=True)
+        yield
+    finally:
+        with suppress(OSError):  # Windows deletes no open file, and the next call takes it over
+            lock.unlink()
+        os.close(opened)
+
+
+def _locked(lock: Path) -> int | None:
+    """Open and lock a file that still has its name then; None if another process has it."""
+    opened = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        if sys.platform == "win32":
+            msvcrt.locking(opened, msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        found = _status(lock)
+        if found is not None and os.path.samestat(found, os.fstat(opened)):
+            return opened
+    except OSError as error:
+        if error.errno not in TAKEN:
+            os.close(opened)
+            raise type(error)(error.errno, error.strerror, str(lock)) from error
+    os.close(opened)
+    return None
+
+
+def _mark(target: Path) -> str:
+    """Name what lies beside a file for a while, short where the name of the file is long."""
+    return f".caltest-{zlib.crc32(target.name.casefold().encode(errors='replace')):08x}"
 
 
 def _status(path: str | Path) -> os.stat_result | None:

@@ -18,7 +18,7 @@ from caltest.predictions import files
 from caltest.validation import check_choice, check_not_empty, check_unused
 
 if TYPE_CHECKING:
-    from caltest.predictions import Predictions
+    from caltest.predictions import Predictions, sources
     from caltest.predictions.dependence import Dependence
     from caltest.predictions.sources import Table
 
@@ -134,21 +134,27 @@ class PredictionFile:
         values : array_like, shape (n, m) or (n,)
             Not checked.
         """
-        from caltest.predictions import Predictions, sources
+        from caltest.predictions import Predictions
 
-        opened, name = self._opened
-        raw = sources.choose_columns(
+        raw = self.chosen(self.label, probs, by)
+        if raw["classes"] is None and known is not None:
+            raw["classes"] = list(known)
+        reading = {"from_logits": self.logits, "renormalize": self.renormalize}
+        return Predictions(**raw, **reading, source=self._opened[1]), raw["probs"]
+
+    def chosen(self, label: str, probs: str | None, by: str | None) -> sources.Raw:
+        """Return the columns that the options name, not checked."""
+        from caltest.predictions import sources
+
+        opened = self._opened[0]
+        return sources.choose_columns(
             opened,
-            label=self.label,
+            label=label,
             probs=options.parse_probs(probs),
             groups=_groups(by, opened.names),
             sample_weight=self.weight,
             classes=options.parse_classes(self.classes),
         )
-        if raw["classes"] is None and known is not None:
-            raw["classes"] = list(known)
-        reading = {"from_logits": self.logits, "renormalize": self.renormalize}
-        return Predictions(**raw, **reading, source=name), raw["probs"]
 
     def segments(self, names: str | None) -> dict[str, object] | None:
         """Return the columns that `--segments` gave, by name."""

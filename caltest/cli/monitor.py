@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+import numpy as np
 import typer
 
-from caltest.cli import options
+from caltest.cli import completion, options
 from caltest.cli.inputs import PredictionFile
-from caltest.cli.output import FORMATS, Output, choose_format, write_text
+from caltest.cli.output import FORMATS, Output, OutputClosed, choose_format, write_text
 from caltest.errors import invalid
-from caltest.outputs import check_target, write_whole
-from caltest.validation import check_unused
+from caltest.outputs import check_target, locked, write_whole
+from caltest.validation import as_array, check_choice, check_groups, check_unused
+from caltest.validation.arrays import AnyArray, label_values, missing
+
+if TYPE_CHECKING:
+    from caltest.monitoring import Monitor
 
 FORMS = [form for form in FORMATS if form != "csv"]  # a verdict is no table
 
@@ -22,6 +29,37 @@ State = Annotated[
         metavar="STATE",
         help="Where the monitor is kept, as JSON; made by the first call, changed by each.",
     ),
+]
+Label = Annotated[
+    str | None,
+    typer.Option(
+        "--label",
+        metavar="COLUMN",
+        help="Column of the true labels; with --ids it may be left out, and the rows wait.",
+        autocompletion=completion.of_columns,
+    ),
+]
+Ids = Annotated[
+    str | None,
+    typer.Option(
+        "--ids",
+        metavar="COLUMN",
+        help="Names of the rows. Rows without --label wait; a file with --label and no --probs has "
+        "the outcomes of rows that wait.",
+        autocompletion=completion.of_columns,
+    ),
+]
+BatchId = Annotated[
+    str | None,
+    typer.Option(
+        "--batch-id",
+        metavar="ID",
+        help="Name of these rows, such as their day; a name is counted once. By default the rows "
+        "themselves are known again, whatever the file.",
+    ),
+]
+Again = Annotated[
+    bool, typer.Option("--again", help="Count rows that were counted before once more.")
 ]
 Restart = Annotated[
     bool,
@@ -40,11 +78,70 @@ Column = Annotated[
 ]
 
 
+class Rows(NamedTuple):
+    """What `Monitor.update` takes, and the classes that its columns are named after."""
+
+    probs: object
+    groups: AnyArray | None
+    classes: Sequence[object] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchedFile(PredictionFile):
+    """The file of rows; where `--ids` names them, their outcomes may come in a later one."""
+
+    label: Label = None  # type: ignore[assignment]
+    ids: Ids = None
+
+    @property
+    def has_outcomes_only(self) -> bool:
+        """Whether the file tells the outcomes of rows that wait."""
+        return None not in {self.ids, self.label} and self.probs is None
+
+    def names(self) -> list[str] | None:
+        """Return the names of the rows, as text; the file is read here at the latest."""
+        columns = self._opened[0].names
+        if self.ids is not None:
+            return [str(value) for value in self.values(self.ids, "--ids").tolist()]
+        if self.label is None:
+            rule = "--label must name the column of the labels, without --ids"
+            raise invalid(rule, "none", "pass it, or --ids for outcomes that come later")
+        check_choice(self.label, columns, "--label")
+        return None
+
+    def rows(self, by: str | None, known: Sequence[object] | None) -> Rows:
+        """Return the rows, with their labels where there are some."""
+        if self.label is not None or self.ids is None:
+            found = self.predictions(by=by, known=known)
+            return Rows(found, found.groups)
+        check_unused("on a monitor", **{"--weight": self.weight})
+        raw = self.chosen(self.ids, self.probs, by)
+        probs, groups = as_array(raw["probs"], "probs"), raw["groups"]
+        named = raw["classes"] if probs.ndim == 2 else None
+        columns = ",".join(map(str, named)) if isinstance(named, list) else None
+        classes = options.parse_classes(self.classes or columns)
+        if known and classes and [str(name) for name in known] != [str(name) for name in classes]:
+            from caltest.monitoring.checks import other_classes
+
+            raise other_classes(str(classes), known)
+        return Rows(probs, None if groups is None else check_groups(groups, len(probs)), classes)
+
+    def values(self, name: str | None, option: str) -> AnyArray:
+        """Return the names or the labels that an option names, of a file that may have no more."""
+        opened = self._opened[0]
+        values = label_values(opened.column(check_choice(name, opened.names, option)), option)
+        if values.dtype.kind == "f" and np.isnan(values).any():
+            raise missing(option, f"nan at row {int(np.argmax(np.isnan(values)))}")
+        return values
+
+
 @options.grouped
 def monitor(
     state: State,
-    file: PredictionFile,
+    file: WatchedFile,
     *,
+    batch_id: BatchId = None,
+    again: Again = False,
     by: Column = None,
     restart: Restart = False,
     memory: Memory = None,
@@ -55,46 +152,78 @@ def monitor(
 ) -> None:
     """Watch a model: add new rows, and answer at an error rate that holds however often one looks.
 
-    Groups, --restart, --memory, --level and --plan are fixed by the first call.
+    Groups, --restart, --memory, --level and --plan are fixed by the first call. Rows are counted
+    once: a batch that was counted is refused, and calls at the same time wait for each other.
     """
     form = choose_format(out.form, out.output, file=file.file, formats=FORMS)
     check_target(state, "STATE", inputs=(file.file,))
-    from caltest.monitoring import Monitor, MonitoringPlan
+    if out.output is not None and out.output.resolve() == state.resolve():
+        raise invalid("--output must not be STATE", repr(str(state)), "write elsewhere")
+    from caltest.monitoring import Monitor
 
-    watch = Monitor.from_json(_read(state)) if state.exists() else None
-    predictions = file.predictions(by=by, known=None if watch is None else watch.classes)
-    if watch is not None:
-        check_unused(
-            "on a monitor that exists: its first call has fixed them",
-            restart=restart or None,
-            memory=memory,
-            plan=plan,
-        )
-        if not watch.groups:
-            check_unused("on a monitor whose first call had none", **{"--by": by})
-        if level is not None and level != watch.level:
-            raise invalid("--level is fixed by the first call", f"{level:g}", "leave it out")
-    else:
-        if plan is not None:
-            check_unused("where --plan has them", restart=restart or None, level=level)
-            restart, level = True, MonitoringPlan.read(plan).monitor_level
-        groups = predictions.groups
-        watch = Monitor(
-            groups=None if groups is None else sorted(set(groups.tolist()), key=str),
-            restart=restart,
-            memory=memory,
-            level=0.05 if level is None else level,
-        )
-    watch.update(predictions)
-    write_whole(state, watch.to_json(indent=None))
-    write_text(FORMATS[form](watch.verdict()), output=out.output)
+    names = file.names()
+    with locked(state):
+        watch = _read(state) if state.exists() else None
+        if watch is not None:
+            _check_fixed(watch, by, level, restart=restart or None, memory=memory, plan=plan)
+        if names is not None and file.has_outcomes_only:
+            check_unused("on outcomes", **{"--batch-id": batch_id, "--again": again or None})
+            watch = (watch or Monitor()).resolve(names, file.values(file.label, "--label"))
+        else:
+            rows = file.rows(by, None if watch is None else watch.classes)
+            if watch is None:
+                watch = _begun(rows, restart=restart, memory=memory, plan=plan, level=level)
+            watch.update(
+                rows.probs,
+                groups=rows.groups,
+                ids=names,
+                batch_id=batch_id,
+                again=again,
+                from_logits=file.logits,
+                renormalize=file.renormalize,
+            )
+        try:
+            write_text(FORMATS[form](watch.verdict()), output=out.output)
+        except OutputClosed:  # by a reader who has read enough: the rows count
+            write_whole(state, watch.to_json(indent=None))
+            raise
+        write_whole(state, watch.to_json(indent=None))
     if fail and watch.alarm():
         raise typer.Exit(1)
 
 
-def _read(state: Path) -> str:
+def _read(state: Path) -> Monitor:
+    from caltest.monitoring import Monitor
+
     try:
-        return state.read_text(encoding="utf-8")
+        return Monitor.from_json(state.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         rule = "STATE must be a file that caltest monitor wrote"
         raise invalid(rule, repr(str(state)), "go on from an earlier state") from error
+
+
+def _check_fixed(watch: Monitor, by: str | None, level: float | None, **others: object) -> None:
+    """Check that nothing is asked for that the first call has fixed otherwise."""
+    check_unused("on a monitor that exists: its first call has fixed them", **others)
+    if not watch.groups:
+        check_unused("on a monitor whose first call had none", **{"--by": by})
+    if level is not None and level != watch.level:
+        raise invalid("--level is fixed by the first call", f"{level:g}", "leave it out")
+
+
+def _begun(
+    rows: Rows, *, restart: bool, memory: int | None, plan: Path | None, level: float | None
+) -> Monitor:
+    """Begin a monitor of the classes and groups of the first rows."""
+    from caltest.monitoring import Monitor, MonitoringPlan
+
+    if plan is not None:
+        check_unused("where --plan has them", restart=restart or None, level=level)
+        restart, level = True, MonitoringPlan.read(plan).monitor_level
+    return Monitor(
+        classes=rows.classes,
+        groups=None if rows.groups is None else sorted(set(rows.groups.tolist()), key=str),
+        restart=restart,
+        memory=memory,
+        level=0.05 if level is None else level,
+    )

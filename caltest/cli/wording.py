@@ -28,6 +28,12 @@ def _truths(words: re.Match[str]) -> str:
 OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"\brenormalize=True": "--renormalize",
     r"\bfrom_logits=True": "--logits",
+    r"\bagain=True": "--again",
+    r"\bbatch_id=": "--batch-id",
+    r"^(batch_id|ids) must": lambda name: f"--{name[1].replace('_', '-')} must",
+    r"^resolve needs": "outcomes need",
+    r"; pass them to update first$": "; pass their predictions first",
+    r"; pass names given to update$": "; name rows that wait, or pass predictions too, by --probs",
     r"\bclasses=\[\.\.\.\]": "--classes NAMES",
     r"\bclasses=\[(.*?)\]": _joined,
     r"\bclasses=range\((\d+), (\d+)\)": _numbered,

@@ -8,13 +8,18 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caltest.errors import InvalidInput, invalid, shown
+from caltest.predictions import Predictions
 from caltest.results.printable import plain
-from caltest.validation import check_classes, check_level
+from caltest.validation import as_array, check_classes, check_level
 from caltest.validation.arrays import label_values
 
+Codes = NDArray[np.int64]
+
 DAY, MIDNIGHT = re.compile(r"\d{4}-\d\d-\d\d"), " 00:00:00"
+LONGEST = 200  # characters of the name of a batch
 PLAIN = {str, int}  # of names, which need no more to be done
 
 
@@ -86,3 +91,69 @@ def check_ids(ids: Sequence[object], n: int | None) -> list[object]:
     if _has_one_twice(names, "ids"):
         raise invalid("ids must be different", "a name twice", "name each row once")
     return names
+
+
+def check_batch_id(batch_id: object) -> str | None:
+    """Check the name of a batch; dates are text as they are in ISO 8601."""
+    name = plain(batch_id)
+    if name is None:
+        return None
+    text = str(name).removesuffix(MIDNIGHT)
+    if not (type(name) in PLAIN and 0 < len(text) <= LONGEST and text.isprintable()):
+        rule = f"batch_id must be a name of 1 to {LONGEST} characters, an integer or a date"
+        raise invalid(rule, shown(batch_id), "pass the day, or the name of the file")
+    return text
+
+
+def read_batch(
+    probs: object,
+    labels: object,
+    classes: tuple[object, ...] | None,
+    *,
+    from_logits: bool,
+    renormalize: bool,
+) -> Predictions:
+    """Read rows, which must be of the classes of those before and have no weights."""
+    if isinstance(probs, Predictions):
+        given = probs
+    else:
+        names = None if classes is None else list(classes)
+        array = as_array(probs, "probs")
+        m = array.shape[1] if array.ndim == 2 else 2
+        if names is not None and m != len(names):
+            raise other_classes(f"{m} columns", classes)
+        if labels is None:
+            names = list(range(m)) if names is None else names
+            labels = np.array([names[0]] * len(np.atleast_1d(array)))
+        given = Predictions(
+            probs, labels, classes=names, from_logits=from_logits, renormalize=renormalize
+        )
+    if given.sample_weight is not None:
+        raise invalid("rows of a monitor have no weights", "sample_weight", "leave them out")
+    found = tuple(given.classes.tolist())
+    if classes is not None and found != classes:
+        raise other_classes(shown(list(found)), classes)
+    return given
+
+
+def other_classes(got: str, classes: Sequence[object] | None) -> InvalidInput:
+    """Return the error of rows of other classes than those before."""
+    return invalid(
+        "the classes must be those of the rows before",
+        got,
+        f"pass rows of {list(classes or ())}, or begin another monitor",
+    )
+
+
+def codes_of_groups(groups: object, n: int, watched: tuple[object, ...]) -> Codes:
+    """Return the place of the group of each row among those that are watched, -1 of others."""
+    if not watched:
+        return np.full(n, -1)
+    if groups is None:
+        raise invalid("groups must say the group of each row", "None", "pass them")
+    values = as_array(groups, "groups")
+    if values.shape != (n,):
+        got = f"shape {values.shape}"
+        raise invalid("groups must be one for each row", got, f"pass {n} of them")
+    index = {name: code for code, group in enumerate(watched) for name in days(group)}
+    return np.array([index.get(name, -1) for name in as_names(values)], dtype=np.int64)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import warnings
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -12,18 +15,20 @@ from numpy.typing import NDArray
 
 from caltest import render, validation
 from caltest.drawing import draw
-from caltest.errors import InvalidInput, NotApplicable, invalid, shown
+from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.measures.gap import Gap
 from caltest.monitoring.bets import bets_for
 from caltest.monitoring.checks import (
-    as_names,
+    check_batch_id,
     check_classes_named,
     check_given_level,
     check_groups_named,
     check_ids,
     check_number,
-    days,
+    codes_of_groups,
+    read_batch,
 )
+from caltest.monitoring.counted import Counted, digest_of
 from caltest.monitoring.evalues import adjust_log_evalues
 from caltest.monitoring.findings import findings_of, gap_of, row_of_class, temperatures_of
 from caltest.monitoring.stream import LEVELS, Stream, broken
@@ -32,13 +37,13 @@ from caltest.predictions import Predictions
 from caltest.results.printable import Result, Summary, plain
 from caltest.results.verdict import Verdict
 from caltest.validation import (
-    as_array,
     check_choice,
     check_flag,
     check_integer,
     check_optional_integer,
     check_schema,
 )
+from caltest.validation.rounding import rounding_in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +55,8 @@ Codes = NDArray[np.int64]
 
 CONFIDENCE_SEQUENCES = ("confidence", "mean", "temperature")
 WHOLE = "all rows"
-EARLIER = "caltest/monitor/1"  # a schema that can be read
+EARLIER = ["caltest/monitor/1", "caltest/monitor/2"]  # schemas that can be read
+LATER = {"counted", "checksum"}  # fields that they have not
 DEFAULT_LEVEL = 0.05
 CHANGE_MEMORY = 5000
 NEVER = 0
@@ -78,7 +84,7 @@ class Monitor(Result):
     (False, 200, True)
     """
 
-    schema: ClassVar[str] = "caltest/monitor/2"
+    schema: ClassVar[str] = "caltest/monitor/3"
 
     def __init__(
         self,
@@ -96,7 +102,7 @@ class Monitor(Result):
         self.groups = () if groups is None else check_groups_named(groups)
         self.classes: tuple[object, ...] | None = None
         self._streams: dict[object, Stream] = {}
-        self._waiting = Waiting()
+        self._waiting, self._counted, self._is_told = Waiting(), Counted(), False
         self._largest, self._alarm_after = 0.0, NEVER
         if classes is not None:
             self._begin(check_classes_named(classes))
@@ -110,10 +116,16 @@ class Monitor(Result):
         *,
         groups: object = None,
         ids: Sequence[object] | None = None,
+        batch_id: object = None,
+        again: bool = False,
         from_logits: bool = False,
         renormalize: bool = False,
     ) -> Self:
-        """Take rows in the order in which they were predicted.
+        """Take rows in the order in which they were predicted, and those of a batch once.
+
+        A batch that comes again is known by its `batch_id`, without one by its rows: probabilities,
+        labels, groups and ids, in any order. Few rows, or rows that are all alike, are not known by
+        themselves: others are equal too often. The last 1000 batches are remembered.
 
         Parameters
         ----------
@@ -126,6 +138,11 @@ class Monitor(Result):
             The group of each row; rows of other groups count among all rows only.
         ids : sequence of length n, optional
             Names of the rows, by which outcomes that come later are told.
+        batch_id : str, int or date, optional
+            Name of the batch. Where the names are days or moments of ISO 8601, an earlier one after
+            a later one is warned of.
+        again : bool
+            Whether a batch is taken that was counted before.
         from_logits, renormalize : bool
             As for `caltest.Predictions`.
 
@@ -137,10 +154,11 @@ class Monitor(Result):
         Raises
         ------
         InvalidInput
-            If an argument breaks its rule; nothing is taken over then.
+            If an argument breaks its rule, or the batch was counted; nothing is taken over then.
         """
-        given = self._read(probs, labels, from_logits=from_logits, renormalize=renormalize)
-        codes = self._group_codes(given.groups if groups is None else groups, given.n)
+        reading = {"from_logits": from_logits, "renormalize": renormalize}
+        given = read_batch(probs, labels, self.classes, **reading)
+        codes = codes_of_groups(given.groups if groups is None else groups, given.n, self.groups)
         known = labels is not None or isinstance(probs, Predictions)
         names = None if ids is None else check_ids(ids, given.n)
         if not known and names is None:
@@ -148,8 +166,15 @@ class Monitor(Result):
                 "rows without labels need names", "ids=None", "pass ids=, for resolve(ids, labels)"
             )
         self._waiting.check_new(names)
+        batch, digest = check_batch_id(batch_id), digest_of(given, codes, names, known=known)
+        if not check_flag(again, "again"):
+            self._counted.check(batch, digest)
         if self.classes is None:
             self._begin(tuple(given.classes.tolist()))
+        self._counted.add(batch, digest, self.n + self.n_waiting, given.n)
+        if not self._is_told and (told := rounding_in_words(given.probs)) is not None:
+            warnings.warn(told, DegenerateDataWarning, stacklevel=2)
+            self._is_told = True
         if known and not self._waiting.rows:
             self._advance(given.probs, given.labels, codes)
         else:
@@ -209,50 +234,6 @@ class Monitor(Result):
         """Bet on the rows before the first whose outcome is not known."""
         for probs, labels, codes in self._waiting.settled():
             self._advance(probs, labels, codes)
-
-    def _read(
-        self, probs: object, labels: object, *, from_logits: bool, renormalize: bool
-    ) -> Predictions:
-        if isinstance(probs, Predictions):
-            given = probs
-        else:
-            names = None if self.classes is None else list(self.classes)
-            array = as_array(probs, "probs")
-            m = array.shape[1] if array.ndim == 2 else 2
-            if names is not None and m != len(names):
-                raise self._other_classes(f"{m} columns")
-            if labels is None:
-                names = list(range(m)) if names is None else names
-                labels = np.array([names[0]] * len(np.atleast_1d(array)))
-            given = Predictions(
-                probs, labels, classes=names, from_logits=from_logits, renormalize=renormalize
-            )
-        if given.sample_weight is not None:
-            raise invalid("rows of a monitor have no weights", "sample_weight", "leave them out")
-        found = tuple(given.classes.tolist())
-        if self.classes is not None and found != self.classes:
-            raise self._other_classes(shown(list(found)))
-        return given
-
-    def _other_classes(self, got: str) -> InvalidInput:
-        return invalid(
-            "the classes must be those of the rows before",
-            got,
-            f"pass rows of {list(self.classes or ())}, or begin another monitor",
-        )
-
-    def _group_codes(self, groups: object, n: int) -> Codes:
-        if not self.groups:
-            return np.full(n, -1)
-        if groups is None:
-            raise invalid("groups must say the group of each row", "None", "pass them")
-        values = as_array(groups, "groups")
-        if values.shape != (n,):
-            raise invalid(
-                "groups must be one for each row", f"shape {values.shape}", f"pass {n} of them"
-            )
-        index = {name: code for code, group in enumerate(self.groups) for name in days(group)}
-        return np.array([index.get(name, -1) for name in as_names(values)], dtype=np.int64)
 
     def _begin(
         self, classes: tuple[object, ...], states: Sequence[object] = (), *, earlier: bool = False
@@ -450,9 +431,9 @@ class Monitor(Result):
         Raises
         ------
         NotApplicable
-            Before the first row.
+            Before the first row, if none waits.
         """
-        size = self.size()
+        size = None if self.n_waiting and not self.n else self.size()
         sentences = render.monitor_in_words(self, size)
         return Verdict(
             answer="alarm" if self.alarm() else "no alarm",
@@ -509,7 +490,7 @@ class Monitor(Result):
 
     def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
         """Return the state: `from_dict` goes on where it stopped, to the last bit."""
-        return {
+        values = {
             "classes": None if self.classes is None else plain(list(self.classes)),
             "groups": plain(list(self.groups)),
             "restart": self.restart,
@@ -519,7 +500,9 @@ class Monitor(Result):
             "alarm_after": self._alarm_after,
             "streams": [stream.to_dict() for stream in self._streams.values()],
             "waiting": self._waiting.to_dict(),
+            "counted": list(map(list, self._counted.batches)),
         }
+        return values | {"checksum": checksum(values)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -530,18 +513,21 @@ class Monitor(Result):
         InvalidInput
             If the state is of another version, or not whole.
         """
-        checked = check_schema(values, cls.schema, "the state of a monitor", earlier=[EARLIER])
-        fields = set(cls().to_dict())
+        checked = check_schema(values, cls.schema, "the state of a monitor", earlier=EARLIER)
+        written = values.get("schema", cls.schema)
+        fields = set(cls().to_dict()) - (LATER if written in EARLIER else set())
         if set(checked) != fields:
-            odd = ", ".join(map(str, sorted(set(checked) ^ fields)))
+            odd = ", ".join(sorted(map(str, set(checked) ^ fields)))
             raise broken(f"fields that are missing or strange, {odd}")
+        if written not in EARLIER and checked.pop("checksum") != checksum(checked):
+            raise broken("its checksum differs: it was damaged or changed")
         made = cls(
             groups=checked["groups"] or None,
             restart=checked["restart"],
             memory=checked["memory"],
             level=checked["level"],
         )
-        made._load(checked, earlier=values.get("schema") == EARLIER)
+        made._load(checked, earlier=written == EARLIER[0])
         return made
 
     def _load(self, checked: Mapping[str, Any], *, earlier: bool) -> None:
@@ -557,6 +543,7 @@ class Monitor(Result):
         if self._alarm_after > self.n:
             raise broken("alarm_after, which must be a row so far")
         self._waiting.load(checked["waiting"], len(self.classes or ()), len(self.groups))
+        self._counted.load(checked.get("counted", []))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -586,6 +573,15 @@ class Monitor(Result):
                 "go on from an earlier state, or begin anew",
             ) from error
         return cls.from_dict(values)
+
+
+def checksum(values: Mapping[str, Any]) -> str:
+    """Return a hash of a state, however its JSON is laid out: 1.0 may be 1 there."""
+    try:
+        text = re.sub(r"\.0\b", "", json.dumps(values, sort_keys=True))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise broken("values that JSON has not") from error
+    return sha256(text.encode()).hexdigest()[:32]
 
 
 def mean_log(logs: Floats) -> Floats:

@@ -48,8 +48,10 @@ def rows_in_words(n: int) -> str:
     return "1 row" if n == 1 else f"{n:,} rows"
 
 
-def monitor_in_words(monitor: Monitor, size: Gap) -> tuple[tuple[str, str], ...]:
+def monitor_in_words(monitor: Monitor, size: Gap | None) -> tuple[tuple[str, str], ...]:
     """The sentences of the verdict: the answer, what is wrong, and which groups."""
+    if size is None:
+        return (("answer", _no_rows(monitor)),)
     alarm = monitor.alarm()
     told = f"e = {evalue(monitor.log_evalue)}"
     if not monitor.restart:
@@ -69,6 +71,9 @@ def monitor_in_words(monitor: Monitor, size: Gap) -> tuple[tuple[str, str], ...]
             "That alone refutes calibration, so that e is infinite; the bets leave such rows out."
         )
         sentences.append(("note", told))
+    if monitor.n_waiting:
+        wait = "waits for its outcome" if monitor.n_waiting == 1 else "wait for their outcomes"
+        sentences.append(("note", f"{rows_in_words(monitor.n_waiting)} {wait}."))
     if alarm:
         sentences += [("what", text) for text in _findings(monitor)]
         sentences += [("groups", text) for text in _groups(monitor)]
@@ -118,15 +123,18 @@ def shape_in_words(part: str) -> str:
     return SHAPES[part]
 
 
+def _no_rows(monitor: Monitor) -> str:
+    wait = "waits" if monitor.n_waiting == 1 else "wait"
+    waiting = f", {rows_in_words(monitor.n_waiting)} {wait}" if monitor.n_waiting else ""
+    return f"No rows yet{waiting}."
+
+
 def sheet_of_monitor(monitor: Monitor, *, long: bool = False) -> Sheet:
     """The print of a monitor; the long one with parts, groups and confidence sequences."""
     if not monitor.n:
-        wait = "waits" if monitor.n_waiting == 1 else "wait"
-        waiting = f", {rows_in_words(monitor.n_waiting)} {wait}" if monitor.n_waiting else ""
-        return Sheet(title="", headline=f"No rows yet{waiting}.")
+        return Sheet(title="", headline=_no_rows(monitor))
     verdict = monitor.verdict()
-    waiting = f", {monitor.n_waiting:,} wait" if monitor.n_waiting else ""
-    facts = [("rows", f"{monitor.n:,}, m = {verdict.m}{waiting}")]
+    facts = [("rows", f"{monitor.n:,}, m = {verdict.m}")]
     if long:
         facts += _sequences(monitor)
     rows = tuple((kind, name, evalue(log)) for kind, name, log in _rows(monitor))

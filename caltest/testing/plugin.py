@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Generator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -246,10 +247,15 @@ class Decisions:
         cache = getattr(self.config, "cache", None)
         if cache is None:
             return
-        known = cache.get(CACHE, {})
-        for nodeid, records in self.records.items():
-            known[nodeid] = {one.question: one.seed for one in _rejected(records)}
-        cache.set(CACHE, {nodeid: seeds for nodeid, seeds in known.items() if seeds})
+        from caltest.errors import InvalidInput
+        from caltest.outputs import locked
+
+        # Of two sessions at once the second must not forget what the first rejected.
+        with suppress(OSError, InvalidInput), locked(cache.mkdir("caltest") / "rejected"):
+            known = cache.get(CACHE, {})
+            for nodeid, records in self.records.items():
+                known[nodeid] = {one.question: one.seed for one in _rejected(records)}
+            cache.set(CACHE, {nodeid: seeds for nodeid, seeds in known.items() if seeds})
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the section on the tests of calibration, and write the report."""

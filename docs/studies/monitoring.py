@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,8 @@ BATCH = 100
 LATE = 2000  # rows before the change
 TEMPERATURE = 1.5  # of the labels, where intervals are looked at
 MOST = 10_000  # rows of a stream that is wrong
+DAYS, DAY = 10, 200  # days of a stream, and their rows, where days are counted often
+DECIMALS = (17, 3, 2)
 Floats = NDArray[np.float64]
 advance = loops.advance.dispatcher()
 
@@ -228,6 +231,27 @@ def ranked(members: int, bias: float, dispersion: float, seed: int) -> bool:
     return ct.monitor(classes=range(members + 1)).update(probs, ranks).alarm()
 
 
+def delivered(times: int, seed: int) -> bool:
+    """Tell whether there is an alarm where the model is right and each day is counted often."""
+    rng, watch = np.random.default_rng([seed, 3]), ct.monitor()
+    for _ in range(DAYS):
+        p = rng.beta(2, 5, DAY)
+        happened = (rng.random(DAY) < p).astype(int)
+        for _ in range(times):
+            watch.update(p, happened, again=True)
+    return watch.alarm()
+
+
+def rounded(decimals: int, n: int, seed: int) -> bool:
+    """Tell whether there is an alarm where the model is right and its predictions are rounded."""
+    rng = np.random.default_rng([seed, 7])
+    p = rng.beta(0.5, 20, n)
+    happened = (rng.random(n) < p).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ct.DegenerateDataWarning)  # which says that it may
+        return ct.monitor().update(np.round(p, decimals), happened).alarm()
+
+
 # ---- the page -----------------------------------------------------------------------------------
 
 
@@ -322,12 +346,15 @@ def main() -> None:
         found = np.array(kept.each(asked.streams, ranked, members, bias, dispersion))
         columns = [f"{100 * value:.1f}" for value in theirs] + [share(found)]
         beside.append(f"| {members + 1} | {bias:g} | {dispersion:g} | {' | '.join(columns)} |")
-    PAGE.write_text(page(asked, alarms, covered, changed, beside), encoding="utf-8")
+    often = [share(np.array(kept.each(asked.streams, delivered, k))) for k in (1, 2, 3)]
+    coarse = [share(np.array(kept.each(asked.streams, rounded, k, asked.rows))) for k in DECIMALS]
+    given = (alarms, covered, changed, beside, [" | ".join([*often, *coarse])])
+    PAGE.write_text(page(asked, *given), encoding="utf-8")
 
 
 def page(asked: argparse.Namespace, *tables: list[str]) -> str:
     """Return the text of the page."""
-    alarms, covered, changed, beside = tables
+    alarms, covered, changed, beside, broken = tables
     peer = " probcal | probcal later by |" if asked.peer else ""
     rule = "---:|---:|" if asked.peer else ""
     option = " --peer" if asked.peer else ""
@@ -351,13 +378,24 @@ counts with its length.
 |---:|---:|---:|---:|---:|
 {chr(10).join(alarms)}
 
+## Rows that are counted twice, and rounded
+
+Percentages of {asked.streams:,} streams that ever raised an alarm at level 0.05, with predictions
+that are right. First {DAYS} days of {DAY} rows from beta(2, 5), each of which is counted once,
+twice and three times (`again=True`; without it a batch that comes again is refused). Then
+{asked.rows:,} rows from beta(0.5, 20) as they are, and rounded to three and to two decimals.
+
+| once | twice | three times | not rounded | three decimals | two decimals |
+|---:|---:|---:|---:|---:|---:|
+| {broken[0]} |
+
 ## Confidence sequences
 
-The same predictions, with labels of temperature {TEMPERATURE}. A look after each row: an interval
-misses the truth where the e-process that it comes from is 1 / level at the truth, which is cheaper
-to compute than the interval. Percentages of streams on which the truth was outside after any row,
-at level {LEVEL}: of the accuracy less the mean confidence, of the frequency of the last class
-less its mean probability, of the temperature.
+The predictions of the first table, with labels of temperature {TEMPERATURE}. A look after each row:
+an interval misses the truth where the e-process that it comes from is 1 / level at the truth, which
+is cheaper to compute than the interval. Percentages of streams on which the truth was outside after
+any row, at level {LEVEL}: of the accuracy less the mean confidence, of the frequency of the last
+class less its mean probability, of the temperature.
 
 | m | confidence | mean | temperature |
 |---:|---:|---:|---:|

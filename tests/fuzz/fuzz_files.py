@@ -226,24 +226,6 @@ def saved_monitor() -> str:
     return watch.to_json()
 
 
-def hostile_monitor(draw: Draw) -> Case:
-    """A state of a monitor that is broken."""
-    text = hostile(draw, json.loads(saved_monitor()))
-    if draw.chance(0.3):
-        Path("state.json").write_text(text)
-        Path("new.csv").write_text("y,p_0,p_1,g\n1,0.2,0.8,a\n")
-        given = ["monitor", "state.json", "new.csv", "--label", "y", "--probs", "p_", "--by", "g"]
-        return of_arguments(given)
-
-    def call() -> Any:
-        watch = ct.Monitor.from_json(text)
-        watch.update([[0.2, 0.8]], [1], groups=["a"])
-        watch.resolve(["r1"], [0])
-        return [watch, watch.verdict(), watch.size()]
-
-    return Case("Monitor.from_json", call, text=f"Monitor.from_json({text[:2000]!r})")
-
-
 @functools.cache
 def saved_results() -> tuple[tuple[Any, str], ...]:
     """Return kinds of results with their JSON."""

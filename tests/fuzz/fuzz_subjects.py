@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 from fuzz_driver import Fault
-from fuzz_files import command_line, hostile_map, hostile_monitor, hostile_result, reader
+from fuzz_files import command_line, hostile_map, hostile_result, reader
 from fuzz_plots import plots
+from fuzz_states import state
 from fuzz_values import HOSTILE, Case, Draw
 
 import caltest as ct
@@ -413,6 +414,6 @@ SUBJECTS: dict[str, tuple[Callable[[Draw], Case], int]] = {
     "command_line": (command_line, 40),
     "reader": (reader, 40),
     "hostile_map": (hostile_map, 30),
-    "hostile_monitor": (hostile_monitor, 20),
+    "states": (state, 20),
     "hostile_result": (hostile_result, 20),
 }

@@ -1,16 +1,18 @@
 """Tests of files that are written whole or not at all."""
 
+import errno
 import os
 import signal
 import stat
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from caltest.errors import InvalidInput
-from caltest.outputs import check_target, replacing, write_whole
+from caltest.outputs import check_target, locked, replacing, write_whole
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="modes and links of POSIX")
 
@@ -148,3 +150,65 @@ def test_file_that_is_read_is_not_written_over(tmp_path):
     (tmp_path / "out.csv").hardlink_to(tmp_path / "in.csv")
     with pytest.raises(InvalidInput, match="must not be a file that is read"):
         check_target(tmp_path / "out.csv", inputs=[tmp_path / "in.csv"])
+
+
+def test_lock_lets_one_at_a_time_in(tmp_path):
+    """Forty threads that read a number and write the next one lose none."""
+    path, link = tmp_path / "number", tmp_path / "link"
+    path.write_text("0")
+    link.symlink_to("number")
+
+    def add(k):
+        with locked(link if k % 2 else path):
+            write_whole(path, str(int(path.read_text()) + 1))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(40)))
+    assert (path.read_text(), names(tmp_path)) == ("40", ["link", "number"])
+
+
+def test_lock_of_another_is_waited_for_and_then_refused(tmp_path):
+    """The message says that the file is in use; once it is free it is given."""
+    path = tmp_path / "state.json"
+    with (
+        locked(path),
+        pytest.raises(InvalidInput, match="must not be in use"),
+        locked(path, timeout=0.1),
+    ):
+        pass
+    with locked(path):
+        assert names(tmp_path)[0].endswith(".lock")
+    assert names(tmp_path) == []
+
+
+def test_lock_of_a_process_that_was_killed_is_free(tmp_path):
+    """What it left, a lock and half a file, is gone after the next call."""
+    path = tmp_path / "state.json"
+    code = (
+        "import sys; from caltest import outputs\n"
+        f"with outputs.locked({str(path)!r}):\n"
+        f"    half = outputs._mark(outputs.Path({str(path)!r})) + '-half'\n"
+        f"    outputs.Path({str(path)!r}).with_name(half).write_text('x')\n"
+        "    print('ready', flush=True); input()"
+    )
+    words = [sys.executable, "-c", code]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"ready\n"
+        with pytest.raises(InvalidInput, match="in use"), locked(path, timeout=0.0):
+            pass
+        process.send_signal(signal.SIGKILL)
+    assert len(names(tmp_path)) == 2
+    with locked(path):
+        pass
+    assert names(tmp_path) == []
+
+
+def test_lock_that_cannot_be_had_is_an_error_of_the_system(tmp_path, monkeypatch):
+    """As on a drive without locks: the error names the file, and nothing is done without one."""
+
+    def flock(_file, _kind):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("caltest.outputs.fcntl.flock", flock)
+    with pytest.raises(OSError, match=r"No locks available.*\.lock"), locked(tmp_path / "state"):
+        pass

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 
+import jsonschema
 import numpy as np
 import pytest
 
 import caltest as package
+from caltest.cli.schema import bundled
 
 ASKED = ("--label", "y", "--probs", "p")
 
@@ -141,7 +143,7 @@ def test_drifts_of_a_plan_are_numbers(caltest):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda text: text.replace("monitor/2", "monitor/9"), "use the version of caltest"),
+        (lambda text: text.replace("monitor/3", "monitor/9"), "use the version of caltest"),
         (lambda text: text[: len(text) // 2], "go on from an earlier state"),
         (lambda text: text[0] + "}", "go on from an earlier state"),
     ],
@@ -197,3 +199,145 @@ def test_impossible_outcome_names_its_row(caltest, days, tmp_path):
     found = caltest("monitor", state, file, *ASKED, "--fail")
     assert found.status == 1
     assert "row 402, counted from 0, had probability 0" in " ".join(found.out.split())
+
+
+def test_a_file_that_was_counted_is_refused(caltest, days, tmp_path):
+    """Copied under another name too; --again counts it, and so does another --batch-id."""
+    state, copy = tmp_path / "state.json", tmp_path / "copy.csv"
+    caltest("monitor", state, days[0], *ASKED)
+    kept = state.read_text()
+    lines = days[0].read_text().splitlines()
+    copy.write_text("\n".join([lines[0], *reversed(lines[1:])]))
+    found = caltest("monitor", state, copy, *ASKED)
+    assert found.status == 2
+    assert "the same rows, counted as rows 1 to 400; pass other rows, with --batch-id" in found.err
+    assert "or --again" in found.err
+    assert state.read_text() == kept
+    assert caltest("monitor", state, copy, *ASKED, "--again").status == 0
+    assert caltest("monitor", state, days[1], *ASKED, "--batch-id", "2026-01-05").status == 0
+    again = caltest("monitor", state, days[1], *ASKED, "--batch-id", "2026-01-05")
+    assert again.status == 2
+    assert "got batch '2026-01-05', counted as rows 801 to 1,200" in again.err
+
+
+@pytest.mark.filterwarnings("always")
+def test_days_out_of_order_are_told(caltest, days, tmp_path):
+    """One line, and the rows are counted."""
+    state = tmp_path / "state.json"
+    caltest("monitor", state, days[0], *ASKED, "--batch-id", "2026-01-05")
+    found = caltest("monitor", state, days[1], *ASKED, "--batch-id", "2026-01-04")
+    assert found.status == 0
+    assert found.err.count("\n") == 1
+    assert "'2026-01-04' comes after batch '2026-01-05'" in found.err
+    assert package.Monitor.from_json(state.read_text()).n == 800
+
+
+def test_an_output_that_cannot_be_written_leaves_the_state(caltest, days, tmp_path, monkeypatch):
+    """A full disk: the retry counts the rows once. A reader who has gone does not lose them."""
+    state = tmp_path / "state.json"
+    caltest("monitor", state, days[0], *ASKED)
+    kept = state.read_text()
+    monkeypatch.setattr("caltest.cli.output.typer.echo", raiser(OSError(28, "No space left")))
+    assert caltest("monitor", state, days[1], *ASKED).status == 2
+    assert state.read_text() == kept
+    monkeypatch.setattr("caltest.cli.output.typer.echo", raiser(BrokenPipeError()))
+    monkeypatch.setattr("caltest.cli.app._close_output", lambda: 141)
+    assert caltest("monitor", state, days[1], *ASKED).status == 141
+    assert package.Monitor.from_json(state.read_text()).n == 800
+
+
+def raiser(error):
+    """Return a function that raises an error where it is to write to standard output."""
+
+    def echo(_content, *, nl=True, err=False):
+        if not err:
+            raise error
+
+    return echo
+
+
+def test_the_output_is_not_the_state(caltest, days, tmp_path):
+    """Also where the state is not there yet, or a link leads to it."""
+    state, link = tmp_path / "state.json", tmp_path / "link.json"
+    link.symlink_to("state.json")
+    for output in (state, link):
+        found = caltest("monitor", state, days[0], *ASKED, "-o", output)
+        assert found.status == 2
+        assert "--output must not be STATE" in found.err
+    assert not state.exists()
+
+
+def test_outcomes_come_later_in_a_file_of_their_own(caltest, tmp_path):
+    """The state is that of rows that came with their outcomes; the order of predictions is kept."""
+    state, file = tmp_path / "state.json", tmp_path / "day.csv"
+    probs, y = np.random.default_rng(1).uniform(0.1, 0.9, 60), np.arange(60) % 2
+    asked = ("monitor", state, file, "--ids", "id")
+    file.write_text("id,p\n" + "".join(f"r{i},{p!r}\n" for i, p in enumerate(probs.tolist())))
+    first = caltest(*asked, "--probs", "p")
+    assert (first.status, first.out.splitlines()[0]) == (0, "No rows yet, 60 rows wait.")
+    assert caltest(*asked, "--probs", "p").status == 2
+    told = np.random.default_rng(2).permutation(60)
+    for part in (told[:50], told[50:]):
+        file.write_text("id,y\n" + "".join(f"r{i},{y[i]}\n" for i in part))
+        assert caltest(*asked, "--label", "y").status == 0
+        again = caltest(*asked, "--label", "y")
+        assert again.status == 2
+        assert "--ids must be of rows that wait" in again.err or "outcomes need" in again.err
+    found = package.Monitor.from_json(state.read_text())
+    assert (found.n, found.n_waiting) == (60, 0)
+    assert found.log_evalue == package.monitor().update(probs, y).log_evalue
+
+
+def test_rows_that_wait_have_classes_and_groups(caltest, tmp_path):
+    """Classes are named by the columns, or by --classes; groups by --by."""
+    state, file = tmp_path / "state.json", tmp_path / "day.csv"
+    asked = ("monitor", state, file, "--ids", "id")
+    file.write_text("id,ward,p_cat,p_dog\n7,n,0.25,0.75\n8,s,0.625,0.375\n")
+    assert caltest(*asked, "--probs", "p_", "--by", "ward").status == 0
+    file.write_text("id,ward,p_dog,p_cat\n9,n,0.25,0.75\n")
+    other = caltest(*asked, "--probs", "p_", "--by", "ward")
+    assert other.status == 2
+    assert "classes must be those of the rows before" in other.err
+    file.write_text("id,what\n7,dog\n8,bird\n")
+    assert caltest(*asked, "--label", "what").status == 2
+    file.write_text("id,what\n7,dog\n")
+    found = caltest(*asked, "--label", "what", "--format", "json")
+    told = json.loads(found.out)
+    assert (told["n"], told["size"]["name"]) == (1, "dog")
+    assert ["note", "1 row waits for its outcome."] in told["sentences"]
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "told"),
+    [
+        ("y,p\n1,0.5\n", ("--probs", "p"), "--label must name the column of the labels, without"),
+        ("id,y\na,1\n", ("--ids", "id", "--label", "y"), "outcomes need rows that wait"),
+        ("id,p\na,0.5\na,0.5\n", ("--ids", "id", "--probs", "p"), "--ids must be different"),
+        ("id,p\na,0.5\n,0.5\n", ("--ids", "id", "--probs", "p"), "--ids must not be missing"),
+        ("id,p\n1,0.5\n,0.5\n", ("--ids", "id", "--probs", "p"), "--ids must not be missing"),
+        ("id,p\n1,0.5\n", ("--ids", "no", "--probs", "p"), "--ids must be one of"),
+        ("id,p\n1,1.5\n", ("--ids", "id", "--probs", "p"), "probs must lie in"),
+        ("y,p\n1,0.5\n", (*ASKED, "--batch-id", ""), "--batch-id must be a name"),
+    ],
+)
+def test_names_of_rows_and_batches_are_checked(caltest, tmp_path, content, arguments, told):
+    """One line, and no state is made."""
+    state, file = tmp_path / "state.json", tmp_path / "day.csv"
+    file.write_text(content)
+    found = caltest("monitor", state, file, *arguments)
+    assert found.status == 2
+    assert told in found.err
+    assert not state.exists()
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_verdicts_in_json_keep_their_schema(caltest, days, tmp_path, waits):
+    """Of an alarm, with all its sentences, and of rows that wait."""
+    state, file = tmp_path / "state.json", tmp_path / "day.csv"
+    file.write_text("id,p\n1,0.25\n")
+    given = (file, "--ids", "id", "--probs", "p") if waits else (days[1], *ASKED)
+    found = json.loads(caltest("monitor", state, *given, "--format", "json").out)
+    assert found["answer"] == ("no alarm" if waits else "alarm")
+    kinds = {"verdict": found, "monitor": json.loads(state.read_text())}
+    for kind, values in kinds.items():
+        jsonschema.Draft202012Validator(bundled(kind)).validate(values)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import importlib.metadata
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from caltest.monitoring import MonitoringPlan
+from caltest.testing import plugin
 from caltest.testing.assertions import check_calibrated, check_within
 from caltest.testing.family import decide, record_of
 from caltest.testing.session_report import section
@@ -512,3 +516,27 @@ def test_file_that_is_no_plan_ends_the_session(session, tmp_path):
         done = session(PASSING, f"--calibration-plan={path}")
         assert done.ret == pytest.ExitCode.USAGE_ERROR
         done.stderr.fnmatch_lines(["*--calibration-plan: *"])
+
+
+def test_sessions_at_once_forget_nothing(pytester):
+    """Each of four that end together keeps what it rejected, though a cache is slow to be read."""
+    config = pytester.parseconfigure()
+    read = config.cache.get
+
+    def get(key, default):
+        found = read(key, default)
+        time.sleep(0.05)
+        return found
+
+    config.cache.get = get
+
+    def end(k):
+        session = plugin.Decisions(config)
+        session.records = {
+            f"test_{k}": [SimpleNamespace(failed=True, within=False, question="q", seed=k)]
+        }
+        session._remember()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(end, range(4)))
+    assert read(plugin.CACHE, {}) == {f"test_{k}": {"q": k} for k in range(4)}
