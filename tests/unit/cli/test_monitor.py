@@ -241,7 +241,7 @@ def test_an_output_that_cannot_be_written_leaves_the_state(caltest, days, tmp_pa
     assert caltest("monitor", state, days[1], *ASKED).status == 2
     assert state.read_text() == kept
     monkeypatch.setattr("caltest.cli.output.typer.echo", raiser(BrokenPipeError()))
-    monkeypatch.setattr("caltest.cli.app._close_output", lambda: 141)
+    monkeypatch.setattr("caltest.cli.app.close_output", lambda: 141)
     assert caltest("monitor", state, days[1], *ASKED).status == 141
     assert package.Monitor.from_json(state.read_text()).n == 800
 
