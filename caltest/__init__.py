@@ -8,7 +8,12 @@ import importlib
 from typing import TYPE_CHECKING
 
 from caltest._version import __version__
-from caltest.errors import DegenerateDataWarning, InvalidInput, NotApplicable
+from caltest.errors import (
+    DegenerateDataWarning,
+    InvalidInput,
+    NotApplicable,
+    SuspectInputWarning,
+)
 
 if TYPE_CHECKING:
     from caltest import calibrators, classifiers, htests, kernels, lenses, measures, nulls, plots
@@ -37,6 +42,7 @@ __all__ = [
     "Predictions",
     "Segment",
     "SegmentsTest",
+    "SuspectInputWarning",
     "__version__",
     "calibrators",
     "classifiers",

@@ -91,10 +91,9 @@ def generative_model(
     probs = generator.dirichlet(np.full(m, check_positive(alpha, "alpha")), size=n)
     ignored = generator.random(n) < share
     others = np.zeros(n, dtype=np.int64) if only_first else generator.integers(m, size=n)
-    calibrated = Predictions(probs, others, classes=np.arange(m)).simulate(generator)
-    labels = np.where(ignored, others, calibrated.labels)
     source = f"{name}(m = {m}, alpha = {alpha:g}, pi = {share:g})"
-    return Predictions(probs, labels, classes=np.arange(m), source=source)
+    rows = Predictions(probs, np.zeros(n, np.int64), classes=np.arange(m), source=source)
+    return rows.relabelled(np.where(ignored, others, rows.simulate(generator).labels))
 
 
 def _check_share(pi: float, name: str) -> float:

@@ -63,6 +63,10 @@ class DegenerateDataWarning(UserWarning):
     """The data leave a quantity undefined, and a documented default takes its place."""
 
 
+class SuspectInputWarning(UserWarning):
+    """The input is valid, and an answer is given, but it looks like a mistake that many make."""
+
+
 def invalid(rule: str, got: str, remedy: str) -> InvalidInput:
     """Word an error in the three parts that every message has.
 

@@ -32,6 +32,7 @@ from caltest.validation import (
     check_weights,
 )
 from caltest.validation.arrays import AnyArray, label_values, missing
+from caltest.validation.suspicions import suspect_index, suspect_logits
 
 __all__ = ["Calibrator"]
 
@@ -393,9 +394,12 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
         if isinstance(X, Predictions):
             check_unused("where X is a Predictions", y=y, sample_weight=sample_weight)
             return self._read_predictions(X)
+        suspect_index(y=y, X=X, sample_weight=sample_weight)
         labels = check_labels_given(y)
         check_not_swapped(as_array(X, "probs"), labels)
         inputs = self._read_inputs(X, reset=True)
+        if inputs.from_logits:
+            suspect_logits(as_array(X, "logits"))
         if self.classes is None:
             check_not_continuous(labels)
         classes = self._names(X, labels, inputs.m) if self.classes is None else self.classes

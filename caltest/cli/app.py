@@ -207,4 +207,4 @@ def _print_error(message: str, status: int) -> int:
 
 
 def _show_warning(message: Warning | str, *_place: object, **_stream: object) -> None:
-    _print_error(f"warning: {message}", status=0)
+    _print_error(f"warning: {in_words_of_the_command_line(str(message))}", status=0)

@@ -29,6 +29,7 @@ from caltest.scale import Cells, count_rows
 from caltest.scale.columns import Columns
 from caltest.scale.query import Counting
 from caltest.scale.sources import ENGINES, ROWS, CountedParts, Reader, Source, source_of
+from caltest.validation.suspicions import suspect_counted
 
 Progress = Callable[[int, int], None]
 MOST = 1 << 26  # resampled statistics of all rows of a table: 512 MiB
@@ -261,6 +262,13 @@ class CountedRows:
         some = tuple(self.lenses[k] for k in kept), tuple(self.events[k] for k in kept)
         return replace(self, lenses=some[0], events=some[1])
 
+    def suspect(self) -> None:
+        """Warn where the rows of two classes look like a mistake."""
+        if len(self.classes) == 2 and str(self.lenses[0]) == "strong":
+            columns = [(one.mean, one.counts, one.hits) for one in self.events[0].values()]
+            mean, rows, events = map(np.concatenate, zip(*columns, strict=True))
+            suspect_counted(mean, rows, events, np.array(self.classes))
+
 
 def counted_rows(prepared: Prepared, table: CountedParts, *, grouped: bool) -> CountedRows:
     """Return the cells of a table by group, or of all rows together."""
@@ -269,13 +277,16 @@ def counted_rows(prepared: Prepared, table: CountedParts, *, grouped: bool) -> C
     if counting.columns.by and not grouped:
         counting = replace(counting, columns=replace(counting.columns, by=()))
         cells = counting.merged([cells], repeats=True)
+    columns, name = counting.columns, prepared.reader.source.name
+    if len(columns.probs) == 1 and columns.kind == "text":
+        name = f"{name}, event: {columns.classes[1]}"
     return CountedRows(
-        name=prepared.reader.source.name,
-        classes=counting.columns.classes,
+        name=name,
+        classes=columns.classes,
         lenses=counting.lenses,
         events=tuple(counting.split(cells)),
         left_out=table.left_out.notes(),
-        grouped=bool(counting.columns.by),
+        grouped=bool(columns.by),
     )
 
 
@@ -298,7 +309,9 @@ def run_cells(prepared: Prepared, asked: Asked) -> HTest | HTestTable | GroupsTe
     table = prepared.reader.count(counting)
     if counting.columns.by and _is_one_pass(table.count_groups(), counting.lenses, asked):
         return _run_groups(table, prepared.reader.source.name, asked)
-    return tests_of(counted_rows(prepared, table, grouped=True), asked)
+    counted = counted_rows(prepared, table, grouped=True)
+    counted.suspect()
+    return tests_of(counted, asked)
 
 
 def tests_of(counted: CountedRows, asked: Asked) -> HTest | HTestTable:

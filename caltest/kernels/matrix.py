@@ -16,7 +16,7 @@ from caltest import validation
 from caltest.errors import invalid
 from caltest.kernels.scalar import Exponential, Kernel, ScalarKernel
 from caltest.validation.arrays import as_numbers, read_only
-from caltest.validation.options import Instance, check_instance
+from caltest.validation.options import Instance, check_instance, check_memory
 
 Floats = NDArray[np.float64]
 RELATIVE_TOLERANCE = 1e-10
@@ -83,7 +83,7 @@ class Scaled(MatrixKernel):
 
     def terms(self, m: int) -> tuple[Term, ...]:
         if self.matrix is None:
-            return (Term((self.kernel,), np.eye(m)),)
+            return (Term((self.kernel,), identity(m)),)
         check_order(self.matrix, m, "matrix")
         return (Term((self.kernel,), self.matrix),)
 
@@ -116,6 +116,7 @@ class Diagonal(MatrixKernel):
 
     def terms(self, m: int) -> tuple[Term, ...]:
         check_count(self.kernels, m, "kernels")
+        check_memory(m**3, f"a kernel with a matrix for each of {m} classes")
         units = np.eye(m)
         return tuple(
             Term((kernel,), np.diag(unit)) for kernel, unit in zip(self.kernels, units, strict=True)
@@ -175,11 +176,17 @@ class Product(MatrixKernel):
         scalars = tuple(kernel for kernel in self.kernels if isinstance(kernel, ScalarKernel))
         matrices = [kernel.terms(m) for kernel in self.kernels if isinstance(kernel, MatrixKernel)]
         if not matrices:
-            return (Term(scalars, np.eye(m)),)
+            return (Term(scalars, identity(m)),)
         return tuple(_schur(scalars, chosen) for chosen in product(*matrices))
 
     def __str__(self) -> str:
         return "product of " + _listed(self.kernels)
+
+
+def identity(m: int) -> Floats:
+    """Return the matrix of a kernel that treats m classes alike, if two of it have room."""
+    check_memory(2 * m * m, f"a kernel of {m} x {m} numbers")
+    return np.eye(m)
 
 
 def as_matrix_kernel(kernel: Kernel | None) -> MatrixKernel:

@@ -34,6 +34,7 @@ FEW = 20  # the same far below the level, where it is a fifth
 FIRST = 256  # resamples that are drawn at once, and half as many again each time
 LISTED = 1 << 14  # label vectors that are enumerated
 OF_PARTS = 999  # resamples that judge the components of a combination
+IMPOSSIBLE = ", and a class of probability 0 was observed"
 KEPT = 100_000  # resampled values that the result holds
 
 
@@ -67,11 +68,14 @@ class StoppingRule:
         2 for a two-sided test, else 1.
     most : int
         The largest number of resamples.
+    reason : str
+        Why no more than the first are drawn, for print.
     """
 
     level: float = LEVEL
     sides: int = 1
     most: int = MOST
+    reason: str = ""
 
     @property
     def first(self) -> int:
@@ -105,7 +109,7 @@ class StoppingRule:
 
     def _stopped(self, drawn: int, tail: float, rule: str) -> Stop:
         side = " on the smaller side" if self.sides == 2 else ""
-        text = f"adaptive, Besag-Clifford: {rule}{side}"
+        text = f"adaptive, Besag-Clifford: {rule}{side}{self.reason}"
         return Stop(drawn, min(1.0, self.sides * tail), text)
 
 
@@ -128,6 +132,9 @@ def adaptive_test(
     The resamples are the first ones of the same test with a fixed number and the same seed, and the
     p-value depends on neither the threads nor how many are drawn at once.
 
+    An observed class of probability 0, which has no chance under the null hypothesis, is never
+    redrawn: a million resamples would only say so more often, and drawing ends at :math:`l_1`.
+
     References
     ----------
     Besag, Clifford (1991), Sequential Monte Carlo p-values, Biometrika 78.
@@ -138,7 +145,11 @@ def adaptive_test(
     if listed is not None:
         outcome = enumerated(measure, bound, listed, n_resamples=1, seed=seed)
         return replace(outcome, replicates=None, parts=_parts(bound, seed, n_jobs))
-    rule = StoppingRule(level, 2 if measure.alternative == "two-sided" else 1, n_resamples)
+    sides = 2 if measure.alternative == "two-sided" else 1
+    rule = StoppingRule(level, sides, n_resamples)
+    seen = bound.predictions
+    if (seen.probs[np.arange(seen.n), seen.labels] == 0).any():
+        rule = replace(rule, most=rule.first, reason=IMPOSSIBLE)
     observed = float(bound.values(bound.observed[np.newaxis], n_jobs)[0])
     batches = batches_of_statistics(bound, rule.most, seed=seed, n_jobs=n_jobs)
     stop, values = run(bound, observed, batches, rule)

@@ -30,6 +30,7 @@ from caltest.validation import (
     check_rows,
     check_weights,
     read_only,
+    suspicions,
 )
 from caltest.validation.arrays import AnyArray, Codes, Floats
 
@@ -82,12 +83,20 @@ class Predictions:
     unit : str
         What one of them is, for print: "cluster", or "block of about 12 time steps".
     source : str
-        Where they come from, and what one column means if labels are text: "arrays, P(yes)".
+        Where they come from, and what one column is the probability of, if labels are text:
+        "arrays, event: yes".
 
     Raises
     ------
     InvalidInput
         If an argument breaks a rule; the message names the argument, the row and the remedy.
+
+    Warns
+    -----
+    SuspectInputWarning
+        If the columns fit the labels far better in another order, the probabilities are all 0 or 1
+        or all right, there is about a group for each row, or pandas objects have the same index in
+        another order.
 
     Examples
     --------
@@ -121,6 +130,8 @@ class Predictions:
         from_logits: bool = False,
         source: str = "arrays",
     ) -> None:
+        rows = {"sample_weight": sample_weight, "groups": groups, "clusters": clusters}
+        suspicions.suspect_index(labels=labels, probs=probs, **rows)
         if classes is None and sources.is_table(probs):
             classes = sources.classes_of_table(probs, labels)
         probs, labels = as_array(probs, "probs"), as_array(labels, "labels")
@@ -138,10 +149,15 @@ class Predictions:
         codes, names = check_labels(labels, n, m, classes)
         if matrix is not None and classes is None and labels.ndim == 1 and names.dtype.kind in "iu":
             check_not_numbered_from_one(matrix, codes)
-        if probs.ndim == 1 and classes is None and names.dtype.kind == "U":
-            source = f"{source}, P({names[1]})"
+        if from_logits:
+            suspicions.suspect_logits(probs)
+        suspicions.suspect_predictions(
+            self.__dict__["_event"] if matrix is None else matrix, codes, names
+        )
+        if probs.ndim == 1 and names.dtype.kind == "U":
+            source = f"{source}, event: {names[1]}"
         weights = None if sample_weight is None else check_weights(sample_weight, n)
-        values = None if groups is None else check_groups(groups, n)
+        values = None if groups is None else suspicions.looked_at(check_groups(groups, n))
         dependent = None if clusters is None else cluster_codes(clusters, n)
         self._fill(matrix, codes, names, weights, values, dependent, CLUSTER, source)
         if matrix is None:
@@ -236,10 +252,13 @@ class Predictions:
         Predictions(n=75, m=3, source='GaussianNB()')
         """
         X, y = check_pair((X, y))
+        suspicions.suspect_index(
+            X=X, y=y, sample_weight=sample_weight, groups=groups, clusters=clusters
+        )
         probs, known = models.predict(model, X)
         return cls(
             probs,
-            y,
+            as_array(y, "y"),
             classes=known if classes is None else classes,
             sample_weight=sample_weight,
             groups=groups,
@@ -304,6 +323,9 @@ class Predictions:
         >>> Predictions.from_frame(df, label="y").classes.tolist()
         ['dog', 'cat']
         """
+        suspicions.suspect_index(
+            df=df, groups=groups, clusters=clusters, sample_weight=sample_weight
+        )
         raw = sources.choose_columns(
             sources.table_of_frame(df),
             label=label,
@@ -435,7 +457,7 @@ class Predictions:
 
     def with_groups(self, groups: object) -> Predictions:
         """Give each row a group."""
-        return self._with(groups=check_groups(groups, self.n))
+        return self._with(groups=suspicions.looked_at(check_groups(groups, self.n)))
 
     def with_clusters(self, clusters: object, unit: str = CLUSTER) -> Predictions:
         """Give each row a cluster, within which rows may depend on each other."""

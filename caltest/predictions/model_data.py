@@ -12,6 +12,7 @@ from caltest.predictions import models, sources
 from caltest.predictions.container import Predictions
 from caltest.predictions.dependence import Dependence
 from caltest.validation import as_array, check_choice, check_not_label, check_pair, check_unused
+from caltest.validation.suspicions import suspect_index
 
 INDEPENDENT = Dependence()
 # "pass classes=[...]", in a remedy
@@ -103,6 +104,8 @@ class ModelData:
         if sources.is_table(data):
             return self._of_table(model, data)
         check_unused("where data is not a data frame", **self.columns)
+        y = data[1] if isinstance(data, tuple) and len(data) == 2 else data
+        suspect_index(labels=y, by=self.by, cluster=self.dependence.cluster)
         if isinstance(data, Predictions):
             result = self._of_predictions(model, data)
         else:
@@ -133,6 +136,7 @@ class ModelData:
 
     def _of_table(self, model: object, df: object) -> Predictions:
         table = sources.table_of_frame(df)
+        suspect_index(data=df, cluster=self.dependence.cluster)
         dependence = self.dependence.of_table(table, self.label)
         return dependence.given_to(self._read_table(model, df, table))
 
@@ -152,6 +156,7 @@ class ModelData:
                 **self.options,
             )
         check_unused("where model gives the probabilities", probs=self.probs)
+        suspect_index(data=df, model=model, by=by, sample_weight=self.sample_weight)
         y = table.column(check_choice(self.label, table.names, "label"))
         rows: dict[str, Any] = {
             "groups": sources.column_or_values(table, by, "by"),

@@ -188,6 +188,7 @@ def report_of_cells(
     prepared = Prepared(reader, counting)
     table = reader.count(counting)
     whole = _named(counted_rows(prepared, table, grouped=False), event)
+    whole.suspect()
     asking = _Asking(given, settings)
     rows: list[HTest] = []
     for lens, measures in plan.tests:

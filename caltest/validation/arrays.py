@@ -188,6 +188,10 @@ def check_classes(classes: object, m: int) -> AnyArray:
 
 def check_class(k: object, classes: AnyArray, name: str = "k") -> int:
     """Find the column of class `k`, given by its name, as text or not, or by its code."""
+    if type(k) in {"i": (int, np.int64), "U": (str, np.str_)}.get(classes.dtype.kind, ()):
+        same = np.flatnonzero(classes == k)
+        if same.size:  # of very many classes, in no time
+            return int(same[0])
     names = [str(each) for each in classes.tolist()]
     if str(k) in names:
         return names.index(str(k))
@@ -523,7 +527,11 @@ def _sum_not_one(
     rounded, named = error.max() <= ROUNDED_SLACK, renormalize is not None
     row = int(np.argmax(error > (limit if rounded else ROUNDED_SLACK)))
     got = f"a sum of {sums[row]:.8g} at row {row}"
-    remedy = "pass one column per class, or from_logits=True"
+    below, above = sums.min() < 1 - limit, sums.max() > 1 + limit
+    remedy = "pass one column per class" if below else ""
+    if above:  # as of one-vs-rest classifiers
+        some = "if these are scores of one class against the rest, divide each row by its sum"
+        remedy = f"{remedy}; {some}" if remedy else some
     if rounded:
         remedy = "divide each row by its sum if the probabilities were rounded"
         if named:

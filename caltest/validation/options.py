@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from caltest.errors import InvalidInput, invalid, shown
+from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.validation.arrays import (
     AnyArray,
     Floats,
@@ -29,6 +29,7 @@ Item = TypeVar("Item")
 ADAPTIVE = "adaptive"  # as many resamples as the answer needs
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 FORMATS_OF = {",": "csv", "\t": "tsv"}
+GIB = 2**30  # bytes: what an array of a stated size may take
 WORD = 2**32  # seeds that stand for a generator are 32-bit words, short enough to print
 Kind = TypeVar("Kind")
 
@@ -216,6 +217,15 @@ def check_jobs(n_jobs: object, name: str = "n_jobs") -> int | None:
         return n_jobs  # type: ignore[return-value]
     rule = f"{name} must be None or an integer other than 0"
     raise invalid(rule, repr(n_jobs), "pass -1 for all cores")
+
+
+def check_memory(numbers: int, what: str, *, most: int = GIB) -> None:
+    """Raise NotApplicable where as many numbers of 8 bytes take more than `most` bytes."""
+    if 8 * numbers > most:
+        raise NotApplicable(
+            f"{what} takes {8 * numbers / GIB:,.3g} GiB, more than the {most / GIB:g} it may take",
+            "use lens='confidence' or 'top-2', or fewer classes, rare ones added up",
+        )
 
 
 def check_not_empty(values: list[Item], name: str) -> list[Item]:

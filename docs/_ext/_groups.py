@@ -36,7 +36,12 @@ GROUPS = {
         "Planning": ["power", "sample_size"],
         "Monitoring": ["monitor", "Monitor", "plan_monitoring", "combine_evalues"],
         "Report": ["report"],
-        "Errors and warnings": ["InvalidInput", "NotApplicable", "DegenerateDataWarning"],
+        "Errors and warnings": [
+            "InvalidInput",
+            "NotApplicable",
+            "DegenerateDataWarning",
+            "SuspectInputWarning",
+        ],
     },
     "caltest.lenses": {
         "Lenses": [

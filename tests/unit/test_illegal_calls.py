@@ -99,6 +99,7 @@ CALLS = {
     "probs-sum-rounded": predictions([[0.5, 0.5], [0.33, 0.66]], [0, 1]),
     "probs-sum-far-from-one": predictions([[0.5, 0.5], [0.9, 0.8]], [0, 1], renormalize=True),
     "probs-sum-far-from-one-after-a-rounded-row": predictions([[0.33, 0.66], [0.9, 0.8]], [0, 1]),
+    "probs-sum-without-a-class": predictions([[0.5, 0.5], [0.1, 0.2]], [0, 1]),
     "probs-sum-of-ten-rounded-classes": predictions([[0.5, 0.53]], [0], renormalize=True),
     "probs-per-cent": predictions([[20, 80.5], [60, 40]], [0, 1]),
     "probs-logits-missing": predictions([0.5, float("nan")], [0, 1], from_logits=True),

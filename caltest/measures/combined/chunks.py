@@ -23,6 +23,7 @@ from caltest.measures.combined.tails import TailScale, log_mean_exp
 from caltest.measures.outcome import Part
 from caltest.numerics.labels import Hashes, Labels
 from caltest.scale.chunks import Survey
+from caltest.validation.options import GIB, check_memory
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -31,6 +32,7 @@ UNIT = 1 << 20  # of what a label adds
 WHOLE = 1 << 22  # of what a row adds, whatever its label
 ROOT = 1 << 12  # of p^(-1/2), which is at most 10^6
 FAR = 16.0  # log odds of a confidence, at most
+MOST = 16 * GIB  # of the counts of pairs, in a call for very many rows
 STEADY = 0.25  # of a row: keeps the variance of classes that hardly occur away from 0
 ABSENT = ("class-curves", "confidence-kuiper", "confidence-kernel", "confidence-narrow")
 NOTE = f"by chunks, without the components that need sorted rows: {', '.join(ABSENT)}"
@@ -59,6 +61,8 @@ class PortfolioTotals:
     """
 
     def __init__(self, features: Features, m: int, size: int) -> None:
+        counted = f"counting {size} times the pairs of {m} classes"
+        check_memory(size * m * m, counted, most=MOST)
         self.kernel = FeatureTotals(features, m, size)
         self.m, self.ranks = m, min(RANKS, m)
         self.tables = np.zeros((size, 4), np.int64)

@@ -133,21 +133,21 @@ def cell_extremes(
 
 @njit()
 def confusion_sums(
-    labels: Labels, top: Labels, weight: Floats, expected: Floats, precision: Floats
+    labels: Labels, top: Ints, weight: Floats, expected: Floats, precision: Floats
 ) -> Floats:
     """Return sum over pairs of classes of (O - E)^2 x precision, (B,).
 
-    O is the weight of the rows that are predicted to be the first class and are the second. Only
-    cells that a row falls into are touched: O^2 grows by (2 O + w) w with each row.
+    O is the weight of the rows that are predicted to be the first class, numbered by `top` (n,)
+    among those that are predicted, and are the second. Only cells that a row falls into are
+    touched: O^2 grows by (2 O + w) w with each row.
     """
     size, n = labels.shape
-    m = expected.shape[0]
     constant = 0.0
-    for a in range(m):
-        for k in range(m):
+    for a in range(expected.shape[0]):
+        for k in range(expected.shape[1]):
             constant += expected[a, k] * expected[a, k] * precision[a, k]
     out = np.full(size, constant)
-    seen = np.zeros((m, m))
+    seen = np.zeros(expected.shape)
     for b in range(size):
         total = 0.0
         for i in range(n):

@@ -231,11 +231,12 @@ class Confusions(Component):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        m, weight, probs = context.m, context.weight, context.probs
-        self.top = context.top.astype(context.dtype)
-        self.expected, variance = np.zeros((m, m)), np.zeros((m, m))
-        for a in np.unique(context.top):
-            rows = context.top == a
+        weight, probs = context.weight, context.probs
+        # All m^2 pairs would be 3 GB at m = 20,000: only those of classes that some row predicts.
+        self.predicted, self.top = np.unique(context.top, return_inverse=True)
+        self.expected, variance = np.empty((2, self.predicted.size, context.m))
+        for a in range(self.predicted.size):
+            rows = self.top == a
             p, w = probs[rows], weight[rows]
             self.expected[a] = w @ p
             variance[a] = np.square(w) @ (p * (1 - p))
@@ -249,27 +250,28 @@ class Confusions(Component):
 
     def residual_statistic(self) -> ResidualStatistic:
         return CellSums(
-            self.context.top[:, None] * self.context.m + np.arange(self.context.m),
+            self.top[:, None] * self.context.m + np.arange(self.context.m),
             self.context.residuals,
-            self.context.m**2,
+            self.expected.size,
             lambda sums: np.square(sums) @ self.precision.ravel(),
         )
 
     def finding(self, labels: Codes) -> Finding:
-        context, m = self.context, self.context.m
-        observed = np.bincount(context.top * m + labels, context.weight, m * m).reshape(m, m)
-        gap = observed - self.expected
-        size = np.square(gap) * self.precision
-        size[self.expected.sum(axis=1) <= 0.0] = -1.0  # no row is there
-        a, k = np.unravel_index(np.argmax(size), gap.shape)
+        context, shape = self.context, self.expected.shape
+        pairs = self.top * context.m + labels
+        observed = np.bincount(pairs, context.weight, self.expected.size).reshape(shape)
+        size = np.square(observed - self.expected) * self.precision
+        size[self.expected.sum(axis=1) <= 0.0] = -1.0  # the rows there weigh nothing
+        a, k = np.unravel_index(np.argmax(size), shape)
         mass = max(float(self.expected[a].sum()), 1e-300)
         share, mean = observed[a, k] / mass, self.expected[a, k] / mass
+        name = context.names[self.predicted[a]]
         text = (
-            f"where {context.names[a]} is predicted, {context.names[k]} has {percent(mean)} on "
+            f"where {name} is predicted, {context.names[k]} has {percent(mean)} on "
             f"average and is observed in {percent(share)}"
         )
-        rows = context.event_rows(int(k), context.top == a)
-        where = f"P({context.names[k]}) where {context.names[a]} is predicted"
+        rows = context.event_rows(int(k), self.top == a)
+        where = f"P({context.names[k]}) where {name} is predicted"
         place = gap_of(rows, "region", where)
         return Finding(text, float(share - mean), "mean gap of the pair", place)
 

@@ -18,6 +18,7 @@ from caltest.numerics.logistic import exp_minus
 from caltest.numerics.loops import njit
 from caltest.numerics.newton import climb
 from caltest.numerics.scaled_softmax import curvature
+from caltest.validation import check_memory
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
@@ -79,7 +80,15 @@ class Free(NamedTuple):
 
 
 def make_task(probs: Floats, weight: Floats, reference: int) -> Task:
-    """Prepare predictions; a reference of -1 asks for one slope."""
+    """Prepare predictions; a reference of -1 asks for one slope.
+
+    Raises
+    ------
+    NotApplicable
+        If there are so many classes that two curvatures take more than 1 GiB.
+    """
+    m = probs.shape[1]
+    check_memory(2 * (2 * m) ** 2, f"a fit of intercepts and slopes to {m} classes")
     features = np.log(probs)
     features -= features.max(axis=1, keepdims=True) if reference < 0 else features[:, [reference]]
     nothing = np.zeros(2 * probs.shape[1])

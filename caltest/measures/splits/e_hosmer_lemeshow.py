@@ -130,7 +130,7 @@ def e_hosmer_lemeshow(
     >>> import numpy as np
     >>> import caltest as ct
     >>> p = np.linspace(0.01, 0.99, 200)
-    >>> ct.measures.e_hosmer_lemeshow(p, (p < 0.5).astype(int)) > 1e6
+    >>> ct.measures.e_hosmer_lemeshow(p, (p > 0.8).astype(int)) > 1e6
     True
     """
     return SafeHosmerLemeshow(splits=splits).evaluate(probs, labels, lens, n_jobs)

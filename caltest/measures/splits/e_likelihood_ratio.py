@@ -91,10 +91,10 @@ def recalibration(logs: Floats, labels: Labels, *, with_offsets: bool) -> tuple[
 
     loss, _, q = at(theta)
     for _ in range(STEPS):
-        gradient, curvature = _derivatives(logs, q, onehot, theta)
+        gradient, curvature = _derivatives(logs, q, onehot, theta[:free])
         step = np.zeros(1 + m)
-        step[:free] = -np.linalg.solve(curvature[:free, :free], gradient[:free])
-        decrement = -float(gradient[:free] @ step[:free])
+        step[:free] = -np.linalg.solve(curvature, gradient)
+        decrement = -float(gradient @ step[:free])
         if decrement <= TOLERANCE * max(n, 1):
             break
         shorter = backtrack(partial(along, theta, step), loss, -decrement)
@@ -107,14 +107,16 @@ def recalibration(logs: Floats, labels: Labels, *, with_offsets: bool) -> tuple[
 def _derivatives(
     logs: Floats, q: Floats, onehot: NDArray[np.bool_], theta: Floats
 ) -> tuple[Floats, Floats]:
-    """Return gradient (1 + m,) and curvature of the negative log posterior."""
+    """Return gradient and curvature of the negative log posterior in b, or in b and a."""
     mean = np.einsum("ik,ik->i", q, logs)
     weighted = q * (logs - mean[:, None])
     gradient = PRECISION * theta
     gradient[0] += mean.sum() - logs[onehot].sum()
-    gradient[1:] += q.sum(axis=0) - onehot.sum(axis=0)
     curvature = PRECISION * np.eye(theta.size)
     curvature[0, 0] += np.einsum("ik,ik->", weighted, logs)
+    if theta.size == 1:
+        return gradient, curvature
+    gradient[1:] += q.sum(axis=0) - onehot.sum(axis=0)
     curvature[0, 1:] += weighted.sum(axis=0)
     curvature[1:, 0] = curvature[0, 1:]
     curvature[1:, 1:] += np.diag(q.sum(axis=0)) - q.T @ q
@@ -185,7 +187,7 @@ def e_likelihood_ratio(
     >>> import numpy as np
     >>> import caltest as ct
     >>> p = np.linspace(0.01, 0.99, 200)
-    >>> ct.measures.e_likelihood_ratio(p, (p < 0.5).astype(int)) > 1e6
+    >>> ct.measures.e_likelihood_ratio(p, (p > 0.8).astype(int)) > 1e6
     True
     """
     return SplitLikelihoodRatio(splits=splits).evaluate(probs, labels, lens, n_jobs)

@@ -113,6 +113,7 @@ def test_method_may_be_selected(caltest, logits_csv, tmp_path):
     np.testing.assert_allclose(again, compared.best.predict_proba(z), rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_summary_leaves_standard_output_to_the_map(caltest, wrong_csv):
     """Without --output the map is on stdout and the summary on stderr."""
     finished = caltest("calibrate", "fit", wrong_csv, *fit("--method", "beta"))
@@ -134,6 +135,7 @@ def test_weights_count(caltest, tmp_path):
     assert maps[0] == pytest.approx(maps[1], rel=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 @pytest.mark.parametrize(
     ("more", "message"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from caltest.cli.wording import in_words_of_the_command_line
@@ -158,3 +159,19 @@ def test_file_that_is_none_is_one_line(caltest, tmp_path, place):
 def test_arguments_are_named_as_options(python, words):
     """What is no argument stays as it is."""
     assert in_words_of_the_command_line(python) == words
+
+
+@pytest.mark.filterwarnings("default::caltest.SuspectInputWarning")
+@pytest.mark.parametrize("command", ["test", "report"])
+def test_other_event_is_told_once_in_words_of_the_command_line(caltest, command, tmp_path):
+    """One line on standard error, with the option that says what is meant."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(2, 3, 300)
+    words = np.where(rng.random(300) < p, "bad", "good")
+    file = tmp_path / "rows.csv"
+    file.write_text("y,p\n" + "".join(f"{y},{v}\n" for y, v in zip(words, p, strict=True)))
+    options = ["--label", "y", "--probs", "p", "--test", "brier", "-o", tmp_path / "out.md"]
+    done = caltest(command, file, *options)
+    told = [line for line in done.err.splitlines() if "warning" in line]
+    assert len(told) == 1
+    assert "pass --classes good,bad, the event last, or 1 - probs" in told[0]

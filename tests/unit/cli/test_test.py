@@ -79,6 +79,7 @@ def test_output_goes_to_a_file_in_the_format_of_its_suffix(
     assert path.read_text() == caltest("test", predictions_csv, *QUICK, *arguments).out
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_rejection_fails_only_on_request(caltest, wrong_csv):
     """--level alone prints the verdict; with --fail it is the exit status."""
     arguments = ("test", wrong_csv, *QUICK, "--probs", "p_", "--level", "0.05")
@@ -97,6 +98,7 @@ def test_no_rejection_does_not_fail(caltest, predictions_csv):
     assert "not rejected" in finished.out
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_rejection_of_a_table_is_by_adjusted_pvalues(caltest, wrong_csv):
     """Two p-values of 1/20 reject at 0.05 by themselves and not after Bonferroni."""
     arguments = ("test", wrong_csv, *QUICK, "--lens", "strong,confidence", "--level", "0.05")

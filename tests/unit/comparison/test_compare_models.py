@@ -192,6 +192,7 @@ def test_infinite_score_has_no_pvalue():
     assert any("wrong: the score is infinite" in note for note in result.notes)
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_print_counts_the_differences_that_are_adjusted():
     """Of three models one has an infinite score: one pair of three has a p-value."""
     two = dict(list(MODELS.items())[:2])
@@ -200,6 +201,7 @@ def test_print_counts_the_differences_that_are_adjusted():
     assert "Holm, 1 difference; 3 tests" in " ".join(str(result).split())
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_infinite_scores_of_all_leave_nothing_to_flip():
     """The difference of two infinities is not a number."""
     wrong = np.eye(2)[1 - Y]
@@ -270,7 +272,7 @@ NAMED = Predictions([[0.2, 0.8], [0.6, 0.4]], ["no", "yes"])
             {},
             "the same rows, 150 as 'a' has; got 2",
         ),
-        ({"a": BINARY, "b": Predictions(BINARY.probs, 1 - Y)}, None, {}, "another at row 0 of 'b'"),
+        ({"a": BINARY, "b": BINARY.relabelled(1 - Y)}, None, {}, "another at row 0 of 'b'"),
         ({"a": BINARY, "b": NAMED}, None, {}, "the same classes .* got 'no', 'yes' in 'b'"),
         (
             {"a": BINARY, "b": Predictions(BINARY.probs, Y, sample_weight=np.ones(150))},

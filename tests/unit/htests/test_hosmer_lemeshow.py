@@ -69,6 +69,7 @@ def test_certain_groups_have_no_degree_of_freedom():
     assert bound.freedom == bound.count - certain
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_exact_and_asymptotic_agree_where_counts_are_large():
     """Calibrated predictions, uniform."""
     p = np.random.default_rng(0).random(3000)

@@ -75,6 +75,7 @@ def test_threads_and_levels():
     assert ct.results.Interval.from_dict(one.to_dict()) == one
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 @pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")
 def test_what_needs_the_rows_says_so():
     """Other methods, other measures, and statistics that grow with n."""

@@ -197,3 +197,15 @@ def test_what_needs_a_fixed_number_says_so(call):
     """Simulations, reports and comparisons."""
     with pytest.raises(ct.InvalidInput, match=r"n_resamples must be an integer for .*adaptive"):
         call()
+
+
+@pytest.mark.parametrize("test", ["combined", "log-loss"])
+@pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
+def test_impossible_label_ends_the_drawing(test):
+    """A class of probability 0 that was observed takes no million resamples, at any level."""
+    p = np.append(np.linspace(0.1, 0.9, 60), 0.0)
+    y = np.append(np.arange(60) % 2, 1)
+    result = adaptive(ct.Predictions(p, y), test=test, level=0.01)
+    assert result.n_resamples <= 2 * CLEAR / 0.01
+    assert result.rejected
+    assert result.stopping.endswith("a class of probability 0 was observed")

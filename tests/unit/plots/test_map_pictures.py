@@ -103,6 +103,7 @@ def test_map_without_parameters_is_not_applicable():
         parameter_heatmap(DIRICHLET, form="generative")
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 @pytest.mark.parametrize("weight", [None, np.arange(300.0)])
 def test_confusion_change_counts_rows(weight):
     """As the difference of two matrices counted one by one."""

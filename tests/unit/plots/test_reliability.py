@@ -47,6 +47,7 @@ def test_points_and_bars_are_those_of_the_bins(binning):
     np.testing.assert_allclose(bars[:, :, 1], np.column_stack([found.lower, found.upper]))
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_points_outside_their_bars_stand_out():
     """Of a model that is always wrong all points are outside."""
     assert "outside" in names_of(reliability_diagram(P, 1 - Y))

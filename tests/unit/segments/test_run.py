@@ -114,6 +114,7 @@ def test_statistic_is_a_name_or_a_list(statistic):
         run(statistic=statistic)
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_predictions_that_are_certain_and_right_have_no_segment_to_test():
     """Nothing can vary, whatever the labels are."""
     with pytest.raises(ct.NotApplicable, match="every probability is 0 or 1 and every outcome"):

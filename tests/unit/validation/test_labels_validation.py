@@ -147,6 +147,7 @@ def test_labels_from_one_without_the_last_class_are_an_error(m, take):
         take(probs, labels)
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_classes_say_where_labels_are_numbered_from():
     """Both readings can be had, by name."""
     probs, labels = one_based()
@@ -158,6 +159,7 @@ def test_classes_say_where_labels_are_numbered_from():
     assert Identity(classes=range(4)).fit(probs, labels).classes_.tolist() == [0, 1, 2, 3]
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_first_class_may_be_absent():
     """Of labels that fit their columns, or tell nothing, or are few."""
     probs, labels = one_based()
@@ -171,3 +173,9 @@ def test_label_beyond_64_bits_is_refused():
     """It would become another number."""
     with pytest.raises(InvalidInput, match=r"whole numbers of 64 bits; got 1e\+308 at row 1"):
         Predictions([0.5, 0.5], np.array([1, 1e308], dtype=object))
+
+
+def test_class_is_found_by_its_name_before_its_code():
+    """A number that is no name is a code; text finds numbers too."""
+    assert [check_class(k, np.array([3, 1, 0])) for k in (1, "1", np.int64(0), 2)] == [1, 1, 2, 2]
+    assert [check_class(k, np.array(["b", "1", "0"])) for k in ("b", "1", 0, 2)] == [0, 1, 2, 2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -119,6 +120,43 @@ def test_confusions_count_pairs_of_classes():
     expected = np.sum(np.square(observed - component.expected) * component.precision)
     value = component.values(context.rows(SURE.labels))[0]
     assert value == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda data: Confusions(Context(data)).values(data.labels[None].astype(np.uint16)),
+        ct.measures.e_likelihood_ratio,
+    ],
+    ids=["confusions", "e-likelihood-ratio"],
+)
+def test_memory_does_not_grow_with_the_pairs_of_classes(work):
+    """Four rows of 3000 classes take less than one table of 3000 x 3000."""
+    data = ct.Predictions(np.random.default_rng(1).dirichlet(np.ones(3000), 4), [5, 17, 90, 2000])
+    work(data)
+    tracemalloc.start()
+    work(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 3000**2 / 4
+
+
+@pytest.mark.parametrize("test", ["skce", "kce", "cox", "unreliability"])
+def test_what_needs_the_pairs_of_very_many_classes_is_refused(test):
+    """Before any work, with the size and what to ask instead."""
+    probs = np.full((3, 12_000), 1 / 12_000)
+    with pytest.raises(
+        NotApplicable, match=r"takes [\d.]+ GiB, more than the 1 .*lens='confidence'"
+    ):
+        ct.test_calibration(probs, [0, 1, 2], test=test, n_resamples=9, rng=1)
+
+
+def test_counts_of_chunks_that_fill_the_memory_are_refused():
+    """1300 tables of 2000 x 2000 pairs are 39 GiB."""
+    from caltest.measures.combined.chunks import PortfolioTotals
+
+    with pytest.raises(NotApplicable, match="counting 1300 times the pairs of 2000 classes takes"):
+        PortfolioTotals(None, 2000, 1300)
 
 
 def test_features_of_few_rows_are_the_kernel():

@@ -103,6 +103,7 @@ def test_band_is_not_applicable(data, options, message):
         confidence_band(data, **options)
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_too_many_distinct_predictions_are_not_applicable():
     """Unless they are rounded."""
     x = np.linspace(0, 1, 50_001)

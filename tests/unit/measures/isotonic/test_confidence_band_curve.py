@@ -84,6 +84,7 @@ def test_bounds_between_predictions_are_those_of_neighbours():
     np.testing.assert_array_equal(upper, [band.upper[0], band.upper[0], band.upper[1], 1])
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_noncrossing_band_holds_the_isotonic_fit():
     """Labels that decrease make the bounds cross; the wider ones do not."""
     x = np.repeat([0.3, 0.7], 200)

@@ -57,6 +57,7 @@ def test_band_does_not_depend_on_n_jobs():
     assert np.array_equal(first.lower, second.lower)
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_band_of_many_predictions_has_few_points():
     """At most 512, with the smallest and the largest prediction."""
     score = np.random.default_rng(1).random(5000)

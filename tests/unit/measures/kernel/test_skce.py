@@ -82,6 +82,7 @@ def test_line_gives_the_mean_over_all_pairs():
     assert skce(predictions, kernel=Exponential(0.3)) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_line_takes_a_hundred_bytes_for_each_prediction():
     """So that ten million binary predictions stay below 1 GiB, the predictions not counted."""
     n = 200_000

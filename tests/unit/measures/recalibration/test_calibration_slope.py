@@ -12,6 +12,7 @@ from caltest.datasets import generative_model
 from caltest.measures import calibration_slope
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 @pytest.mark.parametrize("slope", [0.5, 2.0, -1.0])
 def test_slope_undoes_a_change_of_the_log_odds(slope):
     """Log odds times 1 / b have b times the slope."""

@@ -11,6 +11,7 @@ P = RNG.random(300)
 Y = (RNG.random(300) < P).astype(int)
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_values_are_those_of_dcurves():
     """Family history in df_binary: 105 cancers of 750; 24 of 115 with a history have cancer.
 

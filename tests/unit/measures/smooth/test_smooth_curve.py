@@ -101,6 +101,7 @@ def test_more_than_two_classes_are_not_applicable():
         smooth_curve(probs, labels)
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_few_distinct_predictions_have_a_line():
     """A spline needs as many of them as it has terms; perfect labels too give a finite band."""
     curve = smooth_curve([0.2] * 40 + [0.8] * 40, [0] * 40 + [1] * 40)

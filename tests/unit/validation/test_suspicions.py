@@ -1,0 +1,193 @@
+"""Input that is valid and looks like a mistake: each is told once, and sensible data never are."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import caltest as ct
+from caltest.validation import suspicions
+
+RNG = np.random.default_rng(0)
+P = RNG.beta(2, 3, 400)
+EVENT = RNG.random(400) < P
+Y = np.where(EVENT, "bad", "good")
+Q = RNG.dirichlet(np.full(5, 0.4), 400)
+CODES = (RNG.random((400, 1)) > Q.cumsum(axis=1)).sum(axis=1).clip(max=4)
+
+
+def told(call):
+    """Return the warnings of a call."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", ct.DegenerateDataWarning)
+        call()
+    assert all(one.category is ct.SuspectInputWarning for one in caught)
+    return [str(one.message) for one in caught]
+
+
+def test_other_event_is_named_with_the_remedy():
+    """P(bad) is read as P(good), the class that sorts last."""
+    (message,) = told(lambda: ct.Predictions(P, Y))
+    assert message.startswith("probs are read as P(good), and fit the labels far better as P(bad)")
+    assert message.endswith("pass classes=['good', 'bad'], the event last, or 1 - probs")
+    assert told(lambda: ct.Predictions(P, Y, classes=["good", "bad"])) == []
+    assert told(lambda: ct.Predictions(1 - P, Y)) == []
+
+
+def test_event_of_one_column_is_named():
+    """In the first lines of the print and of the verdict, with names that were given too."""
+    data = ct.Predictions(P, Y, classes=["good", "bad"])
+    result = ct.test_calibration(data, test="brier", rng=1, n_resamples=99)
+    assert "data:  arrays, event: bad (n = 400" in str(result)
+    assert "data:  arrays, event: bad (n = 400" in str(result.verdict())
+
+
+@pytest.mark.parametrize("moved", [[1, 0, 2, 3, 4], [4, 0, 1, 2, 3], [0, 1, 4, 2, 3]])
+def test_permuted_columns_are_put_in_order(moved):
+    """The classes that the message lists give the right reading."""
+    columns = Q[:, moved]
+    (message,) = told(lambda: ct.Predictions(columns, CODES))
+    assert f"pass classes={moved}" in message
+    assert told(lambda: ct.Predictions(columns, CODES, classes=moved)) == []
+
+
+@pytest.mark.parametrize("temperature", [0.25, 1.0, 4.0])
+@pytest.mark.parametrize("bias", [0.01, 1.0, 100.0])
+def test_bad_model_has_its_columns_in_order(temperature, bias):
+    """Too sure, too timid, or with the frequencies of other data: nothing is said of the order."""
+    probs = Q ** (1 / temperature)
+    probs[:, 0] *= bias
+    probs /= probs.sum(axis=1, keepdims=True)
+    assert told(lambda: ct.Predictions(probs, CODES)) == []
+
+
+@pytest.mark.parametrize("m", [2, 3, 10])
+def test_order_is_doubted_where_it_is_wrong_and_nowhere_else(m):
+    """Of 100 data sets of 200 rows with their columns in order, and of as many that are moved."""
+    rng, right, moved = np.random.default_rng(m), 0, 0
+    for _ in range(100):
+        probs = rng.dirichlet(np.full(m, 0.4), 200)
+        codes = (rng.random((200, 1)) > probs.cumsum(axis=1)).sum(axis=1).clip(max=m - 1)
+        right += len(told(lambda p=probs, y=codes: ct.Predictions(p, y)))
+        moved += len(told(lambda p=probs, y=codes: ct.Predictions(np.roll(p, 1, axis=1), y)))
+    assert (right, moved) == (0, 100)
+
+
+def test_predictions_without_a_relation_to_the_labels_are_in_order():
+    """Constant ones, and those that are only far off on average."""
+    rare = (RNG.random(400) < 0.05).astype(int)
+    assert told(lambda: ct.Predictions(np.full(400, 0.9), rare)) == []
+    assert told(lambda: ct.Predictions(RNG.beta(9, 1, 400), rare)) == []
+
+
+def test_predicted_labels_are_recognised():
+    """In one column and as one-hot rows; not in a handful of rows."""
+    hard = (P > 0.5).astype(float)
+    for probs in (hard, np.column_stack([1 - hard, hard])):
+        (message,) = told(lambda probs=probs: ct.Predictions(probs, EVENT))
+        assert "pass those of predict_proba, not of predict" in message
+    assert told(lambda: ct.Predictions([0.0, 1.0, 1.0], [0, 1, 0])) == []
+
+
+def test_rows_that_were_trained_on_are_recognised():
+    """All right, where chance does not explain it; sure predictions may well be right."""
+    (message,) = told(lambda: ct.Predictions(Q, Q.argmax(axis=1)))
+    assert "right in all 400 rows, as in rows that a model was trained on" in message
+    sure = np.where(EVENT, 0.9999, 0.0001)
+    assert told(lambda: ct.Predictions(sure, EVENT)) == []
+    assert told(lambda: ct.Predictions(np.full(400, 0.01), np.zeros(400, int))) == []
+
+
+@pytest.mark.parametrize("from_logits", [True, False])
+def test_second_softmax_is_recognised(from_logits):
+    """Rows on the simplex are no logits; logits that happen to lie in [0, 1] may be."""
+    data = {"labels": CODES[:50], "from_logits": from_logits}
+    assert len(told(lambda: ct.Predictions(Q[:50], **data))) == from_logits
+    if from_logits:
+        assert told(lambda: ct.Predictions(np.log(Q[:50]), **data)) == []
+        assert told(lambda: ct.Predictions(0.5 * Q[:50], **data)) == []
+        assert told(lambda: suspicions.suspect_logits(np.full((60, 3), 1e308))) == []
+
+
+def test_log_odds_in_the_unit_interval_are_recognised():
+    """In one column, where there are many."""
+    (message,) = told(lambda: ct.Predictions(P, EVENT, from_logits=True))
+    assert "all probs lie in [0, 1]" in message
+    assert told(lambda: ct.Predictions(P[:9], EVENT[:9], from_logits=True)) == []
+    assert told(lambda: ct.Predictions(np.log(P / (1 - P)), EVENT, from_logits=True)) == []
+
+
+def test_group_for_each_row_is_recognised():
+    """A measured column, however it is given; groups of two rows may be meant."""
+    data = ct.Predictions(P, EVENT)
+    for call in (
+        lambda: data.with_groups(P),
+        lambda: ct.Predictions(P, EVENT, groups=P.astype(str)),
+    ):
+        (message,) = told(call)
+        assert message.startswith("groups have 400 values in 400 rows")
+    assert told(lambda: data.with_groups(np.arange(400) // 2)) == []
+
+
+def test_rows_in_another_order_are_recognised():
+    """The same index in another order; other indices, or none, say nothing of it."""
+    p, y = pd.Series(P), pd.Series(EVENT)
+    mixed = p.sample(frac=1, random_state=1)
+    (message,) = [one for one in told(lambda: ct.Predictions(mixed, y)) if "index" in one]
+    assert "labels and probs have the same index in another order" in message
+    assert message.endswith("pass probs.loc[labels.index] to pair them by index, or .to_numpy()")
+    assert told(lambda: ct.Predictions(mixed.loc[y.index], y)) == []
+    assert told(lambda: ct.Predictions(p, y.set_axis(np.arange(400) + 7))) == []
+    assert told(lambda: ct.Predictions(p, y.to_numpy())) == []
+
+
+def test_rows_of_other_arguments_in_another_order_are_recognised():
+    """Weights and groups of a table, and those of a model."""
+    df = pd.DataFrame({"y": EVENT, "p": P, "x": P})
+    other = pd.Series(np.arange(400) % 3).sample(frac=1, random_state=1)
+    given = {"label": "y", "test": "brier", "rng": 1, "n_resamples": 9}
+    for options in ({"by": other}, {"sample_weight": other + 1}, {"cluster": other}):
+        (message,) = told(
+            lambda options=options: ct.test_calibration(df, probs="p", **options, **given)
+        )
+        assert "the same index in another order" in message
+    (message,) = told(
+        lambda: ct.Predictions.from_model(
+            lambda X: X["x"], df, df["y"].sample(frac=1, random_state=1)
+        )
+    )
+    assert "X and y have the same index" in message
+
+
+def test_warning_points_to_the_caller():
+    """To the line of the user, however deep the check."""
+    with pytest.warns(ct.SuspectInputWarning) as caught:
+        ct.test_calibration(P, Y, test="brier", rng=1, n_resamples=9)
+    assert [one.filename for one in caught] == [__file__]
+
+
+@pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
+def test_calibrator_looks_at_index_and_logits():
+    """What is fitted to the wrong pairs is no better than what is tested on them."""
+    p = pd.DataFrame(Q)
+    mixed = pd.Series(CODES).sample(frac=1, random_state=1)
+    (message,) = told(lambda: ct.calibrators.TemperatureScaling().fit(p, mixed))
+    assert "y and X have the same index in another order" in message
+    scaling = ct.calibrators.TemperatureScaling(from_logits=True)
+    with pytest.warns(ct.SuspectInputWarning, match="a second softmax"):
+        scaling.fit(Q, CODES)
+
+
+def test_counted_rows_are_looked_at():
+    """By cells, once however many groups there are, and with the name of the event."""
+    df = pd.DataFrame({"y": Y, "p": P, "g": np.arange(400) % 3})
+    given = {"label": "y", "probs": "p", "engine": "cells", "n_resamples": 9, "rng": 1}
+    for options in ({}, {"by": "g"}):
+        (message,) = told(lambda o=options: ct.test_calibration(df, test="ks", **o, **given))
+        assert "fit the labels far better as P(bad)" in message
+    right = {"classes": ["good", "bad"], **given}
+    assert ct.test_calibration(df, test="ks", **right).data_name == "data frame, event: bad"
