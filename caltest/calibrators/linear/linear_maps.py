@@ -72,15 +72,6 @@ class Solution:
 class LinearMap(Calibrator):
     """Common parent of `MatrixScaling` and `DirichletCalibrator`, which document the options."""
 
-    _state: ClassVar[tuple[str, ...]] = (
-        "weights_",
-        "intercept_",
-        "lam_",
-        "mu_",
-        "gradient_norm_",
-        "n_iter_",
-        "standard_errors_",
-    )
 
     def __init__(
         self,
