@@ -167,18 +167,20 @@ def departure(probs: Floats, labels: AnyArray) -> str:
     labels = labels.astype(np.intp)
     square, hit = np.sum(probs**2, axis=1), probs[np.arange(n), labels]
     totals = np.bincount(labels.ravel(), minlength=m) - draws * probs.sum(axis=0)
-    variances = draws * np.sum(probs * (1 - probs), axis=0)
-    pairs = enumerate(zip(totals, variances, strict=True))
-    sums = {f"another number of class {k}": pair for k, pair in pairs}
     spread = np.sum(probs**3) - np.sum(square**2)
-    sums["classes of other probabilities"] = (hit.sum() - draws * square.sum(), draws * spread)
     same = np.sum(labels[::2] == labels[1::2]) - draws / 2 * square.sum()
-    sums["the same classes each time"] = (same, draws / 2 * np.sum(square * (1 - square)))
+    sums = {
+        "other numbers of the classes": (totals, draws * np.sum(probs * (1 - probs), axis=0)),
+        "classes of other probabilities": (hit.sum() - draws * square.sum(), draws * spread),
+        "the same classes each time": (same, draws / 2 * np.sum(square * (1 - square))),
+    }
     L = math.log(2 / NEVER)
-    for name, (difference, v) in sums.items():
-        if abs(difference) > L / 3 + math.sqrt(L**2 / 9 + 2 * L * max(v, 0.0)):
-            return name
-    return ""
+    found = [
+        name
+        for name, (difference, v) in sums.items()
+        if np.any(np.abs(difference) > L / 3 + np.sqrt(L**2 / 9 + 2 * L * np.maximum(v, 0)))
+    ]
+    return " and ".join(found)
 
 
 def lenses_of_columns() -> dict[str, type[Lens]]:

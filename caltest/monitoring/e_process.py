@@ -37,7 +37,7 @@ from caltest.validation import (
     check_flag,
     check_integer,
     check_optional_integer,
-    check_schema,
+    check_version,
 )
 
 if TYPE_CHECKING:
@@ -530,7 +530,7 @@ class Monitor(Result):
         InvalidInput
             If the state is of another version, or not whole.
         """
-        checked = check_schema(values, cls.schema, "the state of a monitor", earlier=[EARLIER])
+        checked = check_version(values, cls.schema, "the state of a monitor", earlier=[EARLIER])
         fields = set(cls().to_dict())
         if set(checked) != fields:
             odd = ", ".join(map(str, sorted(set(checked) ^ fields)))

@@ -30,26 +30,31 @@ def load_schema(kind: str) -> dict[str, Any]:
 
 
 def check_schema(
-    values: Mapping[str, Any], schema: str, name: str = "values", *, earlier: str | None = None
+    values: Mapping[str, Any],
+    schema: str,
+    name: str = "values",
+    *,
+    earlier: Iterable[str] = (),
+    later: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Check JSON against the schema that it says it is in, if it says one, and return what is left.
 
-    `earlier` is an earlier version that can be read too, and may lack keys.
+    `earlier` are earlier versions that can be read too; the first lacks the keys `later`.
     """
     checked = check_version(values, schema, name, earlier=earlier)
-    partial = earlier is not None and values.get("schema") != schema
-    check_part(checked | {"schema": schema}, schema.split("/")[1], name=name, partial=partial)
+    lacking = () if values.get("schema") == schema else later
+    check_part(checked | {"schema": schema}, schema.split("/")[1], name=name, lacking=lacking)
     return checked
 
 
 def check_version(
-    values: Mapping[str, Any], schema: str, name: str = "values", *, earlier: str | None = None
+    values: Mapping[str, Any], schema: str, name: str = "values", *, earlier: Iterable[str] = ()
 ) -> dict[str, Any]:
     """Check the name of the schema alone, where there is one, and return what is left."""
     if not isinstance(values, Mapping):
         raise invalid(f"{name} must be an object of {schema}", shown(values), "pass one")
     found = values.get("schema", schema)
-    if isinstance(found, str) and found in {schema, earlier}:
+    if isinstance(found, str) and found in {schema, *earlier}:
         return {key: value for key, value in values.items() if key != "schema"}
     kind = schema.rpartition("/")[0]
     remedy = f"pass {schema}"
@@ -59,15 +64,15 @@ def check_version(
 
 
 def check_part(
-    values: object, kind: str, part: str = "", *, name: str = "values", partial: bool = False
+    values: object, kind: str, part: str = "", *, name: str = "values", lacking: Iterable[str] = ()
 ) -> None:
     """Check values against the schema of a kind, or a definition in it, and name a rule they break.
 
-    `partial` values may lack keys.
+    They may be lacking some keys.
     """
     rule = {"$ref": f"#/$defs/{part}" if part else "#"}
     try:
-        for path, broken, value in _breaches(values, rule, kind, name, partial):
+        for path, broken, value in _breaches(values, rule, kind, name, frozenset(lacking)):
             raise invalid(f"{path} must {broken}", shown(value), REMEDY)
     except RecursionError:
         raise invalid(f"{name} must not be nested so deep", "too many levels", REMEDY) from None
@@ -129,13 +134,12 @@ _RULES: dict[str, tuple[str, str, Callable[[Any, Any], bool]]] = {
     "minItems": ("array", "have at least the length", lambda v, bound: len(v) >= bound),
     "maxItems": ("array", "have at most the length", lambda v, bound: len(v) <= bound),
     "pattern": ("string", "match", lambda v, pattern: re.search(pattern, v) is not None),
-    "required": ("object", "have the keys", lambda v, keys: v.keys() >= set(keys)),
     "x-ascending": ("array", "be sorted:", lambda v, _: all(a <= b for a, b in pairwise(v))),
 }
 
 
 def _breaches(
-    value: Any, rule: Mapping[str, Any], kind: str, path: str, partial: bool
+    value: Any, rule: Mapping[str, Any], kind: str, path: str, lacking: frozenset[str]
 ) -> Breaches:
     """Yield the rules that a value breaks; "#" stands for the file of the kind."""
     if "$ref" in rule:
@@ -144,33 +148,33 @@ def _breaches(
         target = load_schema(other)
         for key in filter(None, place.split("/")):
             target = target[key]
-        yield from _breaches(value, target, other, path, partial)
+        yield from _breaches(value, target, other, path, lacking)
     for word, (speaks_of, words, holds) in _RULES.items():
         if word in rule and _TYPES[speaks_of](value) and not holds(value, rule[word]):
-            if word != "required":
-                yield path, f"{words} {rule[word]}", value
-            elif not partial:
-                yield path, f"{words} {sorted(set(rule[word]) - set(value))}", [*value]
+            yield path, f"{words} {rule[word]}", value
     if "anyOf" in rule:
-        found = [next(_breaches(value, one, kind, path, partial), None) for one in rule["anyOf"]]
+        found = [next(_breaches(value, one, kind, path, lacking), None) for one in rule["anyOf"]]
         if all(found):
             yield cast("tuple[str, str, object]", found[0])
-    if "if" in rule and next(_breaches(value, rule["if"], kind, path, False), None) is None:
-        yield from _breaches(value, rule["then"], kind, path, partial)
+    if "if" in rule and next(_breaches(value, rule["if"], kind, path, frozenset()), None) is None:
+        yield from _breaches(value, rule["then"], kind, path, lacking)
     if _TYPES["object"](value):
+        missing = set(rule.get("required", ())) - lacking - value.keys()
+        if missing:
+            yield path, f"have the key {min(missing)!r}", [*value]
         known, others = rule.get("properties", {}), rule.get("additionalProperties", {})
         for key, item in value.items():
             inner = known.get(key, others)
             if inner is False:
                 yield path, f"have no key {key!r}", item
             else:
-                yield from _breaches(item, inner, kind, f"{path}.{key}", partial)
+                yield from _breaches(item, inner, kind, f"{path}.{key}", lacking)
         yield from _lengths(value, rule.get("x-lengths", {}), path)
     elif _TYPES["array"](value):
         first = rule.get("prefixItems", [])
         for k in _telling(value) if "items" in rule else range(len(value)):
             inner = first[k] if k < len(first) else rule.get("items", {})
-            yield from _breaches(value[k], inner, kind, f"{path}[{k}]", partial)
+            yield from _breaches(value[k], inner, kind, f"{path}[{k}]", lacking)
 
 
 def _telling(values: list[Any]) -> Iterable[int]:

@@ -72,7 +72,6 @@ class Solution:
 class LinearMap(Calibrator):
     """Common parent of `MatrixScaling` and `DirichletCalibrator`, which document the options."""
 
-
     def __init__(
         self,
         *,

@@ -70,18 +70,25 @@ def test_right_redrawing_finds_what_is_far_off(kind):
     ("kind", "found"),
     [
         ("observed", "the same classes each time"),
-        ("another class", "another number of class 0"),
+        ("another class", "other numbers of the classes"),
         ("no labels", "not codes of 2 classes"),
     ],
 )
 def test_wrong_redrawing_is_refused(kind, found):
     """It gave p = 1 for labels that are the least likely."""
-    with pytest.raises(InvalidInput, match=f"the lens 'own' must follow .*{found}"):
+    with pytest.raises(InvalidInput, match=rf"the lens 'own' must follow .*{found}"):
         pvalue_under(Own(kind))
     with pytest.raises(InvalidInput, match=found):
         ct.test_segments(far_off(), segments={"a": np.arange(300) % 3}, lens=Own(kind), rng=1)
-    with pytest.raises(AssertionError, match=f"own: labels that it redraws have .*{found}"):
+    with pytest.raises(AssertionError, match=rf"own: labels that it redraws have .*{found}"):
         ct.testing.check_lens(Own(kind), n_datasets=20)
+
+
+def test_redrawing_of_what_was_observed_is_refused_where_the_totals_are_right():
+    """Each redrawn data set is then the observed one."""
+    data = far_off().simulate(1)
+    with pytest.raises(InvalidInput, match="the same classes each time"):
+        pvalue_under(Own("observed"), data)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +109,7 @@ def test_function_that_is_no_lens_is_refused(f, message):
 def test_lens_that_is_blind_has_no_power():
     """Probabilities of 1 for what always happens keep the level, and find nothing."""
     blind = Custom(lambda p, y: (np.ones(len(y)), y >= 0), name="blind")
-    with pytest.raises(AssertionError, match="blind.*at most 0 of 20 data sets of 2 classes"):
+    with pytest.raises(AssertionError, match=r"blind.*at most 0 of 20 data sets of 2 classes"):
         ct.testing.check_lens(blind, n_datasets=20)
 
 
