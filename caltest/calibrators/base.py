@@ -183,7 +183,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
     """A calibration map: probabilities in, calibrated probabilities out.
 
     Subclasses store their options in `__init__`, check them and fit in `_fit`, and map in
-    `_calibrate`; what makes the fitted map stands in the schema `caltest/schemas/calibration-map.json`.
+    `_calibrate`; what makes the fitted map stands in `caltest/schemas/calibration-map.json`.
 
     Parameters
     ----------

@@ -161,10 +161,11 @@ def departure(probs: Floats, labels: AnyArray) -> str:
     expectation exceed :math:`t = L / 3 + \sqrt{L^2 / 9 + 2 L v}` with probability :math:`2 e^{-L}`
     at most (Bernstein), whatever the predictions: :data:`NEVER` for each sum.
     """
-    draws, (n, m) = len(labels), probs.shape
-    if labels.shape != (draws, n) or labels.dtype.kind not in "biu" or not (labels < m).all():
+    n, m = probs.shape
+    whole = labels.dtype.kind in "iu" and labels.ndim == 2 and labels.shape[1] == n
+    if not whole or not np.all((labels >= 0) & (labels < m)):
         return f"the shape {labels.shape} and the type {labels.dtype}, not codes of {m} classes"
-    labels = labels.astype(np.intp)
+    labels, draws = labels.astype(np.intp), len(labels)
     square, hit = np.sum(probs**2, axis=1), probs[np.arange(n), labels]
     totals = np.bincount(labels.ravel(), minlength=m) - draws * probs.sum(axis=0)
     spread = np.sum(probs**3) - np.sum(square**2)

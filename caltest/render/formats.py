@@ -115,8 +115,8 @@ def csv(records: Sequence[Mapping[str, object]]) -> str:
     names = list(dict.fromkeys(name for record in records for name in record))
     buffer = io.StringIO()
     writer = csv_module.writer(buffer, lineterminator="\n")
-    for row in (names, *([record.get(name) for name in names] for record in records)):
-        writer.writerow([_defused(value) for value in row])
+    writer.writerow(map(_defused, names))
+    writer.writerows([_defused(record.get(name)) for name in names] for record in records)
     return buffer.getvalue()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, wraps
 from importlib import resources
@@ -18,6 +19,7 @@ Breaches = Iterator[tuple[str, str, object]]  # where, which rule, the value
 
 FOLDER = resources.files("caltest") / "schemas"
 URN = "urn:caltest:"
+LARGEST = sys.float_info.max
 REMEDY = "pass what to_dict or to_json gave"
 
 
@@ -98,16 +100,16 @@ def checks_values(read: Reader) -> Reader:
 #
 # The words of draft 2020-12 that the schemas use, and two of their own, which it allows:
 # "x-ascending", of the numbers of an array, and "x-lengths", of the arrays of an object, where a
-# letter stands for the same number in all of them: {"cuts_": "k", "values_": "k+1", "root_": "M M"}.
+# letter stands for one number in all of them: {"cuts_": "k", "values_": "k+1", "root_": "M M"}.
 
 _TYPES: dict[str, Callable[[Any], bool]] = {
-    "any": lambda value: True,
+    "any": lambda _: True,
     "null": lambda value: value is None,
     "boolean": lambda value: isinstance(value, bool),
     "string": lambda value: isinstance(value, str),
     "integer": lambda value: isinstance(value, int) and _TYPES["number"](value),
     "number": lambda value: (
-        isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2.0**1023
+        isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
     ),
     "array": lambda value: isinstance(value, list | tuple),
     "object": lambda value: isinstance(value, Mapping) and all(isinstance(k, str) for k in value),
@@ -142,13 +144,8 @@ def _breaches(
     value: Any, rule: Mapping[str, Any], kind: str, path: str, lacking: frozenset[str]
 ) -> Breaches:
     """Yield the rules that a value breaks; "#" stands for the file of the kind."""
-    if "$ref" in rule:
-        file, _, place = rule["$ref"].partition("#")
-        other = file.removeprefix(URN).partition(":")[0] or kind
-        target = load_schema(other)
-        for key in filter(None, place.split("/")):
-            target = target[key]
-        yield from _breaches(value, target, other, path, lacking)
+    for inner, where in _that_hold_too(value, rule, kind):
+        yield from _breaches(value, inner, where, path, lacking)
     for word, (speaks_of, words, holds) in _RULES.items():
         if word in rule and _TYPES[speaks_of](value) and not holds(value, rule[word]):
             yield path, f"{words} {rule[word]}", value
@@ -156,25 +153,42 @@ def _breaches(
         found = [next(_breaches(value, one, kind, path, lacking), None) for one in rule["anyOf"]]
         if all(found):
             yield cast("tuple[str, str, object]", found[0])
-    if "if" in rule and next(_breaches(value, rule["if"], kind, path, frozenset()), None) is None:
-        yield from _breaches(value, rule["then"], kind, path, lacking)
     if _TYPES["object"](value):
         missing = set(rule.get("required", ())) - lacking - value.keys()
         if missing:
             yield path, f"have the key {min(missing)!r}", [*value]
+    for place, item, inner in _inside(value, rule):
+        if inner is False:
+            yield path, f"have no key {place[1:]!r}", item
+        else:
+            yield from _breaches(item, inner, kind, path + place, lacking)
+    yield from _lengths(value, rule.get("x-lengths", {}), path)
+
+
+def _inside(value: Any, rule: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Yield what a value holds, each with its place and its rule, False where it may not be."""
+    if _TYPES["object"](value):
         known, others = rule.get("properties", {}), rule.get("additionalProperties", {})
-        for key, item in value.items():
-            inner = known.get(key, others)
-            if inner is False:
-                yield path, f"have no key {key!r}", item
-            else:
-                yield from _breaches(item, inner, kind, f"{path}.{key}", lacking)
-        yield from _lengths(value, rule.get("x-lengths", {}), path)
+        yield from ((f".{key}", item, known.get(key, others)) for key, item in value.items())
     elif _TYPES["array"](value):
-        first = rule.get("prefixItems", [])
-        for k in _telling(value) if "items" in rule else range(len(value)):
-            inner = first[k] if k < len(first) else rule.get("items", {})
-            yield from _breaches(value[k], inner, kind, f"{path}[{k}]", lacking)
+        first, others = rule.get("prefixItems", []), rule.get("items", {})
+        places = _telling(value) if "items" in rule else range(min(len(first), len(value)))
+        yield from ((f"[{k}]", value[k], first[k] if k < len(first) else others) for k in places)
+
+
+def _that_hold_too(
+    value: Any, rule: Mapping[str, Any], kind: str
+) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Yield the rules that one refers to, each with the kind of its file."""
+    if "$ref" in rule:
+        file, _, place = rule["$ref"].partition("#")
+        other = file.removeprefix(URN).partition(":")[0] or kind
+        target = load_schema(other)
+        for key in filter(None, place.split("/")):
+            target = target[key]
+        yield target, other
+    if "if" in rule and next(_breaches(value, rule["if"], kind, "", frozenset()), None) is None:
+        yield rule["then"], kind
 
 
 def _telling(values: list[Any]) -> Iterable[int]:
@@ -183,14 +197,15 @@ def _telling(values: list[Any]) -> Iterable[int]:
     return [values.index(min(values)), values.index(max(values))] if same else range(len(values))
 
 
-def _lengths(value: Mapping[str, Any], rule: Mapping[str, str], path: str) -> Breaches:
+def _lengths(value: Any, rule: Mapping[str, str], path: str) -> Breaches:
     found: dict[str, int] = {}
-    for key in rule.keys() & value.keys():
+    keys = rule if _TYPES["object"](value) else ()
+    for key in [key for key in keys if value.get(key) is not None]:
         array, letters = value[key], rule[key].split()
-        if array is None:
-            continue
-        of_lists = {*map(len, array)} if len(letters) > 1 else ()
-        shape = array["shape"] if isinstance(array, Mapping) else [len(array), *of_lists]
+        if isinstance(array, Mapping):
+            shape = array["shape"]
+        else:
+            shape = [len(array), *({*map(len, array)} if len(letters) > 1 else ())]
         if len(shape) != len(letters):
             yield f"{path}.{key}", f"have the shape {rule[key]}", shape
         for size, letter in zip(shape, letters, strict=False):

@@ -1,4 +1,4 @@
-"""What holds for every lens: its redrawn labels follow its probabilities, tests keep their level."""
+"""What holds for every lens: redrawn labels follow its probabilities, tests keep a level."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def test_redrawing_of_what_was_observed_is_refused_where_the_totals_are_right():
     [
         (lambda p, y: (p[:, 0], y == 1), "must follow its probabilities"),
         (lambda p, y: (p[:, 0], (y == 0)[::-1]), "must depend on its own row only"),
-        (lambda p, y: ((y == 0) / 2, y == 0), "must not depend on the labels"),
+        (lambda _, y: ((y == 0) / 2, y == 0), "must not depend on the labels"),
         (lambda p, y: (p, np.sort(y)), "must depend on its own row only"),
     ],
 )
@@ -108,7 +108,7 @@ def test_function_that_is_no_lens_is_refused(f, message):
 
 def test_lens_that_is_blind_has_no_power():
     """Probabilities of 1 for what always happens keep the level, and find nothing."""
-    blind = Custom(lambda p, y: (np.ones(len(y)), y >= 0), name="blind")
+    blind = Custom(lambda _, y: (np.ones(len(y)), y >= 0), name="blind")
     with pytest.raises(AssertionError, match=r"blind.*at most 0 of 20 data sets of 2 classes"):
         ct.testing.check_lens(blind, n_datasets=20)
 
