@@ -113,11 +113,14 @@ def csv(records: Sequence[Mapping[str, object]]) -> str:
     A name that a spreadsheet would run as a formula, "=1+1", gets an apostrophe before it.
     """
     names = list(dict.fromkeys(name for record in records for name in record))
-    buffer = io.StringIO()
-    writer = csv_module.writer(buffer, lineterminator="\n")
-    writer.writerow(map(_defused, names))
-    writer.writerows([_defused(record.get(name)) for name in names] for record in records)
-    return buffer.getvalue()
+    rows = ([record.get(name) for name in names] for record in records)
+    return "".join(map(_csv_line, (names, *rows)))
+
+
+def _csv_line(row: Sequence[object]) -> str:
+    buffer = io.StringIO()  # the ending of the standard, so that both of its characters are quoted
+    csv_module.writer(buffer, lineterminator="\r\n").writerow(map(_defused, row))
+    return buffer.getvalue().removesuffix("\r\n") + "\n"
 
 
 def _defused(value: object) -> object:
