@@ -114,7 +114,7 @@ def csv(records: Sequence[Mapping[str, object]]) -> str:
     """
     names = list(dict.fromkeys(name for record in records for name in record))
     rows = ([record.get(name) for name in names] for record in records)
-    return "".join(map(_csv_line, (names, *rows)))
+    return _csv_line(names) + "".join(map(_csv_line, rows))
 
 
 def _csv_line(row: Sequence[object]) -> str:

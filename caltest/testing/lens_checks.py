@@ -94,13 +94,9 @@ def _assert_in_law(lens: Lens, data: Predictions, rng: np.random.Generator) -> N
     simulated = [lens(data.simulate(rng)) for _ in range(DRAWS)]
     for one in simulated:
         assert np.array_equal(one.probs, seen.probs), f"{lens}: probabilities depend on the labels"
-    drawn = {
-        "labels that it redraws": np.asarray(seen.redrawing.labels(resample_keys(0, DRAWS))),
-        "what it makes of labels drawn from the predictions": np.stack(
-            [one.labels for one in simulated]
-        ),
-    }
-    for what, labels in drawn.items():
+    redrawn = np.asarray(seen.redrawing.labels(resample_keys(0, DRAWS)))
+    drawn = np.stack([one.labels for one in simulated])
+    for what, labels in {"labels that it redraws": redrawn, "labels of drawn ones": drawn}.items():
         found = departure(seen.probs, labels)
         assert not found, f"{lens}: {what} have {found}"
 

@@ -120,13 +120,13 @@ def _is_one_of(value: object, choices: Iterable[object]) -> bool:
     return any(type(value) is type(one) and value == one for one in choices)
 
 
+def _has_type(value: object, kinds: str | list[str]) -> bool:
+    return any(_TYPES[kind](value) for kind in ([kinds] if isinstance(kinds, str) else kinds))
+
+
 # Of each word: the type of the values that it speaks of, the rule in words, and its check.
 _RULES: dict[str, tuple[str, str, Callable[[Any, Any], bool]]] = {
-    "type": (
-        "any",
-        "be of the type",
-        lambda v, kinds: any(_TYPES[k](v) for k in ([kinds] if isinstance(kinds, str) else kinds)),
-    ),
+    "type": ("any", "be of the type", _has_type),
     "const": ("any", "be", lambda v, one: _is_one_of(v, [one])),
     "enum": ("any", "be one of", _is_one_of),
     "minimum": ("number", "be at least", lambda v, bound: v >= bound),
