@@ -184,7 +184,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
     """A calibration map: probabilities in, calibrated probabilities out.
 
     Subclasses store their options in `__init__`, check them and fit in `_fit`, and map in
-    `_calibrate`; the names of what makes the fitted map stand in `_state`.
+    `_calibrate`; what makes the fitted map stands in `caltest/schemas/calibration-map.json`.
 
     Parameters
     ----------
@@ -206,7 +206,6 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
 
     key: ClassVar[str]
     title: ClassVar[str]
-    _state: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, *, from_logits: bool = False, classes: Sequence[Any] | None = None) -> None:
         self.from_logits = from_logits

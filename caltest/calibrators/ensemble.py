@@ -106,12 +106,6 @@ class EnsembleCalibrator(Calibrator):
 
     key: ClassVar[str] = "ensemble"
     title: ClassVar[str] = "Ensemble of fold models"
-    _state: ClassVar[tuple[str, ...]] = (
-        "calibrators_",
-        "best_params_",
-        "best_score_",
-        "cv_results_",
-    )
 
     def __init__(
         self,

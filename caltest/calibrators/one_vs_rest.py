@@ -70,7 +70,6 @@ class OneVsRest(Calibrator):
 
     key: ClassVar[str] = "one-vs-rest"
     title: ClassVar[str] = "One-vs-rest calibration"
-    _state: ClassVar[tuple[str, ...]] = ("calibrators_",)
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ from caltest.measures import ece, log_loss
 from caltest.predictions import Predictions
 from caltest.render import Sheet, number, pvalue, pvalue_of
 from caltest.results import Summary
-from caltest.validation import check_seed, listing
+from caltest.validation import check_choice, check_part, check_seed, listing, load_schema
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,6 +41,7 @@ MOST_ROWS = 40  # of coefficients that are printed
 KINDS = re.compile(r"[<>|=]?(?:[biufO]\d{0,2}|U(?P<width>\d+))")
 MOST_LETTERS = 1000
 
+SCHEMA = "calibration-map"  # whose definitions name the parts of each fitted map
 REGISTRY: dict[str, type[Calibrator]] = {}  # filled by the package, in the order of its lines
 
 
@@ -48,7 +49,6 @@ class Output(BaseEstimator):
     """The summary and the picture of a calibrator, and its fitted map as plain values."""
 
     key: ClassVar[str]
-    _state: ClassVar[tuple[str, ...]] = ()
 
     def summary(
         self,
@@ -127,7 +127,7 @@ class Output(BaseEstimator):
             What `from_dict` takes. The calibration set is not in it.
         """
         check_is_fitted(self)
-        names = ("classes_", "n_features_in_", "feature_names_in_", *self._state)
+        names = _schema_of(self.key)["properties"]
         state = {name: getattr(self, name) for name in names if hasattr(self, name)}
         return {
             "calibrator": self.key,
@@ -269,21 +269,25 @@ def _options(calibrator: Any) -> dict[str, Any]:
 
 
 def _calibrator(values: Mapping[str, Any]) -> Any:
-    from caltest.validation import check_choice
-
     if not {"options", "state"} <= values.keys():
         raise _not_saved(values)
-    kind = REGISTRY[check_choice(values["calibrator"], REGISTRY, "calibrator")]
-    options, state = values["options"], values["state"]
-    known = {"classes_", "n_features_in_", "feature_names_in_", *kind._state}  # noqa: SLF001, ours
-    # A state that is not empty is whole: a part of a map must not be applied.
-    whole = known - {"feature_names_in_"} <= set(state) <= known
-    if not set(options) <= set(kind._get_param_names()) or (state and not whole):  # noqa: SLF001
-        raise _not_saved({**options, **state})
+    key, options, state = values["calibrator"], values["options"], values["state"]
+    kind = REGISTRY[check_choice(key, REGISTRY, "calibrator")]
+    if not set(options) <= set(kind._get_param_names()):  # noqa: SLF001, scikit-learn's
+        raise _not_saved(options)
+    check_part(options, SCHEMA, "options", name=f"options of {key}")
+    if state:  # one that is not empty is whole: a part of a map must not be applied
+        check_part(state, SCHEMA, key, name=f"state of {key}")
     calibrator = kind(**{name: decode(value) for name, value in options.items()})
     for name, value in state.items():
         setattr(calibrator, name, decode(value))
     return calibrator
+
+
+def _schema_of(key: str) -> dict[str, Any]:
+    """Return the schema of the state of a calibrator, which names its parts."""
+    found: dict[str, Any] = load_schema(SCHEMA)["$defs"][check_choice(key, REGISTRY, "key")]
+    return found
 
 
 def _check_state(calibrator: Any) -> None:
@@ -395,7 +399,7 @@ def _row(coefficient: Coefficient, coefficients: Sequence[Coefficient]) -> tuple
 
 def _z_test(coefficient: Coefficient, error: float) -> tuple[str, ...]:
     """The neutral value, z and its p-value; blank where the parameter has none."""
-    if coefficient.neutral is None:
+    if coefficient.neutral is None or error == 0:
         return ("", "", "")
     z = (coefficient.value - coefficient.neutral) / error
     return (number(coefficient.neutral), number(z), pvalue(float(2 * ndtr(-abs(z)))))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib import resources
 from typing import Annotated, Any
 
 import typer
@@ -11,10 +10,9 @@ import typer
 from caltest import render
 from caltest.cli import completion, options
 from caltest.cli.output import choose_format, write_text
-from caltest.validation import check_choice
+from caltest.validation import check_choice, load_schema
+from caltest.validation.schemas import FOLDER, URN
 
-FOLDER = resources.files("caltest") / "schemas"
-URN = "urn:caltest:"
 SHARED = "common"  # no kind of its own
 
 
@@ -46,19 +44,12 @@ def schema(
     """Print the JSON Schema (draft 2020-12) of a kind of JSON that caltest writes."""
     choose_format(None, output)
     if kind is None:
-        facts = tuple((name, str(load(name)["title"])) for name in kinds())
+        facts = tuple((name, str(load_schema(name)["title"])) for name in kinds())
         content = render.text(render.Sheet(title="Schemas of JSON", facts=facts, listing=True))
     else:
         bundle = bundled(check_choice(kind, kinds(), "KIND"))
         content = json.dumps(bundle, indent=2, ensure_ascii=False) + "\n"
     write_text(content, output=output)
-
-
-def load(kind: str) -> dict[str, Any]:
-    """Return the schema of a kind as it stands in its file."""
-    text = (FOLDER / f"{kind}.json").read_text(encoding="utf-8")
-    values: dict[str, Any] = json.loads(text)
-    return values
 
 
 def bundled(kind: str) -> dict[str, Any]:
@@ -74,13 +65,13 @@ def bundled(kind: str) -> dict[str, Any]:
     dict
         A JSON Schema; the others are in its "$defs", as section 9.3 of the specification has it.
     """
-    found = {kind: load(kind)}
+    found = {kind: load_schema(kind)}
     waiting = [kind]
     while waiting:
         text = json.dumps(found[waiting.pop()])
         for other in _files():
             if f'"$ref": "{URN}{other}:' in text and other not in found:
-                found[other] = load(other)
+                found[other] = load_schema(other)
                 waiting.append(other)
     whole = found.pop(kind)
     return whole | {"$defs": whole.get("$defs", {}) | found}

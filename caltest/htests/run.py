@@ -20,6 +20,7 @@ from caltest.htests.margins import SegmentsAsked, segments_source, test_margins
 from caltest.htests.named import REGISTRY, check_options
 from caltest.htests.outcome import result_of
 from caltest.lenses import Lens, resolve_lens
+from caltest.lenses.base import induced
 from caltest.measures import Measure
 from caltest.measures.outcome import Outcome
 from caltest.measures.tolerance import Tolerance
@@ -511,7 +512,8 @@ def _run_or_nearest(
 
 def run_plan(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predictions, Outcome]:
     """Run a plan; return the predictions as the lens shows them, and the outcome."""
-    seen = plan.lens(plan.predictions)
+    redraws = plan.tolerance is not None or NULLS[plan.null].resamples
+    seen = induced(plan.lens, plan.predictions) if redraws else plan.lens(plan.predictions)
     settings = {"n_resamples": n_resamples, "seed": plan.seed, "n_jobs": n_jobs}
     if plan.tolerance is None:
         null = NULLS[plan.null]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -11,11 +12,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
+from caltest.numerics.labels import resample_keys
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Later, Redrawing
 from caltest.validation.arrays import AnyArray, Codes, Floats
 from caltest.validation.options import not_a_choice
 
+NEVER = 1e-12  # probability that right draws are found to differ, for each of m + 2 sums
+DRAWN = 1 << 20  # labels, at most 32 data sets, that are redrawn to look at a lens of one's own
 KEY = re.compile(r"([a-z-]+?)(?:-(\d+)|\[(.+)\])?")
 
 
@@ -132,6 +136,52 @@ class ColumnEvent:
     def names(self) -> tuple[str, str]:
         """What happens without the event, and the event."""
         return self.other or f"not {self.name}", self.name
+
+
+def induced(lens: Lens, predictions: Predictions) -> Predictions:
+    """Return what a lens shows; one of a user's own must redraw the labels that it predicts."""
+    from caltest.lenses import REGISTRY
+
+    seen = lens(predictions)
+    if type(lens) not in REGISTRY.values():
+        draws = 2 * max(1, min(16, DRAWN // max(1, seen.n)))
+        redrawn = np.asarray(seen.redrawing.labels(resample_keys(0, draws)))
+        found = departure(seen.probs, redrawn)
+        if found:
+            rule = f"the redrawing of the lens {str(lens)!r} must follow its probabilities"
+            remedy = "predict what the labels say; caltest.testing.check_lens looks closer"
+            raise invalid(rule, f"redrawn labels with {found}", remedy)
+    return seen
+
+
+def departure(probs: Floats, labels: AnyArray) -> str:
+    r"""Say how labels (B, n), B even, differ from draws of the rows of probs (n, m), if they do.
+
+    Sums over all labels whose terms have the variance v in all and are at most 1 from their
+    expectation exceed :math:`t = L / 3 + \sqrt{L^2 / 9 + 2 L v}` with probability :math:`2 e^{-L}`
+    at most (Bernstein), whatever the predictions: :data:`NEVER` for each sum.
+    """
+    n, m = probs.shape
+    whole = labels.dtype.kind in "iu" and labels.ndim == 2 and labels.shape[1] == n
+    if not whole or not np.all((labels >= 0) & (labels < m)):
+        return f"the shape {labels.shape} and the type {labels.dtype}, not codes of {m} classes"
+    labels, draws = labels.astype(np.intp), len(labels)
+    square, hit = np.sum(probs**2, axis=1), probs[np.arange(n), labels]
+    totals = np.bincount(labels.ravel(), minlength=m) - draws * probs.sum(axis=0)
+    spread = np.sum(probs**3) - np.sum(square**2)
+    same = np.sum(labels[::2] == labels[1::2]) - draws / 2 * square.sum()
+    sums = {
+        "other numbers of the classes": (totals, draws * np.sum(probs * (1 - probs), axis=0)),
+        "classes of other probabilities": (hit.sum() - draws * square.sum(), draws * spread),
+        "the same classes each time": (same, draws / 2 * np.sum(square * (1 - square))),
+    }
+    L = math.log(2 / NEVER)
+    found = [
+        name
+        for name, (difference, v) in sums.items()
+        if np.any(np.abs(difference) > L / 3 + np.sqrt(L**2 / 9 + 2 * L * np.maximum(v, 0)))
+    ]
+    return " and ".join(found)
 
 
 def lenses_of_columns() -> dict[str, type[Lens]]:

@@ -224,6 +224,9 @@ class Grouped(Lens):
         return f"{self.key}[{'|'.join(map(_plus, self.groups))}]"
 
 
+FIXED = "return what the probabilities of the row and its label determine"
+
+
 @dataclass(frozen=True)
 class Custom(Lens):
     """A lens of one's own.
@@ -261,8 +264,12 @@ class Custom(Lens):
 
         def redrawing() -> Redrawing:
             every = (np.full(predictions.n, k) for k in range(predictions.m))
-            columns = [self._induced(predictions, labels).labels for labels in every]
-            return predictions.redrawing.relabelled(np.column_stack(columns), induced.m)
+            columns = [self._labels(predictions, labels, induced) for labels in every]
+            table = np.column_stack(columns)
+            if np.any(table[np.arange(predictions.n), predictions.labels] != induced.labels):
+                got = "other labels when asked again with other labels in other rows"
+                raise invalid("a label that f returns must depend on its own row only", got, FIXED)
+            return predictions.redrawing.relabelled(table, induced.m)
 
         return Predictions.trusted(
             induced.probs,
@@ -271,6 +278,14 @@ class Custom(Lens):
             like=predictions,
             redrawing=Later(redrawing),
         )
+
+    def _labels(self, predictions: Predictions, labels: Codes, induced: Predictions) -> Codes:
+        """Return what the function makes of other labels; the probabilities stay."""
+        other = self._induced(predictions, labels)
+        if other.probs.shape != induced.probs.shape or not np.allclose(other.probs, induced.probs):
+            rule = "the probabilities that f returns must not depend on the labels"
+            raise invalid(rule, "others with other labels", FIXED)
+        return other.labels
 
     def _induced(self, predictions: Predictions, labels: Codes) -> Predictions:
         """Return what the function makes of the labels, checked."""

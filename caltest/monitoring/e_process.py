@@ -41,7 +41,7 @@ from caltest.validation import (
     check_flag,
     check_integer,
     check_optional_integer,
-    check_schema,
+    check_version,
 )
 from caltest.validation.rounding import rounding_in_words
 
@@ -513,7 +513,7 @@ class Monitor(Result):
         InvalidInput
             If the state is of another version, or not whole.
         """
-        checked = check_schema(values, cls.schema, "the state of a monitor", earlier=EARLIER)
+        checked = check_version(values, cls.schema, "the state of a monitor", earlier=EARLIER)
         written = values.get("schema", cls.schema)
         fields = set(cls().to_dict()) - (LATER if written in EARLIER else set())
         if set(checked) != fields:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv as csv_module
 import html as html_module
 import io
+import re
 import textwrap
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,8 @@ from caltest.render.cells import Pairs, Sheet, equals
 WIDTH = 80
 
 _SMALLEST_CELL = 12
+_FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # what a formula begins with, wide ones too
+_NUMBER = re.compile(r"[+-](inf|\d+(\.\d+)?(e[+-]?\d+)?)")
 _MARKDOWN = str.maketrans(
     {"&": "&amp;", "<": "&lt;", "\\": "\\\\", "`": "\\`", "*": "\\*", "|": "\\|"}
 )
@@ -105,12 +108,26 @@ def latex(sheet: Sheet) -> str:
 
 
 def csv(records: Sequence[Mapping[str, object]]) -> str:
-    """Records of the same keys as CSV: a line of names, then one line of values each."""
-    buffer = io.StringIO()
-    writer = csv_module.DictWriter(buffer, fieldnames=list(records[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    return buffer.getvalue()
+    """Records as CSV: a line of names, then one line of values each.
+
+    A name that a spreadsheet would run as a formula, "=1+1", gets an apostrophe before it.
+    """
+    names = list(dict.fromkeys(name for record in records for name in record))
+    rows = ([record.get(name) for name in names] for record in records)
+    return _csv_line(names) + "".join(map(_csv_line, rows))
+
+
+def _csv_line(row: Sequence[object]) -> str:
+    buffer = io.StringIO()  # the ending of the standard, so that both of its characters are quoted
+    csv_module.writer(buffer, lineterminator="\r\n").writerow(map(_defused, row))
+    return buffer.getvalue().removesuffix("\r\n") + "\n"
+
+
+def _defused(value: object) -> object:
+    """Put an apostrophe before text that is a formula to a spreadsheet; numbers stay (OWASP)."""
+    if not isinstance(value, str) or not value.startswith(_FORMULA):
+        return value
+    return value if _NUMBER.fullmatch(value) else f"'{value}"
 
 
 def printable(value: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib import resources
@@ -38,6 +40,7 @@ def html_page(content: Content, sections: Sequence[Section]) -> str:
     from markupsafe import Markup
 
     environment = _environment()
+    css, js = map(_template_text, ("report.css", "report.js"))
     return environment.get_template("report.html.j2").render(
         content=content,
         sections=sections,
@@ -48,11 +51,18 @@ def html_page(content: Content, sections: Sequence[Section]) -> str:
         tone=TONES.get(content.answer.verdict.answer, "unsure"),
         beside=IN_CARD,
         appendix=next((section.key for section in sections if section.is_appendix), ""),
-        css=Markup(_template_text("report.css")),  # noqa: S704 - a file of this package
-        js=Markup(_template_text("report.js")),  # noqa: S704 - a file of this package
+        policy=POLICY.format(*map(_hash, (css, js))),
+        css=Markup(css),  # noqa: S704 - a file of this package
+        js=Markup(js),  # noqa: S704 - a file of this package
     )
 
 
+# What the page may load: nothing, and of styles and scripts its own. A style attribute can run
+# nothing; browsers that do not know of it alone go by "style-src".
+POLICY = (
+    "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; script-src '{1}'; "
+    "style-src 'unsafe-inline'; style-src-elem '{0}'; style-src-attr 'unsafe-inline'"
+)
 IN_CARD = "estimates"  # the section that stands on the card, below the answer
 # The colour of the edge of the card; other answers are between these.
 TONES = {
@@ -107,6 +117,10 @@ def subtitle(content: Content) -> str:
     day = content.reproduction.time[:10]
     rows = f"{data.n:,} row{'s' * (data.n != 1)}, {data.m:,} classes"
     return " \u00b7 ".join([data.source, rows, *author, day])
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 @lru_cache(maxsize=1)

@@ -229,7 +229,8 @@ def _gaps(places: Places, predictions: Predictions, adjusted: Floats) -> Iterato
     every = event_rows(predictions)
     names = tuple(map(str, predictions.classes.tolist()))
     for number, name in enumerate(places.names):
-        known, _, part = name.rpartition("\0")
+        # Of "class range" alone: a name of a class may hold anything.
+        known, _, part = name.partition("\0") if places.kind == "class range" else ("", "", name)
         if places.kind == "range":
             rows, some = every, places.codes[:, 0] == number
         else:

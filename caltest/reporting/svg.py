@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from caltest.plots.tips import tips_of
+from caltest.render.formats import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -102,7 +103,7 @@ def _add_tips(root: ET.Element, texts: dict[str, tuple[str, ...]]) -> None:
 
 def _title(text: str) -> ET.Element:
     element = ET.Element("title")
-    element.text = text
+    element.text = printable(text)
     return element
 
 
@@ -185,11 +186,11 @@ def _rename(root: ET.Element, key: str) -> None:
 def _describe(root: ET.Element, key: str, title: str, description: str) -> None:
     root.set("role", "img")
     heading = ET.Element("title", {"id": f"{key}-title"})
-    heading.text = title
+    heading.text = printable(title)
     root.insert(0, heading)
     root.set("aria-labelledby", f"{key}-title")
     if description:
         text = ET.Element("desc", {"id": f"{key}-desc"})
-        text.text = description
+        text.text = printable(description)
         root.insert(1, text)
         root.set("aria-describedby", f"{key}-desc")

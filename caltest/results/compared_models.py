@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from caltest import render
 from caltest.results.comparison import ComparedRow, Comparison, ScoreDifference, values_of
-from caltest.results.htest import HTest, Parameters
+from caltest.results.htest import LATER, HTest, Parameters
 from caltest.results.printable import Summary, plain
 from caltest.results.table import HTestTable
 from caltest.validation import check_schema, checks_values
@@ -168,7 +168,7 @@ class ModelComparison(Comparison):
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Rebuild the comparison from what `to_dict` or parsed JSON gave."""
         version = {"schema": "caltest/htest-table/2"} if values.get("schema") in EARLIER else {}
-        values = check_schema(values, cls.schema, earlier=EARLIER)
+        values = check_schema(values, cls.schema, earlier=EARLIER, later=LATER)
         rows = [dict(row) for row in values["rows"]]
         for row in rows:
             if row["difference"] is not None:
@@ -178,7 +178,9 @@ class ModelComparison(Comparison):
             "pairs": tuple(ScoreDifference(**pair) for pair in values["pairs"]),
             "tests": HTestTable.from_dict({**values["tests"], **version}),
         }
-        return cls(**{**values, **made})
+        comparison = cls(**{**values, **made})
+        comparison.summary()  # of which the names of models and parts must fit together
+        return comparison
 
     def _sheet(self) -> Sheet:
         return render.sheet_of_models(self)

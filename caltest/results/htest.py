@@ -483,7 +483,7 @@ class HTest(Result):
         extrapolated tail, "tail_pvalue", which was written until November 2026, is left out. Up to
         version 2 gaps are predicted - observed: they are turned.
         """
-        checked = check_schema(values, cls.schema, earlier=EARLIER)
+        checked = check_schema(values, cls.schema, earlier=EARLIER, later=LATER)
         turned = values.get("schema") in EARLIER
         checked.pop("tail_pvalue", None)
         if "alternative" not in checked:
@@ -531,6 +531,7 @@ _TWO_SIDED = {
     *("overconfidence", "underconfidence", "expected_observed_ratio", "le_cessie_van_houwelingen"),
     *("calibration_in_the_large", "calibration_intercept", "calibration_slope"),
 }
+LATER = ("alternative", "is_bound")  # what version 1 lacks
 _INEQUALITIES = ("concentration bound", "Clopper-Pearson bounds", "Hoeffding bounds")
 
 

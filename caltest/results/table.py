@@ -12,7 +12,7 @@ from caltest import render
 from caltest.drawing import draw
 from caltest.errors import invalid
 from caltest.results.frames import Table
-from caltest.results.htest import HTest, record
+from caltest.results.htest import LATER, HTest, record
 from caltest.results.printable import Summary, given, plain
 from caltest.validation import check_light_bounds, check_schema, checks_values, read_only
 
@@ -185,7 +185,7 @@ class HTestTable(Table[HTest]):
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Rebuild the table from what `to_dict` or parsed JSON gave; see `HTest.from_dict`."""
         version = {"schema": "caltest/htest/2"} if values.get("schema") in EARLIER else {}
-        values = check_schema(values, cls.schema, earlier=EARLIER)
+        values = check_schema(values, cls.schema, earlier=EARLIER, later=LATER)
         rows, omnibus = (
             tuple(HTest.from_dict({**test, **version}) for test in values.get(name, ()))
             for name in ("rows", "omnibus")

@@ -12,6 +12,7 @@ import numpy as np
 from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
+from caltest.lenses.base import induced
 from caltest.measures.gap import LEVEL, gap_of_sums
 from caltest.predictions import ModelData, Predictions, models, sources
 from caltest.segments.cells import AllRows, Chunk, Order, Tables, matrix_chunks, union_chunks
@@ -264,7 +265,7 @@ def _check_lens(lens: str | Lens | None, predictions: Predictions) -> Lens:
 
 def _seen(predictions: Predictions, lens: Lens) -> Predictions:
     """Return what the lens shows: two classes and all rows."""
-    seen = lens(predictions)
+    seen = induced(lens, predictions)
     if seen.m != 2:
         reason = f"segments need an event, and the lens {str(lens)!r} shows {seen.m} classes"
         raise NotApplicable(reason, "use lens='confidence' or 'classwise[K]'")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     )
     from caltest.testing.calibrator_checks import check_calibrator
     from caltest.testing.htest_checks import check_test
+    from caltest.testing.lens_checks import check_lens
     from caltest.testing.model_checks import check_model
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "assert_calibrated",
     "assert_within",
     "check_calibrator",
+    "check_lens",
     "check_model",
     "check_test",
     "strategies",
@@ -33,6 +35,7 @@ _NAMES = {
     "assert_calibrated": "caltest.testing.assertions",
     "assert_within": "caltest.testing.assertions",
     "check_calibrator": "caltest.testing.calibrator_checks",
+    "check_lens": "caltest.testing.lens_checks",
     "check_model": "caltest.testing.model_checks",
     "check_test": "caltest.testing.htest_checks",
 }

@@ -83,7 +83,7 @@ def check_test(
         validation.check_choice(name, ("rows", "classes"), "declares")
     tried = _where_applicable(ask)
     for m in n_classes:
-        ask(*_calibrated(np.random.default_rng(rng), m, n), 0)  # raises where it has no meaning
+        ask(*calibrated(np.random.default_rng(rng), m, n), 0)  # raises where it has no meaning
         search(_gives_pvalues(tried), {"data": _samples(m)}, examples=examples, rng=rng)
         if "rows" in declares:
             moved = {"data": _samples(m), "sample": strategies.SEEDS}
@@ -91,7 +91,7 @@ def check_test(
         if "classes" in declares:
             moved = {"data": _samples(m), "order": st.permutations(range(m))}
             search(_ignores_class_order(tried, atol), moved, examples=examples, rng=rng)
-        _assert_super_uniform(ask, m=m, n=n, n_datasets=n_datasets, rng=rng)
+        assert_super_uniform(ask, m=m, n=n, n_datasets=n_datasets, rng=rng)
 
 
 def _asker(test: str | Callable[..., float]) -> Callable[[Floats, NDArray[np.int64], int], float]:
@@ -158,20 +158,22 @@ def _ignores_class_order(ask: Callable[..., float], atol: float) -> Callable[...
     return does_not_see_the_order_of_classes
 
 
-def _calibrated(rng: np.random.Generator, m: int, n: int) -> tuple[Floats, NDArray[np.int64]]:
+def calibrated(rng: np.random.Generator, m: int, n: int) -> tuple[Floats, NDArray[np.int64]]:
+    """Draw predictions (n, m), and labels from them."""
     probs = rng.dirichlet(np.ones(m), n)
     return probs, (rng.random((n, 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
 
 
-def _assert_super_uniform(
+def assert_super_uniform(
     ask: Callable[..., float], *, m: int, n: int, n_datasets: int, rng: int
 ) -> None:
+    """Fail where calibrated data sets are rejected more often than those of a valid test."""
     from scipy.stats import binom
 
     pvalues = []
     for child in np.random.SeedSequence([rng, m]).spawn(n_datasets):
         generator = np.random.default_rng(child)
-        pvalues.append(ask(*_calibrated(generator, m, n), int(generator.integers(2**31))))
+        pvalues.append(ask(*calibrated(generator, m, n), int(generator.integers(2**31))))
     for level in LEVELS:
         count, most = np.sum(np.array(pvalues) <= level), binom.isf(RARE, n_datasets, level)
         told = f"{count} of {n_datasets} calibrated data sets of {m} classes have p <= {level}"

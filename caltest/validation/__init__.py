@@ -56,7 +56,13 @@ from caltest.validation.options import (
     check_weights,
     takes_confidence,
 )
-from caltest.validation.schemas import check_schema, checks_values
+from caltest.validation.schemas import (
+    check_part,
+    check_schema,
+    check_version,
+    checks_values,
+    load_schema,
+)
 
 __all__ = [
     "as_array",
@@ -90,6 +96,7 @@ __all__ = [
     "check_not_swapped",
     "check_optional_integer",
     "check_pair",
+    "check_part",
     "check_positive",
     "check_probs",
     "check_random_state",
@@ -102,9 +109,11 @@ __all__ = [
     "check_strings",
     "check_tolerance",
     "check_unused",
+    "check_version",
     "check_weights",
     "checks_values",
     "listing",
+    "load_schema",
     "read_only",
     "takes_confidence",
 ]

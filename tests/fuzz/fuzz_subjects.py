@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from fuzz_driver import Fault
 from fuzz_files import command_line, hostile_map, hostile_result, reader
+from fuzz_kinds import KINDS
 from fuzz_plots import plots
 from fuzz_states import state
 from fuzz_values import HOSTILE, Case, Draw
@@ -416,4 +417,4 @@ SUBJECTS: dict[str, tuple[Callable[[Draw], Case], int]] = {
     "hostile_map": (hostile_map, 30),
     "states": (state, 20),
     "hostile_result": (hostile_result, 20),
-}
+} | {name: (kind, 0) for name, kind in KINDS.items()}  # by name alone, so that seeds stay

@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import fuzz_plots
 from fuzz_driver import Fault, run_case
+from fuzz_kinds import KINDS
 
 import caltest as ct
 
@@ -55,6 +56,20 @@ def test_fuzz_most_calls(seeds):
     _run(seeds)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_fuzz_each_call_with_hostile_weights_paths_states_and_lenses_ends_so(kind):
+    """Of a file the rows that it has are counted; a state that is refused stays as it is."""
+    _run(range(BLOCK), kind)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seeds", blocks(BLOCK, 12 * BLOCK), ids=shown)
+@pytest.mark.parametrize("kind", KINDS)
+def test_fuzz_more_calls_with_hostile_weights_paths_states_and_lenses(kind, seeds):
+    """So do 480 of each."""
+    _run(seeds, kind)
+
+
 def test_fuzz_draws_every_plot():
     """A new function of `caltest.plots` has a source of what it draws."""
     assert set(fuzz_plots.SOURCES) == {
@@ -62,11 +77,11 @@ def test_fuzz_draws_every_plot():
     }
 
 
-def _run(seeds: range) -> None:
+def _run(seeds: range, subject: str | None = None) -> None:
     faults = []
     for seed in seeds:
         try:
-            run_case(seed)
+            run_case(seed, subject)
         except Fault as fault:
             faults.append(str(fault))
     assert not faults, "\n\n".join(faults)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+
 import pytest
 
 from caltest import render
@@ -188,3 +192,25 @@ def test_control_characters_do_not_reach_the_terminal(make_test, make_table):
 def test_csv_quotes_names(make_table):
     """Commas and line breaks of a name stay within its field."""
     assert '"a,b"' in make_table({"lens": "a,b"}, {}).to_csv()
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+x", "-x", "@SUM(A1)", "\t=1", "\r=1", "\uff1d1+1"])
+def test_csv_defuses_formulas_in_names(make_table, name):
+    """A spreadsheet shows them as text; JSON and frames keep them."""
+    table = make_table({"data_name": name}, {})
+    rows = list(csv.DictReader(io.StringIO(table.to_csv(), newline="")))
+    assert rows[0]["data_name"] == "'" + name
+    assert table.to_frame()["data_name"][0] == name
+    assert json.loads(table.to_json())["rows"][0]["data_name"] == name
+
+
+@pytest.mark.parametrize("value", [-0.25, float("-inf"), -3, 1e-300])
+def test_csv_leaves_numbers(make_table, value):
+    """A minus is no formula before a number."""
+    rows = list(csv.DictReader(io.StringIO(make_table({"statistic": value}, {}).to_csv())))
+    assert float(rows[0]["statistic"]) == value
+
+
+def test_csv_defuses_formulas_in_names_of_columns():
+    """Those of groups are the columns of a user's table."""
+    assert render.csv([{"=cmd()": 1, "a": "=b"}]) == "'=cmd(),a\n1,'=b\n"

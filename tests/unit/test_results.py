@@ -80,6 +80,7 @@ def test_json_with_an_extrapolated_tail_is_read_without(make_test):
     assert HTest.from_dict(result.to_dict() | {"tail_pvalue": 1e-9}) == result
 
 
+TOLERANCE = {"parameters": {"tolerance": 0.02}}
 VERSION_1 = [
     ({}, "greater"),
     ({"test": "brier"}, "two-sided"),
@@ -88,8 +89,8 @@ VERSION_1 = [
     ({"null": "asymptotic", "null_text": "normal limit, two-sided"}, "two-sided"),
     ({"null": "closed-form", "null_text": "binomial law, greater"}, "greater"),
     ({"test": "binomial", "parameters": {"PD": 0.1, "alternative": "two-sided"}}, "two-sided"),
-    ({"null": "tolerance", "claim": "the KS is at most 0.02"}, "greater"),
-    ({"null": "tolerance", "claim": "the KS is at least 0.02"}, "less"),
+    ({"null": "tolerance", "claim": "the KS is at most 0.02", **TOLERANCE}, "greater"),
+    ({"null": "tolerance", "claim": "the KS is at least 0.02", **TOLERANCE}, "less"),
     ({"test": "brier", "statistic_name": "Fisher's X^2"}, "greater"),
     ({"test": "a measure of the user"}, "greater"),
 ]
@@ -266,8 +267,8 @@ def test_parameters_keep_their_order():
 def test_broken_values_of_results_raise_an_error_of_caltest(make_test, broken):
     """Values of any type may stand where others belong."""
     for kind in (HTest, HTestTable):
-        with pytest.raises(InvalidInput, match="must be"):
+        with pytest.raises(InvalidInput, match=r"must (be|have)"):
             kind.from_dict(broken)
     values = make_test().to_dict()
-    with pytest.raises(InvalidInput, match="could not convert string to float"):
+    with pytest.raises(InvalidInput, match=r"values\.statistic must be of the type number"):
         HTest.from_dict(values | {"statistic": "<script>"})

@@ -98,13 +98,6 @@ class BBQ(BinaryCalibrator):
 
     key: ClassVar[str] = "bbq"
     title: ClassVar[str] = "Bayesian binning into quantiles"
-    _state: ClassVar[tuple[str, ...]] = (
-        "cuts_",
-        "values_",
-        "bins_",
-        "log_scores_",
-        "model_weights_",
-    )
 
     def __init__(
         self,

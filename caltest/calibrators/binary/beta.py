@@ -99,7 +99,6 @@ class BetaCalibrator(BinaryCalibrator):
 
     key: ClassVar[str] = "beta"
     title: ClassVar[str] = "Beta calibration"
-    _state: ClassVar[tuple[str, ...]] = ("a_", "b_", "c_", "m_", "standard_errors_")
 
     def __init__(
         self,

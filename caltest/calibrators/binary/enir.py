@@ -86,7 +86,6 @@ class ENIR(BinaryCalibrator):
 
     key: ClassVar[str] = "enir"
     title: ClassVar[str] = "Ensemble of nearly-isotonic regressions"
-    _state: ClassVar[tuple[str, ...]] = ("knots_", "values_", "lambdas_", "bic_", "model_weights_")
 
     def __init__(
         self,

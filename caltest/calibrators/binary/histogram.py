@@ -72,7 +72,6 @@ class HistogramBinning(BinaryCalibrator):
 
     key: ClassVar[str] = "histogram"
     title: ClassVar[str] = "Histogram binning"
-    _state: ClassVar[tuple[str, ...]] = ("edges_", "values_", "counts_")
 
     def __init__(
         self,

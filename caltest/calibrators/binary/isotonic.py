@@ -80,7 +80,6 @@ class IsotonicCalibrator(BinaryCalibrator):
 
     key: ClassVar[str] = "isotonic"
     title: ClassVar[str] = "Isotonic calibration"
-    _state: ClassVar[tuple[str, ...]] = ("x_", "y_")
 
     def __init__(
         self,

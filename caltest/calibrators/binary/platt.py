@@ -88,7 +88,6 @@ class PlattScaling(BinaryCalibrator):
 
     key: ClassVar[str] = "platt"
     title: ClassVar[str] = "Platt scaling"
-    _state: ClassVar[tuple[str, ...]] = ("slope_", "intercept_", "standard_errors_")
 
     def __init__(
         self,

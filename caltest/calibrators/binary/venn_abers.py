@@ -72,7 +72,6 @@ class VennAbers(BinaryCalibrator):
 
     key: ClassVar[str] = "venn-abers"
     title: ClassVar[str] = "Venn-Abers predictor"
-    _state: ClassVar[tuple[str, ...]] = ("cuts0_", "values0_", "cuts1_", "values1_")
 
     def __init__(
         self,

@@ -171,23 +171,6 @@ class GPCalibrator(Calibrator):
 
     key: ClassVar[str] = "gp"
     title: ClassVar[str] = "Gaussian process calibration"
-    _state: ClassVar[tuple[str, ...]] = (
-        "positions_",
-        "mean_",
-        "root_",
-        "variance_",
-        "scale_",
-        "noise_",
-        "bound_",
-        "n_iter_",
-        "n_evaluations_",
-        "score_range_",
-        "seed_",
-        "places_",
-        "shares_",
-        "knots_",
-        "heights_",
-    )
 
     def __init__(
         self,

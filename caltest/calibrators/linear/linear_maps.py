@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, product
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,16 +71,6 @@ class Solution:
 
 class LinearMap(Calibrator):
     """Common parent of `MatrixScaling` and `DirichletCalibrator`, which document the options."""
-
-    _state: ClassVar[tuple[str, ...]] = (
-        "weights_",
-        "intercept_",
-        "lam_",
-        "mu_",
-        "gradient_norm_",
-        "n_iter_",
-        "standard_errors_",
-    )
 
     def __init__(
         self,

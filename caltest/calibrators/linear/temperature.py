@@ -73,7 +73,6 @@ class TemperatureScaling(Calibrator):
 
     key: ClassVar[str] = "temperature"
     title: ClassVar[str] = "Temperature scaling"
-    _state: ClassVar[tuple[str, ...]] = ("temperature_", "temperature_stderr_")
 
     def __init__(
         self,

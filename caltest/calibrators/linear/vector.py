@@ -80,12 +80,6 @@ class VectorScaling(Calibrator):
 
     key: ClassVar[str] = "vector"
     title: ClassVar[str] = "Vector scaling"
-    _state: ClassVar[tuple[str, ...]] = (
-        "weights_",
-        "biases_",
-        "weights_stderr_",
-        "biases_stderr_",
-    )
 
     def __init__(
         self,

@@ -144,14 +144,6 @@ class SplineCalibrator(Calibrator):
 
     key: ClassVar[str] = "spline"
     title: ClassVar[str] = "Spline calibration"
-    _state: ClassVar[tuple[str, ...]] = (
-        "knots_",
-        "values_",
-        "scores_",
-        "fractiles_",
-        "cumulative_",
-        "recalibrated_",
-    )
 
     def __init__(
         self,

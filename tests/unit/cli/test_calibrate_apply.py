@@ -244,11 +244,11 @@ def test_mistake_is_one_line(caltest, map_json, new_csv, words, message):
         ({"schema": "caltest/htest/1"}, "must be of the schema caltest/calibration-map/1"),
         ({"state": {}}, "MAP must be a calibration map; got 'map.json' without a fitted"),
         ({"calibrator": "temprature"}, "did you mean 'temperature'?"),
-        ({"state": {"temperature_": 2.0}}, "values must be those of to_dict"),
-        ({"temperature_": "warm"}, "state must be that of a fitted map"),
-        ({"temperature_": None}, "state must be that of a fitted map"),
-        ({"data": {"columns": 5}}, "MAP must be a complete calibration map"),
-        ({"data": {"columns": "p_ant"}}, "columns must be names, not 'p_ant'"),
+        ({"state": {"temperature_": 2.0}}, "state of temperature must have the key 'classes_'"),
+        ({"temperature_": "warm"}, "temperature_ must be of the type number; got 'warm'"),
+        ({"temperature_": None}, "temperature_ must be of the type number; got None"),
+        ({"data": {"columns": 5}}, "MAP 'map.json'.data must have the key 'label'"),
+        ({"columns": "p_ant"}, "data.columns must be of the type array; got 'p_ant'"),
         ({"n_features_in_": 4}, "3 classes for 4 columns"),
         ({"options": {"from_logits": False, "lam": 1}}, "values must be those of to_dict"),
     ],
@@ -257,7 +257,8 @@ def test_damaged_map_is_one_line(caltest, map_json, new_csv, change, message):
     """Another version, another kind of JSON, or values that do not fit together."""
     values = json.loads(map_json.read_text(encoding="utf-8"))
     for name, value in change.items():
-        (values["state"] if name.endswith("_") else values)[name] = value
+        part = "state" if name.endswith("_") else "data" if name == "columns" else None
+        (values[part] if part else values)[name] = value
     map_json.write_text(json.dumps(values), encoding="utf-8")
     finished = caltest("calibrate", "apply", map_json, new_csv)
     assert (finished.status, finished.out) == (2, "")

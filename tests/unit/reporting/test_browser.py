@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import caltest as ct
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = [
@@ -29,6 +32,15 @@ HIDDEN = """() => [...document.querySelectorAll('svg')].filter((svg) => {
   const box = svg.getBoundingClientRect();
   return box.width < 5 || box.height < 5 || box.right > innerWidth + 1;
 }).length"""
+
+INJECTED = """() => {
+  const script = document.createElement('script');
+  script.textContent = 'window.ran = 1';
+  const button = document.createElement('button');
+  button.setAttribute('onclick', 'window.clicked = 1');
+  document.body.append(script, button);
+  button.click();
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -86,4 +98,24 @@ def test_page_prints_what_is_folded(browser, address):
     tab.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert tab.locator("details:not([open])").count() == 0
     assert tab.pdf(format="A4").startswith(b"%PDF")
+    context.close()
+
+
+def test_page_of_two_classes_obeys_its_own_policy(browser, tmp_path):
+    """Its script and styles run without a word of the console; what is put in does not."""
+    rng = np.random.default_rng(1)
+    p = rng.random(300)
+    made = ct.report(p, rng.random(300) < p**2, n_resamples=49, rng=1)
+    context = browser.new_context()
+    tab, said = context.new_page(), []
+    tab.on("console", lambda message: said.append(message.text))
+    tab.goto(made.save(tmp_path / "two.html").as_uri())
+    tab.locator("#data thead button").nth(1).click()
+    assert tab.locator("#data th[aria-sort=ascending]").count() == 1  # the script runs
+    assert tab.evaluate("getComputedStyle(document.querySelector('h1')).fontFamily") != "serif"
+    assert said == []
+    tab.evaluate(INJECTED)
+    assert tab.evaluate("[window.ran, window.clicked]") == [None, None]
+    assert len(said) == 2
+    assert all("Content Security Policy" in text for text in said)
     context.close()

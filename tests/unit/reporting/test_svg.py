@@ -36,3 +36,12 @@ def test_themes_set_the_same_variables():
     assert names[0] == names[1]
     used = {themed.split("(")[1].split(",")[0] for themed in THEMED.values() if "(" in themed}
     assert used == set(names[0])
+
+
+def test_titles_hold_no_character_that_xml_forbids():
+    """NUL, other control characters and lone surrogates are shown as Python writes them."""
+    ax = ct.plots.reliability_diagram([0.2] * 40 + [0.8] * 40, [0] * 40 + [1] * 40)
+    odd = "a\x00b\x0b\ufffe\ud800"
+    svg = inline_svg(ax.figure, key="figure-1", title=odd, description=odd)
+    root = ET.fromstring(svg)  # noqa: S314 - written above
+    assert [root.find(tag).text for tag in ("title", "desc")] == [r"a\x00b\x0b\ufffe\ud800"] * 2
