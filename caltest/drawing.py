@@ -1,4 +1,4 @@
-"""The one way up: `.plot()` draws by `caltest.plots`, which is imported when it is called."""
+"""The one way up: `.plot()` and `.verdict()` call folders above, imported when they are called."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ if TYPE_CHECKING:
 
 def draw(function: str, *arguments: object, **options: Any) -> Axes:
     """Call a function of `caltest.plots` by its file and its name, as in "witness.witness"."""
-    file, _, name = function.partition(".")
-    axes: Axes = getattr(import_module(f"caltest.plots.{file}"), name)(*arguments, **options)
+    axes: Axes = above(f"plots.{function}", *arguments, **options)
     return axes
+
+
+def above(function: str, *arguments: object, **options: Any) -> Any:
+    """Call a function of a folder above by its file and its name, as in "verdicts.verdict_of"."""
+    file, _, name = function.rpartition(".")
+    return getattr(import_module(f"caltest.{file}"), name)(*arguments, **options)

@@ -15,6 +15,7 @@ from caltest.predictions import ModelData
 from caltest.predictions.dependence import Dependence
 from caltest.results import HTest, HTestTable
 from caltest.results.verdict import (
+    SPEAKS,
     Verdict,
     together,
     verdict_of_segments,
@@ -25,6 +26,9 @@ from caltest.segments import SegmentsTest
 
 if TYPE_CHECKING:
     from caltest.calibrators import Calibrator
+    from caltest.results.evidence import Evidence
+
+MOST_GROUPS = 10  # in which maps are fitted
 
 
 def verdict(
@@ -70,9 +74,11 @@ def verdict(
         and takes no tolerance.
     recalibrate : str, Calibrator or list, optional
         Calibrators or their keys, simple ones first: the verdict says which the held-out log loss
-        prefers, by the rule of one standard error, and the same test judges what is left of the
-        error, out of fold as in `compare_calibrators`. Without it the verdict
-        ends with the line of code that fits the map which is the first to try.
+        prefers, the first within one standard error of the best whose gain is clear by its 95 %
+        interval, and the same test judges what is left of the error, out of fold as in
+        `compare_calibrators`. Without it, and where something is found, the same rule chooses among
+        temperature, Platt and beta maps, of more classes temperature, vector and Dirichlet maps.
+        Where rows times classes are more than 400,000, so many are compared, drawn by the seed.
     test, lens : optional
         One test and one lens, by default "combined" and "strong".
     tolerance, equivalence : float and bool, optional
@@ -160,8 +166,9 @@ def verdict(
         )
         results.append(("segments", found))
     parts = adjusted_verdicts(results, n_jobs, equivalence=equivalence)
-    told = None
-    if recalibrate is not None:
+    if recalibrate is None:
+        told = what_helps(results, parts, n_jobs)
+    else:
         from caltest.comparison.best_map import best_map
 
         tell("recalibration")
@@ -169,6 +176,67 @@ def verdict(
         best = best_map(predictions, recalibrate, test=test, lens=lens, **draws)
         told = render.recalibrated_in_words(best, level)
     return together(parts, told, equivalence=equivalence)
+
+
+def verdict_of(result: HTest | HTestTable, n_jobs: int | None = None) -> Verdict:
+    """Return the verdict of one result, with what helps."""
+    results = [("whole", result)]
+    parts = adjusted_verdicts(results, n_jobs)
+    return together(parts, what_helps(results, parts, n_jobs))
+
+
+def what_helps(
+    results: list[tuple[str, Any]], parts: list[tuple[str, Verdict]], n_jobs: int | None
+) -> str | None:
+    """Say which map helps, of all rows or of the groups that are rejected.
+
+    Parameters
+    ----------
+    results : list of (str, HTest, HTestTable or SegmentsTest)
+        What was tested.
+    parts : list of (str, Verdict)
+        Their verdicts.
+    n_jobs : int or None
+        Threads.
+
+    Returns
+    -------
+    str or None
+        The line of code that fits the map that `caltest.comparison.best_map.first_map` takes; else
+        how many rows would be needed, or None where that cannot be told.
+    """
+    from caltest.comparison.best_map import first_map
+
+    few = None
+    for (_, result), (_, verdict) in zip(results, parts, strict=True):
+        found, rows = _rejected(result, verdict.pvalue)
+        choice = (
+            first_map([one.predictions for one in found], found[0].seed, n_jobs) if found else None
+        )
+        if choice is not None and choice.helps:
+            return render.remedy_in_words(choice, rows)
+        needed = None if choice is None or few else choice.needed
+        if needed and needed > sum(one.predictions.n for one in found):
+            few = render.too_few_to_recalibrate(needed, rows)
+    return few
+
+
+def _rejected(result: object, pvalue: float) -> tuple[list[Evidence], str]:
+    """Return the rows that want a map, each part its own, and which these are in words."""
+    if not isinstance(result, HTest | HTestTable):
+        return [], ""
+    tests, words = [result] if isinstance(result, HTest) else list(result.rows), ""
+    bound = SPEAKS if result.level is None else result.level
+    if pvalue > bound or render.claim_of(tests[0]) is not render.CALIBRATION:
+        return [], ""
+    if isinstance(result, HTestTable):
+        groups = render.noun_of(tests) == "groups"
+        found = [tests[i] for i in render.worst_first(result) if result.adjusted[i] <= bound]
+        tests = found[: MOST_GROUPS if groups else 1]
+        few = "group named" if len(found) <= MOST_GROUPS else f"of the {MOST_GROUPS} worst groups"
+        words = f" of each {few}" if groups else ""
+    evidence = [test.evidence for test in tests if test.evidence is not None]
+    return (evidence if len(evidence) == len(tests) else []), words
 
 
 def adjusted_verdicts(

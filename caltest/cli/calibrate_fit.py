@@ -178,18 +178,14 @@ def _out_of_fold(
 ) -> str:
     """Print how the map does on rows that it was not fitted to, by the rule of `compare`."""
     from caltest import render
-    from caltest.calibrators.base import CalibrationSet
-    from caltest.calibrators.inputs import Inputs
     from caltest.comparison.calibrators import FEWEST_ROWS
+    from caltest.comparison.maps import set_of
     from caltest.comparison.out_of_fold import out_of_fold
     from caltest.validation import check_logits
 
     if predictions.n < FEWEST_ROWS:
         return f"\nOut of fold: not tested, {predictions.n} rows are fewer than {FEWEST_ROWS}.\n"
-    inputs = Inputs(predictions.probs, from_logits=False)
-    if logits is not None:
-        inputs = Inputs(check_logits(logits), from_logits=True)
-    data = CalibrationSet(inputs, predictions.labels, predictions.sample_weight)
+    data = set_of(predictions, None if logits is None else check_logits(logits))
     found = out_of_fold(predictions, maps, data=data, correction=None, **options)
     return render.text(found.sheet())
 

@@ -17,7 +17,13 @@ from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
 from caltest.comparison.calibration_tests import CalibrationTests, make_calibration_tests
 from caltest.comparison.inputs import check_functions, read_inputs
-from caltest.comparison.maps import TIME_LIMIT, compared_by_default, resolve_calibrators, split
+from caltest.comparison.maps import (
+    TIME_LIMIT,
+    compared_by_default,
+    resolve_calibrators,
+    set_of,
+    split,
+)
 from caltest.comparison.outcomes import (
     CrossValidated,
     Setup,
@@ -27,7 +33,7 @@ from caltest.comparison.outcomes import (
     rows_of,
     selection,
 )
-from caltest.comparison.scores import COLUMNS, ProperScore, check_score, lens_of_measures
+from caltest.comparison.scores import COLUMNS, SCORES, ProperScore, check_score, lens_of_measures
 from caltest.errors import DegenerateDataWarning, invalid, shown
 from caltest.lenses import Lens
 from caltest.measures import Measure
@@ -38,7 +44,7 @@ from caltest.validation.arrays import AnyArray
 from caltest.validation.options import check_integer
 
 FEWEST_ROWS = 10  # rows of which parts are held out
-INNER = 5  # inner folds where those outside are a splitter's
+FOLDS = 5  # by default, and inside where those outside are a splitter's
 
 
 def compare_calibrators(
@@ -221,6 +227,7 @@ def compare_calibrators(
         tests_of=tests_of,
         functions=functions,
         seed=seed,
+        nested=True,
     )
     left_out: list[str] = []
     if calibrators is None:
@@ -260,14 +267,14 @@ def compare_calibrators(
 
 def make_setup(
     predictions: Predictions,
-    calibration_set: CalibrationSet,
+    calibration_set: CalibrationSet | None = None,
     *,
-    folds: tuple[object, object],
-    score: ProperScore,
+    folds: tuple[object, object] = (FOLDS, None),
+    score: ProperScore = SCORES["log-loss"],
     tests_of: CalibrationTests,
-    functions: Mapping[str, object],
+    functions: Mapping[str, object] | None = None,
     seed: int,
-    nested: bool = True,
+    nested: bool = False,
 ) -> Setup:
     """Deal the rows to folds, outside and, to select there, inside of each training set."""
     check_enough_rows(predictions.n, FEWEST_ROWS)
@@ -276,7 +283,7 @@ def make_setup(
     check_inner_folds(inner_cv)
     pairs = split(predictions, cv, split_seed, by_label=False)
     check_held_out_at_most_once([rows for _, rows in pairs], predictions.n)
-    outside = cv if isinstance(cv, int | np.integer) else INNER
+    outside = cv if isinstance(cv, int | np.integer) else FOLDS
     inside = outside if inner_cv is None else inner_cv
     inner = (
         split(predictions.subset(train), inside, split_seed, by_label=True)
@@ -284,12 +291,12 @@ def make_setup(
     )
     return Setup(
         predictions=predictions,
-        data=calibration_set,
+        data=calibration_set or set_of(predictions),
         pairs=tuple(pairs),
         inner=tuple(map(tuple, inner)),
         score=score,
         tests_of=tests_of,
-        measures=functions,
+        measures=functions or {},
         seed=seed,
         fold_seeds=_fold_seeds(test_seed, len(pairs)),
     )
@@ -336,13 +343,13 @@ def _loss(outcome: CrossValidated) -> float:
 
 
 def fit_to_all(
-    calibrator: Calibrator, predictions: Predictions, data: CalibrationSet
+    calibrator: Calibrator, predictions: Predictions, data: CalibrationSet | None
 ) -> tuple[Calibrator, list[str]]:
     """Fit to all rows; what the data leave undefined is handed over."""
     best: Calibrator = clone(calibrator)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DegenerateDataWarning)
-        if data.inputs.from_logits:
+        if data is not None and data.inputs.from_logits:
             best.set_params(classes=predictions.classes.tolist())
             names = predictions.classes[predictions.labels]
             best.fit(data.inputs.values, names, predictions.sample_weight)

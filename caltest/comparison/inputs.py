@@ -7,7 +7,7 @@ from typing import Any
 
 from caltest import validation
 from caltest.calibrators.base import CalibrationSet
-from caltest.calibrators.inputs import Inputs
+from caltest.comparison.maps import set_of
 from caltest.errors import invalid, shown
 from caltest.predictions import ModelData, Predictions, models, sources
 from caltest.validation.arrays import AnyArray
@@ -26,12 +26,11 @@ def read_inputs(given: ModelData) -> tuple[Predictions, CalibrationSet]:
         predictions = data
     else:
         predictions = given.predictions()
-    inputs = Inputs(predictions.probs, from_logits=False)
-    if given.from_logits:
-        values = validation.check_logits(_logits(given))
-        check_shape_of_logits(values, predictions.probs)
-        inputs = Inputs(values, from_logits=True)
-    return predictions, CalibrationSet(inputs, predictions.labels, predictions.sample_weight)
+    if not given.from_logits:
+        return predictions, set_of(predictions)
+    values = validation.check_logits(_logits(given))
+    check_shape_of_logits(values, predictions.probs)
+    return predictions, set_of(predictions, values)
 
 
 def _logits(given: ModelData) -> object:

@@ -15,8 +15,9 @@ from sklearn.model_selection import KFold
 from caltest import validation
 from caltest.calibrators import REGISTRY, BinaryCalibrator, Calibrator, Identity, OneVsRest
 from caltest.calibrators.base import CalibrationSet
+from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.selection import Fold, check_folds, folds
-from caltest.comparison.scores import ProperScore, mean_score, weights_of
+from caltest.comparison.scores import ProperScore, mean_score, units_of, weights_of
 from caltest.errors import InvalidInput, NotApplicable, invalid
 from caltest.predictions import Predictions
 from caltest.results.compared_calibrators import REFERENCE, SELECTED
@@ -125,6 +126,18 @@ def _default(m: int) -> tuple[str, ...]:
     return OF_SEVERAL if m < CLASSES_FOR_SMALL_MAPS else SMALL_MAPS
 
 
+def nested_maps(m: int) -> list[str]:
+    """Return the keys of the maps of which each holds the one before it."""
+    return [key for key in _default(m) if key != "isotonic"]
+
+
+def set_of(predictions: Predictions, logits: Floats | None = None) -> CalibrationSet:
+    """Return what maps are fitted to, checked probabilities or logits."""
+    values = predictions.probs if logits is None else logits
+    inputs = Inputs(values, from_logits=logits is not None)
+    return CalibrationSet(inputs, predictions.labels, predictions.sample_weight)
+
+
 def _named(calibrators: object) -> list[tuple[str, object]]:
     """Pair names and calibrators; one without a name has that of its key."""
     if isinstance(calibrators, Mapping):
@@ -156,21 +169,26 @@ def split(predictions: Predictions, cv: object, seed: int, *, by_label: bool) ->
     if hasattr(cv, "split") and predictions.groups is not None:
         options["groups"] = predictions.groups
     cv = check_folds(cv)
-    if isinstance(cv, int) and not by_label:
+    if isinstance(cv, int) and (not by_label or predictions.has_dependence):
         cv = _random_folds(predictions, cv, seed)
     weight = predictions.sample_weight
     return folds(predictions.probs, predictions.labels, weight, cv, seed, **options)
 
 
 def _random_folds(predictions: Predictions, k: int, seed: int) -> list[Fold]:
-    """Deal rows at random, whatever their labels.
+    """Deal rows at random, whatever their labels; those of a cluster are in one fold.
 
     Folds in which each class has its share leave the labels of a held-out part less room than its
     predictions give them: the exact test of the part would reject far too rarely.
     """
-    kept = np.flatnonzero(weights_of(predictions) > 0)
-    splitter = KFold(min(k, kept.size), shuffle=True, random_state=seed)
-    return [(kept[train], kept[test]) for train, test in splitter.split(kept)]
+    weight = weights_of(predictions)
+    kept, units = np.flatnonzero(weight > 0), units_of(predictions, weight)
+    if not units.any():
+        units = np.arange(kept.size)  # one cluster is no two folds
+    count = int(units.max()) + 1
+    splitter = KFold(min(k, count), shuffle=True, random_state=seed)
+    held = (np.isin(units, test) for _, test in splitter.split(np.arange(count)))
+    return [(kept[~test], kept[test]) for test in held]
 
 
 def fit_map(

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from caltest import render, validation
 from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
-from caltest.calibrators.inputs import Inputs
 from caltest.comparison.calibration_tests import make_calibration_tests
 from caltest.comparison.calibrators import make_setup, method_of, note_of_folds, notes_of
-from caltest.comparison.maps import held_out, resolve_calibrators
+from caltest.comparison.maps import held_out, resolve_calibrators, set_of
 from caltest.comparison.outcomes import CrossValidated, Setup, evaluate, rows_of
 from caltest.comparison.scores import Codes, check_score, lens_of_measures
 from caltest.predictions import Predictions
@@ -150,9 +149,7 @@ def out_of_fold(
         options=options,
     )
     seed = validation.check_seed(rng)
-    if data is None:
-        inputs = Inputs(predictions.probs, from_logits=False)
-        data = CalibrationSet(inputs, predictions.labels, predictions.sample_weight)
+    data = data or set_of(predictions)
     maps = resolve_calibrators(calibrators, predictions.m, from_logits=data.inputs.from_logits)
     setup = make_setup(
         predictions,
@@ -160,9 +157,7 @@ def out_of_fold(
         folds=(cv, None),
         score=check_score(score),
         tests_of=tests_of,
-        functions={},
         seed=seed,
-        nested=False,
     )
     every = range(len(setup.pairs))
     outcomes = {}

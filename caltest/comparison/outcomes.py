@@ -153,6 +153,17 @@ def evaluate(calibrator: Calibrator, setup: Setup, keep: Collection[int]) -> Cro
     return replace(outcome, parts=kept)
 
 
+def held_out_scores(calibrator: Calibrator, setup: Setup) -> dict[str, Floats]:
+    """Return the scores of the held-out rows by name; empty where rows leave a fit undefined."""
+    fits = [(calibrator, setup.data, setup.predictions.classes, fold) for fold in setup.pairs]
+    parts = list(map_threads(fit_map, fits, setup.tests_of.n_jobs))
+    probs = [part.probs for part in parts if part.probs is not None and not part.notes]
+    if len(probs) < len(parts):
+        return {}
+    pooled = held_out(setup.predictions, setup.rows, np.concatenate(probs))
+    return row_scores(pooled, setup.score)
+
+
 def of_selected(
     outcomes: Mapping[str, CrossValidated], chosen: Sequence[str], setup: Setup
 ) -> CrossValidated:

@@ -51,6 +51,7 @@ from caltest.render.verdicts import (
     sheet_of_verdict,
     short,
     slope_in_words,
+    too_few_to_recalibrate,
     worst_first,
 )
 
@@ -113,5 +114,6 @@ __all__ = [
     "stars",
     "temperature_in_words",
     "text",
+    "too_few_to_recalibrate",
     "worst_first",
 ]

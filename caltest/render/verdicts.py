@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from caltest.render.cells import Sheet, number
 
 if TYPE_CHECKING:
-    from caltest.comparison.best_map import BestMap
+    from caltest.comparison.best_map import BestMap, Choice
     from caltest.measures.gap import Gap
     from caltest.measures.outcome import Ends
     from caltest.results import GroupsTest, HTest, HTestTable
@@ -394,31 +394,43 @@ def rows_of_slope(slope: Interval | Ends) -> str:
     return next((f" {note}" for note in slope.notes if note.endswith("inside (0, 1)")), "")
 
 
-def remedy_in_words(name: str, rows: str = "") -> str:
-    """The line of code that fits a calibration map, of all rows or of some."""
+def remedy_in_words(choice: Choice, rows: str = "") -> str:
+    """The line of code that fits a calibration map, of all rows or of some, and what it gains."""
+    gain = _gain_in_words(choice, f"; {choice.n:,} rows in {choice.n_folds} folds")
+    left = "" if rows else "; recalibrate= tests what is left of the error"
     return (
-        f"ct.calibrators.{name}().fit(probs, y){rows}, with rows that are in neither the training "
-        "data nor this test; recalibrate= compares maps on held-out rows."
+        f"ct.calibrators.{choice.calibrator!r}.fit(probs, y){rows}, with as many rows or more that "
+        f"are in neither the training data nor this test: {gain}{left}."
     )
+
+
+def too_few_to_recalibrate(needed: int, rows: str = "") -> str:
+    """How many rows it would take, of all or of some."""
+    together = " in all" if rows else ""
+    return f"too few rows{rows} to recalibrate; about {needed:,}{together} would be needed."
 
 
 def recalibrated_in_words(best: BestMap, level: float | None) -> str:
     """The map that the held-out score prefers, and what is left of the error after it."""
     if best.name == "identity":
-        return f"no map has a better held-out {best.score} than the model as it is."
+        return f"no map has a clearly better held-out {best.score} than the model as it is."
+    after = f"{best.name}: {_gain_in_words(best)}."
+    if best.pvalue_after is None:
+        return after
+    left = answer_in_words(best.pvalue_after, level, CALIBRATION)
+    tested = f"{best.n:,} rows, each predicted by a map of {best.n_fit:,} others"
+    return f"{after} After it: {left[0].lower()}{left[1:]}, by {best.test} on {tested}."
+
+
+def _gain_in_words(best: BestMap | Choice, more: str = "") -> str:
+    """The held-out score with a map, and how much better it is with its interval."""
     low, high = sorted((-best.low, -best.high))
     width = high - low
     digits = 3 if width <= 0 else min(max(1 - math.floor(math.log10(width)), 0), 6)
     gained, low_end, high_end, after_it = (
         f"{value:z.{digits}f}" for value in (-best.difference, low, high, best.after)
     )
-    gained = f"{gained} better, {low_end} to {high_end}"
-    after = f"{best.name}: held-out {best.score} {after_it} ({gained})."
-    if best.pvalue_after is None:
-        return after
-    left = answer_in_words(best.pvalue_after, level, CALIBRATION)
-    tested = f"{best.n:,} rows, each predicted by a map of {best.n_fit:,} others"
-    return f"{after} After it: {left[0].lower()}{left[1:]}, by {best.test} on {tested}."
+    return f"held-out {best.score} {after_it} ({gained} better, {low_end} to {high_end}{more})"
 
 
 def detectable_in_words(found: Sequence[Detectable], n: int) -> str:

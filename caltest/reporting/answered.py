@@ -8,7 +8,7 @@ from caltest.reporting.content import RecalibrationContent, Within
 from caltest.results import HTest, HTestTable
 from caltest.results.verdict import Verdict, together
 from caltest.segments import SegmentsTest
-from caltest.verdicts import adjusted_verdicts
+from caltest.verdicts import adjusted_verdicts, what_helps
 
 
 def answer_of(
@@ -22,8 +22,9 @@ def answer_of(
     results: list[tuple[str, Any]] = [("whole", first)]
     results += [("groups", groups)] if groups is not None else []
     results += [("segments", segments)] if segments is not None else []
-    told = None if comparison is None else comparison.helps
-    return together(adjusted_verdicts(results, n_jobs), told)
+    parts = adjusted_verdicts(results, n_jobs)
+    told = what_helps(results, parts, n_jobs) if comparison is None else comparison.helps
+    return together(parts, told)
 
 
 def tolerance_in_words(within: Within | None) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from caltest import render
-from caltest.drawing import draw
+from caltest.drawing import above, draw
 from caltest.results.printable import Result, Summary, given, plain
 from caltest.validation import check_schema, checks_values, read_only, takes_confidence
 
@@ -362,8 +362,10 @@ class HTest(Result):
     def verdict(self, *, n_jobs: int | None = None) -> Verdict:
         """Return what a person can act on: answer, direction and size, where, what helps.
 
-        Where nothing is found, it says what these rows could have shown: the smallest temperature,
-        or slope and mean error, that the test finds in 80 % of the data sets.
+        Where something is found, maps are compared on held-out rows, as in `caltest.verdict`, and
+        one is named if it clearly helps (study "What helps"). Where nothing is, it says what these
+        rows could have shown: the smallest temperature, or slope and mean error, that the test
+        finds in 80 % of the data sets.
 
         Parameters
         ----------
@@ -382,9 +384,8 @@ class HTest(Result):
         >>> ct.test_calibration(data, rng=1).verdict().answer
         'no evidence'
         """
-        from caltest.results.verdict import verdict_of_test
-
-        return verdict_of_test(self, n_jobs)
+        verdict: Verdict = above("verdicts.verdict_of", self, n_jobs)
+        return verdict
 
     def witness(self, *, n_jobs: int | None = None) -> Witness:
         """Return the function that shows where the predictions are not calibrated.

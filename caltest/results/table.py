@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from caltest import render
-from caltest.drawing import draw
+from caltest.drawing import above, draw
 from caltest.errors import invalid
 from caltest.results.frames import Table
 from caltest.results.htest import LATER, HTest, record
@@ -127,9 +127,8 @@ class HTestTable(Table[HTest]):
         Verdict
             Its print begins with the first line of the print of the table.
         """
-        from caltest.results.verdict import verdict_of_table
-
-        return verdict_of_table(self)
+        verdict: Verdict = above("verdicts.verdict_of", self)
+        return verdict
 
     def plot(self, kind: str | None = None, *, ax: Axes | None = None) -> Axes:
         """Draw the table; see `caltest.plots`.

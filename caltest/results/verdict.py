@@ -13,7 +13,6 @@ from caltest.validation import check_schema, checks_values
 
 if TYPE_CHECKING:
     from caltest.measures.gap import Gap
-    from caltest.predictions import Predictions
     from caltest.render import Sheet
     from caltest.results.detectable import Detectable
     from caltest.results.groups import GroupsTest
@@ -24,9 +23,7 @@ if TYPE_CHECKING:
 
 SPEAKS = 0.05  # largest adjusted p-value of a place that is named, where no level was given
 MOST_PLACES = 3
-FEW_EVENTS = 100
 EARLIER = "caltest/verdict/1"  # a schema that can be read
-OF_CLASSES = "class-frequencies"  # the component that no temperature disturbs much
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -118,7 +115,6 @@ def verdict_of_test(
     if found:
         sentences += [("size", text) for text in _coefficients(test, n_jobs)]
         sentences += [("where", f"{render.place_in_words(place)}.") for place in places]
-        sentences += [("helps", text) for text in _remedy(test)]
     elif claim is render.CALIBRATION:
         sentences += [("detectable", text) for text in _detectable(test, n_jobs)]
     return Verdict(
@@ -144,14 +140,8 @@ def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdi
     places = tuple(_places_of_rows(table, p))
     first = render.headline_of_table(table, p)
     sentences = [("answer", first)]
-    noun = render.noun_of(table.rows)
     told = [replace(place, name=render.called(place.name, table.rows)) for place in places]
     sentences += [("where", f"{render.place_in_words(place, first)}.") for place in told]
-    if places:
-        groups = noun == "groups"
-        sentences += [
-            ("helps", text) for text in _remedy(worst, " of each group named" if groups else "")
-        ]
     return Verdict(
         answer=render.answer(p, table.level, claim, few=few),
         headline=sentences[0][1],
@@ -209,7 +199,7 @@ def verdict_of_groups(test: GroupsTest) -> Verdict:
 
 
 def together(
-    parts: Sequence[tuple[str, Verdict]], recalibrated: str | None, *, equivalence: bool = False
+    parts: Sequence[tuple[str, Verdict]], helps: str | None, *, equivalence: bool = False
 ) -> Verdict:
     """Make one verdict of several on the same rows, whose p-values are adjusted for each other.
 
@@ -217,8 +207,8 @@ def together(
     ----------
     parts : sequence of (str, Verdict)
         What each is about, "whole", "groups" or "segments", in this order.
-    recalibrated : str or None
-        What recalibration gives, in place of the line of code.
+    helps : str or None
+        What recalibration gives.
     equivalence : bool
         Whether small p-values speak for the model: then it is the part with the largest that leads.
     """
@@ -229,10 +219,9 @@ def together(
     for kind, part in parts:
         if part is not lead:
             sentences.append((kind, part.headline))
-        told = [pair for pair in part.sentences[1:] if pair[0] != "helps"]
+        told = part.sentences[1:]
         sentences += [pair for pair in told if lead is whole or pair[0] != "detectable"]
-    remedies = [pair for _, part in parts for pair in part.sentences if pair[0] == "helps"]
-    sentences += remedies[:1] if recalibrated is None else [("helps", recalibrated)]
+    sentences += [] if helps is None else [("helps", helps)]
     places = tuple(place for _, part in parts for place in part.places)
     return replace(lead, n=whole.n, size=whole.size, places=places, sentences=tuple(sentences))
 
@@ -296,7 +285,7 @@ def _places_of_segments(test: SegmentsTest, whole: float) -> Iterator[Gap]:
         )
 
 
-# ---- how large, what helps, what could have been found ------------------------------------------
+# ---- how large, and what could have been found -------------------------------------------------
 
 
 def _coefficients(test: HTest, n_jobs: int | None) -> Iterator[str]:
@@ -331,38 +320,6 @@ def _slope(test: HTest, n_jobs: int | None) -> Interval | None:
     asked = replace(test, n_resamples=0, **kept)  # no p-value of the slope is known
     draws = max(test.n_resamples or 0, 999)
     return asked.confidence_interval(n_resamples=draws, n_jobs=n_jobs)
-
-
-def _remedy(test: HTest, rows: str = "") -> Iterator[str]:
-    """Yield the line of code that fits the map which is the first to try, of all rows or of some.
-
-    Yields
-    ------
-    str
-        A sentence.
-    """
-    if test.evidence is None or render.claim_of(test) is not render.CALIBRATION:
-        return
-    yield render.remedy_in_words(_first_map(test, test.evidence.predictions), rows)
-
-
-def _first_map(test: HTest, given: Predictions) -> str:
-    """Choose by the number of rows, and by what was found: one factor, or classes as well."""
-    n, m = test.n, given.m
-    if m == 2:
-        few = min(given.labels.sum(), given.n - given.labels.sum()) < FEW_EVENTS
-        return "PlattScaling" if few else "BetaCalibrator"
-    if n < 10 * m or not _finds_classes(test):
-        return "TemperatureScaling"
-    return "DirichletCalibrator" if n >= 100 * m * m else "VectorScaling"
-
-
-def _finds_classes(test: HTest) -> bool:
-    """Tell whether classes occur more or less often than predicted."""
-    if test.components is None:
-        return False
-    pairs = zip(test.components.rows, test.components.adjusted.tolist(), strict=True)
-    return any(row.test == OF_CLASSES and p <= SPEAKS for row, p in pairs)
 
 
 def _detectable(test: HTest, n_jobs: int | None) -> Iterator[str]:

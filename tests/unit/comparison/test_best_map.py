@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import caltest as ct
-from caltest.comparison.best_map import best_map, one_standard_error
-from caltest.comparison.out_of_fold import out_of_fold
+from caltest.comparison.best_map import best_map
 from caltest.errors import NotApplicable
 
 
@@ -57,15 +56,6 @@ def test_zero_probabilities_are_compared_by_the_brier_score(overconfident):
     assert best.score == "Brier score"
     assert "Brier score" in best.rule
     assert np.isfinite([best.before, best.after, best.low, best.high]).all()
-
-
-def test_first_within_one_standard_error_is_taken(overconfident):
-    """The order is that of the caller; the least wins where it stands alone."""
-    found = out_of_fold(overconfident, "temperature", n_resamples=19, rng=1)
-    noise = np.random.default_rng(1).normal(size=400)
-    losses = {"identity": 1 + noise / 100, "first": 0.001 * noise, "second": 0.0002 * noise - 1e-5}
-    assert one_standard_error(losses, found) == "first"
-    assert one_standard_error(losses | {"least": np.full(400, -1.0)}, found) == "least"
 
 
 @pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
