@@ -29,7 +29,7 @@ import caltest as ct
 from caltest.comparison.best_map import first_map
 from caltest.comparison.maps import resolve_calibrators
 
-LEVEL, SIZES = 0.05, {200: 1.0, 1000: 1.0, 5000: 0.2}  # n, and the share of the data sets
+LEVEL, SIZES = 0.05, {200: 1.0, 1000: 1.0, 5000: 0.5}  # n, and the share of the data sets
 FEW = min(SIZES)
 ONE_ERROR = 0.6827  # the interval of one standard error
 FRESH = 2500  # predictions of the population, whose labels are averaged out
