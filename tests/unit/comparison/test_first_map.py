@@ -150,6 +150,7 @@ DEGENERATE = {
 
 
 @pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
+@pytest.mark.filterwarnings("ignore::caltest.errors.SuspectInputWarning")
 @pytest.mark.parametrize("key", DEGENERATE)
 def test_degenerate_data_have_a_map_or_a_sentence_or_nothing(key):
     """Never an error, never a number that is none."""
