@@ -196,8 +196,16 @@ class BinnedError(BoundMeasure):
             mean = sums.reshape(len(sums), count, width)[:, used] / mass[used, None]
             return power_means(lengths(mean, str(self.distance)), share[used], self.power)
 
+        def squares(sums: Floats) -> Floats:
+            return np.square(sums.reshape(len(sums), count, width)[:, used]).sum(axis=2) @ (
+                1.0 / mass[used]
+            )
+
         cells = np.asarray(cell)[:, None] * width + np.arange(width)
-        return CellSums(cells, gaps, count * width, function)
+        found = CellSums(cells, gaps, count * width, function)
+        if self.power < np.inf:
+            found.quadratic = replace(found, function=squares)
+        return found
 
     @cached_property
     def _sorting(self) -> tuple[Ints, Ints]:
