@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from caltest.errors import NotApplicable
 from caltest.measures.base import UStatistic
 from caltest.measures.outcome import RowTerms
+from caltest.numerics.labels import compiles
 from caltest.numerics.recursion import exponential_pair_sums
-from caltest.numerics.sorted_scores import step_ends
+from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
@@ -297,7 +298,7 @@ class CellSums(ResidualStatistic):
         return lambda signs: self.function(signs @ sums)
 
     def _sums(self, cells: Ints, gaps: Floats) -> Floats:
-        return np.bincount(cells.ravel(), gaps.ravel(), self.cell_count)
+        return np.bincount(cells.ravel(), gaps.ravel(), self.cell_count).astype(np.float64)
 
 
 @dataclass(eq=False)
@@ -321,7 +322,15 @@ class OrderedSums(ResidualStatistic):
 
     def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
         at, ends = clusters[self.order], np.flatnonzero(step_ends(self.event))
-        step = max(1, AT_A_TIME // at.size)
+        step = max(8, AT_A_TIME // at.size)
+        if compiles(at.size):
+            is_end, zero = step_ends(self.event), np.zeros(at.size)
+
+            def extremes(signs: Floats) -> Floats:
+                rows = np.ascontiguousarray(signs[:, at])
+                return self.function(*partial_sum_extremes(rows, self.gaps, zero, is_end))
+
+            return in_parts(extremes, at.size)
 
         def values(signs: Floats) -> Floats:
             parts = [_partial(signs[b : b + step]) for b in range(0, len(signs), step)]

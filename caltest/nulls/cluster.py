@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -298,23 +298,19 @@ def allowing_for_skewness(
 
     A p-value of flipped signs is compared with those of simulated sums, whose moments are those
     that the predictions imply, see `SkewedSum`: of the terms of the statistic where it is one sum,
-    else of the residuals in the direction of their sum, and for several statistics of the squared
-    error too, with the correlation as it was observed: it is one direction of many. It is the
-    prepivoting of Beran (1988, J. Am. Stat. Assoc. 83) by a model of the sums.
+    else of the residuals in the direction of their sum, or for several statistics of the squared
+    error where that is farther out. It is the prepivoting of Beran (1988, J. Am. Stat. Assoc. 83)
+    by a model of the sums.
     """
     own = statistics[0].table if len(statistics) == 1 else None
-    where = predictions, clusters.codes, clusters.count
-    settings = {"n_resamples": n_resamples, "seed": seed}
-    table = sum_table(predictions) if own is None else own
-    sums = [SkewedSum.of(table, *where, errors=1.0, **settings)]
-    if len(statistics) > 1:
-        sums.append(SkewedSum.of(brier_table(predictions), *where, errors=0.0, **settings))
-
-    def raised(pvalue: float) -> float:
-        return max(one.raised(pvalue) for one in sums)
-
+    tables = [sum_table(predictions) if own is None else own]
+    tables += [brier_table(predictions)] * (len(statistics) > 1)
+    of = partial(SkewedSum.of, clusters=clusters.codes, count=clusters.count)
+    found = (of(table, predictions, n_resamples=n_resamples, seed=seed) for table in tables)
+    loudest = max(found, key=lambda one: abs(one.z))
+    raised = loudest.raised
     floors = {part.key: (raised(part.pvalue), raised(part.adjusted)) for part in outcome.parts}
-    pvalue, number = raised(outcome.pvalue), sums[0].effective_count
+    pvalue, number = raised(outcome.pvalue), loudest.effective_count
     why = f"{pvalue:.2g}, as their sums are skewed and vary as those of {number:.2g} equal ones"
     return _raised(outcome, pvalue, floors, why)
 

@@ -31,15 +31,15 @@ class SkewedSum:
     ----------
     variance, third : (C,) array
         Variance and third central moment of the sum of each cluster.
-    sign : float
-        That of the sum that was observed, of all clusters.
+    z : float
+        The sum that was observed, of all clusters, over its cluster-robust error.
     seed, n_trials : int
         Of the simulated sums.
     """
 
     variance: Floats
     third: Floats
-    sign: float
+    z: float
     seed: int
     n_trials: int
 
@@ -48,10 +48,9 @@ class SkewedSum:
         cls,
         table: Floats,
         predictions: Predictions,
+        *,
         clusters: Ints,
         count: int,
-        *,
-        errors: float,
         n_resamples: int,
         seed: int,
     ) -> SkewedSum:
@@ -61,8 +60,8 @@ class SkewedSum:
         :math:`\rho` of the rows of a cluster, a sum has the variance
         :math:`\sum_i a_i^2 + \rho \sum_{i \ne j} a_i a_j`. The third moment is that of a
         beta-binomial number of events, whose triples share :math:`2 \rho^2 / (1 + \rho)`. The
-        correlation is that of the terms that were observed, and some standard errors more: where
-        no burst of events happened, they look independent.
+        correlation is that of the terms that were observed, and a standard error more: where no
+        burst of events happened, they look independent.
         """
         n_trials = min(max(n_resamples, FEWEST), MOST)
         variance, third, own = row_deviations(table, predictions)
@@ -70,7 +69,7 @@ class SkewedSum:
         skewness = np.divide(third, size**3, out=np.zeros_like(size), where=size**3 > 0)
         columns = (own, variance, size, third, variance * skewness, size * skewness)
         sums, one, length, alone, twice, shape = (np.bincount(clusters, x, count) for x in columns)
-        settings = float(np.sign(sums.sum())), seed, n_trials
+        z = float(sums.sum() / max(np.sqrt(np.square(sums).sum()), 1e-300))
         pairs, whole = np.square(length) - one, np.square(length) * shape
         twice *= length
 
@@ -82,12 +81,12 @@ class SkewedSum:
 
         total = float(pairs.sum())
         if total <= ROUNDING * float(one.sum()):  # no two rows in a cluster
-            return cls(*moments(0.0), *settings)
+            return cls(*moments(0.0), z, seed, n_trials)
         rho = float(np.square(sums).sum() - np.square(own).sum()) / total
         v, t = moments(rho)
         fourth = np.divide(np.square(t), v, out=np.zeros_like(v), where=v > 0)
         error = float(np.sqrt(np.sum(2.0 * np.square(v) + fourth))) / total
-        return cls(*moments(rho + errors * error), *settings)
+        return cls(*moments(rho + error), z, seed, n_trials)
 
     @property
     def skewness(self) -> float:
@@ -119,7 +118,7 @@ class SkewedSum:
         whole = sums.sum(axis=1)
         extreme = np.abs(sums @ signs.T) >= np.abs(whole)[:, None] * (1.0 - ROUNDING)
         pvalues = (1.0 + extreme.sum(axis=1)) / (1.0 + self.n_trials)
-        return np.sort(pvalues[whole * self.sign >= 0])
+        return np.sort(pvalues[whole * self.z >= 0])
 
     def _grouped(self) -> tuple[Floats, Floats]:
         """Return the moments of the clusters that vary, of small ones together where many."""
@@ -128,11 +127,13 @@ class SkewedSum:
         group = np.arange(order.size)
         group[APART:] = APART + group[: max(order.size - APART, 0)] % APART
         v, t = (np.bincount(group, x[order]) for x in (self.variance, self.third))
-        return v, t
+        return v.astype(np.float64), t.astype(np.float64)
 
     def raised(self, pvalue: float) -> float:
         """Return twice the share of trials on one side with such a p-value, if that is larger."""
-        if self.skewness * self.sign > -SYMMETRIC:  # flipped signs are careful on the long side
+        if (
+            self.skewness * np.sign(self.z) > -SYMMETRIC
+        ):  # flipped signs are careful on the long side
             return pvalue
         few = np.searchsorted(self.trials, pvalue + ROUNDING, side="right")
         return min(1.0, max(pvalue, 2.0 * float(1 + few) / (1 + self.n_trials)))

@@ -165,7 +165,7 @@ class ClasswiseECE(Measure):
             return np.asarray((powers ** (1.0 / bound.power)).mean(axis=1))
 
         def squares(sums: Floats) -> Floats:
-            return np.square(sums) @ (1.0 / inside.ravel())
+            return np.asarray(np.square(sums) @ (1.0 / inside.ravel()))
 
         cells = bound.codes.astype(np.int64) + np.arange(m) * self.bins
         found = CellSums(cells, residuals(predictions), m * self.bins, function)

@@ -196,15 +196,14 @@ class BinnedError(BoundMeasure):
             mean = sums.reshape(len(sums), count, width)[:, used] / mass[used, None]
             return power_means(lengths(mean, str(self.distance)), share[used], self.power)
 
-        def squares(sums: Floats) -> Floats:
-            return np.square(sums.reshape(len(sums), count, width)[:, used]).sum(axis=2) @ (
-                1.0 / mass[used]
-            )
+        def square_lengths(sums: Floats) -> Floats:
+            squares = np.square(sums.reshape(len(sums), count, width)[:, used]).sum(axis=2)
+            return np.asarray(squares @ (1.0 / mass[used]))
 
         cells = np.asarray(cell)[:, None] * width + np.arange(width)
         found = CellSums(cells, gaps, count * width, function)
         if self.power < np.inf:
-            found.quadratic = replace(found, function=squares)
+            found.quadratic = replace(found, function=square_lengths)
         return found
 
     @cached_property

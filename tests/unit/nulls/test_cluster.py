@@ -160,8 +160,8 @@ def test_pvalue_is_at_least_that_of_independent_rows():
     p = ct.Predictions(np.full(200, 0.005), np.zeros(200, int), clusters=np.arange(200) // 10)
     clustered = ct.test_calibration(None, p, test="brier", rng=0)
     alone = ct.test_calibration(p.probs, p.labels, test="brier", rng=0)
-    assert clustered.pvalue == alone.pvalue > 0.3
-    assert "raised to that of independent rows" in " ".join(clustered.notes)
+    assert clustered.pvalue >= alone.pvalue > 0.3
+    assert "of flipped signs is raised to" in " ".join(clustered.notes)
 
 
 @pytest.mark.parametrize("key", ALL)
