@@ -161,7 +161,8 @@ def cluster_test(
     any sizes, and for others valid as the number of clusters grows. Where there are no more than B
     + 1 vectors of signs, all of them take the place of random ones. Where few clusters or few
     events are expected, the p-value is no less than that of the exact null, which takes the rows as
-    independent: signs know nothing of the events that did not happen.
+    independent: signs know nothing of the events that did not happen. Where the predictions imply
+    sums that are skewed, it is compared with those of simulated ones, see `allowing_for_skewness`.
 
     References
     ----------
@@ -308,7 +309,7 @@ def allowing_for_skewness(
     of = partial(SkewedSum.of, clusters=clusters.codes, count=clusters.count)
     found = (of(table, predictions, n_resamples=n_resamples, seed=seed) for table in tables)
     loudest = max(found, key=lambda one: abs(one.z))
-    raised = loudest.raised
+    raised = partial(loudest.raised, is_own=own is not None)
     floors = {part.key: (raised(part.pvalue), raised(part.adjusted)) for part in outcome.parts}
     pvalue, number = raised(outcome.pvalue), loudest.effective_count
     why = f"{pvalue:.2g}, as their sums are skewed and vary as those of {number:.2g} equal ones"

@@ -53,7 +53,8 @@ class Predictions:
         The names of the columns of `probs`. By default those that a table has, else 0 to m - 1,
         or the distinct labels in sorted order where they are text.
     sample_weight : array_like, shape (n,), optional
-        Weights of the rows: not negative, and in any unit, as they are divided by their mean.
+        Weights of the rows: not negative, and in any unit, as they are divided by the mean of the
+        positive ones.
     groups : array_like, shape (n,), optional
         The group of each row.
     clusters : array_like, shape (n,), optional
@@ -75,8 +76,8 @@ class Predictions:
     classes : ndarray, shape (m,)
         Names of the classes.
     sample_weight : ndarray, shape (n,), float64, or None
-        Weights of the rows over the mean of those that were given: not what was given, but the
-        number of average rows that each counts as. Those of `subset` and of groups keep this unit.
+        Weights of the rows over the mean of the positive ones: not what was given, but how many
+        average rows each counts as. Those of `subset` and of groups keep this unit.
     groups : ndarray, shape (n,), or None
         Groups of the rows.
     clusters : ndarray, shape (n,), int64, or None
@@ -500,9 +501,9 @@ def event_column(predictions: Predictions) -> Floats:
 
 
 def _relative(weights: Floats) -> Floats:
-    """Return weights, some of them positive, over their mean."""
+    """Return weights over the mean of the positive ones: rows without weight take no part."""
     share = weights / weights.max()  # no sum of huge ones is infinite
-    return read_only(share / share.mean())
+    return read_only(share / share[weights > 0].mean())
 
 
 def _restore(*values: object) -> Predictions:

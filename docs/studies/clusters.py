@@ -168,6 +168,7 @@ WRONG = {
         100, "lognormal 5", (1, 1), 0.05, constant=True, shift=0.5
     ),
 }
+BINARY = ("calibration-in-the-large", "ks")
 HARD = ("combined", "calibration-in-the-large", "ece", "ks", "skce", "brier")
 
 
@@ -232,7 +233,7 @@ def world_rates(world: World, seeds: range) -> np.ndarray:
     for seed in seeds:
         predictions = world_data(world, seed)
         for j, key in enumerate(HARD):
-            if key == "calibration-in-the-large" and predictions.m > 2:
+            if predictions.m > 2 and key in BINARY:
                 out[:2, j] = np.nan
                 continue
             found = before_and_after(key, predictions, seed)

@@ -257,7 +257,7 @@ def test_bursts_that_did_not_happen_are_no_evidence(key):
     """All sums of clusters are negative, as those of up to .97^25 of calibrated models are."""
     result = ct.test_calibration(None, bursts([]), test=key, rng=0)
     assert result.replicates.pvalues()[0] < 0.02
-    assert result.pvalue > 0.1
+    assert result.pvalue > 0.05
     assert "sums are skewed" in " ".join(result.notes)
 
 
