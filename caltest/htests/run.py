@@ -43,6 +43,10 @@ SEGMENT_OPTIONS = ("depth", "bins", "min_size", "statistic", "keep")
 OF_THE_USER = 5  # the stack level, in functions that run one plan, of the caller of the test
 
 
+class Weightless(NotApplicable):
+    """None of the rows that a lens leaves counts."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """One row to be computed: a test of a measure under a lens, for one group."""
@@ -65,6 +69,14 @@ class Plan:
         """Whether it may be too small for a test that has a meaning for others."""
         has_meaning = self.tolerance is not None or self.null in (*self.measure.nulls, "cluster")
         return self.is_one_of_many and has_meaning
+
+    def check_weights(self) -> None:
+        """Raise Weightless where all weights of the rows that the lens leaves are 0."""
+        weight = self.predictions.sample_weight
+        if weight is not None and not weight.all():
+            seen = self.lens(self.predictions).sample_weight
+            if seen is not None and not seen.any():
+                raise Weightless("all rows have the weight 0", "weigh some of them")
 
     def instead(self, note: str, **changes: Any) -> Plan:
         """Return what takes its place, with a note on it after its own."""
@@ -478,12 +490,16 @@ def _run_all(
     """Run all plans; return their results, and notes on those that are left out."""
     rows: list[tuple[Plan, HTest]] = []
     left_out: list[str] = []
+    reason: NotApplicable | None = None  # of one that has weights
     for done, plan in enumerate(plans, start=1):
         try:
+            plan.check_weights()
             rows.append((plan, run(plan)))
         except NotApplicable as error:
-            if not plan.may_be_left_out or len(left_out) + 1 == len(plans):
-                raise
+            is_weightless = isinstance(error, Weightless)
+            reason = reason if is_weightless else error
+            if not (is_weightless or plan.may_be_left_out) or len(left_out) + 1 == len(plans):
+                raise reason or error from None
             left_out.append(_warn_left_out(plan, error))
         if progress is not None:
             progress(done, len(plans))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -218,8 +219,8 @@ def is_error(measure: Measure) -> bool:
     return measure.alternative == "greater" and "plug-in" in measure.intervals
 
 
-def rows_without(clusters: Clusters, seed: int) -> list[NDArray[np.int32]]:
-    """Return the rows without each cluster, or where there are many, without groups of them."""
+def rows_without(clusters: Clusters, seed: int) -> Iterator[NDArray[np.int32]]:
+    """Yield the rows without each cluster, or where there are many, without groups of them."""
     order = np.arange(clusters.count)
     if clusters.count > GROUPS:
         order = np.random.default_rng(seed).permutation(order)
@@ -228,7 +229,7 @@ def rows_without(clusters: Clusters, seed: int) -> list[NDArray[np.int32]]:
     for number, group in enumerate(groups):
         group_of[group] = number
     own = group_of[clusters.codes]
-    return [np.flatnonzero(own != number).astype(np.int32) for number in range(len(groups))]
+    return (np.flatnonzero(own != number).astype(np.int32) for number in range(len(groups)))
 
 
 def _noise(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,9 @@ from numpy.typing import NDArray
 from caltest.errors import NotApplicable
 from caltest.measures.base import UStatistic
 from caltest.measures.outcome import RowTerms
+from caltest.numerics.labels import compiles
 from caltest.numerics.recursion import exponential_pair_sums
-from caltest.numerics.sorted_scores import step_ends
+from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
@@ -56,6 +58,12 @@ class ResidualStatistic(ABC):
         Whether small values speak against calibration too.
     scale : float
         Size of the terms: ties are measured by it.
+    table : (n, m) array, optional
+        What each label of a row adds, where the statistic is one sum.
+    quadratic : ResidualStatistic, optional
+        One that is quadratic in the same sums, where this one is not. Flipped signs keep the mean
+        and the variance of what is quadratic; the mean length of a sum of two skewed residuals is
+        another where one of them is flipped.
     """
 
     key: str = ""
@@ -63,6 +71,8 @@ class ResidualStatistic(ABC):
     symbol: str = ""
     two_sided: bool = False
     scale: float = 1.0
+    table: Floats | None = None
+    quadratic: ResidualStatistic | None = None
 
     @abstractmethod
     def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
@@ -112,7 +122,8 @@ class Products(ResidualStatistic):
 
     def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
         width = self.features.shape[1] * self.gaps.shape[1]
-        check_size(count * width)
+        if count * width > MOST:
+            return row_by_row(clusters, self._length)
         order = np.argsort(clusters, kind="stable")
         rows = np.split(order, np.cumsum(np.bincount(clusters, minlength=count))[:-1])
         sums = np.stack([(self.features[c].T @ self.gaps[c]).ravel() for c in rows])
@@ -120,6 +131,9 @@ class Products(ResidualStatistic):
             gram = sums @ sums.T
             return lambda signs: np.einsum("bc,bc->b", signs, signs @ gram)
         return lambda signs: np.square(signs @ sums).sum(axis=1)
+
+    def _length(self, sign: Floats) -> float:
+        return float(np.square(self.features.T @ (sign[:, None] * self.gaps)).sum())
 
 
 @dataclass(eq=False)
@@ -145,6 +159,11 @@ class LinePairs(ResidualStatistic):
             return out
 
         return in_parts(sums, clusters.size)
+
+
+def row_by_row(clusters: Ints, function: Callable[[Floats], Any]) -> Flipped:
+    """Return a function of the signs of the rows, (n,), without sums of clusters."""
+    return lambda signs: np.stack([function(sign[clusters]) for sign in signs])
 
 
 def in_parts(statistic: Flipped, n: int) -> Flipped:
@@ -187,6 +206,9 @@ class Sums(ResidualStatistic):
     function: Callable[[Floats], Floats]
 
     def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+        if count * self.terms.shape[1] > MOST:
+            sums_of = row_by_row(clusters, lambda sign: sign @ self.terms)
+            return lambda signs: self.function(sums_of(signs))
         sums = cluster_sums(self.terms, clusters, count)
         return lambda signs: self.function(signs @ sums)
 
@@ -199,9 +221,12 @@ class RobustZ(ResidualStatistic):
     ----------
     terms : (n,) array
         What each row adds to the sum.
+    table : (n, m) array
+        What each label of a row adds, up to a constant of the row.
     """
 
     terms: Floats
+    table: Floats | None = None
     symbol: str = "cluster-robust z"
     two_sided: bool = True
 
@@ -262,12 +287,18 @@ class CellSums(ResidualStatistic):
     function: Callable[[Floats], Floats]
 
     def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
-        check_size(count * self.cell_count)
         cells = self.cells.reshape(len(clusters), -1).astype(np.int64)
+        if count * self.cell_count > MOST:
+            gaps = self.gaps.reshape(len(clusters), -1)
+            sums_of = row_by_row(clusters, lambda sign: self._sums(cells, sign[:, None] * gaps))
+            return lambda signs: self.function(sums_of(signs))
         at = clusters[:, None] * self.cell_count + cells
         flat = np.bincount(at.ravel(), self.gaps.ravel(), count * self.cell_count)
         sums = flat.reshape(count, self.cell_count)
         return lambda signs: self.function(signs @ sums)
+
+    def _sums(self, cells: Ints, gaps: Floats) -> Floats:
+        return np.bincount(cells.ravel(), gaps.ravel(), self.cell_count).astype(np.float64)
 
 
 @dataclass(eq=False)
@@ -291,7 +322,15 @@ class OrderedSums(ResidualStatistic):
 
     def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
         at, ends = clusters[self.order], np.flatnonzero(step_ends(self.event))
-        step = max(1, AT_A_TIME // at.size)
+        step = max(8, AT_A_TIME // at.size)
+        if compiles(at.size):
+            is_end, zero = step_ends(self.event), np.zeros(at.size)
+
+            def extremes(signs: Floats) -> Floats:
+                rows = np.ascontiguousarray(signs[:, at])
+                return self.function(*partial_sum_extremes(rows, self.gaps, zero, is_end))
+
+            return in_parts(extremes, at.size)
 
         def values(signs: Floats) -> Floats:
             parts = [_partial(signs[b : b + step]) for b in range(0, len(signs), step)]
@@ -334,9 +373,23 @@ def check_finite(terms: Floats) -> None:
         )
 
 
+def row_deviations(table: Floats, predictions: Predictions) -> tuple[Floats, Floats, Floats]:
+    """Return the deviations of terms (n, m) from their means under calibration, by row.
+
+    Returns
+    -------
+    tuple of (n,) array
+        Variance, third central moment, and the deviation of the label that was observed.
+    """
+    probs = predictions.probs
+    apart = np.where(probs > 0, table, 0.0)
+    mean = np.einsum("ik,ik->i", probs, apart)
+    own = np.take_along_axis(table, predictions.labels[:, None], axis=1)[:, 0] - mean
+    apart -= mean[:, None]
+    product = probs * np.square(apart)
+    return product.sum(axis=1), np.einsum("ik,ik->i", product, apart), own
+
+
 def of_row_terms(rows: RowTerms, predictions: Predictions) -> list[ResidualStatistic]:
     """Return the statistic of a sum of terms of rows, each less its mean under calibration."""
-    probs = predictions.probs
-    table = np.where(probs > 0, rows.table, 0.0)
-    own = np.take_along_axis(rows.table, predictions.labels[:, None], axis=1)[:, 0]
-    return [RobustZ(own - np.einsum("ik,ik->i", probs, table))]
+    return [RobustZ(row_deviations(rows.table, predictions)[2], rows.table)]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +14,12 @@ from numpy.typing import NDArray
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome, Part
-from caltest.measures.residual_sums import Flipped, ResidualStatistic, residuals
+from caltest.measures.residual_sums import AT_A_TIME, Flipped, ResidualStatistic, residuals
 from caltest.nulls.base import Null, Replicates, resampling_pvalue
 from caltest.nulls.exact import exact_test
+from caltest.nulls.skewed import SkewedSum, brier_table, sum_table
 from caltest.numerics.joint import step_down, tail_scores
-from caltest.numerics.labels import draw_events, resample_keys, row_hashes
+from caltest.numerics.labels import flipped_signs, resample_keys
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
@@ -25,7 +28,6 @@ Ints = NDArray[np.int64]
 FEW_CLUSTERS = 20
 FEW_EVENTS = 50  # of the rarer kind of label; with fewer, sums of clusters are far from symmetric
 UNKNOWN = "pass cluster=, or time= and lag="
-HALF = 1 << 61  # of the uniform numbers, which have 62 bits
 LEVEL = 0.05
 MATTERS = 1.25  # times the p-value: what is raised by more gets a note
 INDEPENDENT = (
@@ -76,19 +78,19 @@ class Clusters:
         """The number of rows of each."""
         return np.bincount(self.codes)
 
-    def signs(self, n_resamples: int, seed: int) -> Floats:
-        """Return signs (B, C): all but those that change nothing where they are few."""
+    def signs(self, n_resamples: int, seed: int) -> Iterator[Floats]:
+        """Yield signs (b, C), some at a time: all but those that change nothing where few."""
         if self.is_listed(n_resamples):
             every = np.arange(1, 2**self.count)
-            return np.where(every[:, None] >> np.arange(self.count) & 1, -1.0, 1.0)
-        keys = resample_keys(seed, n_resamples)
-        limits = np.zeros(self.count, np.int64), np.full(self.count, HALF)
-        flipped = draw_events(*limits, row_hashes(self.numbers), keys)
-        return np.where(flipped, -1.0, 1.0)
+            yield np.where(every[:, None] >> np.arange(self.count) & 1, -1.0, 1.0)
+            return
+        keys, step = resample_keys(seed, n_resamples), max(8, AT_A_TIME // self.count)
+        for b in range(0, n_resamples, step):
+            yield flipped_signs(self.numbers, keys[b : b + step])
 
     def is_listed(self, n_resamples: int) -> bool:
         """Whether all vectors of signs take the place of random ones."""
-        return 2.0**self.count <= n_resamples + 1
+        return self.count <= math.log2(n_resamples + 1)
 
     def words(self) -> str:
         """Return how many there are of what."""
@@ -159,7 +161,8 @@ def cluster_test(
     any sizes, and for others valid as the number of clusters grows. Where there are no more than B
     + 1 vectors of signs, all of them take the place of random ones. Where few clusters or few
     events are expected, the p-value is no less than that of the exact null, which takes the rows as
-    independent: signs know nothing of the events that did not happen.
+    independent: signs know nothing of the events that did not happen. Where the predictions imply
+    sums that are skewed, it is compared with those of simulated ones, see `allowing_for_skewness`.
 
     References
     ----------
@@ -171,23 +174,26 @@ def cluster_test(
     others = ", ".join(map(repr, measure.nulls))
     clusters = Clusters.of(predictions, f"{UNKNOWN}; for rows that do not, use {others}")
     statistics = measure.residual_statistics(predictions, n_jobs)
-    values = flipped_values(statistics, clusters, n_resamples, seed, n_jobs)
+    combined, first = len(statistics) > 1, statistics[0]
+    used = [first, first.quadratic] if not combined and first.quadratic else statistics
+    values = flipped_values(used, clusters, n_resamples, seed, n_jobs)
     if not np.isfinite(values).all():
         raise NotApplicable(
             "the statistic is not a number for these residuals", "check extreme options"
         )
-    combined = len(statistics) > 1
     every = combined_values(statistics, values) if combined else values[0]
-    first = statistics[0]
     two_sided = first.two_sided and not combined
     alternative = "two-sided" if two_sided else "greater"
     bound = measure.bind(predictions, n_jobs)
     scale = 1.0 if combined else first.scale
     way = "all" if clusters.is_listed(n_resamples) else "random"
+    pvalue = resampling_pvalue(float(every[0]), every[1:], scale, alternative)
+    if not combined and first.quadratic:
+        pvalue = max(pvalue, resampling_pvalue(float(values[1, 0]), values[1, 1:]))
     outcome = Outcome(
         statistic_name=measure.symbol if combined else first.symbol or measure.symbol,
         statistic=float(every[0]),
-        pvalue=resampling_pvalue(float(every[0]), every[1:], scale, alternative),
+        pvalue=pvalue,
         estimate=float(every[0]) if combined else bound.estimate(bound.value(n_jobs)),
         alternative=alternative,
         null_text=f"{way} signs of the residuals of {clusters.words()}",
@@ -198,6 +204,9 @@ def cluster_test(
         n_resamples=every.size - 1,
         replicates=Replicates(every, scale, alternative),
         parts=parts(measure, predictions, statistics, values) if combined else (),
+    )
+    outcome = allowing_for_skewness(
+        outcome, statistics, predictions, clusters, n_resamples=n_resamples, seed=seed
     )
     if "exact" not in measure.nulls or are_many(predictions, clusters):
         return outcome
@@ -213,12 +222,13 @@ def flipped_values(
     n_jobs: int | None,
 ) -> Floats:
     """Return the statistics for the residuals as they are and with flipped signs, (K, B + 1)."""
-    signs = clusters.signs(n_resamples, seed)
-    every = np.concatenate([np.ones((1, clusters.count)), signs])
     flipped: list[Flipped] = [
         one.flipped(clusters.codes, clusters.count, n_jobs) for one in statistics
     ]
-    return np.stack([np.asarray(function(every)) for function in flipped])
+    blocks = clusters.signs(n_resamples, seed)
+    first = np.vstack([np.ones((1, clusters.count)), next(blocks)])
+    every = itertools.chain([first], blocks)
+    return np.hstack([np.stack([np.asarray(f(signs)) for f in flipped]) for signs in every])
 
 
 def component_scores(statistics: Sequence[ResidualStatistic], values: Floats) -> Floats:
@@ -272,19 +282,56 @@ def are_many(predictions: Predictions, clusters: Clusters) -> bool:
 
 def at_least_independent(outcome: Outcome, exact: Outcome) -> Outcome:
     """Return the outcome with p-values that are no less than those of independent rows."""
-    floors = {part.key: part for part in exact.parts}
-    raised = [_raised(part, floors[part.key]) for part in outcome.parts]
-    outcome = replace(outcome, parts=tuple(sorted(raised, key=lambda part: part.adjusted)))
-    if exact.pvalue <= outcome.pvalue:
+    floors = {part.key: (part.pvalue, part.adjusted) for part in exact.parts}
+    return _raised(outcome, exact.pvalue, floors, "that of independent rows")
+
+
+def allowing_for_skewness(
+    outcome: Outcome,
+    statistics: Sequence[ResidualStatistic],
+    predictions: Predictions,
+    clusters: Clusters,
+    *,
+    n_resamples: int,
+    seed: int,
+) -> Outcome:
+    r"""Return the outcome with p-values that allow for sums of clusters that are skewed.
+
+    A p-value of flipped signs is compared with those of simulated sums, whose moments are those
+    that the predictions imply, see `SkewedSum`: of the terms of the statistic where it is one sum,
+    else of the residuals in the direction of their sum, or for several statistics of the squared
+    error where that is farther out. It is the prepivoting of Beran (1988, J. Am. Stat. Assoc. 83)
+    by a model of the sums.
+    """
+    own = statistics[0].table if len(statistics) == 1 else None
+    tables = [sum_table(predictions) if own is None else own]
+    tables += [brier_table(predictions)] * (len(statistics) > 1)
+    of = partial(SkewedSum.of, clusters=clusters.codes, count=clusters.count)
+    found = (of(table, predictions, n_resamples=n_resamples, seed=seed) for table in tables)
+    loudest = max(found, key=lambda one: abs(one.z))
+    raised = partial(loudest.raised, is_own=own is not None)
+    floors = {part.key: (raised(part.pvalue), raised(part.adjusted)) for part in outcome.parts}
+    pvalue, number = raised(outcome.pvalue), loudest.effective_count
+    why = f"{pvalue:.2g}, as their sums are skewed and vary as those of {number:.2g} equal ones"
+    return _raised(outcome, pvalue, floors, why)
+
+
+def _raised(
+    outcome: Outcome, pvalue: float, floors: dict[str, tuple[float, float]], why: str
+) -> Outcome:
+    """Return the outcome with p-values that are no less than others, with a note where they are."""
+    changed = [
+        replace(
+            p, pvalue=max(p.pvalue, floors[p.key][0]), adjusted=max(p.adjusted, floors[p.key][1])
+        )
+        for p in outcome.parts
+    ]
+    outcome = replace(outcome, parts=tuple(sorted(changed, key=lambda part: part.adjusted)))
+    if pvalue <= outcome.pvalue:
         return outcome
-    text = f"p = {outcome.pvalue:.2g} of flipped signs is raised to that of independent rows"
-    note = (text,) if exact.pvalue > MATTERS * outcome.pvalue else ()
-    return replace(outcome, pvalue=exact.pvalue, notes=(*outcome.notes, *note))
-
-
-def _raised(part: Part, floor: Part) -> Part:
-    pvalue, adjusted = max(part.pvalue, floor.pvalue), max(part.adjusted, floor.adjusted)
-    return replace(part, pvalue=pvalue, adjusted=adjusted)
+    text = f"p = {outcome.pvalue:.2g} of flipped signs is raised to {why}"
+    note = (text,) if pvalue > MATTERS * outcome.pvalue else ()
+    return replace(outcome, pvalue=pvalue, notes=(*outcome.notes, *note))
 
 
 def treated_as_independent(outcome: Outcome, predictions: Predictions) -> Outcome:

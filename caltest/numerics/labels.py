@@ -97,6 +97,15 @@ def draw_events(low: Limits, width: Limits, rows: Hashes, keys: Hashes) -> NDArr
     return out
 
 
+def flipped_signs(numbers: NDArray[np.integer], keys: Hashes) -> Floats:
+    """Draw signs (B, n) of +1 and -1 for units with these numbers, (n,)."""
+    limits = np.zeros(numbers.size, np.int64), np.full(numbers.size, ALWAYS // 2)
+    signs = draw_events(*limits, row_hashes(numbers), keys).astype(np.float64)
+    signs *= -2.0
+    signs += 1.0
+    return signs
+
+
 def compiles(n: int) -> bool:
     """Tell whether a compiled loop is worth its loading; the labels are the same without."""
     return n >= COMPILED_FROM or "numba" in sys.modules

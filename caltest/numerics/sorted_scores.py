@@ -46,11 +46,12 @@ def step_ends(ordered: Floats) -> NDArray[np.bool_]:
 
 @njit()
 def partial_sum_extremes(
-    labels: Labels, weight: Floats, ordered: Floats, ends: NDArray[np.bool_]
+    labels: Labels | Floats, weight: Floats, ordered: Floats, ends: NDArray[np.bool_]
 ) -> tuple[Floats, Floats]:
     """Return the largest and smallest of 0 and the partial sums of w (y - p) at the step ends.
 
-    `labels` (B, n) are in the order of the scores `ordered`; `ends` are their `step_ends`.
+    `labels` (B, n), or signs, are in the order of the scores `ordered`; `ends` are their
+    `step_ends`.
     """
     size, n = labels.shape
     high, low = np.zeros(size), np.zeros(size)
@@ -73,7 +74,7 @@ def partial_sum_extremes(
 
 @njit()
 def _one_row(
-    labels: Labels, weight: Floats, ordered: Floats, ends: NDArray[np.bool_]
+    labels: Labels | Floats, weight: Floats, ordered: Floats, ends: NDArray[np.bool_]
 ) -> tuple[float, float]:
     carried = top = bottom = 0.0
     for i in range(labels.size):

@@ -53,7 +53,8 @@ class Predictions:
         The names of the columns of `probs`. By default those that a table has, else 0 to m - 1,
         or the distinct labels in sorted order where they are text.
     sample_weight : array_like, shape (n,), optional
-        Weights of the rows.
+        Weights of the rows: not negative, and in any unit, as they are divided by the mean of the
+        positive ones.
     groups : array_like, shape (n,), optional
         The group of each row.
     clusters : array_like, shape (n,), optional
@@ -75,7 +76,8 @@ class Predictions:
     classes : ndarray, shape (m,)
         Names of the classes.
     sample_weight : ndarray, shape (n,), float64, or None
-        Weights of the rows.
+        Weights of the rows over the mean of the positive ones: not what was given, but how many
+        average rows each counts as. Those of `subset` and of groups keep this unit.
     groups : ndarray, shape (n,), or None
         Groups of the rows.
     clusters : ndarray, shape (n,), int64, or None
@@ -156,7 +158,7 @@ class Predictions:
         )
         if probs.ndim == 1 and names.dtype.kind == "U":
             source = f"{source}, event: {names[1]}"
-        weights = None if sample_weight is None else check_weights(sample_weight, n)
+        weights = None if sample_weight is None else _relative(check_weights(sample_weight, n))
         values = None if groups is None else suspicions.looked_at(check_groups(groups, n))
         dependent = None if clusters is None else cluster_codes(clusters, n)
         self._fill(matrix, codes, names, weights, values, dependent, CLUSTER, source)
@@ -496,6 +498,12 @@ def event_column(predictions: Predictions) -> Floats:
     """
     known: Floats | None = predictions.__dict__.get("_event")
     return predictions.probs[:, 1] if known is None else known
+
+
+def _relative(weights: Floats) -> Floats:
+    """Return weights over the mean of the positive ones: rows without weight take no part."""
+    share = weights / weights.max()  # no sum of huge ones is infinite
+    return read_only(share / share[weights > 0].mean())
 
 
 def _restore(*values: object) -> Predictions:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.measures.gap import Rows, event_rows, gap_of
+from caltest.measures.label_scores import row_weights
 from caltest.nulls.cluster import Clusters
 from caltest.numerics.joint import step_down, tail_scores
 from caltest.numerics.labels import resample_keys
@@ -222,11 +223,11 @@ def _flipped(
     residuals = weight[:, None] * (happens - places.chance)
     code = np.broadcast_to(clusters.codes[:, None], places.codes.shape)
     np.add.at(sums, (code, places.codes), residuals)
-    return np.asarray((clusters.signs(n_resamples, seed) @ sums).T)
+    return np.hstack([sums.T @ signs.T for signs in clusters.signs(n_resamples, seed)])
 
 
 def _gaps(places: Places, predictions: Predictions, adjusted: Floats) -> Iterator[Place]:
-    every = event_rows(predictions)
+    every, weight = event_rows(predictions), row_weights(predictions)
     names = tuple(map(str, predictions.classes.tolist()))
     for number, name in enumerate(places.names):
         # Of "class range" alone: a name of a class may hold anything.
@@ -240,7 +241,7 @@ def _gaps(places: Places, predictions: Predictions, adjusted: Floats) -> Iterato
             happens = predictions.labels == k
             rows = Rows(predictions.probs[:, k], happens, every.weight, every.clusters)
             some = places.codes[:, k] == number
-        if some.any():
+        if weight[some].any():
             yield place_of(
                 gap_of(rows.of(some), places.kind, name),
                 places.kind,

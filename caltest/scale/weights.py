@@ -187,6 +187,7 @@ def weighted_cells(
     """
     floor = np.maximum(sums["place"], 0).astype(np.float64)
     scale = np.exp2(np.floor_divide(sums["u"], CLASSES).astype(np.float64))
+    scale /= (scale * (sums["w0"] / unit)).sum() / sums["n"].sum()  # weights over their mean
 
     def moments(names: str, weight: Floats | float) -> tuple[Floats, Floats, Floats]:
         """Return the sums of a power of w, times 1, p and p^2."""

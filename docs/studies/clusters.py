@@ -28,7 +28,7 @@ from caltest.kernels import Exponential
 from caltest.measures import Measure
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.base import resampling_pvalue
-from caltest.nulls.cluster import Clusters, flipped_values
+from caltest.nulls.cluster import Clusters, are_many, cluster_test, flipped_values
 from caltest.predictions.dependence import Dependence
 
 LEVEL = 0.05
@@ -109,6 +109,150 @@ def truth(x: np.ndarray, error: str) -> np.ndarray:
     """Return the true probabilities for log odds x of the model."""
     slope, shift = ERRORS[error]
     return np.asarray(special.expit(slope * x + shift))
+
+
+@dataclass(frozen=True)
+class World:
+    """A distribution of data sets with skewed sums of few effective clusters.
+
+    Rows of a cluster share their uniform number with probability sqrt(correlation), so that labels
+    of equal predictions have this correlation: rare events come in bursts.
+    """
+
+    clusters: int
+    sizes: str  # rows of a cluster, lognormal with a median, or one that has half of all rows
+    law: tuple[float, ...] | None  # of the predictions: beta or Dirichlet; else normal log odds
+    correlation: float
+    weight: float = 0.0  # the weight of a row is exp(weight p)
+    constant: bool = False  # one prediction for all rows of a cluster
+    slope: float = 1.0  # of the true log odds by those of the predictions
+    shift: float = 0.0  # of the last class
+
+
+WORLDS = {
+    "10 rows, weights exp(4 p)": World(30, "10", (1, 1), 0.0, 4.0),
+    "10 rows, weights exp(-4 p)": World(30, "10", (1, 1), 0.0, -4.0),
+    "10 rows, weights exp(4 p), correlation 0.2": World(30, "10", (1, 1), 0.2, 4.0),
+    "3 classes, weights exp(4 p)": World(30, "10", (1, 1, 1), 0.0, 4.0),
+    "lognormal, beta(1, 30), independent": World(30, "lognormal 20", (1, 30), 0.0),
+    "lognormal, beta(1, 30), correlation 0.05": World(30, "lognormal 20", (1, 30), 0.05),
+    "lognormal, beta(1, 30), correlation 0.3": World(30, "lognormal 20", (1, 30), 0.3),
+    "100 clusters, lognormal, beta(1, 30), correlation 0.3": World(
+        100, "lognormal 10", (1, 30), 0.3
+    ),
+    "1000 clusters of 3, beta(1, 30), correlation 0.3": World(1000, "3", (1, 30), 0.3),
+    "p constant within 30 clusters of 10": World(30, "10", (1, 1), 0.3, constant=True),
+    "p constant, lognormal": World(30, "lognormal 10", (1, 1), 0.3, constant=True),
+    "p constant, lognormal, beta(1, 10)": World(30, "lognormal 10", (1, 10), 0.3, constant=True),
+    "p constant, 100 clusters, lognormal": World(100, "lognormal 5", (1, 1), 0.3, constant=True),
+    "100 of 10 rows and one of half of the rows": World(101, "half", (1, 1), 0.1),
+    "one of half of the rows, beta(1, 10)": World(101, "half", (1, 10), 0.1),
+    "one of half of the rows, p constant": World(101, "half", (1, 1), 0.3, constant=True),
+    "8 clusters of 20": World(8, "20", (1, 1), 0.2),
+    "8 clusters, lognormal, beta(1, 10)": World(8, "lognormal 40", (1, 10), 0.2),
+    "15 clusters, lognormal, beta(1, 10)": World(15, "lognormal 30", (1, 10), 0.2),
+    "3 classes, lognormal": World(30, "lognormal 10", (1, 1, 1), 0.3),
+    "5 classes, four rare, lognormal": World(30, "lognormal 10", (0.3, 0.3, 0.3, 0.3, 10), 0.3),
+    "5 classes, p constant, 15 clusters of 10": World(15, "10", (1,) * 5, 0.3, constant=True),
+}
+WRONG = {
+    "too low, 30 clusters of 10": World(30, "10", None, 0.1, shift=0.5),
+    "too extreme, 30 clusters of 10": World(30, "10", None, 0.1, slope=0.5),
+    "too low, lognormal": World(30, "lognormal 10", None, 0.1, shift=0.6),
+    "too extreme, lognormal": World(30, "lognormal 10", None, 0.1, slope=0.4),
+    "too low, 100 lognormal, beta(1, 30)": World(100, "lognormal 10", (1, 30), 0.02, shift=0.6),
+    "too high, 100 lognormal, beta(1, 30)": World(100, "lognormal 10", (1, 30), 0.02, shift=-0.8),
+    "too low, weights exp(4 p)": World(30, "10", (1, 1), 0.05, 4.0, shift=0.8),
+    "too extreme, 3 classes": World(30, "10", (1, 1, 1), 0.1, slope=0.6),
+    "too low, p constant, 100 lognormal": World(
+        100, "lognormal 5", (1, 1), 0.05, constant=True, shift=0.5
+    ),
+}
+BINARY = ("calibration-in-the-large", "ks")
+HARD = ("combined", "calibration-in-the-large", "ece", "ks", "skce", "brier")
+
+
+def world_data(world: World, seed: int) -> ct.Predictions:
+    """Draw a data set."""
+    rng = np.random.default_rng([zlib.crc32(repr(world).encode()), seed])
+    kind, _, size = world.sizes.rpartition(" ")
+    if kind:
+        draws = float(size) * np.exp(1.2 * rng.normal(size=world.clusters))
+        rows = np.maximum(1, np.round(draws)).astype(int)
+    elif size == "half":
+        rows = np.full(world.clusters, 10)
+        rows[0] = 10 * (world.clusters - 1)
+    else:
+        rows = np.full(world.clusters, int(size))
+    c = np.repeat(np.arange(world.clusters), rows)
+    if world.law is None:
+        x = math.sqrt(0.5) * (rng.normal(size=world.clusters)[c] + rng.normal(size=c.size))
+        p = np.column_stack([1 - special.expit(x), special.expit(x)])
+    else:
+        p = rng.dirichlet(world.law[::-1], size=world.clusters if world.constant else c.size)
+        p = p[c] if world.constant else p
+    logs = world.slope * np.log(np.maximum(p, 1e-300))
+    logs[:, -1] += world.shift
+    shared = rng.random(c.size) < math.sqrt(world.correlation)
+    uniform = np.where(shared, rng.random(world.clusters)[c], rng.random(c.size))
+    labels = np.sum(np.cumsum(special.softmax(logs, axis=1), axis=1) < uniform[:, None], axis=1)
+    labels = np.minimum(labels, p.shape[1] - 1)
+    weight = np.exp(world.weight * p[:, -1]) if world.weight else None
+    return ct.Predictions(p, labels, classes=range(p.shape[1]), sample_weight=weight, clusters=c)
+
+
+def before_and_after(key: str, predictions: ct.Predictions, seed: int) -> tuple[float, float]:
+    """Return the p-value without and with what allows for skewed sums."""
+    measure, settings = REGISTRY[key].with_options({}), {"n_resamples": B, "seed": seed}
+    outcome = cluster_test(measure, predictions, **settings, n_jobs=1)
+    before = float(outcome.replicates.pvalues()[0])
+    if not are_many(predictions, Clusters.of(predictions)):
+        exact = NULLS["exact"].test(measure, predictions, **settings, n_jobs=1)
+        before = max(before, float(exact.pvalue))
+    return before, float(outcome.pvalue)
+
+
+def robust_t(predictions: ct.Predictions) -> tuple[float, float]:
+    """Return the p-values of the mean residual of the last class by t and z, robust to clusters."""
+    weight = np.ones(predictions.n)
+    if predictions.sample_weight is not None:
+        weight = predictions.sample_weight
+    residual = (predictions.labels == predictions.m - 1) - predictions.probs[:, -1]
+    sums = np.bincount(predictions.clusters, weight * residual)
+    z = abs(float(sums.sum())) / math.sqrt(float(np.square(sums).sum()))
+    t = z * math.sqrt(1.0 - 1.0 / sums.size)
+    return 2.0 * float(special.stdtr(sums.size - 1, -t)), 2.0 * float(special.ndtr(-z))
+
+
+def world_rates(world: World, seeds: range) -> np.ndarray:
+    """Count rejections before, after, and by the robust t and z, (4, tests)."""
+    warnings.simplefilter("ignore")
+    out = np.full((4, len(HARD)), np.nan)
+    out[:2] = 0
+    out[2:, 1] = 0
+    for seed in seeds:
+        predictions = world_data(world, seed)
+        for j, key in enumerate(HARD):
+            if predictions.m > 2 and key in BINARY:
+                out[:2, j] = np.nan
+                continue
+            found = before_and_after(key, predictions, seed)
+            out[:2, j] += np.array(found) <= LEVEL
+        out[2:, 1] += np.array(robust_t(predictions)) <= LEVEL
+    return out
+
+
+def world_table(pool: joblib.Parallel, worlds: dict[str, World], repetitions: int) -> str:
+    """Rejections in worlds with skewed sums, before and after."""
+    rows = []
+    ways = ("before", "now", "robust t", "robust z")
+    for name, world in worlds.items():
+        parts = [range(i, min(i + 25, repetitions)) for i in range(0, repetitions, 25)]
+        counts = sum(pool(joblib.delayed(world_rates)(world, seeds) for seeds in parts))
+        for way, line in zip(ways, 100 * counts / repetitions, strict=True):
+            cells = ["" if np.isnan(v) else entry(float(v), repetitions) for v in line]
+            rows.append([name, way, *cells])
+    return table(["data", "null", *HARD], rows, 2)
 
 
 def pvalue(key: str, predictions: ct.Predictions, null: str, seed: int) -> float:
@@ -538,6 +682,8 @@ def main() -> None:
         "independent": lambda: independent_table(pool, given.repetitions),
         "time": lambda: time_table(pool, given.repetitions),
         "coverage": lambda: coverage_table(pool, given.repetitions),
+        "skewed": lambda: world_table(pool, WORLDS, 5 * given.repetitions // 2),
+        "skewed-power": lambda: world_table(pool, WRONG, given.repetitions),
         "rare": lambda: rare_table(pool, given.repetitions),
         "size": lambda: size_table(pool, given.repetitions),
         "others": lambda: other_size_table(pool, given.repetitions),

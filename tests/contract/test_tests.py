@@ -297,6 +297,44 @@ NAMES = [
 ]
 
 
+@full
+@pytest.mark.parametrize("m", [2, 3])
+@pytest.mark.parametrize("key", REGISTRY)
+def test_unit_of_weights_does_not_matter(key, m):
+    """From 1e-300 to 1e300: the same statistic and p-value, with clusters too."""
+    plain = predictions_of(m)
+    weights = np.random.default_rng(0).random(plain.n) + 0.1
+    for clusters in (None, np.arange(plain.n) // 4):
+        found = set()
+        for unit in (1.0, 1e-300, 1e-9, 3.0, 1e155, 1e300):
+            rows = {"sample_weight": unit * weights, "clusters": clusters}
+            data = ct.Predictions(plain.probs, plain.labels, **rows)
+            with suppress(NotApplicable):
+                one = ct.test_calibration(None, data, test=key, n_resamples=RESAMPLES, rng=0)
+                found.add((one.pvalue, f"{one.statistic:.9g}"))
+        assert len(found) <= 1
+
+
+@pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")
+@pytest.mark.parametrize("lens", ["by", "top-label"])
+@pytest.mark.parametrize("key", REGISTRY)
+def test_groups_without_weight_are_left_out(key, lens):
+    """Groups and predicted classes; a test that takes no weights says so."""
+    plain = predictions_of(3, 90)
+    weight = np.where(plain.predicted == 1, 0.0, 1.0)
+    data = ct.Predictions(plain.probs, plain.labels, sample_weight=weight)
+    asked = {"lens": "top-label"} if lens == "top-label" else {"by": plain.predicted}
+    if lens == "by":
+        asked["lens"] = "confidence"
+    try:
+        table = ct.test_calibration(None, data, test=key, n_resamples=RESAMPLES, rng=0, **asked)
+    except NotApplicable as error:
+        assert "weights" in str(error) or "redrawn" in str(error)  # noqa: PT017
+        return
+    assert len(table.rows) == 2
+    assert "all rows have the weight 0" in " ".join(table.notes)
+
+
 @pytest.mark.parametrize("name", NAMES)
 @two_or_three_classes
 @every_test_and_null

@@ -246,7 +246,7 @@ class Draw:
         names = [str(name) for name in self.names(m)]
         columns: dict[str, np.ndarray] = {"y": np.array(names)[self.codes(probs)]}
         columns |= {f"p_{name}": probs[:, k] for k, name in enumerate(names)}
-        columns["w"] = self.one((np.ones(n), self.rng.exponential(1, n), np.arange(n)))
+        columns["w"] = self.one((np.ones(n), self.rng.exponential(1, n), np.arange(n), self.far(n)))
         columns["g"] = np.array([*HOSTILE[:12], "a"])[self.rng.integers(0, 4, n) * 3]
         columns["c"] = self.rng.integers(0, max(1, n // 2), n)
         columns["t"] = np.arange(n)
@@ -278,7 +278,12 @@ class Draw:
         n = max(0, n + (self.whole(-1, 1) if self.broken else 0))
         groups = np.array(HOSTILE[:3])[self.rng.integers(0, 3, n)]
         kinds = [self.rng.integers(0, 3, n), groups, self.rng.random(n), np.arange(n)]
-        return self.one([*kinds, groups.tolist(), np.ones(n)])
+        return self.one([*kinds, groups.tolist(), np.ones(n), self.far(n)])
+
+    def far(self, n: int) -> np.ndarray:
+        """Draw weights that are tiny or huge, some of them 0."""
+        weights = self.rng.random(n) * (self.rng.random(n) < self.rng.random())
+        return np.asarray(weights * self.one((1e-300, 1e-9, 1e155, 1e300)))
 
     # ---- breaking -------------------------------------------------------------------------------
 

@@ -57,3 +57,34 @@ def test_cluster_null_has_power(key):
     exact, cluster = (rejections(key, null, 0.0, slope=0.6) for null in ("exact", "cluster"))
     assert cluster >= exact - 0.12 * SETS
     assert cluster >= 0.25 * SETS
+
+
+def bursts(seed, kind):
+    """Calibrated predictions whose sums of clusters are skewed."""
+    rng = np.random.default_rng(seed)
+    rows = np.full(30, 10) if kind == "weights" else np.ceil(10 * rng.lognormal(0, 1.2, 30))
+    c = np.repeat(np.arange(30), rows.astype(int))
+    p, correlation, weight = rng.random(c.size), 0.0, None
+    if kind == "weights":
+        weight = np.exp(4 * p)
+    else:
+        p, correlation = rng.beta(1, 10, 30)[c], 0.3
+    shared = rng.random(c.size) < np.sqrt(correlation)
+    uniform = np.where(shared, rng.random(30)[c], rng.random(c.size))
+    labels = (uniform > 1 - p).astype(int)
+    return ct.Predictions(p, labels, sample_weight=weight, clusters=c)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("key", ["brier", "calibration-in-the-large", "skce"])
+@pytest.mark.parametrize("kind", ["weights", "bursts"])
+def test_skewed_sums_of_few_clusters_hold_the_level(kind, key):
+    """Weights exp(4 p); sizes lognormal, p constant: within the 99.9 % band of 6.5 %."""
+    measure, settings = REGISTRY[key].with_options({}), {"n_resamples": 199, "n_jobs": 1}
+    sets = [bursts(seed, kind) for seed in range(SETS)]
+    test = NULLS["cluster"].test
+    found = [test(measure, p, seed=seed, **settings) for seed, p in enumerate(sets)]
+    assert sum(one.pvalue <= LEVEL for one in found) <= binom.ppf(0.999, SETS, 0.065)
+    if kind == "bursts":
+        alone = [one.replicates.pvalues()[0] <= LEVEL for one in found]
+        assert sum(alone) >= 0.12 * SETS

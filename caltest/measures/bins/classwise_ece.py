@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
@@ -164,8 +164,14 @@ class ClasswiseECE(Measure):
             powers = np.einsum("bmk,mk->bm", means**bound.power, share)
             return np.asarray((powers ** (1.0 / bound.power)).mean(axis=1))
 
+        def squares(sums: Floats) -> Floats:
+            return np.asarray(np.square(sums) @ (1.0 / inside.ravel()))
+
         cells = bound.codes.astype(np.int64) + np.arange(m) * self.bins
-        return [CellSums(cells, residuals(predictions), m * self.bins, function)]
+        found = CellSums(cells, residuals(predictions), m * self.bins, function)
+        if bound.power < np.inf:
+            found.quadratic = replace(found, function=squares)
+        return [found]
 
     @property
     def intervals(self) -> tuple[str, ...]:

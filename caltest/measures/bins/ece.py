@@ -196,8 +196,15 @@ class BinnedError(BoundMeasure):
             mean = sums.reshape(len(sums), count, width)[:, used] / mass[used, None]
             return power_means(lengths(mean, str(self.distance)), share[used], self.power)
 
+        def square_lengths(sums: Floats) -> Floats:
+            squares = np.square(sums.reshape(len(sums), count, width)[:, used]).sum(axis=2)
+            return np.asarray(squares @ (1.0 / mass[used]))
+
         cells = np.asarray(cell)[:, None] * width + np.arange(width)
-        return CellSums(cells, gaps, count * width, function)
+        found = CellSums(cells, gaps, count * width, function)
+        if self.power < np.inf:
+            found.quadratic = replace(found, function=square_lengths)
+        return found
 
     @cached_property
     def _sorting(self) -> tuple[Ints, Ints]:

@@ -38,7 +38,7 @@ class CorpCurve:
     probability : (blocks,) array
         The fitted probability of the event, ascending.
     mass : (blocks,) array
-        Sum of the weights of its rows; without weights, their number.
+        Sum of the weights of its rows, over the mean weight; without weights, their number.
     n : int
 
     Examples

@@ -175,7 +175,8 @@ def calibration_belt(
     float
         At least 0. Where a polynomial separates the classes it is the supremum. Predictions of 0
         and 1 are left out of the fit with a DegenerateDataWarning; it is infinite if a label
-        contradicts one. Sample weights multiply the terms of the log likelihood.
+        contradicts one. Sample weights, over their mean,
+        multiply the terms of the log likelihood.
 
     Raises
     ------

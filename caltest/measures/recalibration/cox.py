@@ -206,7 +206,7 @@ def cox(
         out of the fit, and of more classes they count as 2.2e-16, with a warning. Where labels are
         separated it is finite: the limit as the slope grows. Where no slope can be estimated it is
         that of the intercept, and has a degree of freedom less. Sample weights count an observation
-        w_i times.
+        w_i times, in units of their mean.
 
     Raises
     ------

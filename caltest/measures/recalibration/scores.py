@@ -44,7 +44,8 @@ def score_statistics(
     if adjusted:
         (other,) = basis.values()
         function = _less(function, other, weight * p * (1.0 - p))
-    return [RobustZ(function * gap)]
+    weighted = weight * function
+    return [RobustZ(function * gap, np.column_stack([np.zeros_like(weighted), weighted]))]
 
 
 def _less(function: Floats, other: Floats, v: Floats) -> Floats:

@@ -139,7 +139,7 @@ def unreliability(
     float
         At least -d / n; about 0 for calibrated predictions. Infinite, with a DegenerateDataWarning,
         where an observed class has probability 0, where `val.prob` leaves such rows out of the fit.
-        With sample weights n is their sum.
+        With sample weights n is their sum over their mean.
 
     Raises
     ------

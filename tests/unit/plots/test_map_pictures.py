@@ -111,7 +111,7 @@ def test_confusion_change_counts_rows(weight):
     after = Predictions(DATA[5].probs[:, [1, 0, 2, 3, 4]], DATA[5].labels)
     expected = np.zeros((5, 5))
     for i, label in enumerate(data.labels.tolist()):
-        w = 1.0 if weight is None else weight[i]
+        w = 1.0 if weight is None else weight[i] / weight[1:].mean()  # of the positive ones
         expected[label, data.probs[i].argmax()] -= w
         expected[label, after.probs[i].argmax()] += w
     after = Predictions(after.probs, after.labels, sample_weight=weight)

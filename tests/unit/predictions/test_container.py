@@ -142,7 +142,7 @@ def test_subset_keeps_rows_with_all_they_have(predictions, rows):
     part = predictions.subset(rows)
     np.testing.assert_array_equal(part.probs, ROWS[[2, 0]])
     assert part.labels.tolist() == [2, 2]
-    assert part.sample_weight.tolist() == [3, 1]
+    np.testing.assert_allclose(part.sample_weight, [3 / 2.5, 1 / 2.5])  # over the mean of all four
     assert part.groups.tolist() == ["u", "u"]
     assert (part.source, part.m) == ("a model", 3)
 
@@ -152,6 +152,15 @@ def test_subset_leaves_the_whole_as_it_is(predictions):
     part = predictions.subset(slice(None))
     assert not part.probs.flags.writeable
     assert predictions.n == 4
+
+
+def test_weights_are_over_the_mean_of_the_positive_ones():
+    """In any unit, and weights of 1 stay as they are."""
+    for unit in (1e-300, 1.0, 1e300):
+        made = Predictions([0.2, 0.3, 0.4], [0, 1, 0], sample_weight=unit * np.array([1, 3, 0]))
+        np.testing.assert_allclose(made.sample_weight, [0.5, 1.5, 0.0])
+    made = Predictions([0.2, 0.3, 0.4], [0, 1, 0], sample_weight=[1, 1, 0])
+    assert made.sample_weight.tolist() == [1, 1, 0]
 
 
 def test_by_group_splits_in_sorted_order(predictions):

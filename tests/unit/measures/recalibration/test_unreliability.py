@@ -31,8 +31,8 @@ def test_constant_predictions_have_one_degree_of_freedom():
         assert unreliability(data) == pytest.approx(expected)
 
 
-def test_weights_are_counts():
-    """N is the sum of the weights."""
+def test_equal_weights_change_nothing():
+    """N is the sum of the weights over their mean."""
     data = generative_model("M2", n=30, m=2, alpha=1.0, rng=0)
     twice = Predictions(data.probs, data.labels, sample_weight=np.full(30, 2.0))
-    assert unreliability(twice) == pytest.approx((2 * cox(data) - 2) / 60)
+    assert unreliability(twice) == pytest.approx((cox(data) - 2) / 30)

@@ -1,0 +1,66 @@
+"""Moments of the sums of clusters that predictions imply."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import caltest as ct
+from caltest.nulls.skewed import SkewedSum, sum_table
+
+SIZE, PROB, CORRELATION = 6, 0.2, 0.3
+
+
+def beta_binomial(count):
+    """Clusters of six rows with P = .2 whose numbers of events are beta-binomial."""
+    rng = np.random.default_rng(0)
+    own = 1.0 / CORRELATION - 1.0
+    share = rng.beta(PROB * own, (1.0 - PROB) * own, count)
+    clusters = np.repeat(np.arange(count), SIZE)
+    labels = (rng.random(clusters.size) < share[clusters]).astype(int)
+    return ct.Predictions(np.full(labels.size, PROB), labels, clusters=clusters)
+
+
+def implied(p, **settings):
+    """The sums in the direction of their total."""
+    settings = {"n_resamples": 199, "seed": 0, **settings}
+    count = int(p.clusters.max()) + 1
+    return SkewedSum.of(sum_table(p), p, clusters=p.clusters, count=count, **settings)
+
+
+def test_moments_of_many_clusters_are_beta_binomial():
+    """With 20,000 clusters the correlation is known: variance and third moment of the events."""
+    own = 1.0 / CORRELATION - 1.0
+    law = stats.betabinom(SIZE, PROB * own, (1.0 - PROB) * own)
+    found = implied(beta_binomial(20_000))
+    # Both classes move, by 1 and -1: a sum is twice that of the events.
+    assert found.variance[0] == pytest.approx(4 * law.var(), rel=0.03)
+    third = abs(found.third[0])
+    assert third == pytest.approx(8 * float(law.stats("s")) * law.var() ** 1.5, rel=0.05)
+
+
+def test_side_of_the_long_tail_is_left_alone():
+    """One of the two sides has another p-value."""
+    many, few = (implied(beta_binomial(20).relabelled(np.full(120, label))) for label in (1, 0))
+    assert many.raised(0.02, is_own=True) == 0.02
+    assert few.raised(0.02, is_own=False) >= few.raised(0.02, is_own=True) > 0.02
+
+
+def test_small_clusters_are_taken_together():
+    """Of 5000 clusters, 400 sums keep the variance and the third moment."""
+    found = implied(beta_binomial(5000))
+    parts = found._grouped()
+    assert parts.shape == (2, 2, 400)
+    variance, third = parts.sum(axis=(0, 2))
+    assert variance == pytest.approx(found.variance.sum())
+    assert third == pytest.approx(found.third.sum())
+
+
+def test_effective_count_is_that_of_equal_clusters():
+    """One of four clusters of which one has all the variance, nearly."""
+    sizes = np.array([3000, 1, 1, 1])
+    clusters = np.repeat(np.arange(4), sizes)
+    p = ct.Predictions(np.full(3003, 0.5), np.arange(3003) % 2, clusters=clusters)
+    assert implied(p).effective_count == pytest.approx(1.0, abs=0.01)
+    assert implied(beta_binomial(30)).effective_count == pytest.approx(30)
