@@ -113,7 +113,7 @@ def verdict_of_test(
     claim = render.claim_of(test)
     answer = render.answer(p, test.level, claim, few=render.is_too_small(test.size))
     found = p <= (SPEAKS if test.level is None else test.level) and not claim.is_good
-    places = worst_places(test) if found else ()
+    places = test.places if found else ()
     sentences = [("answer", render.headline(test, p))]
     if found:
         sentences += [("size", text) for text in _coefficients(test, n_jobs)]
@@ -243,13 +243,6 @@ def _rank(verdict: Verdict) -> tuple[float, bool]:
 
 
 # ---- where --------------------------------------------------------------------------------------
-
-
-def worst_places(test: HTest) -> tuple[Gap, ...]:
-    """Return the classes and ranges whose adjusted p-value is at most the level, or 0.05."""
-    bound = SPEAKS if test.level is None else test.level
-    found = (place for place in test.places if place.is_clear and (place.pvalue or 0.0) <= bound)
-    return tuple(found)[:MOST_PLACES]
 
 
 def _places_of_rows(table: HTestTable, whole: float) -> Iterator[Gap]:

@@ -1,0 +1,343 @@
+"""Where predictions and labels differ: places named by a test that allows for the search."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.errors import NotApplicable
+from caltest.measures.combined.loops import rank_totals
+from caltest.measures.gap import Gap, Where, gap_of, gap_of_cells
+from caltest.measures.residual_sums import CellSums, residuals
+from caltest.nulls.cluster import Clusters
+from caltest.numerics.ends import even_ends
+from caltest.numerics.joint import ROUNDING, standard_deviates
+from caltest.numerics.labels import Labels, label_dtype, resample_keys
+from caltest.numerics.tails import normal_sf
+from caltest.predictions import Predictions
+from caltest.scale import Cells
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Some = NDArray[np.bool_]
+
+NAMED = 0.05  # largest p-value of a place that is named, where no level was given
+MOST_PLACES = 3
+PARTS = 20  # of the rows by an event or the confidence: ranges are of one or more of them
+FEWEST = 20  # rows of a place
+CLASS_PARTS = 10  # of the rows by the probability of a class, of several
+RANGES = 600  # of all classes together, about
+PAIRS = 100  # of a predicted class and a class
+MOST_SKEW = 4.0  # of a sum of residuals, as it is standardised
+LARGEST = 1 << 26  # probabilities whose classes are searched
+WORK = 1 << 24  # redrawn labels, where the level needs no more
+AT_A_TIME = 1 << 22  # redrawn labels
+
+
+@dataclass(frozen=True)
+class Aspect:
+    """An event of rows that are cut into parts by its probability.
+
+    Attributes
+    ----------
+    where : Where
+        The event, and of which rows.
+    ends : (E,) array
+        Between the parts.
+    start : int
+        The number of the first of its E + 1 parts.
+    """
+
+    where: Where
+    ends: Floats
+    start: int
+
+    def between(self, first: int, stop: int) -> Where:
+        """Return the place of the parts from `first` on, before `stop`."""
+        first, stop = first - self.start, stop - self.start
+        above = float(self.ends[first - 1]) if first else None
+        below = float(self.ends[stop - 1]) if stop <= self.ends.size else None
+        return replace(self.where, above=above, below=below)
+
+
+class Search(ABC):
+    """Candidates for places: ranges of successive parts of rows, by the probability of an event.
+
+    They depend on the predictions alone. What is summed over a range is a difference of two partial
+    sums over the parts.
+
+    Attributes
+    ----------
+    aspects : list of Aspect
+        Events of rows.
+    rows, variance, third : (K,) array
+        Of each part the number of rows, and variance and third cumulant of its sum of residuals.
+    """
+
+    aspects: list[Aspect]
+    rows: Floats
+    variance: Floats | None  # None where the residuals of different parts depend on each other
+    third: Floats
+
+    @abstractmethod
+    def sums(self, n_resamples: int, seed: int) -> Floats:
+        """Return observed - expected events of each part, then those of resamples, (B + 1, K)."""
+
+    @abstractmethod
+    def gap(self, where: Where) -> tuple[Some, Gap]:
+        """Return which rows or cells are in a place, and their gap."""
+
+    def places(self, *, n_resamples: int, seed: int, level: float) -> Iterator[Gap]:
+        r"""Yield the places that are wrong, the surest first, whatever else is.
+
+        With S the sum of residuals of a range, standardised and freed of its skewness (Wilson and
+        Hilferty 1931), the p-value of a range is the share of resamples in which the largest
+        :math:`|S|` of all ranges is as large: it allows for the search. A place is named where it
+        is at most the level and its interval, which holds for all ranges at once, leaves out 0;
+        another one only if it shares no rows with those, or if both are whole classes.
+
+        References
+        ----------
+        Westfall, Young (1993), Resampling-based multiple testing, section 2.6 (single-step maxT).
+        """
+        first, stop, owner = self._ranges()
+        if not first.size:
+            return
+        sums = _over(self.sums(n_resamples, seed), first, stop)
+        deviates = np.abs(self._deviates(sums, first, stop))
+        largest = deviates.max(axis=1)
+        limit = float(np.quantile(largest, 1.0 - level, method="higher"))
+        confidence = 1.0 - 2.0 * normal_sf(limit)
+        taken: list[tuple[Some, Gap]] = []
+        for q in np.argsort(-deviates[0], kind="stable").tolist():
+            pvalue = float(np.mean(largest >= deviates[0, q] - ROUNDING))
+            if pvalue > level or len(taken) == MOST_PLACES:
+                return
+            rows, found = self.gap(self.aspects[owner[q]].between(int(first[q]), int(stop[q])))
+            gap = replace(found.at(confidence), pvalue=pvalue)
+            if gap.is_clear and not any(_overlap((rows, gap), other) for other in taken):
+                taken.append((rows, gap))
+                yield gap
+
+    def _ranges(self) -> tuple[Ints, Ints, Ints]:
+        """Return first part, the part after the last, and aspect of the candidates."""
+        pairs = [np.array(np.triu_indices(one.ends.size + 2, 1)) for one in self.aspects]
+        first, stop = np.concatenate(
+            [pair + one.start for pair, one in zip(pairs, self.aspects, strict=True)], axis=1
+        )
+        owner = np.repeat(np.arange(len(pairs)), [pair.shape[1] for pair in pairs])
+        kept = _over(self.rows[None], first, stop)[0] >= FEWEST
+        if self.variance is not None:
+            kept &= _over(self.variance[None], first, stop)[0] > 0
+        return first[kept], stop[kept], owner[kept]
+
+    def _deviates(self, sums: Floats, first: Ints, stop: Ints) -> Floats:
+        if self.variance is None:
+            sd = np.sqrt(np.mean(np.square(sums), axis=0))
+            return np.asarray(sums / np.where(sd > 0, sd, np.inf))
+        variance, third = _over(np.stack([self.variance, self.third]), first, stop)
+        skewness = np.clip(third / variance**1.5, -MOST_SKEW, MOST_SKEW)
+        sign = np.where(skewness < 0, -1.0, 1.0)
+        return np.asarray(
+            sign * standard_deviates(sign * sums / np.sqrt(variance), np.abs(skewness))
+        )
+
+
+def _over(values: Floats, first: Ints, stop: Ints) -> Floats:
+    """Return the sums of values (B, K) over ranges of parts, (B, Q)."""
+    partial = np.cumsum(np.pad(values, ((0, 0), (1, 0))), axis=1)
+    return np.asarray(partial[:, stop] - partial[:, first])
+
+
+def _overlap(one: tuple[Some, Gap], other: tuple[Some, Gap]) -> bool:
+    both_classes = one[1].kind == other[1].kind == "class" and one[1].name != other[1].name
+    return not both_classes and bool((one[0] & other[0]).any())
+
+
+class RowSearch(Search):
+    """Candidates among rows: of the event of two classes, else of confidence and classes."""
+
+    def __init__(self, predictions: Predictions) -> None:
+        self.predictions = predictions
+        weight = predictions.sample_weight
+        self.weight: Floats = np.ones(predictions.n) if weight is None else weight
+        self.names = [str(name) for name in predictions.classes]
+        self.aspects = []
+        self.tables = list(self._tables())
+        self.count = self._next
+        for table in self.tables:
+            table[table < 0] = self.count
+        p, w = predictions.probs, self.weight[:, None]
+        noise = w**2 * p * (1.0 - p)
+        self.rows = self._total(np.ones_like(w))
+        self.expected = self._total(w * p)
+        self.third = self._total(noise * w * (1.0 - 2.0 * p))
+        self.variance = None if predictions.has_dependence else self._total(noise)
+
+    @property
+    def _next(self) -> int:
+        return self.aspects[-1].start + self.aspects[-1].ends.size + 1 if self.aspects else 0
+
+    def _cut(self, where: Where, p: Floats, most: int) -> NDArray[np.int32]:
+        """Add an aspect, and return the part of each row."""
+        values, at = np.unique(p, return_inverse=True)
+        noise = np.bincount(at, np.square(self.weight) * p * (1.0 - p))
+        mass = np.bincount(at) / p.size + (noise / noise.sum() if noise.any() else 0.0)
+        ends = even_ends(values, values, mass, min(most, p.size // FEWEST))
+        self.aspects.append(Aspect(where, ends, self._next))
+        return (self.aspects[-1].start + np.searchsorted(ends, p)).astype(np.int32)
+
+    def _tables(self) -> Iterator[NDArray[np.int32]]:
+        """Yield tables (n, m) of the part that counts the label of a row; -1 for none."""
+        probs, m = self.predictions.probs, self.predictions.m
+        rows, none = np.arange(len(probs)), np.full(probs.shape, -1, np.int32)
+        if m == 2:
+            none[:, 1] = self._cut(Where(event=self.names[1]), probs[:, 1], PARTS)
+            yield none
+            return
+        top = self.predictions.predicted
+        none[rows, top] = self._cut(Where(), probs[rows, top], PARTS)
+        yield none
+        if probs.size > LARGEST:
+            return
+        parts = int(np.clip(math.sqrt(2 * RANGES / m), 1, CLASS_PARTS))
+        cut = [
+            self._cut(Where(event=name), p, parts)
+            for name, p in zip(self.names, probs.T, strict=True)
+        ]
+        yield np.stack(cut, axis=1)
+        numbers = np.full(m * m, -1, np.int32)
+        noise = np.zeros((m, m))
+        np.add.at(noise, top, probs * (1.0 - probs))
+        for pair in np.argsort(-noise.ravel(), kind="stable")[:PAIRS].tolist():
+            a, k = divmod(pair, m)
+            numbers[pair] = self._next
+            where = Where(event=self.names[k], predicted=self.names[a])
+            self.aspects.append(Aspect(where, np.empty(0), self._next))
+        yield numbers.reshape(m, m)[top]
+
+    def _total(self, values: Floats) -> Floats:
+        """Return the sums over parts of what labels add, (n, m) or (n, 1)."""
+        return np.asarray(
+            sum(
+                np.bincount(
+                    table.ravel(), np.broadcast_to(values, table.shape).ravel(), self.count + 1
+                )[: self.count]
+                for table in self.tables
+            )
+        )
+
+    def sums(self, n_resamples: int, seed: int) -> Floats:
+        if self.variance is None:
+            clusters, gaps = Clusters.of(self.predictions), residuals(self.predictions)
+            signs = clusters.signs(n_resamples, seed)
+            signs = np.concatenate([np.ones((1, clusters.count)), signs])
+            every = (
+                CellSums(table, gaps, self.count + 1, lambda sums: sums[:, : self.count])
+                for table in self.tables
+            )
+            return sum(one.flipped(clusters.codes, clusters.count)(signs) for one in every)
+        keys = resample_keys(seed, n_resamples)
+        step = max(8, AT_A_TIME // self.predictions.n)
+        seen = self.predictions.labels[None].astype(label_dtype(self.predictions.m))
+        some = [
+            self.predictions.redrawing.labels(keys[b : b + step]) for b in range(0, keys.size, step)
+        ]
+        return np.concatenate([self._events(labels) for labels in (seen, *some)]) - self.expected
+
+    def _events(self, labels: Labels) -> Floats:
+        totals = (rank_totals(labels, table, self.weight, self.count + 1) for table in self.tables)
+        return sum(totals)[:, : self.count]
+
+    def gap(self, where: Where) -> tuple[Some, Gap]:
+        rows = where.inside(self.predictions)
+        whole = where == Where(event=where.event) and where.event is not None
+        is_class = whole and self.predictions.m > 2
+        kind, name = ("class", f"class {where.event}") if is_class else ("region", where.words)
+        found = gap_of(where.rows(self.predictions).of(rows), kind, name)
+        return rows, replace(found, where=where)
+
+
+class CellSearch(Search):
+    """Candidates among cells, of their event."""
+
+    def __init__(self, cells: Cells) -> None:
+        self.cells = cells
+        noise = cells.noise
+        mass = cells.counts / cells.rows + (noise / noise.sum() if noise.any() else 0.0)
+        ends = even_ends(cells.least, cells.most, mass, min(PARTS, cells.rows // FEWEST))
+        self.aspects = [Aspect(Where(event=cells.event), ends, 0)]
+        self.starts = np.append(0, np.searchsorted(cells.least, ends))
+        self.rows = self._total(cells.counts[None].astype(np.float64))[0]
+        skewed = noise * (1.0 - 2.0 * cells.mean) * (cells.squares / cells.n)
+        self.variance, self.third = self._total(noise[None])[0], self._total(skewed[None])[0]
+
+    def _total(self, values: Floats) -> Floats:
+        return np.asarray(np.add.reduceat(values, self.starts, axis=1))
+
+    def sums(self, n_resamples: int, seed: int) -> Floats:
+        cells, keys = self.cells, resample_keys(seed, n_resamples)
+        step = max(8, AT_A_TIME // cells.drawn)
+        some = [cells.redrawn(keys[b : b + step]) for b in range(0, keys.size, step)]
+        seen = cells.events[None].astype(np.float64)
+        return np.concatenate([self._total(one - cells.expected) for one in (seen, *some)])
+
+    def gap(self, where: Where) -> tuple[Some, Gap]:
+        cells = self.cells
+        above, below = where.above or -1.0, where.below or 2.0
+        inside = (cells.least > above) & (cells.most < below)
+        found = gap_of_cells(cells.taken(inside), "region", where.words)
+        return inside, replace(found, where=where)
+
+
+def find_places(
+    seen: Predictions | Cells,
+    *,
+    lens: str,
+    group: object = None,
+    among: int = 1,
+    n_resamples: int,
+    seed: int,
+    level: float | None,
+) -> tuple[Gap, ...]:
+    """Search predictions as a lens shows them, or cells, for places that are wrong.
+
+    Parameters
+    ----------
+    seen : Predictions or Cells
+        What the test saw.
+    lens : str
+        The key of the lens.
+    group : object, optional
+        The group that they are of.
+    among : int, default 1
+        How many groups or lenses are searched: p-values and intervals allow for all of them.
+    n_resamples, seed : int
+        Those of the call: its labels are redrawn, of very many rows the first of them.
+    level : float, optional
+        That of the test, else 0.05: the probability that a calibrated place is named or an
+        interval misses is at most about that.
+
+    Returns
+    -------
+    tuple of Gap
+        At most three, the surest first.
+    """
+    search = RowSearch(seen) if isinstance(seen, Predictions) else CellSearch(seen)
+    size = seen.n if isinstance(seen, Predictions) else seen.drawn
+    own_level = (NAMED if level is None else level) / among
+    enough = max(math.ceil(10.0 / own_level) - 1, WORK // size)
+    n_resamples = min(n_resamples, max(999, math.ceil(1.0 / own_level)), enough)
+    own = {"lens": lens, "group": None if group is None else str(group)}
+    try:
+        found = list(search.places(n_resamples=n_resamples, seed=seed, level=own_level))
+    except NotApplicable:  # too many clusters for their sums
+        return ()
+    return tuple(
+        replace(gap, pvalue=among * gap.pvalue, where=replace(gap.where, **own)) for gap in found
+    )

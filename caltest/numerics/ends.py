@@ -1,0 +1,84 @@
+"""Ends of ranges of probabilities: short decimals that no probability is equal or close to."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+NEAR = 0.3  # of a part: how far an end may lie from its share, so that it is a round number
+DIGITS = 12  # of an end in per cent, at most
+APART = 1e-9  # relative distance of an end from the probabilities beside it
+
+
+def even_ends(least: Floats, most: Floats, mass: Floats, parts: int) -> Floats:
+    """Cut sorted probabilities into at most `parts` of about equal mass, without splitting ties.
+
+    Parameters
+    ----------
+    least, most : (V,) array
+        The ends of what is not divided, in ascending order; twice the same values where these are
+        single probabilities.
+    mass : (V,) array
+        Their masses.
+    parts : int
+        The number of parts.
+
+    Returns
+    -------
+    (E,) array
+        The ends between them, ascending, E < `parts`.
+    """
+    below = np.cumsum(mass)[:-1] / mass.sum()
+    if not below.size:
+        return np.empty(0)
+    found = set()
+    for share in np.arange(1, parts) / parts:
+        first = int(np.searchsorted(below, share - NEAR / parts))
+        last = int(np.searchsorted(below, share + NEAR / parts, side="right")) - 1
+        if last < first:  # a tie is there: take the nearer of its ends
+            first = last = int(np.argmin(np.abs(below - share)))
+        end = round_end(least, most, first, last)
+        if end is not None:
+            found.add(end)
+    return np.array(sorted(found))
+
+
+def round_end(least: Floats, most: Floats, first: int, last: int) -> float | None:
+    """Return the shortest decimal, in per cent, after one of the values `first` to `last`.
+
+    It lies between one of them and the next, and is close to neither; None where no decimal of 12
+    digits does.
+    """
+    low, high = float(most[first]), float(least[last + 1])
+    centre = 50.0 * (low + high)
+    for digits in range(DIGITS + 1):
+        nearest = round(centre * 10**digits)
+        for number in (nearest, nearest - 1, nearest + 1):
+            end = float(f"{number}e-{digits + 2}")
+            margin = APART * min(end, 1.0 - end)
+            if low + margin < end < high - margin:
+                after = int(np.searchsorted(least, end))
+                if most[after - 1] + margin < end < least[after] - margin:
+                    return end
+    return None
+
+
+def between_words(above: float | None, below: float | None) -> str:
+    """Write the range between two such ends, exactly, in per cent.
+
+    Examples
+    --------
+    >>> between_words(0.359, None), between_words(0.02, 0.99985)
+    ('above 35.9 %', 'between 2 % and 99.985 %')
+    """
+    low, high = (None if end is None else f"{_percent(end)} %" for end in (above, below))
+    if low is None or high is None:
+        return "" if low == high else f"below {high}" if low is None else f"above {low}"
+    return f"between {low} and {high}"
+
+
+def _percent(end: float) -> str:
+    text = np.format_float_positional(float(f"{100 * end:.15g}"), trim="-")
+    return str(text)
