@@ -452,9 +452,7 @@ class _Call:
             for (number, key, measure, _), outcome in pairs
         ]
 
-    def _result(
-        self, run: _Run, key: str, measure: Measure, outcome: Outcome, among: int
-    ) -> HTest:
+    def _result(self, run: _Run, key: str, measure: Measure, outcome: Outcome, among: int) -> HTest:
         asked = self.asked
         kind = "confidence" if run.lens.is_confidence else "event"
         result = HTest.from_outcome(

@@ -33,6 +33,7 @@ FEWEST = 20  # rows of a place
 CLASS_PARTS = 10  # of the rows by the probability of a class, of several
 RANGES = 600  # of all classes together, about
 PAIRS = 100  # of a predicted class and a class
+LEAST = 1e-9  # variance of a sum, of that of a row
 MOST_SKEW = 4.0  # of a sum of residuals, as it is standardised
 LARGEST = 1 << 26  # probabilities whose classes are searched
 WORK = 1 << 24  # redrawn labels, where the level needs no more
@@ -51,14 +52,21 @@ class Aspect:
         Between the parts.
     start : int
         The number of the first of its E + 1 parts.
+    part : array
+        That of each row or cell; of rows that do not count another number.
     """
 
     where: Where
     ends: Floats
     start: int
+    part: NDArray[np.integer]
+
+    def inside(self, first: int, stop: int) -> Some:
+        """Return which rows or cells are in the parts from `first` on, before `stop`."""
+        return (self.part >= first) & (self.part < stop)
 
     def between(self, first: int, stop: int) -> Where:
-        """Return the place of the parts from `first` on, before `stop`."""
+        """Return the place of these parts."""
         first, stop = first - self.start, stop - self.start
         above = float(self.ends[first - 1]) if first else None
         below = float(self.ends[stop - 1]) if stop <= self.ends.size else None
@@ -83,14 +91,15 @@ class Search(ABC):
     rows: Floats
     variance: Floats | None  # None where the residuals of different parts depend on each other
     third: Floats
+    least: float  # variance of a sum: keeps that of what cannot happen away from 0
 
     @abstractmethod
     def sums(self, n_resamples: int, seed: int) -> Floats:
         """Return observed - expected events of each part, then those of resamples, (B + 1, K)."""
 
     @abstractmethod
-    def gap(self, where: Where) -> tuple[Some, Gap]:
-        """Return which rows or cells are in a place, and their gap."""
+    def gap(self, where: Where, inside: Some) -> Gap:
+        """Return the gap of some rows or cells."""
 
     def places(self, *, n_resamples: int, seed: int, level: float) -> Iterator[Gap]:
         r"""Yield the places that are wrong, the surest first, whatever else is.
@@ -113,16 +122,19 @@ class Search(ABC):
         largest = deviates.max(axis=1)
         limit = float(np.quantile(largest, 1.0 - level, method="higher"))
         confidence = 1.0 - 2.0 * normal_sf(limit)
-        taken: list[tuple[Some, Gap]] = []
+        taken: list[tuple[Some, Where]] = []
         for q in np.argsort(-deviates[0], kind="stable").tolist():
             pvalue = float(np.mean(largest >= deviates[0, q] - ROUNDING))
             if pvalue > level or len(taken) == MOST_PLACES:
                 return
-            rows, found = self.gap(self.aspects[owner[q]].between(int(first[q]), int(stop[q])))
-            gap = replace(found.at(confidence), pvalue=pvalue)
-            if gap.is_clear and not any(_overlap((rows, gap), other) for other in taken):
-                taken.append((rows, gap))
-                yield gap
+            aspect, ends = self.aspects[owner[q]], (int(first[q]), int(stop[q]))
+            rows, where = aspect.inside(*ends), aspect.between(*ends)
+            if any(_overlap(rows, where, *other) for other in taken):
+                continue
+            gap = self.gap(where, rows).at(confidence)
+            if gap.is_clear:
+                taken.append((rows, where))
+                yield replace(gap, pvalue=pvalue, where=where)
 
     def _ranges(self) -> tuple[Ints, Ints, Ints]:
         """Return first part, the part after the last, and aspect of the candidates."""
@@ -132,15 +144,14 @@ class Search(ABC):
         )
         owner = np.repeat(np.arange(len(pairs)), [pair.shape[1] for pair in pairs])
         kept = _over(self.rows[None], first, stop)[0] >= FEWEST
-        if self.variance is not None:
-            kept &= _over(self.variance[None], first, stop)[0] > 0
         return first[kept], stop[kept], owner[kept]
 
     def _deviates(self, sums: Floats, first: Ints, stop: Ints) -> Floats:
         if self.variance is None:
-            sd = np.sqrt(np.mean(np.square(sums), axis=0))
-            return np.asarray(sums / np.where(sd > 0, sd, np.inf))
+            squares = np.mean(np.square(sums), axis=0)
+            return np.asarray(sums / np.sqrt(np.maximum(squares, self.least)))
         variance, third = _over(np.stack([self.variance, self.third]), first, stop)
+        variance = np.maximum(variance, self.least)
         skewness = np.clip(third / variance**1.5, -MOST_SKEW, MOST_SKEW)
         sign = np.where(skewness < 0, -1.0, 1.0)
         return np.asarray(
@@ -154,9 +165,9 @@ def _over(values: Floats, first: Ints, stop: Ints) -> Floats:
     return np.asarray(partial[:, stop] - partial[:, first])
 
 
-def _overlap(one: tuple[Some, Gap], other: tuple[Some, Gap]) -> bool:
-    both_classes = one[1].kind == other[1].kind == "class" and one[1].name != other[1].name
-    return not both_classes and bool((one[0] & other[0]).any())
+def _overlap(rows: Some, where: Where, others: Some, other: Where) -> bool:
+    """Tell whether two places share rows; two whole classes may."""
+    return not (where.is_class and other.is_class) and bool((rows & others).any())
 
 
 class RowSearch(Search):
@@ -178,6 +189,7 @@ class RowSearch(Search):
         self.expected = self._total(w * p)
         self.third = self._total(noise * w * (1.0 - 2.0 * p))
         self.variance = None if predictions.has_dependence else self._total(noise)
+        self.least = LEAST * float(np.square(w).mean())
 
     @property
     def _next(self) -> int:
@@ -189,8 +201,9 @@ class RowSearch(Search):
         noise = np.bincount(at, np.square(self.weight) * p * (1.0 - p))
         mass = np.bincount(at) / p.size + (noise / noise.sum() if noise.any() else 0.0)
         ends = even_ends(values, values, mass, min(most, p.size // FEWEST))
-        self.aspects.append(Aspect(where, ends, self._next))
-        return (self.aspects[-1].start + np.searchsorted(ends, p)).astype(np.int32)
+        part = (self._next + np.searchsorted(ends, p)).astype(np.int32)
+        self.aspects.append(Aspect(where, ends, self._next, part))
+        return part
 
     def _tables(self) -> Iterator[NDArray[np.int32]]:
         """Yield tables (n, m) of the part that counts the label of a row; -1 for none."""
@@ -211,15 +224,16 @@ class RowSearch(Search):
             for name, p in zip(self.names, probs.T, strict=True)
         ]
         yield np.stack(cut, axis=1)
-        numbers = np.full(m * m, -1, np.int32)
         noise = np.zeros((m, m))
         np.add.at(noise, top, probs * (1.0 - probs))
-        for pair in np.argsort(-noise.ravel(), kind="stable")[:PAIRS].tolist():
-            a, k = divmod(pair, m)
-            numbers[pair] = self._next
+        pairs = np.argsort(-noise.ravel(), kind="stable")[:PAIRS]
+        numbers = np.full(m * m, -1, np.int32)
+        numbers[pairs] = self._next + np.arange(pairs.size)
+        table = numbers.reshape(m, m)[top]
+        for a, k in zip(*np.divmod(pairs, m), strict=True):
             where = Where(event=self.names[k], predicted=self.names[a])
-            self.aspects.append(Aspect(where, np.empty(0), self._next))
-        yield numbers.reshape(m, m)[top]
+            self.aspects.append(Aspect(where, np.empty(0), self._next, table[:, k]))
+        yield table
 
     def _total(self, values: Floats) -> Floats:
         """Return the sums over parts of what labels add, (n, m) or (n, 1)."""
@@ -254,13 +268,10 @@ class RowSearch(Search):
         totals = (rank_totals(labels, table, self.weight, self.count + 1) for table in self.tables)
         return sum(totals)[:, : self.count]
 
-    def gap(self, where: Where) -> tuple[Some, Gap]:
-        rows = where.inside(self.predictions)
-        whole = where == Where(event=where.event) and where.event is not None
-        is_class = whole and self.predictions.m > 2
-        kind, name = ("class", f"class {where.event}") if is_class else ("region", where.words)
-        found = gap_of(where.rows(self.predictions).of(rows), kind, name)
-        return rows, replace(found, where=where)
+    def gap(self, where: Where, inside: Some) -> Gap:
+        rows = where.rows(self.predictions).of(inside)
+        kind = "class" if where.is_class and self.predictions.m > 2 else "region"
+        return gap_of(rows, kind, where.words)
 
 
 class CellSearch(Search):
@@ -271,7 +282,9 @@ class CellSearch(Search):
         noise = cells.noise
         mass = cells.counts / cells.rows + (noise / noise.sum() if noise.any() else 0.0)
         ends = even_ends(cells.least, cells.most, mass, min(PARTS, cells.rows // FEWEST))
-        self.aspects = [Aspect(Where(event=cells.event), ends, 0)]
+        part = np.searchsorted(ends, cells.least)
+        self.aspects = [Aspect(Where(event=cells.event), ends, 0, part)]
+        self.least = LEAST * float(cells.squares.sum()) / cells.rows
         self.starts = np.append(0, np.searchsorted(cells.least, ends))
         self.rows = self._total(cells.counts[None].astype(np.float64))[0]
         skewed = noise * (1.0 - 2.0 * cells.mean) * (cells.squares / cells.n)
@@ -287,12 +300,8 @@ class CellSearch(Search):
         seen = cells.events[None].astype(np.float64)
         return np.concatenate([self._total(one - cells.expected) for one in (seen, *some)])
 
-    def gap(self, where: Where) -> tuple[Some, Gap]:
-        cells = self.cells
-        above, below = where.above or -1.0, where.below or 2.0
-        inside = (cells.least > above) & (cells.most < below)
-        found = gap_of_cells(cells.taken(inside), "region", where.words)
-        return inside, replace(found, where=where)
+    def gap(self, where: Where, inside: Some) -> Gap:
+        return gap_of_cells(self.cells.taken(inside), "region", where.words)
 
 
 def find_places(

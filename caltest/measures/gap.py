@@ -54,6 +54,11 @@ class Where:
     segment: str | None = None
 
     @property
+    def is_class(self) -> bool:
+        """Whether it is a class as a whole."""
+        return self.event is not None and (self.above, self.below, self.predicted) == (None,) * 3
+
+    @property
     def words(self) -> str:
         """The place in words, with ends that select the same rows."""
         what = "the confidence" if self.event is None else f"P({self.event})"

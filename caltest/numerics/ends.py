@@ -51,17 +51,16 @@ def round_end(least: Floats, most: Floats, first: int, last: int) -> float | Non
     It lies between one of them and the next, and is close to neither; None where no decimal of 12
     digits does.
     """
-    low, high = float(most[first]), float(least[last + 1])
-    centre = 50.0 * (low + high)
-    for digits in range(DIGITS + 1):
-        nearest = round(centre * 10**digits)
-        for number in (nearest, nearest - 1, nearest + 1):
-            end = float(f"{number}e-{digits + 2}")
-            margin = APART * min(end, 1.0 - end)
-            if low + margin < end < high - margin:
-                after = int(np.searchsorted(least, end))
-                if most[after - 1] + margin < end < least[after] - margin:
-                    return end
+    low, high = most[first : last + 1], least[first + 1 : last + 2]
+    middle, centre = 0.5 * (low + high), 0.5 * (low[0] + high[-1])
+    for digits in range(2, DIGITS + 2):
+        numbers = np.rint(middle * 10.0**digits)
+        ends = numbers / 10.0**digits
+        margin = APART * np.minimum(ends, 1.0 - ends)
+        found = np.flatnonzero((low + margin < ends) & (ends < high - margin))
+        if found.size:
+            nearest = found[np.argmin(np.abs(ends[found] - centre))]
+            return float(f"{numbers[nearest]:.0f}e-{digits}")
     return None
 
 
