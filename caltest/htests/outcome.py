@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from caltest import render
 from caltest.htests.places import NAMED, find_places
 from caltest.measures.gap import Gap, event_rows, gap_of
 from caltest.measures.outcome import Outcome, Part
@@ -97,10 +98,15 @@ def with_parts(
             seed=whole.seed,
             level=whole.level,
         )
-    told = (part.finding for part in parts if part.in_words and part.adjusted <= TOLD)
-    return replace(
-        whole, components=_components(whole, parts), finding=next(told, ""), places=places
+    loud = [part for part in parts if part.adjusted <= TOLD and (part.in_words or places)]
+    finding = (
+        ""
+        if not loud
+        else loud[0].finding
+        if loud[0].in_words
+        else render.wrong_in_words(places[0])
     )
+    return replace(whole, components=_components(whole, parts), finding=finding, places=places)
 
 
 def _components(whole: HTest, parts: Sequence[Part]) -> HTestTable:

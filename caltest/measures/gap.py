@@ -204,6 +204,11 @@ class Gap:
         return (self.where or Where()).mask(predictions)
 
     @property
+    def is_simultaneous(self) -> bool:
+        """Whether the interval holds together with those of others that could have been picked."""
+        return self.confidence > LEVEL
+
+    @property
     def surely(self) -> float:
         """The end of the interval that is nearer to no gap, in size; 0 where that is inside."""
         return min(abs(self.low), abs(self.high)) if self.is_clear else 0.0

@@ -64,6 +64,21 @@ def round_end(least: Floats, most: Floats, first: int, last: int) -> float | Non
     return None
 
 
+def range_words(before: float | None, first: float, last: float, after: float | None) -> str:
+    """Write the range from `first` to `last`, with ends that leave out what is on both sides."""
+    above, below = (
+        None if left_out is None else _end_between(left_out, kept)
+        for left_out, kept in ((before, first), (after, last))
+    )
+    return between_words(above, below) or "of all rows"
+
+
+def _end_between(left_out: float, kept: float) -> float:
+    values = np.array(sorted((left_out, kept)))
+    end = round_end(values, values, 0, 0)
+    return left_out if end is None else end
+
+
 def between_words(above: float | None, below: float | None) -> str:
     """Write the range between two such ends, exactly, in per cent.
 

@@ -42,6 +42,7 @@ from caltest.render.verdicts import (
     is_too_small,
     name_of,
     noun_of,
+    picked,
     place_in_words,
     pvalue_of_table,
     recalibrated_in_words,
@@ -52,6 +53,7 @@ from caltest.render.verdicts import (
     short,
     slope_in_words,
     worst_first,
+    wrong_in_words,
 )
 
 __all__ = [
@@ -80,6 +82,7 @@ __all__ = [
     "noun_of",
     "number",
     "offset_in_words",
+    "picked",
     "place_in_words",
     "pvalue",
     "pvalue_of",
@@ -114,4 +117,5 @@ __all__ = [
     "temperature_in_words",
     "text",
     "worst_first",
+    "wrong_in_words",
 ]

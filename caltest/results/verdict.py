@@ -247,6 +247,8 @@ def _rank(verdict: Verdict) -> tuple[float, bool]:
 
 def _places_of_rows(table: HTestTable, whole: float) -> Iterator[Gap]:
     """Yield the rows of a table that are rejected, the worst first; none where `whole` is not."""
+    from caltest.measures.gap import Where
+
     bound = SPEAKS if table.level is None else table.level
     kind = {"groups": "group", "grades": "group", "classes": "class"}.get(
         render.noun_of(table.rows), "test"
@@ -256,10 +258,12 @@ def _places_of_rows(table: HTestTable, whole: float) -> Iterator[Gap]:
     for i in render.worst_first(table):
         adjusted, row = float(table.adjusted[i]), table.rows[i]
         if adjusted <= bound and row.size is not None:
-            name = render.name_of(row, table.rows)
+            name, row = render.name_of(row, table.rows), render.picked(row, table.rows)
             own = worst_range(row)
             named = name if own is None else f"{name}, {own.name}"
-            yield replace(own or row.size, kind=kind, name=named, pvalue=adjusted)
+            group = None if row.group is None else str(row.group)
+            whole_row = replace(row.size, where=Where(lens=row.lens, group=group))
+            yield replace(own or whole_row, kind=kind, name=named, pvalue=adjusted)
 
 
 def worst_range(row: HTest) -> Gap | None:
@@ -271,22 +275,9 @@ def worst_range(row: HTest) -> Gap | None:
 
 def _places_of_segments(test: SegmentsTest, whole: float) -> Iterator[Gap]:
     """Yield the worst of the segments that are rejected; none where `whole` is not."""
-    from caltest.measures.gap import Gap
-
     bound = SPEAKS if test.level is None else test.level
     rejected = [row for row in test.rows if max(row.adjusted, whole) <= bound]
-    for row in rejected[:MOST_PLACES]:
-        yield Gap(
-            kind="segment",
-            name=row.definition,
-            n=row.n,
-            predicted=row.predicted,
-            observed=row.observed,
-            low=row.low,
-            high=row.high,
-            deviation=abs(row.gap / row.z) if row.z else 0.0,
-            pvalue=row.adjusted,
-        )
+    yield from map(test.place, rejected[:MOST_PLACES])
 
 
 # ---- how large, what helps, what could have been found ------------------------------------------

@@ -10,6 +10,8 @@ import numpy as np
 
 from caltest import render
 from caltest.drawing import draw
+from caltest.measures.gap import Gap, Where
+from caltest.numerics.tails import normal_isf
 from caltest.results.frames import Table
 from caltest.results.printable import Summary, given, plain
 from caltest.validation import check_schema, checks_values, read_only
@@ -161,6 +163,27 @@ class SegmentsTest(Table[Segment]):
     def summary(self) -> Summary:
         """Return the longer print: all the segments that are held, and both statistics."""
         return Summary(render.sheet_of_segments(self, long=True))
+
+    def place(self, row: Segment) -> Gap:
+        """Return a segment that was picked, with limits that hold for all segments at once.
+
+        They are those of Clopper and Pearson, for as many rows as Wilson's interval is of.
+        """
+        end = (row.high if row.observed < 1.0 else row.low) + row.predicted
+        z = normal_isf(0.5 * (1.0 - self.confidence))
+        size = end * (1.0 - end) * (z / (end - row.observed)) ** 2
+        measured = Gap.of(
+            kind="segment",
+            name=row.definition,
+            n=row.n,
+            predicted=row.predicted,
+            observed=row.observed,
+            deviation=abs(row.gap / row.z) if row.z else 0.0,
+            pvalue=row.adjusted,
+            effective=size,
+            where=Where(segment=row.definition, lens=self.lens),
+        )
+        return measured.one_of(sum(self.n_segments))
 
     def verdict(self) -> Verdict:
         """Return what a person can act on; see `HTest.verdict`.
