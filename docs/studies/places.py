@@ -165,7 +165,7 @@ def row(world: str, n: int, found: list[list[Told]], deciles: float) -> str:
     places = [place for sets in found for place in sets]
     first = [sets[0] for sets in found if sets]
     misled = np.mean([any(not (p.covered and p.wrong) for p in sets) for sets in found])
-    right = [place for place in first if place.true * place.gap > 0]
+    right = [place for place in first if place.wrong and place.true * place.gap > 0]
     cells = [
         world,
         str(n),
