@@ -477,8 +477,8 @@ class _Call:
         result = replace(result, notes=(*result.notes, *self.left_out))
         if not outcome.parts:
             return result
-        size = asked.n_resamples or 0
-        return with_parts(result, outcome.parts, run.cells, among=among, n_resamples=size)
+        search = {"among": among, "n_resamples": asked.n_resamples or 0, "seed": run.seed}
+        return with_parts(result, outcome.parts, run.cells, **search)
 
 
 def _omnibus(rows: Sequence[HTest], asked: Asked) -> Iterator[HTest]:

@@ -55,7 +55,8 @@ def result_of(
     )
     if not outcome.parts:
         return whole
-    return with_parts(whole, outcome.parts, seen, among=plan.among, n_resamples=n_resamples)
+    search = {"among": plan.among, "n_resamples": n_resamples, "seed": plan.seed}
+    return with_parts(whole, outcome.parts, seen, **search)
 
 
 def _size(plan: Plan, seen: Predictions) -> Gap:
@@ -71,6 +72,7 @@ def with_parts(
     *,
     among: int = 1,
     n_resamples: int = 0,
+    seed: int = 0,
 ) -> HTest:
     """Add the statistics that a test combines, what they found, and where it is, if it rejects.
 
@@ -84,8 +86,8 @@ def with_parts(
         What the test saw, to be searched for places; None where no rows are kept.
     among : int, default 1
         How many groups or lenses are searched.
-    n_resamples : int, optional
-        At most.
+    n_resamples, seed : int, optional
+        Of the search, at most those of the test.
     """
     places: tuple[Gap, ...] = ()
     if seen is not None and whole.pvalue <= (NAMED if whole.level is None else whole.level):
@@ -95,7 +97,7 @@ def with_parts(
             group=whole.group,
             among=among,
             n_resamples=n_resamples,
-            seed=whole.seed,
+            seed=seed,
             level=whole.level,
         )
     loud = [part for part in parts if part.adjusted <= TOLD and (part.in_words or places)]

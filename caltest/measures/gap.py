@@ -173,8 +173,8 @@ class Gap:
             tail = (1.0 - confidence) / 2.0
             size *= (student_isf(tail, np.inf) / student_isf(tail, self.clusters - 1)) ** 2
         low, high = share_limits(self.observed, size, confidence)
-        ends = {"low": low - self.predicted, "high": high - self.predicted}
-        return replace(self, **ends, confidence=confidence)
+        low, high = low - self.predicted, high - self.predicted
+        return replace(self, low=low, high=high, confidence=confidence)
 
     def one_of(self, count: int) -> Self:
         """Return it with an interval that holds for it and `count` - 1 others together in 95 %."""

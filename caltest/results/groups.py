@@ -237,7 +237,11 @@ class GroupsTest(Frame):
             observed=float(self.events[g] / self.sizes[g]),
             deviation=float(self.deviation[g]),
             pvalue=float(self.adjusted[g]),
-            where=Where(**{"segment" if self.overlap else "group": name}, lens=self.lens),
+            where=Where(
+                group=None if self.overlap else name,
+                segment=name if self.overlap else None,
+                lens=self.lens,
+            ),
         )
         return measured.one_of(len(self))
 

@@ -256,14 +256,14 @@ def _places_of_rows(table: HTestTable, whole: float) -> Iterator[Gap]:
     if whole > bound or render.claim_of(table.rows[0]).is_good:
         return
     for i in render.worst_first(table):
-        adjusted, row = float(table.adjusted[i]), table.rows[i]
-        if adjusted <= bound and row.size is not None:
-            name, row = render.name_of(row, table.rows), render.picked(row, table.rows)
-            own = worst_range(row)
-            named = name if own is None else f"{name}, {own.name}"
-            group = None if row.group is None else str(row.group)
-            whole_row = replace(row.size, where=Where(lens=row.lens, group=group))
-            yield replace(own or whole_row, kind=kind, name=named, pvalue=adjusted)
+        adjusted, row = float(table.adjusted[i]), render.picked(table.rows[i], table.rows)
+        if adjusted > bound or row.size is None:
+            continue
+        name, own = render.name_of(row, table.rows), worst_range(row)
+        group = None if row.group is None else str(row.group)
+        place = own or replace(row.size, where=Where(lens=row.lens, group=group))
+        name = name if own is None else f"{name}, {own.name}"
+        yield replace(place, kind=kind, name=name, pvalue=adjusted)
 
 
 def worst_range(row: HTest) -> Gap | None:
