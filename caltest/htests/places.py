@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.measures.combined.loops import rank_totals
-from caltest.measures.gap import Gap, Where, gap_of, gap_of_cells
+from caltest.measures.gap import Gap, Where, gap_of, gap_of_cells, shares_limits
 from caltest.measures.residual_sums import CellSums, residuals
 from caltest.nulls.cluster import Clusters, flipped_values
 from caltest.numerics.ends import even_ends
@@ -85,12 +85,16 @@ class Search(ABC):
     ----------
     aspects : list of Aspect
         Events of rows.
-    rows, variance, third : (K,) array
-        Of each part the number of rows, and variance and third cumulant of its sum of residuals.
+    rows, mass, expected : (K,) array
+        Of each part the number of rows, their weight, and the expected weight of events.
+    variance, third : (K,) array
+        Variance and third cumulant of the sum of residuals of each part.
     """
 
     aspects: list[Aspect]
     rows: Floats
+    mass: Floats
+    expected: Floats
     variance: Floats | None  # None where the residuals of different parts depend on each other
     third: Floats
     least: float  # variance of a sum: keeps that of what cannot happen away from 0
@@ -104,13 +108,14 @@ class Search(ABC):
         """Return the gap of some rows or cells."""
 
     def places(self, *, n_resamples: int, seed: int, level: float) -> Iterator[Named]:
-        r"""Yield the places that are wrong with their p-values, the surest first.
+        r"""Yield the places that are wrong with their p-values, the farthest off first.
 
         With S the sum of residuals of a range, standardised and freed of its skewness (Wilson and
         Hilferty 1931), the p-value of a range is the share of resamples in which the largest
         :math:`|S|` of all ranges is as large: it allows for the search. A place is named where it
-        is at most the level and its interval, which holds for all ranges at once, leaves out 0;
-        another one only if it shares no rows with those, or if both are whole classes.
+        is at most the level and its interval, which holds for all ranges at once, leaves out 0:
+        first the one that is surely farthest off, then others that share no rows with those before.
+        Whole classes may.
 
         References
         ----------
@@ -125,10 +130,11 @@ class Search(ABC):
         limit = float(np.quantile(largest, 1.0 - level, method="higher"))
         confidence = 1.0 - 2.0 * normal_sf(limit)
         taken: list[tuple[Some, Where]] = []
-        for q in np.argsort(-deviates[0], kind="stable").tolist():
-            pvalue = float(np.mean(largest >= deviates[0, q] - ROUNDING))
-            if pvalue > level or len(taken) == MOST_PLACES:
-                return
+        pvalues = np.mean(largest[:, None] >= deviates[0] - ROUNDING, axis=0)
+        sure = self._sure(sums[0], first, stop, confidence)
+        for q in np.argsort(-sure, kind="stable").tolist():
+            if pvalues[q] > level:
+                continue
             aspect, ends = self.aspects[owner[q]], (int(first[q]), int(stop[q]))
             rows, where = aspect.inside(*ends), aspect.between(*ends)
             if any(_overlap(rows, where, *other) for other in taken):
@@ -136,7 +142,9 @@ class Search(ABC):
             gap = self.gap(where, rows).at(confidence)
             if gap.is_clear:
                 taken.append((rows, where))
-                yield gap, where, pvalue
+                yield gap, where, float(pvalues[q])
+                if len(taken) == MOST_PLACES:
+                    return
 
     def _ranges(self) -> tuple[Ints, Ints, Ints]:
         """Return first part, the part after the last, and aspect of the candidates."""
@@ -147,6 +155,14 @@ class Search(ABC):
         owner = np.repeat(np.arange(len(pairs)), [pair.shape[1] for pair in pairs])
         kept = _over(self.rows[None], first, stop)[0] >= FEWEST
         return first[kept], stop[kept], owner[kept]
+
+    def _sure(self, sums: Floats, first: Ints, stop: Ints, confidence: float) -> Floats:
+        """Return how far off each range surely is, by the limits of independent rows."""
+        known = np.stack([self.rows, self.mass, self.expected])
+        rows, mass, expected = _over(known, first, stop)
+        predicted, share = expected / mass, np.clip((expected + sums) / mass, 0.0, 1.0)
+        low, high = shares_limits(share, rows, confidence)
+        return np.maximum(low - predicted, predicted - high)
 
     def _deviates(self, sums: Floats, first: Ints, stop: Ints) -> Floats:
         if self.variance is None:
@@ -187,7 +203,7 @@ class RowSearch(Search):
             table[table < 0] = self.count
         p, w = predictions.probs, self.weight[:, None]
         noise = w**2 * p * (1.0 - p)
-        self.rows = self._total(np.ones_like(w))
+        self.rows, self.mass = self._total(np.ones_like(w)), self._total(w)
         self.expected = self._total(w * p)
         self.third = self._total(noise * w * (1.0 - 2.0 * p))
         self.variance = None if predictions.has_dependence else self._total(noise)
@@ -280,7 +296,8 @@ class CellSearch(Search):
         self.aspects = [Aspect(Where(event=cells.event), ends, 0, part)]
         self.least = LEAST * float(cells.squares.sum()) / cells.rows
         self.starts = np.append(0, np.searchsorted(cells.least, ends))
-        self.rows = self._total(cells.counts[None].astype(np.float64))[0]
+        known = np.stack([cells.counts, cells.n, cells.expected]).astype(np.float64)
+        self.rows, self.mass, self.expected = self._total(known)
         skewed = noise * (1.0 - 2.0 * cells.mean) * (cells.squares / cells.n)
         self.variance, self.third = self._total(noise[None])[0], self._total(skewed[None])[0]
 

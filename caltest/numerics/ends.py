@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 NEAR = 0.3  # of a part: how far an end may lie from its share, so that it is a round number
-DIGITS = 12  # of an end in per cent, at most
+DIGITS = 8  # after the point of an end in per cent, at most
 APART = 1e-9  # relative distance of an end from the probabilities beside it
 
 
@@ -48,8 +48,8 @@ def even_ends(least: Floats, most: Floats, mass: Floats, parts: int) -> Floats:
 def round_end(least: Floats, most: Floats, first: int, last: int) -> float | None:
     """Return the shortest decimal, in per cent, after one of the values `first` to `last`.
 
-    It lies between one of them and the next, and is close to neither; None where no decimal of 12
-    digits does.
+    It lies between one of them and the next, and is close to neither; None where no decimal of 8
+    digits after the point does.
     """
     low, high = most[first : last + 1], least[first + 1 : last + 2]
     middle, centre = 0.5 * (low + high), 0.5 * (low[0] + high[-1])

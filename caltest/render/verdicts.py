@@ -175,7 +175,7 @@ def size_in_words(size: Gap, *, clear: bool = True) -> str:
         word += f" by {sure}" if (sure := surely_in_words(size)) else ""
         return f"{word}: {numbers}." if clear and size.is_clear else f"On average it {numbers}."
     if clear and size.is_clear:
-        wrong = f"{surely_in_words(size)} too {size.side}"
+        wrong = f"{surely_in_words(size)} too {size.side}".lstrip()
         return f"P({size.name}) {wrong}: {predicted} predicted, {observed} observed ({gap})."
     return f"P({size.name}) is {predicted} on average, {observed} observed ({gap})."
 
