@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,9 +38,29 @@ RANGES = 600  # of all classes together, about
 PAIRS = 100  # of a predicted class and a class
 LEAST = 1e-9  # variance of a sum, of that of a row
 MOST_SKEW = 4.0  # of a sum of residuals, as it is standardised
-LARGEST = 1 << 26  # probabilities whose classes are searched
+LARGEST = 1e8  # probabilities whose classes have ranges
 WORK = 1 << 24  # redrawn labels, where the level needs no more
 AT_A_TIME = 1 << 22  # redrawn labels
+
+
+class Values(NamedTuple):
+    """Probabilities in ascending order, or cells of them, with rows and variance of events."""
+
+    least: Floats
+    mean: Floats
+    most: Floats
+    rows: Ints
+    noise: Floats
+
+
+Cut = Callable[[Values, int], Floats]  # the ends of at most so many parts
+
+
+def even(values: Values, most: int) -> Floats:
+    """Cut probabilities into parts that have about equal shares of the rows and the variance."""
+    rows, noise = int(values.rows.sum()), values.noise
+    mass = values.rows / rows + (noise / noise.sum() if noise.any() else 0.0)
+    return even_ends(values.least, values.most, mass, min(most, rows // FEWEST))
 
 
 @dataclass(frozen=True)
@@ -124,7 +145,7 @@ class Search(ABC):
         first, stop, owner = self._ranges()
         if not first.size:
             return
-        sums = _over(self.sums(n_resamples, seed), first, stop)
+        sums = over(self.sums(n_resamples, seed), first, stop)
         deviates = np.abs(self._deviates(sums, first, stop))
         largest = deviates.max(axis=1)
         limit = float(np.quantile(largest, 1.0 - level, method="higher"))
@@ -153,13 +174,13 @@ class Search(ABC):
             [pair + one.start for pair, one in zip(pairs, self.aspects, strict=True)], axis=1
         )
         owner = np.repeat(np.arange(len(pairs)), [pair.shape[1] for pair in pairs])
-        kept = _over(self.rows[None], first, stop)[0] >= FEWEST
+        kept = over(self.rows[None], first, stop)[0] >= FEWEST
         return first[kept], stop[kept], owner[kept]
 
     def _sure(self, sums: Floats, first: Ints, stop: Ints, confidence: float) -> Floats:
         """Return how far off each range surely is, by the limits of independent rows."""
         known = np.stack([self.rows, self.mass, self.expected])
-        rows, mass, expected = _over(known, first, stop)
+        rows, mass, expected = over(known, first, stop)
         predicted, share = expected / mass, np.clip((expected + sums) / mass, 0.0, 1.0)
         low, high = shares_limits(share, rows, confidence)
         return np.maximum(low - predicted, predicted - high)
@@ -168,7 +189,7 @@ class Search(ABC):
         if self.variance is None:
             squares = np.mean(np.square(sums), axis=0)
             return np.asarray(sums / np.sqrt(np.maximum(squares, self.least)))
-        variance, third = _over(np.stack([self.variance, self.third]), first, stop)
+        variance, third = over(np.stack([self.variance, self.third]), first, stop)
         variance = np.maximum(variance, self.least)
         skewness = np.clip(third / variance**1.5, -MOST_SKEW, MOST_SKEW)
         sign = np.where(skewness < 0, -1.0, 1.0)
@@ -177,7 +198,7 @@ class Search(ABC):
         )
 
 
-def _over(values: Floats, first: Ints, stop: Ints) -> Floats:
+def over(values: Floats, first: Ints, stop: Ints) -> Floats:
     """Return the sums of values (B, K) over ranges of parts, (B, Q)."""
     partial = np.cumsum(np.pad(values, ((0, 0), (1, 0))), axis=1)
     return np.asarray(partial[:, stop] - partial[:, first])
@@ -191,8 +212,8 @@ def _overlap(rows: Some, where: Where, others: Some, other: Where) -> bool:
 class RowSearch(Search):
     """Candidates among rows: of the event of two classes, else of confidence and classes."""
 
-    def __init__(self, predictions: Predictions) -> None:
-        self.predictions = predictions
+    def __init__(self, predictions: Predictions, cut: Cut = even, pairs: int = PAIRS) -> None:
+        self.predictions, self.cut, self.pairs = predictions, cut, pairs
         weight = predictions.sample_weight
         self.weight: Floats = np.ones(predictions.n) if weight is None else weight
         self.names = [str(name) for name in predictions.classes]
@@ -217,8 +238,7 @@ class RowSearch(Search):
         """Add an aspect, and return the part of each row."""
         values, at = np.unique(p, return_inverse=True)
         noise = np.bincount(at, np.square(self.weight) * p * (1.0 - p))
-        mass = np.bincount(at) / p.size + (noise / noise.sum() if noise.any() else 0.0)
-        ends = even_ends(values, values, mass, min(most, p.size // FEWEST))
+        ends = self.cut(Values(values, values, values, np.bincount(at), noise), most)
         part = (self._next + np.searchsorted(ends, p)).astype(np.int32)
         self.aspects.append(Aspect(where, ends, self._next, part))
         return part
@@ -234,17 +254,18 @@ class RowSearch(Search):
         top = self.predictions.predicted
         none[rows, top] = self._cut(Where(), probs[rows, top], PARTS)
         yield none
-        if probs.size > LARGEST:
-            return
-        parts = int(np.clip(math.sqrt(2 * RANGES / m), 1, CLASS_PARTS))
+        is_small = probs.size <= LARGEST
+        parts = int(np.clip(math.sqrt(2 * RANGES / m), 1, CLASS_PARTS)) if is_small else 1
         cut = [
             self._cut(Where(event=name), p, parts)
             for name, p in zip(self.names, probs.T, strict=True)
         ]
         yield np.stack(cut, axis=1)
+        if not (self.pairs and is_small):
+            return
         noise = np.zeros((m, m))
         np.add.at(noise, top, probs * (1.0 - probs))
-        pairs = np.argsort(-noise.ravel(), kind="stable")[:PAIRS]
+        pairs = np.argsort(-noise.ravel(), kind="stable")[: self.pairs]
         numbers = np.full(m * m, -1, np.int32)
         numbers[pairs] = self._next + np.arange(pairs.size)
         table = numbers.reshape(m, m)[top]
@@ -287,15 +308,13 @@ class RowSearch(Search):
 class CellSearch(Search):
     """Candidates among cells, of their event."""
 
-    def __init__(self, cells: Cells) -> None:
-        self.cells = cells
-        noise = cells.noise
-        mass = cells.counts / cells.rows + (noise / noise.sum() if noise.any() else 0.0)
-        ends = even_ends(cells.least, cells.most, mass, min(PARTS, cells.rows // FEWEST))
-        part = np.searchsorted(ends, cells.least)
+    def __init__(self, cells: Cells, cut: Cut = even) -> None:
+        self.cells, noise = cells, cells.noise
+        ends = cut(Values(cells.least, cells.mean, cells.most, cells.counts, noise), PARTS)
+        part = np.searchsorted(ends, cells.mean)
         self.aspects = [Aspect(Where(event=cells.event), ends, 0, part)]
         self.least = LEAST * float(cells.squares.sum()) / cells.rows
-        self.starts = np.append(0, np.searchsorted(cells.least, ends))
+        self.starts = np.searchsorted(part, np.arange(ends.size + 1))
         known = np.stack([cells.counts, cells.n, cells.expected]).astype(np.float64)
         self.rows, self.mass, self.expected = self._total(known)
         skewed = noise * (1.0 - 2.0 * cells.mean) * (cells.squares / cells.n)

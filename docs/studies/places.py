@@ -11,6 +11,7 @@ the deciles of the predictions.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,17 +147,15 @@ def one(m: int, world: str, n: int, seed: int) -> tuple[list[Told], bool]:
     return [told(place, predictions, q) for place in result.places], deciles_reject(predictions)
 
 
-def lines(
-    m: int, worlds: list[str], repetitions: int, jobs: int
-) -> Iterator[tuple[str, float, float]]:
-    """Yield a line of the table for each world and n, with the shares named and misled."""
+def lines(m: int, worlds: list[str], repetitions: int, jobs: int) -> Iterator[str]:
+    """Yield a line of the table for each world and n."""
     for world in worlds:
         for n in SIZES:
             found = joblib.Parallel(jobs)(
                 joblib.delayed(one)(m, world, n, seed) for seed in range(repetitions)
             )
             line = row(world, n, [sets for sets, _ in found], np.mean([by for _, by in found]))
-            print(m, line, flush=True)
+            sys.stderr.write(f"{m} {line}\n")
             yield line
 
 
@@ -182,8 +181,19 @@ def row(world: str, n: int, found: list[list[Told]], deciles: float) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-HEADER = """| world | n | named | deciles | misled | places | covered | told / true | sure / true | sure | true |
-|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"""
+COLUMNS = (
+    "n",
+    "named",
+    "deciles",
+    "misled",
+    "places",
+    "covered",
+    "told / true",
+    "sure / true",
+    "sure",
+    "true",
+)
+HEADER = f"| world | {' | '.join(COLUMNS)} |\n|---|{'---:|' * len(COLUMNS)}"
 
 
 def main() -> None:
