@@ -183,7 +183,7 @@ class Search(ABC):
         rows, mass, expected = over(known, first, stop)
         predicted, share = expected / mass, np.clip((expected + sums) / mass, 0.0, 1.0)
         low, high = shares_limits(share, rows, confidence)
-        return np.maximum(low - predicted, predicted - high)
+        return np.asarray(np.maximum(low - predicted, predicted - high))
 
     def _deviates(self, sums: Floats, first: Ints, stop: Ints) -> Floats:
         if self.variance is None:
@@ -237,14 +237,20 @@ class RowSearch(Search):
     def _cut(self, where: Where, p: Floats, most: int) -> NDArray[np.int32]:
         """Add an aspect, and return the part of each row."""
         values, at = np.unique(p, return_inverse=True)
-        noise = np.bincount(at, np.square(self.weight) * p * (1.0 - p))
+        noise = np.bincount(at, np.square(self.weight) * p * (1.0 - p)).astype(np.float64)
         ends = self.cut(Values(values, values, values, np.bincount(at), noise), most)
         part = (self._next + np.searchsorted(ends, p)).astype(np.int32)
         self.aspects.append(Aspect(where, ends, self._next, part))
         return part
 
     def _tables(self) -> Iterator[NDArray[np.int32]]:
-        """Yield tables (n, m) of the part that counts the label of a row; -1 for none."""
+        """Yield tables of the part that counts the label of a row.
+
+        Yields
+        ------
+        (n, m) array
+            -1 for none.
+        """
         probs, m = self.predictions.probs, self.predictions.m
         rows, none = np.arange(len(probs)), np.full(probs.shape, -1, np.int32)
         if m == 2:
