@@ -5,7 +5,7 @@
 Of data sets of two and of five classes, most of them with errors in some of the rows: how often a
 place is named, how often a place holds no wrong row or an interval that misses its gap, and how the
 numbers that are told compare with the true ones. Beside it the power of Bonferroni's method over
-the deciles of the predictions.
+the deciles of the predictions, and of the largest z of the ranges between 20 quantiles.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ N_RESAMPLES = 199
 SIZES = (200, 1000)
 PAGE = Path(__file__).with_suffix(".md")
 TABLES = "<!-- tables -->"
-DECILES = 10
+DECILES, QUANTILES = 10, 20
+FEWEST = 20  # rows of a range
 
 Probs = np.ndarray
 Truth = Callable[[Probs], Probs]
@@ -128,23 +129,45 @@ def told(place: object, predictions: ct.Predictions, q: Probs) -> Told:
     )
 
 
-def deciles_reject(predictions: ct.Predictions) -> bool:
-    """Test each decile of the event or the confidence, by z and Bonferroni's method."""
+def ordered(predictions: ct.Predictions) -> tuple[np.ndarray, np.ndarray]:
+    """Return the probabilities of the event or the confidence, ascending, and what happened."""
     probs, labels = predictions.probs, predictions.labels
     p = probs[:, 1] if predictions.m == 2 else probs.max(axis=1)
-    happened = labels == (1 if predictions.m == 2 else predictions.predicted)
-    for rows in np.array_split(np.argsort(p), DECILES):
+    order = np.argsort(p)
+    return p[order], (labels == (1 if predictions.m == 2 else predictions.predicted))[order]
+
+
+def deciles_reject(predictions: ct.Predictions) -> bool:
+    """Test each decile of the event or the confidence, by z and Bonferroni's method."""
+    p, happened = ordered(predictions)
+    for rows in np.array_split(np.arange(p.size), DECILES):
         z = (happened[rows] - p[rows]).sum() / np.sqrt((p[rows] * (1 - p[rows])).sum())
         if 2 * special.ndtr(-abs(z)) <= LEVEL / DECILES:
             return True
     return False
 
 
-def one(m: int, world: str, n: int, seed: int) -> tuple[list[Told], bool]:
-    """Return the places of one data set, and whether deciles find one."""
+def ranges_reject(predictions: ct.Predictions, seed: int) -> bool:
+    """Test all ranges between 20 quantiles by the largest z, against that of redrawn events."""
+    p, happened = ordered(predictions)
+    redrawn = np.random.default_rng(seed).random((N_RESAMPLES, p.size)) < p
+    cuts = np.unique(np.round(np.linspace(0, p.size, QUANTILES + 1)).astype(int))
+    first, last = np.triu_indices(cuts.size, 1)
+    kept = cuts[last] - cuts[first] >= FEWEST
+    first, last = cuts[first[kept]], cuts[last[kept]]
+    sums = np.cumsum(np.pad(np.vstack([happened, redrawn]) - p, ((0, 0), (1, 0))), axis=1)
+    variance = np.append(0, np.cumsum(p * (1 - p)))
+    z = np.abs(sums[:, last] - sums[:, first]) / np.sqrt(variance[last] - variance[first])
+    largest = z.max(axis=1)
+    return bool(np.mean(largest >= largest[0] - 1e-9) <= LEVEL)
+
+
+def one(m: int, world: str, n: int, seed: int) -> tuple[list[Told], tuple[bool, bool]]:
+    """Return the places of one data set, and whether deciles and ranges reject."""
     predictions, q = simulate(m, world, n, seed)
     result = ct.test_calibration(predictions, n_resamples=N_RESAMPLES, rng=seed)
-    return [told(place, predictions, q) for place in result.places], deciles_reject(predictions)
+    others = deciles_reject(predictions), ranges_reject(predictions, seed)
+    return [told(place, predictions, q) for place in result.places], others
 
 
 def lines(m: int, worlds: list[str], repetitions: int, jobs: int) -> Iterator[str]:
@@ -154,12 +177,13 @@ def lines(m: int, worlds: list[str], repetitions: int, jobs: int) -> Iterator[st
             found = joblib.Parallel(jobs)(
                 joblib.delayed(one)(m, world, n, seed) for seed in range(repetitions)
             )
-            line = row(world, n, [sets for sets, _ in found], np.mean([by for _, by in found]))
+            others = np.mean([by for _, by in found], axis=0)
+            line = row(world, n, [sets for sets, _ in found], others)
             sys.stderr.write(f"{m} {line}\n")
             yield line
 
 
-def row(world: str, n: int, found: list[list[Told]], deciles: float) -> str:
+def row(world: str, n: int, found: list[list[Told]], others: np.ndarray) -> str:
     """Return the line of the table of some data sets."""
     places = [place for sets in found for place in sets]
     first = [sets[0] for sets in found if sets]
@@ -169,7 +193,7 @@ def row(world: str, n: int, found: list[list[Told]], deciles: float) -> str:
         world,
         str(n),
         f"{100 * len(first) / len(found):.1f}",
-        f"{100 * deciles:.1f}",
+        *(f"{100 * share:.1f}" for share in others),
         f"{100 * misled:.1f}",
         str(len(places)),
         f"{100 * np.mean([p.covered for p in places]):.1f}" if places else "-",
@@ -185,6 +209,7 @@ COLUMNS = (
     "n",
     "named",
     "deciles",
+    "ranges",
     "misled",
     "places",
     "covered",
