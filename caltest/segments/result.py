@@ -11,7 +11,6 @@ import numpy as np
 from caltest import render
 from caltest.drawing import draw
 from caltest.measures.gap import Gap, Where
-from caltest.numerics.tails import normal_isf
 from caltest.results.frames import Table
 from caltest.results.printable import Summary, given, plain
 from caltest.validation import check_schema, checks_values, read_only
@@ -47,6 +46,8 @@ class Segment:
         order of the predictions; None where it was not computed.
     adjusted : float
         The p-value, adjusted for all segments.
+    effective : float or None
+        The number of independent rows of one prediction that the interval is of; None for n.
 
     Examples
     --------
@@ -74,6 +75,7 @@ class Segment:
     z: float
     cumulative: float | None
     adjusted: float
+    effective: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -165,13 +167,7 @@ class SegmentsTest(Table[Segment]):
         return Summary(render.sheet_of_segments(self, long=True))
 
     def place(self, row: Segment) -> Gap:
-        """Return a segment that was picked, with limits that hold for all segments at once.
-
-        They are those of Clopper and Pearson, for as many rows as Wilson's interval is of.
-        """
-        end = (row.high if row.observed < 1.0 else row.low) + row.predicted
-        z = normal_isf(0.5 * (1.0 - self.confidence))
-        size = end * (1.0 - end) * (z / (end - row.observed)) ** 2
+        """Return a segment that was picked, with an interval that holds for all at once."""
         measured = Gap.of(
             kind="segment",
             name=row.definition,
@@ -180,7 +176,7 @@ class SegmentsTest(Table[Segment]):
             observed=row.observed,
             deviation=abs(row.gap / row.z) if row.z else 0.0,
             pvalue=row.adjusted,
-            effective=size,
+            effective=row.effective,
             where=Where(segment=row.definition, lens=self.lens),
         )
         return measured.one_of(sum(self.n_segments))
