@@ -116,9 +116,10 @@ class Search(ABC):
     rows: Floats
     mass: Floats
     expected: Floats
-    variance: Floats | None  # None where the residuals of different parts depend on each other
+    variance: Floats
     third: Floats
     least: float  # variance of a sum: keeps that of what cannot happen away from 0
+    depends = False  # whether residuals of different rows may depend on each other
 
     @abstractmethod
     def sums(self, n_resamples: int, seed: int) -> Floats:
@@ -146,7 +147,7 @@ class Search(ABC):
         if not first.size:
             return
         sums = over(self.sums(n_resamples, seed), first, stop)
-        deviates = np.abs(self._deviates(sums, first, stop))
+        deviates = np.abs(self._deviates(sums, first, stop, owner))
         largest = deviates.max(axis=1)
         limit = float(np.quantile(largest, 1.0 - level, method="higher"))
         confidence = 1.0 - 2.0 * normal_sf(limit)
@@ -185,17 +186,24 @@ class Search(ABC):
         low, high = shares_limits(share, rows, confidence)
         return np.asarray(np.maximum(low - predicted, predicted - high))
 
-    def _deviates(self, sums: Floats, first: Ints, stop: Ints) -> Floats:
-        if self.variance is None:
-            squares = np.mean(np.square(sums), axis=0)
-            return np.asarray(sums / np.sqrt(np.maximum(squares, self.least)))
+    def _deviates(self, sums: Floats, first: Ints, stop: Ints, owner: Ints) -> Floats:
+        """Return about standard normal deviates of sums.
+
+        The variance of rows that depend is no less than that of independent ones times the design
+        effect of all ranges of as many parts: signs know nothing of the events that did not happen.
+        """
         variance, third = over(np.stack([self.variance, self.third]), first, stop)
+        if self.depends:
+            flipped = np.mean(np.square(sums), axis=0)
+            alike = np.unique(owner * sums.size + stop - first, return_inverse=True)[1]
+            known = np.maximum(np.bincount(alike, variance), self.least)
+            effect = np.maximum(np.bincount(alike, flipped) / known, 1.0)[alike]
+            variance, third = np.maximum(flipped, variance * effect), third * effect**2
         variance = np.maximum(variance, self.least)
         skewness = np.clip(third / variance**1.5, -MOST_SKEW, MOST_SKEW)
         sign = np.where(skewness < 0, -1.0, 1.0)
-        return np.asarray(
-            sign * standard_deviates(sign * sums / np.sqrt(variance), np.abs(skewness))
-        )
+        t = sign * sums / np.sqrt(variance)
+        return np.asarray(sign * standard_deviates(t, np.abs(skewness)))
 
 
 def over(values: Floats, first: Ints, stop: Ints) -> Floats:
@@ -227,7 +235,7 @@ class RowSearch(Search):
         self.rows, self.mass = self._total(np.ones_like(w)), self._total(w)
         self.expected = self._total(w * p)
         self.third = self._total(noise * w * (1.0 - 2.0 * p))
-        self.variance = None if predictions.has_dependence else self._total(noise)
+        self.variance, self.depends = self._total(noise), predictions.has_dependence
         self.least = LEAST * float(np.square(w).mean())
 
     @property
@@ -290,7 +298,7 @@ class RowSearch(Search):
 
     def sums(self, n_resamples: int, seed: int) -> Floats:
         data, size = self.predictions, self.count + 1
-        if self.variance is None:
+        if self.depends:
             gaps = residuals(data)
             every = [CellSums(one, gaps, size, lambda sums: sums[:, :-1]) for one in self.tables]
             values = flipped_values(every, Clusters.of(data), n_resamples, seed, None)
