@@ -193,6 +193,29 @@ def test_level_of_the_test_is_that_of_its_places():
     assert searched(tail(), level=0.001, n_resamples=1999)
 
 
+def test_worst_group_is_told_with_an_interval_for_all_groups():
+    """The headline leads with its sure end, and the place has the rows of the group."""
+    rng = np.random.default_rng(1)
+    p, group = rng.beta(2, 3, 2000), np.tile(np.arange(10), 200)
+    y = (rng.random(2000) < np.clip(p + 0.25 * (group == 7), 0, 1)).astype(int)
+    table = ct.test_calibration(p, y, by=group, **OPTIONS)
+    (place,) = table.verdict().places
+    assert place.confidence == pytest.approx(1 - 0.05 / 10)
+    assert f"at least {100 * place.surely:.1f} points too low" in table.verdict().headline
+    assert "simultaneously" in table.verdict().headline
+    rows = place.mask(ct.Predictions(p, y, groups=group))
+    assert (rows == (group == 7)).all()
+
+
+def test_interval_of_another_confidence_has_the_same_gap():
+    """Wider the larger it is; that of 95 % is the one that was measured."""
+    size = ct.test_calibration(tail(), **OPTIONS).size
+    assert size.at(0.95) == size
+    wide = size.at(0.999)
+    assert wide.low < size.low < size.gap < size.high < wide.high
+    assert size.one_of(1) == size
+
+
 def test_segments_cannot_be_found_in_predictions():
     """They are conditions on columns."""
     ward = np.repeat(["a", "b", "c", "d"], 500)
