@@ -175,7 +175,8 @@ class Search(ABC):
             [pair + one.start for pair, one in zip(pairs, self.aspects, strict=True)], axis=1
         )
         owner = np.repeat(np.arange(len(pairs)), [pair.shape[1] for pair in pairs])
-        kept = over(self.rows[None], first, stop)[0] >= FEWEST
+        rows, mass = over(np.stack([self.rows, self.mass]), first, stop)
+        kept = (rows >= FEWEST) & (mass > ROUNDING * self.mass.sum())
         return first[kept], stop[kept], owner[kept]
 
     def _sure(self, sums: Floats, first: Ints, stop: Ints, confidence: float) -> Floats:
@@ -277,14 +278,15 @@ class RowSearch(Search):
         yield np.stack(cut, axis=1)
         if not (self.pairs and is_small):
             return
-        noise = np.zeros((m, m))
-        np.add.at(noise, top, probs * (1.0 - probs))
+        predicted, row = np.unique(top, return_inverse=True)
+        noise = np.zeros((predicted.size, m))
+        np.add.at(noise, row, probs * (1.0 - probs))
         pairs = np.argsort(-noise.ravel(), kind="stable")[: self.pairs]
-        numbers = np.full(m * m, -1, np.int32)
+        numbers = np.full(noise.size, -1, np.int32)
         numbers[pairs] = self._next + np.arange(pairs.size)
-        table = numbers.reshape(m, m)[top]
+        table = numbers.reshape(noise.shape)[row]
         for a, k in zip(*np.divmod(pairs, m), strict=True):
-            where = Where(event=self.names[k], predicted=self.names[a])
+            where = Where(event=self.names[k], predicted=self.names[predicted[a]])
             self.aspects.append(Aspect(where, np.empty(0), self._next, table[:, k]))
         yield table
 

@@ -154,6 +154,16 @@ def test_weights_count_rows():
     assert (other.low, other.high) == pytest.approx((one.low, one.high))
 
 
+def test_rows_that_weigh_nothing_are_no_place():
+    """Nor is a predicted class whose rows have no weight."""
+    data = tempered()
+    weight = (data.predicted != 2).astype(float)
+    weighted = ct.Predictions(data.probs, data.labels, sample_weight=weight)
+    places = searched(weighted)
+    assert places
+    assert all(weight[place.mask(weighted)].sum() > 0 for place in places)
+
+
 @pytest.mark.parametrize(
     "p",
     [np.full(8, 0.3), np.linspace(0.1, 0.9, 8), np.full(300, 0.3), np.zeros(300), np.ones(300)],
