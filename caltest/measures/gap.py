@@ -110,9 +110,9 @@ class Where:
                 rule = f"predictions must have groups, of which the place is {self.group!r}"
                 raise invalid(rule, "none", "pass groups=")
             numbers = numbers[[str(one) == self.group for one in predictions.groups.tolist()]]
-        # Rows keep their numbers as groups, since a lens may leave some out.
-        seen = resolve_lens(self.lens)(predictions.subset(numbers).with_groups(numbers))
-        out[np.asarray(seen.groups)[self.inside(seen)]] = True
+        # Each row is a cluster, whose code it keeps where a lens leaves others out.
+        seen = resolve_lens(self.lens)(predictions.subset(numbers).with_clusters(numbers))
+        out[numbers[np.asarray(seen.clusters)[self.inside(seen)]]] = True
         return out
 
 

@@ -177,6 +177,7 @@ def test_few_or_constant_predictions_have_no_range(p):
         assert place.where.above is place.where.below is None
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_impossible_outcomes_are_a_place():
     """Predictions of 0 and 1 of which one in five is wrong."""
     p = np.repeat([0.0, 1.0], 200)
