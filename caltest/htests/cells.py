@@ -448,11 +448,11 @@ class _Call:
             warnings.warn(message, DegenerateDataWarning, stacklevel=OF_THE_USER)
         pairs = zip(bound, outcomes, strict=True)
         return [
-            (number, self._result(run, key, measure, outcome))
+            (number, self._result(run, key, measure, outcome, count // len(self.asked.measures)))
             for (number, key, measure, _), outcome in pairs
         ]
 
-    def _result(self, run: _Run, key: str, measure: Measure, outcome: Outcome) -> HTest:
+    def _result(self, run: _Run, key: str, measure: Measure, outcome: Outcome, among: int) -> HTest:
         asked = self.asked
         kind = "confidence" if run.lens.is_confidence else "event"
         result = HTest.from_outcome(
@@ -475,7 +475,10 @@ class _Call:
             counted=Counted(measure, run.lens, run.cells, run.seed),
         )
         result = replace(result, notes=(*result.notes, *self.left_out))
-        return with_parts(result, outcome.parts) if outcome.parts else result
+        if not outcome.parts:
+            return result
+        search = {"among": among, "n_resamples": asked.n_resamples or 0, "seed": run.seed}
+        return with_parts(result, outcome.parts, run.cells, **search)
 
 
 def _omnibus(rows: Sequence[HTest], asked: Asked) -> Iterator[HTest]:

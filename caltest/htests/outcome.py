@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from caltest import render
+from caltest.htests.places import NAMED, find_places
 from caltest.measures.gap import Gap, event_rows, gap_of
 from caltest.measures.outcome import Outcome, Part
 from caltest.predictions import Predictions
 from caltest.results import Evidence, HTest, HTestTable
+from caltest.scale import Cells
 
 if TYPE_CHECKING:
     from caltest.htests.run import Plan
@@ -50,7 +53,10 @@ def result_of(
         size=_size(plan, seen),
         evidence=Evidence(plan.measure, plan.lens, plan.predictions, plan.seed),
     )
-    return with_parts(whole, outcome.parts) if outcome.parts else whole
+    if not outcome.parts:
+        return whole
+    search = {"among": plan.among, "n_resamples": n_resamples, "seed": plan.seed}
+    return with_parts(whole, outcome.parts, seen, **search)
 
 
 def _size(plan: Plan, seen: Predictions) -> Gap:
@@ -59,19 +65,50 @@ def _size(plan: Plan, seen: Predictions) -> Gap:
     return gap_of(event_rows(seen), "event", str(seen.classes[1]))
 
 
-def with_parts(whole: HTest, parts: Sequence[Part]) -> HTest:
-    """Add the statistics that a test combines, and what they found."""
-    places: dict[str, Gap] = {}
-    for part in parts:
-        if part.place is not None:
-            places.setdefault(part.place.name, replace(part.place, pvalue=part.adjusted))
-    told = (part.finding for part in parts if part.in_words and part.adjusted <= TOLD)
-    return replace(
-        whole,
-        components=_components(whole, parts),
-        finding=next(told, ""),
-        places=tuple(places.values()),
+def with_parts(
+    whole: HTest,
+    parts: Sequence[Part],
+    seen: Predictions | Cells | None = None,
+    *,
+    among: int = 1,
+    n_resamples: int = 0,
+    seed: int = 0,
+) -> HTest:
+    """Add the statistics that a test combines, what they found, and where it is, if it rejects.
+
+    Parameters
+    ----------
+    whole : HTest
+        Without them.
+    parts : sequence of Part
+        The loudest first.
+    seen : Predictions or Cells, optional
+        What the test saw, to be searched for places; None where no rows are kept.
+    among : int, default 1
+        How many groups or lenses are searched.
+    n_resamples, seed : int, optional
+        Of the search, at most those of the test.
+    """
+    places: tuple[Gap, ...] = ()
+    if seen is not None and whole.pvalue <= (NAMED if whole.level is None else whole.level):
+        places = find_places(
+            seen,
+            lens=whole.lens,
+            group=whole.group,
+            among=among,
+            n_resamples=n_resamples,
+            seed=seed,
+            level=whole.level,
+        )
+    loud = [part for part in parts if part.adjusted <= TOLD and (part.in_words or places)]
+    finding = (
+        ""
+        if not loud
+        else loud[0].finding
+        if loud[0].in_words
+        else render.wrong_in_words(places[0])
     )
+    return replace(whole, components=_components(whole, parts), finding=finding, places=places)
 
 
 def _components(whole: HTest, parts: Sequence[Part]) -> HTestTable:

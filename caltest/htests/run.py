@@ -63,6 +63,7 @@ class Plan:
     note: str = ""  # how it differs from what was asked for
     tolerance: Tolerance | None = None  # H0 is on the size of the error
     clear_at: float | None = None  # the level of the decision that ends an adaptive resampling
+    among: int = 1  # how many groups or lenses are searched for what is wrong
 
     @property
     def may_be_left_out(self) -> bool:
@@ -360,8 +361,11 @@ test_calibration.__test__ = False  # type: ignore[attr-defined]
 def _run_rows(predictions: Predictions, asked: Asked) -> HTest | HTestTable:
     """Test predictions in memory."""
     measures, lenses, grouped = asked.measures, asked.lenses, asked.given.by is not None
-    found = _plans(measures, lenses, asked.null, predictions, seed=asked.seed, grouped=grouped)
-    plans = [replace(plan, note=asked.note) for plan in found]
+    found = list(
+        _plans(measures, lenses, asked.null, predictions, seed=asked.seed, grouped=grouped)
+    )
+    among = len(found) // len(measures)
+    plans = [replace(plan, note=asked.note, among=among) for plan in found]
     if asked.tolerance is not None:
         plans = [replace(plan, null="tolerance", tolerance=asked.tolerance) for plan in plans]
     elif asked.n_resamples is None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.errors import invalid
+from caltest.errors import NotApplicable, invalid
+from caltest.numerics.ends import between_words
 from caltest.numerics.tails import student_isf
 from caltest.predictions import Predictions
 from caltest.scale import Cells, ManyCells
@@ -21,6 +22,98 @@ Events = NDArray[np.bool_]
 LEVEL = 0.95
 ROUNDING = 1e-9
 UNSEEN = 1.92  # squared residuals that rows of one label may have hidden: half of 1.96^2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """Which rows a place is of: what it takes to find them again.
+
+    Attributes
+    ----------
+    event : str or None
+        The class whose probability it is of; None for the predicted class, the confidence.
+    above, below : float or None
+        Ends of that probability. No prediction of the rows that were tested is equal to one, so
+        that "from" and "above" select the same of them.
+    predicted : str or None
+        The predicted class of the rows; None for all.
+    lens : str
+        Under which this is said of the predictions.
+    group : str or None
+        The group of the rows; None for all.
+    segment : str or None
+        The conditions that rows of a segment meet.
+    """
+
+    event: str | None = None
+    above: float | None = None
+    below: float | None = None
+    predicted: str | None = None
+    lens: str = "strong"
+    group: str | None = None
+    segment: str | None = None
+
+    @property
+    def is_class(self) -> bool:
+        """Whether it is a class as a whole."""
+        return self.event is not None and (self.above, self.below, self.predicted) == (None,) * 3
+
+    @property
+    def words(self) -> str:
+        """The place in words, with ends that select the same rows."""
+        what = "the confidence" if self.event is None else f"P({self.event})"
+        if self.predicted is not None:
+            return f"{what} where {self.predicted} is predicted"
+        return f"{what} {between_words(self.above, self.below) or 'of all rows'}"
+
+    def inside(self, seen: Predictions) -> Events:
+        """Return which rows are in the place, (n,), of predictions as the lens shows them."""
+        p, rows = self.rows(seen).probs, np.ones(seen.n, np.bool_)
+        if self.above is not None:
+            rows &= p > self.above
+        if self.below is not None:
+            rows &= p < self.below
+        if self.predicted is not None:
+            rows &= seen.predicted == self._code(self.predicted, seen)
+        return rows
+
+    def rows(self, seen: Predictions) -> Rows:
+        """Return the probability of the event in all rows, and whether it happened."""
+        if self.event is None:
+            p, happened = seen.probs.max(axis=1), seen.labels == seen.predicted
+        else:
+            k = self._code(self.event, seen)
+            p, happened = seen.probs[:, k], seen.labels == k
+        clusters = seen.clusters if seen.has_dependence else None
+        return Rows(p, happened, seen.sample_weight, clusters)
+
+    @staticmethod
+    def _code(name: str, seen: Predictions) -> int:
+        names = [str(one) for one in seen.classes]
+        if name not in names:
+            rule = f"predictions must have the class {name!r}, of which the place is"
+            raise invalid(rule, ", ".join(names), "pass those that were tested")
+        return names.index(name)
+
+    def mask(self, predictions: Predictions) -> Events:
+        """Return which rows are in the place, (n,), of predictions as they were tested."""
+        from caltest.lenses import resolve_lens
+
+        if self.segment is not None:
+            raise NotApplicable(
+                f"predictions do not hold the columns of the segment {self.segment!r}",
+                "filter the data by its conditions",
+            )
+        out, numbers = np.zeros(predictions.n, np.bool_), np.arange(predictions.n)
+        if self.group is not None:
+            if predictions.groups is None:
+                rule = f"predictions must have groups, of which the place is {self.group!r}"
+                raise invalid(rule, "none", "pass groups=")
+            numbers = numbers[[str(one) == self.group for one in predictions.groups.tolist()]]
+        # Each row is a cluster, whose code it keeps where a lens leaves others out.
+        seen = resolve_lens(self.lens)(predictions.subset(numbers).with_clusters(numbers))
+        out[numbers[np.asarray(seen.clusters)[self.inside(seen)]]] = True
+        return out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +132,19 @@ class Gap:
     predicted, observed : float
         Mean prediction and share of events, weighted as the rows are.
     low, high : float
-        Ends of the 95 % interval of observed - predicted.
+        Ends of the interval of observed - predicted.
     deviation : float
         Standard deviation of the gap if the predictions are calibrated.
     pvalue : float or None
         That they are calibrated there, adjusted where it is one of many.
+    confidence : float
+        Of the interval by itself: 0.95, or more where it is one of many that hold together.
+    effective : float or None
+        The number of independent rows of one prediction that would tell as much; None for n.
+    clusters : int or None
+        The number of clusters that the variance was estimated from, where rows depend.
+    where : Where or None
+        Which rows, where they are a part that can be found again.
     """
 
     kind: str
@@ -55,13 +156,76 @@ class Gap:
     high: float
     deviation: float
     pvalue: float | None = None
+    confidence: float = LEVEL
+    effective: float | None = None
+    clusters: int | None = None
+    where: Where | None = None
+
+    @classmethod
+    def of(cls, **measured: Any) -> Self:
+        """Return a gap with its 95 % interval, from its other fields."""
+        return cls(low=0.0, high=0.0, **measured).at(LEVEL)
+
+    def at(self, confidence: float) -> Self:
+        """Return the same gap with an interval of another confidence."""
+        size = float(self.n) if self.effective is None else self.effective
+        if self.clusters is not None:  # Student's quantile for that of clusters
+            tail = (1.0 - confidence) / 2.0
+            size *= (student_isf(tail, np.inf) / student_isf(tail, self.clusters - 1)) ** 2
+        low, high = share_limits(self.observed, size, confidence)
+        low, high = low - self.predicted, high - self.predicted
+        return replace(self, low=low, high=high, confidence=confidence)
+
+    def one_of(self, count: int) -> Self:
+        """Return it with an interval that holds for it and `count` - 1 others together in 95 %."""
+        return self if count < 2 else self.at(1.0 - (1.0 - LEVEL) / count)
+
+    def mask(self, predictions: Predictions) -> Events:
+        """Return which rows the gap is of, (n,) booleans.
+
+        Parameters
+        ----------
+        predictions : Predictions
+            As they were tested, before the lens; with groups= where the place is a group's.
+
+        Returns
+        -------
+        (n,) array of bool
+            A reader who filters by what is printed gets the same rows.
+
+        Raises
+        ------
+        NotApplicable
+            If it takes more than predictions to find them: the columns of a segment, or the lens
+            "custom".
+        InvalidInput
+            If these predictions lack the class or the groups.
+        """
+        return (self.where or Where()).mask(predictions)
+
+    @property
+    def is_simultaneous(self) -> bool:
+        """Whether the interval holds together with those of others that could have been picked."""
+        return self.confidence > LEVEL
+
+    @property
+    def surely(self) -> float:
+        """The end of the interval that is nearer to no gap, in size; 0 where that is inside."""
+        return min(abs(self.low), abs(self.high)) if self.is_clear else 0.0
+
+    @property
+    def side(self) -> str:
+        """Whether predictions are too "high" or too "low"."""
+        return "high" if self.predicted > self.observed else "low"
 
     @classmethod
     def of_values(cls, values: Mapping[str, Any], *, turned: bool = False) -> Gap:
         """Rebuild a gap from JSON, whose ends may be those of predicted - observed."""
         low, high = (float(values[name]) for name in ("low", "high"))
         low, high = (-high, -low) if turned else (low, high)
-        gap = cls(**{**values, "low": low, "high": high})
+        where = values.get("where")
+        found = {"low": low, "high": high, "where": None if where is None else Where(**where)}
+        gap = cls(**{**values, **found})
         if not low - ROUNDING <= gap.gap <= high + ROUNDING:
             raise invalid(
                 f"low and high must be limits of observed - predicted ({gap.gap:.3g})",
@@ -130,19 +294,19 @@ def gap_of(rows: Rows, kind: str, name: str, pvalue: float | None = None) -> Gap
     binomial = mass * mass / squares  # Kish
     scale = observed * (1.0 - observed) * mass * mass
     size = binomial if scale == 0 else max(binomial, scale / spread)
+    clusters = None
     if rows.clusters is not None:
-        size = _clustered_size(residuals, rows.clusters, scale, size)
-    low, high = share_limits(observed, size)
-    return Gap(
+        size, clusters = _clustered_size(residuals, rows.clusters, scale, size)
+    return Gap.of(
         kind=kind,
         name=name,
         n=p.size,
         predicted=predicted,
         observed=observed,
-        low=low - predicted,
-        high=high - predicted,
         deviation=math.sqrt(variance) / mass,
         pvalue=pvalue,
+        effective=size,
+        clusters=clusters,
     )
 
 
@@ -201,16 +365,14 @@ def gap_of_sums(
     scale = observed * (1.0 - observed) * mass * mass
     hidden = UNSEEN * square / rows
     size = n if scale == 0 else max(n, scale / max(squares, variance, hidden))
-    low, high = share_limits(observed, size)
-    return Gap(
+    return Gap.of(
         kind=kind,
         name=name,
         n=rows,
         predicted=predicted,
         observed=observed,
-        low=low - predicted,
-        high=high - predicted,
         deviation=math.sqrt(variance) / mass,
+        effective=size,
     )
 
 
@@ -230,45 +392,42 @@ def limits_of_groups(many: ManyCells) -> tuple[Floats, Floats]:
 
 def gap_of_counts(predicted: float, events: int, n: int, name: str) -> Gap:
     """Measure the gap of a number of events among n rows of the same prediction."""
-    low, high = share_limits(events / n, float(n))
-    return Gap(
+    return Gap.of(
         kind="event",
         name=name,
         n=n,
         predicted=predicted,
         observed=events / n,
-        low=low - predicted,
-        high=high - predicted,
         deviation=math.sqrt(predicted * (1.0 - predicted) / n),
     )
 
 
 def _clustered_size(
     residuals: Floats, clusters: NDArray[np.int64], scale: float, size: float
-) -> float:
-    """Return the effective number of rows, with Student's quantile for that of clusters."""
+) -> tuple[float, int | None]:
+    """Return the effective number of rows, and that of clusters if their variance counts."""
     codes = np.unique(clusters, return_inverse=True)[1]
     sums = np.bincount(codes, residuals)
     C = sums.size
     if C < 2 or scale == 0:
-        return min(size, float(C))
+        return min(size, float(C)), None
     spread = C / (C - 1) * float(sums @ sums)
-    tail = (1.0 - LEVEL) / 2.0
-    ratio = student_isf(tail, np.inf) / student_isf(tail, C - 1)
-    return min(size, scale / max(spread, 1e-300)) * ratio**2
+    return min(size, scale / max(spread, 1e-300)), C
 
 
-def share_limits(share: float, size: float) -> tuple[float, float]:
+def share_limits(share: float, size: float, confidence: float = LEVEL) -> tuple[float, float]:
     """Return the limits of Clopper and Pearson, for a number of rows that need not be whole."""
-    low, high = shares_limits(np.array([share]), np.array([size]))
+    low, high = shares_limits(np.array([share]), np.array([size]), confidence)
     return float(low[0]), float(high[0])
 
 
-def shares_limits(shares: Floats, sizes: Floats) -> tuple[Floats, Floats]:
+def shares_limits(
+    shares: Floats, sizes: Floats, confidence: float = LEVEL
+) -> tuple[Floats, Floats]:
     """Return the limits of several shares, each by itself."""
     from scipy.special import betaincinv
 
-    tail, events = (1.0 - LEVEL) / 2.0, shares * sizes
+    tail, events = (1.0 - confidence) / 2.0, shares * sizes
     others = sizes - events
     none, all_ = shares == 0, shares == 1
     low = betaincinv(np.where(none, 1.0, events), others + 1.0, tail)

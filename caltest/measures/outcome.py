@@ -13,7 +13,6 @@ from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 
 if TYPE_CHECKING:
-    from caltest.measures.gap import Gap
     from caltest.nulls.base import Replicates
 
 __all__ = ["Outcome", "Part"]
@@ -44,8 +43,6 @@ class Part:
         Whether small values speak against calibration too.
     pvalue, adjusted : float
         By itself, and for all components together.
-    place : Gap or None
-        Predictions and labels of the rows that the finding is on, where it is on some.
     in_words : bool
         Whether the finding is for a user of the model, not only for a statistician.
     """
@@ -60,7 +57,6 @@ class Part:
     two_sided: bool
     pvalue: float
     adjusted: float
-    place: Gap | None = None
     in_words: bool = True
 
 

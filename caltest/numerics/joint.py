@@ -80,11 +80,11 @@ def _fall(x: Floats, anchor: float, values: Floats) -> Floats:
         sd = np.sqrt(np.maximum(variance, 0.0))
         skewness = (third - 3.0 * first * variance - first**3) / sd**3
         ends = [(end - centre - first) / sd for end in (x, np.full_like(x, anchor))]
-        far, near = (scipy.special.log_ndtr(-_standard(t, skewness)) for t in ends)
+        far, near = (scipy.special.log_ndtr(-standard_deviates(t, skewness)) for t in ends)
         return np.asarray(np.where(sd > 0, np.minimum(far - near, 0.0), -np.inf))
 
 
-def _standard(t: Floats, skewness: Floats) -> Floats:
+def standard_deviates(t: Floats, skewness: Floats) -> Floats:
     """Return about standard normal deviates for those of shifted gamma distributions."""
     # One far out in the other tail would feign an upper limit.
     g = np.maximum(skewness, 1e-4)

@@ -42,6 +42,7 @@ from caltest.render.verdicts import (
     is_too_small,
     name_of,
     noun_of,
+    picked,
     place_in_words,
     pvalue_of_table,
     recalibrated_in_words,
@@ -53,6 +54,7 @@ from caltest.render.verdicts import (
     slope_in_words,
     too_few_to_recalibrate,
     worst_first,
+    wrong_in_words,
 )
 
 __all__ = [
@@ -81,6 +83,7 @@ __all__ = [
     "noun_of",
     "number",
     "offset_in_words",
+    "picked",
     "place_in_words",
     "pvalue",
     "pvalue_of",
@@ -116,4 +119,5 @@ __all__ = [
     "text",
     "too_few_to_recalibrate",
     "worst_first",
+    "wrong_in_words",
 ]

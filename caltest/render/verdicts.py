@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from caltest.render.cells import Sheet, number
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from caltest.results.detectable import Detectable
     from caltest.results.interval import Interval
     from caltest.results.verdict import Verdict
-    from caltest.segments import Segment, SegmentsTest
+    from caltest.segments import SegmentsTest
 
 EVIDENCE = ((0.01, "strong"), (0.05, "some"), (0.1, "weak"))  # largest p-values of these words
 DETECTABLE = 2.8  # standard deviations that a test at 5 % finds with 80 %: 1.96 + 0.84
@@ -172,14 +172,27 @@ def size_in_words(size: Gap, *, clear: bool = True) -> str:
     if size.kind == "confidence":
         numbers = f"claims {predicted}, is right in {observed} ({gap})"
         word = "Overconfident" if size.gap < 0 else "Underconfident"
+        word += f" by {sure}" if (sure := surely_in_words(size)) else ""
         return f"{word}: {numbers}." if clear and size.is_clear else f"On average it {numbers}."
     if clear and size.is_clear:
-        side = "high" if size.gap < 0 else "low"
-        return f"P({size.name}) too {side}: {predicted} predicted, {observed} observed ({gap})."
+        wrong = f"{surely_in_words(size)} too {size.side}".lstrip()
+        return f"P({size.name}) {wrong}: {predicted} predicted, {observed} observed ({gap})."
     return f"P({size.name}) is {predicted} on average, {observed} observed ({gap})."
 
 
-def numbers_in_words(size: Gap | Segment) -> tuple[str, str, str]:
+def surely_in_words(size: Gap) -> str:
+    """The end of a simultaneous interval that is nearer to no gap; nothing of another one."""
+    if not size.is_simultaneous:
+        return ""
+    return f"at least {100 * size.surely:.{decimals(size)}f} points"
+
+
+def wrong_in_words(place: Gap) -> str:
+    """What is surely wrong in a place, as a sentence without its full stop."""
+    return f"{place.name} is {surely_in_words(place)} too {place.side}"
+
+
+def numbers_in_words(size: Gap) -> tuple[str, str, str]:
     """Prediction and observation in per cent, and their gap in points, all with as many digits.
 
     The gap is that in size where its interval leaves out 0, else observed less predicted.
@@ -193,13 +206,16 @@ def numbers_in_words(size: Gap | Segment) -> tuple[str, str, str]:
     predicted, observed = (
         f"{100 * value:.{digits}f} %" for value in (size.predicted, size.observed)
     )
-    return predicted, observed, f"gap {gap} points, {low_end} to {high_end}"
+    together = " simultaneously" if size.is_simultaneous else ""
+    return predicted, observed, f"gap {gap} points, {low_end} to {high_end}{together}"
 
 
-def decimals(size: Gap | Segment) -> int:
-    """One decimal of a percentage point, more where the interval would vanish with it."""
-    width = 100 * (size.high - size.low)
-    return 1 if width >= 0.2 else 2 if width >= 0.02 else 3
+def decimals(size: Gap) -> int:
+    """One decimal of a percentage point, more where the interval or its sure end would vanish."""
+    least = 50 * (size.high - size.low)
+    if size.is_clear and size.is_simultaneous:
+        least = min(least, 200 * size.surely)
+    return 1 if least >= 0.1 else 2 if least >= 0.01 else 3
 
 
 def place_in_words(place: Gap, after: str = "") -> str:
@@ -212,7 +228,8 @@ def place_in_words(place: Gap, after: str = "") -> str:
     if place.name in after and gap in after:
         return f"{place.name} (n = {place.n}{pvalue})"
     numbers = f"n = {place.n}, {gap}{pvalue}"
-    word = f"too {'high' if place.gap < 0 else 'low'}, " if place.is_clear else ""
+    sure = surely_in_words(place)
+    word = f"{sure} too {place.side}, ".lstrip() if place.is_clear else ""
     return f"{place.name}: {word}{predicted} predicted, {observed} observed ({numbers})"
 
 
@@ -259,15 +276,23 @@ def headline_of_table(table: HTestTable, pvalue: float | None = None) -> str:
     where = f"in {count} of {every}" if count else f"in none of {every}"
     if claim.is_good:
         told = f"{first}: shown {where}. Farthest off is {name}."
-        return f"{told} {direction(row, least)}".rstrip()
+        return f"{told} {direction(picked(row, table.rows), least)}".rstrip()
     if not count:
         told = f" for all together, {where} by itself"
         return f"{first}{told if whole <= bound else f' in any of {every}'}."
     if whole > bound:
         kept = "p-value, not adjusted," if table.correction is None else "adjusted p-value"
         return f"{first} for all together; the {kept} is at most {bound:g} {where}."
-    told = direction(row, least)
+    told = direction(picked(row, table.rows), least)
     return f"{first}, {where}. Worst is {name}. {told}".rstrip()
+
+
+def picked(row: HTest, rows: Sequence[HTest]) -> HTest:
+    """A row that was picked from others, with an interval that holds for all of them at once."""
+    if row.size is None:
+        return row
+    count = len({(one.group, one.data_name, one.lens) for one in rows})
+    return replace(row, size=row.size.one_of(count))
 
 
 def bound_of(pvalue: float, level: float | None) -> float:
@@ -338,10 +363,11 @@ def headline_of_segments(test: SegmentsTest, pvalue: float | None = None) -> str
     bound = FIRST_EVIDENCE if test.level is None else test.level
     if p > bound:
         return f"{first} in any of {sum(test.n_segments):,} segments."
-    side = "high" if worst.gap < 0 else "low"
-    predicted, observed, gap = numbers_in_words(worst)
+    place = test.place(worst)
+    predicted, observed, gap = numbers_in_words(place)
+    wrong = f"predictions {surely_in_words(place)} too {place.side}, " if place.is_clear else ""
     return (
-        f"{first} in some segments. Worst is {worst.definition}: predictions too {side}, "
+        f"{first} in some segments. Worst is {worst.definition}: {wrong}"
         f"{predicted} predicted, {observed} observed ({gap})."
     )
 

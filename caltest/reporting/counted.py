@@ -14,6 +14,7 @@ from caltest.errors import NotApplicable
 from caltest.htests import DEFAULT
 from caltest.htests import REGISTRY as TESTS
 from caltest.htests.cells import Asked, CountedRows, Prepared, counted_rows, tests_of
+from caltest.htests.places import CellSearch
 from caltest.lenses import Classwise, Confidence, Lens, Strong
 from caltest.measures import Measure
 from caltest.measures.gap import gap_of_cells, share_limits
@@ -22,8 +23,6 @@ from caltest.measures.scores.brier import CellBrier
 from caltest.measures.scores.decomposition import brier_parts_of_cells
 from caltest.measures.scores.log_loss import CellLogLoss
 from caltest.nulls.cells import bind_cells
-from caltest.numerics.joint import step_down, tail_scores
-from caltest.numerics.labels import resample_keys
 from caltest.predictions import ModelData
 from caltest.reporting.about import adequacy_of_counts
 from caltest.reporting.answered import answer_of
@@ -33,14 +32,13 @@ from caltest.reporting.content import (
     Data,
     Estimate,
     Parts,
-    Place,
     Scores,
     Where,
 )
 from caltest.reporting.estimates import estimates_of_tests
-from caltest.reporting.gaps import group_places, place_of, ranked
+from caltest.reporting.gaps import group_places
 from caltest.reporting.methods import methods_of
-from caltest.reporting.places import CUTS, FEWEST, SHARE, range_names
+from caltest.reporting.places import judged, round_cuts
 from caltest.reporting.plan import MOST_CLASSES
 from caltest.reporting.profiles import Profile
 from caltest.reporting.scores import ece_of_test, score_of
@@ -53,7 +51,6 @@ from caltest.validation import check_choice
 
 Floats = NDArray[np.float64]
 
-AT_A_TIME = 64  # resamples of the numbers of events of cells
 ABSENT = (
     "What needs the rows is not on this page: recalibration, segments, grades, the tolerance, the "
     "witness, and the pictures of the belt and of decisions; engine='rows' reads them."
@@ -217,7 +214,9 @@ def report_of_cells(
     settings.progress("ranges")
     where = Where(
         lens=str(plan.tests[0][0]),
-        places=_ranges(cells, settings),
+        places=judged(
+            CellSearch(cells, round_cuts), n_resamples=settings.n_resamples, seed=settings.seed
+        ),
         groups=groups,
         group_places=() if groups is None else group_places(groups),
         notes=tuple(remarks),
@@ -396,41 +395,6 @@ def _classes(whole: CountedRows) -> Iterator[ClassCount]:
                 expected=float(cells.expected.sum()),
                 predicted=None,
             )
-
-
-def _ranges(cells: Cells, settings: Settings) -> tuple[Place, ...]:
-    """Compare ranges of the predictions, with p-values that are adjusted for all of them."""
-    upto = np.cumsum(cells.n)
-    least = max(FEWEST, SHARE * cells.rows)
-    ends, starts, done = [0.0], [0], 0
-    for cut in CUTS:
-        stop = int(np.searchsorted(cells.mean, cut, side="right"))
-        before = int(upto[stop - 1]) if stop else 0
-        if before - done >= least and cells.rows - before >= least:
-            ends.append(cut)
-            starts.append(stop)
-            done = before
-    names = range_names((*ends, 1.0))
-    expected = np.add.reduceat(cells.expected, starts)
-    drawn = [np.add.reduceat(cells.events, starts)[None].astype(np.float64)]
-    keys = resample_keys(settings.seed, settings.n_resamples)
-    for i in range(0, keys.size, AT_A_TIME):
-        counts = cells.redrawn(keys[i : i + AT_A_TIME])
-        drawn.append(np.add.reduceat(counts, starts, axis=1))
-    differences = (np.concatenate(drawn) - expected).T
-    scale = float(cells.rows)
-    scores = np.vstack([tail_scores(row, scale, two_sided=True) for row in differences])
-    adjusted = step_down(scores)
-    stops = [*starts[1:], len(cells)]
-    return ranked(
-        place_of(
-            gap_of_cells(cells.between(start, stop), "range", name),
-            "range",
-            name,
-            pvalue=float(pvalue),
-        )
-        for start, stop, name, pvalue in zip(starts, stops, names, adjusted, strict=True)
-    )
 
 
 def _estimates(

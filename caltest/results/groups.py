@@ -226,19 +226,24 @@ class GroupsTest(Frame):
         return tuple(self._gap_of(int(g)) for g in some)
 
     def _gap_of(self, g: int) -> Gap:
-        from caltest.measures.gap import Gap
+        from caltest.measures.gap import Gap, Where
 
-        return Gap(
+        name = self.name(g)
+        measured = Gap.of(
             kind="segment" if self.overlap else "group",
-            name=self.name(g),
+            name=name,
             n=int(self.sizes[g]),
             predicted=float(self.predicted[g]),
             observed=float(self.events[g] / self.sizes[g]),
-            low=float(self.low[g]),
-            high=float(self.high[g]),
             deviation=float(self.deviation[g]),
             pvalue=float(self.adjusted[g]),
+            where=Where(
+                group=None if self.overlap else name,
+                segment=name if self.overlap else None,
+                lens=self.lens,
+            ),
         )
+        return measured.one_of(len(self))
 
     def plot(self, kind: str = "funnel", *, rows: int = 20, ax: Axes | None = None) -> Axes:
         """Draw the gaps of all groups in a funnel, or those of the worst; see `plots.groups`.

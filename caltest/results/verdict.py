@@ -110,7 +110,7 @@ def verdict_of_test(
     claim = render.claim_of(test)
     answer = render.answer(p, test.level, claim, few=render.is_too_small(test.size))
     found = p <= (SPEAKS if test.level is None else test.level) and not claim.is_good
-    places = worst_places(test) if found else ()
+    places = test.places if found else ()
     sentences = [("answer", render.headline(test, p))]
     if found:
         sentences += [("size", text) for text in _coefficients(test, n_jobs)]
@@ -234,15 +234,10 @@ def _rank(verdict: Verdict) -> tuple[float, bool]:
 # ---- where --------------------------------------------------------------------------------------
 
 
-def worst_places(test: HTest) -> tuple[Gap, ...]:
-    """Return the classes and ranges whose adjusted p-value is at most the level, or 0.05."""
-    bound = SPEAKS if test.level is None else test.level
-    found = (place for place in test.places if place.is_clear and (place.pvalue or 0.0) <= bound)
-    return tuple(found)[:MOST_PLACES]
-
-
 def _places_of_rows(table: HTestTable, whole: float) -> Iterator[Gap]:
     """Yield the rows of a table that are rejected, the worst first; none where `whole` is not."""
+    from caltest.measures.gap import Where
+
     bound = SPEAKS if table.level is None else table.level
     kind = {"groups": "group", "grades": "group", "classes": "class"}.get(
         render.noun_of(table.rows), "test"
@@ -250,12 +245,14 @@ def _places_of_rows(table: HTestTable, whole: float) -> Iterator[Gap]:
     if whole > bound or render.claim_of(table.rows[0]).is_good:
         return
     for i in render.worst_first(table):
-        adjusted, row = float(table.adjusted[i]), table.rows[i]
-        if adjusted <= bound and row.size is not None:
-            name = render.name_of(row, table.rows)
-            own = worst_range(row)
-            named = name if own is None else f"{name}, {own.name}"
-            yield replace(own or row.size, kind=kind, name=named, pvalue=adjusted)
+        adjusted, row = float(table.adjusted[i]), render.picked(table.rows[i], table.rows)
+        if adjusted > bound or row.size is None:
+            continue
+        name, own = render.name_of(row, table.rows), worst_range(row)
+        group = None if row.group is None else str(row.group)
+        place = own or replace(row.size, where=Where(lens=row.lens, group=group))
+        name = name if own is None else f"{name}, {own.name}"
+        yield replace(place, kind=kind, name=name, pvalue=adjusted)
 
 
 def worst_range(row: HTest) -> Gap | None:
@@ -267,22 +264,9 @@ def worst_range(row: HTest) -> Gap | None:
 
 def _places_of_segments(test: SegmentsTest, whole: float) -> Iterator[Gap]:
     """Yield the worst of the segments that are rejected; none where `whole` is not."""
-    from caltest.measures.gap import Gap
-
     bound = SPEAKS if test.level is None else test.level
     rejected = [row for row in test.rows if max(row.adjusted, whole) <= bound]
-    for row in rejected[:MOST_PLACES]:
-        yield Gap(
-            kind="segment",
-            name=row.definition,
-            n=row.n,
-            predicted=row.predicted,
-            observed=row.observed,
-            low=row.low,
-            high=row.high,
-            deviation=abs(row.gap / row.z) if row.z else 0.0,
-            pvalue=row.adjusted,
-        )
+    yield from map(test.place, rejected[:MOST_PLACES])
 
 
 # ---- how large, and what could have been found -------------------------------------------------

@@ -10,6 +10,7 @@ import numpy as np
 
 from caltest import render
 from caltest.drawing import draw
+from caltest.measures.gap import Gap, Where
 from caltest.results.frames import Table
 from caltest.results.printable import Summary, given, plain
 from caltest.validation import check_schema, checks_values, read_only
@@ -45,6 +46,8 @@ class Segment:
         order of the predictions; None where it was not computed.
     adjusted : float
         The p-value, adjusted for all segments.
+    effective : float or None
+        The number of independent rows of one prediction that the interval is of; None for n.
 
     Examples
     --------
@@ -72,6 +75,7 @@ class Segment:
     z: float
     cumulative: float | None
     adjusted: float
+    effective: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -161,6 +165,21 @@ class SegmentsTest(Table[Segment]):
     def summary(self) -> Summary:
         """Return the longer print: all the segments that are held, and both statistics."""
         return Summary(render.sheet_of_segments(self, long=True))
+
+    def place(self, row: Segment) -> Gap:
+        """Return a segment that was picked, with an interval that holds for all at once."""
+        measured = Gap.of(
+            kind="segment",
+            name=row.definition,
+            n=row.n,
+            predicted=row.predicted,
+            observed=row.observed,
+            deviation=abs(row.gap / row.z) if row.z else 0.0,
+            pvalue=row.adjusted,
+            effective=row.effective,
+            where=Where(segment=row.definition, lens=self.lens),
+        )
+        return measured.one_of(sum(self.n_segments))
 
     def verdict(self) -> Verdict:
         """Return what a person can act on; see `HTest.verdict`.

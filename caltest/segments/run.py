@@ -402,6 +402,7 @@ def _segment(family: Family, scored: Scored, s: int, adjusted: float) -> Segment
         z=difference / deviation if deviation > 0 else certain,
         cumulative=_cumulative(scored, s, deviation),
         adjusted=adjusted,
+        effective=found.effective,
     )
 
 

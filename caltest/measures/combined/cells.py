@@ -15,11 +15,11 @@ from caltest.measures.combined.findings import (
     NO_GAP,
     NO_TEMPERATURE,
     Finding,
+    farthest,
     mending_temperature,
     percent,
     points,
     ratio,
-    span,
 )
 from caltest.measures.combined.line import (
     LEAST_VARIANCE,
@@ -31,8 +31,8 @@ from caltest.measures.combined.line import (
 )
 from caltest.measures.combined.surprise import LEAST, LIMITS
 from caltest.measures.combined.tails import TailScale, log_mean_exp
-from caltest.measures.gap import gap_of_cells
 from caltest.measures.outcome import Part
+from caltest.numerics.ends import range_words
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
 from caltest.numerics.recursion import exponential_pair_sums
@@ -75,17 +75,19 @@ class CellContext:
 
     @cached_property
     def range_finding(self) -> Finding:
-        """Name the range of probabilities with the largest sum of gaps of the observed events."""
+        """Describe the range of probabilities with the largest sum of gaps of observed events."""
         sums = np.append(0.0, np.cumsum(self.excess))
         low, high = sorted((int(np.argmin(sums)), int(np.argmax(sums))))
         if low == high:
             return NO_GAP
-        inside = self.cells.between(low, high)
-        gap = float(sums[high] - sums[low]) / inside.mass
-        word = "high" if gap < 0 else "low"
-        where = f"P({self.cells.event}) {span(float(inside.least[0]), float(inside.most[-1]))}"
-        text = f"{where} is {points(gap)} too {word}"
-        return Finding(text, gap, "mean gap there", gap_of_cells(inside, "region", where))
+        cells, inside = self.cells, self.cells.between(low, high)
+        mean, gap = inside.expected.sum() / inside.mass, (sums[high] - sums[low]) / inside.mass
+        before = cells.most[low - 1] if low else None
+        after = cells.least[high] if high < len(cells) else None
+        ends = range_words(before, inside.least[0], inside.most[-1], after)
+        return farthest(
+            f"P({cells.event}) {ends}", float(mean), float(mean + gap), "mean gap there"
+        )
 
 
 class CellComponent(ABC):

@@ -14,7 +14,14 @@ from caltest.kernels import Exponential
 from caltest.kernels.features import Features
 from caltest.measures.chunks import BoundChunks, FeatureTotals
 from caltest.measures.combined.component import loudest_first
-from caltest.measures.combined.findings import NO_TEMPERATURE, Finding, percent, points, ratio
+from caltest.measures.combined.findings import (
+    NO_TEMPERATURE,
+    Finding,
+    farthest,
+    percent,
+    points,
+    ratio,
+)
 from caltest.measures.combined.line import log_odds
 from caltest.measures.combined.loops import add_label_tables
 from caltest.measures.combined.several import LEAST_LOG, ORDINALS, RANKS
@@ -234,12 +241,8 @@ class ClassFrequencies(ChunkComponent):
         k = int(np.argmax(np.square(gap) * self._precision))
         mean = float(self.totals.expected("p")[k]) / self.n
         share = mean + float(gap[k]) / self.n
-        word = "too often" if gap[k] < 0 else "too rarely"
-        text = (
-            f"class {self.names[k]} predicted {word}: {percent(mean)} on average, "
-            f"{percent(share)} observed"
-        )
-        return Finding(text, share - mean, f"mean gap of {self.names[k]}")
+        name = self.names[k]
+        return farthest(f"class {name}", mean, share, f"mean gap of {name}")
 
 
 class ClassSlopes(ChunkComponent):
@@ -263,9 +266,9 @@ class ClassSlopes(ChunkComponent):
     def finding(self) -> Finding:
         scores = self._scores[0]
         k = int(np.argmax(np.abs(scores)))
-        word = "too extreme" if scores[k] < 0 else "not extreme enough"
-        text = f"probabilities of {self.names[k]} are {word} (z = {scores[k]:.3g})"
-        return Finding(text, float(scores[k]), f"z of {self.names[k]}")
+        name = self.names[k]
+        text = f"farthest is class {name}, z = {scores[k]:.3g}; below 0 where it is too extreme"
+        return Finding(text, float(scores[k]), f"z of {name}", in_words=False)
 
 
 class Confusions(ChunkComponent):
@@ -289,11 +292,8 @@ class Confusions(ChunkComponent):
         a, k = divmod(int(np.argmax(size)), gap.shape[1])
         mass = max(float(expected[a].sum()), 1e-300)
         share, mean = float(self.totals.confusions[0, a, k]) / mass, float(expected[a, k]) / mass
-        text = (
-            f"where {self.names[a]} is predicted, {self.names[k]} has {percent(mean)} on average "
-            f"and is observed in {percent(share)}"
-        )
-        return Finding(text, share - mean, "mean gap of the pair")
+        where = f"P({self.names[k]}) where {self.names[a]} is predicted"
+        return farthest(where, mean, share, "mean gap of the pair")
 
 
 class Confidence(ChunkComponent):

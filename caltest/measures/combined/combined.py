@@ -123,7 +123,6 @@ class Combined(Measure):
                 estimate_name=found.estimate_name,
                 values=np.empty(0),
                 two_sided=component.two_sided,
-                place=found.place,
                 in_words=found.in_words,
                 pvalue=1.0,
                 adjusted=1.0,

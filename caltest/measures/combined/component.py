@@ -14,7 +14,6 @@ from caltest.measures.base import Labels, Order
 from caltest.measures.combined.features import Features
 from caltest.measures.combined.findings import Finding
 from caltest.measures.combined.line import Line
-from caltest.measures.gap import Rows
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import Reordered, ResidualStatistic, residuals
 from caltest.numerics.joint import step_down
@@ -83,19 +82,6 @@ class Context:
         return labels if self.order is None else labels[self.order]
 
     @cached_property
-    def clusters(self) -> Codes | None:
-        """The clusters of the rows; None where rows are independent."""
-        if not self.predictions.has_dependence:
-            return None
-        clusters = self.predictions.clusters
-        return clusters if clusters is None or self.order is None else clusters[self.order]
-
-    def event_rows(self, event: int, some: NDArray[np.bool_] | None = None) -> Rows:
-        """Return the probabilities of a class and where it is the label, of some of the rows."""
-        rows = Rows(self.probs[:, event], self.labels == event, self.weight, self.clusters)
-        return rows if some is None else rows.of(some)
-
-    @cached_property
     def residuals(self) -> Floats:
         """The differences of labels and probabilities times the weights, (n, m)."""
         found = residuals(self.predictions)
@@ -137,12 +123,12 @@ class Context:
     @cached_property
     def line(self) -> Line:
         """The probabilities of class 1 in ascending order."""
-        return Line(self.probs[:, 1], self.weight, self.clusters)
+        return Line(self.probs[:, 1], self.weight)
 
     @cached_property
     def confidence_line(self) -> Line:
         """The probabilities of the predicted classes in ascending order."""
-        return Line(self.top_prob, self.weight, self.clusters)
+        return Line(self.top_prob, self.weight)
 
     @cached_property
     def features(self) -> Features:
@@ -212,7 +198,6 @@ def loudest_first(
             estimate_name=found[k].estimate_name,
             values=statistics[k],
             two_sided=components[k].two_sided,
-            place=found[k].place,
             in_words=found[k].in_words,
             pvalue=float(pvalues[k]),
             adjusted=float(adjusted[k]),

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.measures.gap import Gap
-
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
@@ -27,16 +25,14 @@ class Finding:
         The number in it.
     estimate_name : str
         What the number is, with its unit.
-    place : Gap or None
-        Where that is a part of the rows: predictions and labels there.
     in_words : bool
-        Whether the text tells a user of the model what is wrong, not only by how many z.
+        Whether the text tells a user of the model what is wrong: not by how many z, nor of rows or
+        a class that were picked because they look worst.
     """
 
     text: str
     estimate: float
     estimate_name: str
-    place: Gap | None = None
     in_words: bool = True
 
 
@@ -56,10 +52,10 @@ def percent(share: float) -> str:
     return f"{round(100 * share, 4):.3g} %"
 
 
-def span(low: float, high: float) -> str:
-    """Write where probabilities lie: a range, or the one value that all have."""
-    first, last = percent(low), percent(high)
-    return f"of {first}" if first == last else f"from {first} to {last}"
+def farthest(where: str, mean: float, share: float, estimate_name: str) -> Finding:
+    """Describe what was picked because it is farthest off, which says nothing of other rows."""
+    text = f"farthest is {where}: {percent(mean)} on average, {percent(share)} observed"
+    return Finding(text, float(share - mean), estimate_name, in_words=False)
 
 
 def ratio(numerator: Floats, denominator: Floats | float) -> Floats:

@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.measures.base import Labels
-from caltest.measures.combined.findings import NO_GAP, Finding, points, ratio, span
-from caltest.measures.gap import Rows, gap_of
+from caltest.measures.combined.findings import NO_GAP, Finding, farthest, ratio
 from caltest.measures.residual_sums import (
     LinePairs,
     OrderedSums,
     Reordered,
     ResidualStatistic,
 )
+from caltest.numerics.ends import range_words
 from caltest.numerics.recursion import exponential_pair_sums
 from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends
 
@@ -63,9 +63,8 @@ class Line:
     `order` has the rows in that order.
     """
 
-    def __init__(self, p: Floats, weight: Floats, clusters: Codes | None = None) -> None:
+    def __init__(self, p: Floats, weight: Floats) -> None:
         self.order = np.argsort(p, kind="stable")
-        self.clusters = None if clusters is None else clusters[self.order]
         self.p, self.weight = p[self.order], weight[self.order]
         self.variance = self.p * (1 - self.p)
         carried = np.cumsum(np.square(self.weight) * self.variance)
@@ -118,7 +117,7 @@ class Line:
         return Reordered(pairs, self.order)
 
     def finding(self, happens: Floats, what: str) -> Finding:
-        """Name the range of probabilities with the largest sum of gaps of the observed events."""
+        """Describe the range of probabilities with the largest sum of gaps of observed events."""
         if what not in self._findings:
             self._findings[what] = self._find(happens, what)
         return self._findings[what]
@@ -131,16 +130,14 @@ class Line:
         low, high = sorted((int(np.argmin(sums)), int(np.argmax(sums))))
         if low == high:
             return NO_GAP
-        inside = slice(places[low], places[high])
-        p, weight = self.p[inside], self.weight[inside]
-        mass = max(float(weight.sum()), 1e-300)
+        first, stop = int(places[low]), int(places[high])
+        mass = max(float(self.weight[first:stop].sum()), 1e-300)
+        mean = float(self.weight[first:stop] @ self.p[first:stop]) / mass
         gap = float(sums[high] - sums[low]) / mass
-        word = "high" if gap < 0 else "low"
-        where = f"{what} {span(p[0], p[-1])}"
-        clusters = None if self.clusters is None else self.clusters[inside]
-        rows = Rows(p, happens[self.order[inside]] > 0, weight, clusters)
-        text = f"{where} is {points(gap)} too {word}"
-        return Finding(text, gap, "mean gap there", gap_of(rows, "region", where))
+        before = self.p[first - 1] if first else None
+        after = self.p[stop] if stop < self.p.size else None
+        where = f"{what} {range_words(before, self.p[first], self.p[stop - 1], after)}"
+        return farthest(where, mean, mean + gap, "mean gap there")
 
 
 def median_distance(ordered: Floats) -> float:

@@ -11,6 +11,7 @@ Ints = NDArray[np.int64]
 
 ROWS = 256  # at a time
 Cells = NDArray[np.uint8]
+Parts = NDArray[np.integer]
 
 
 @njit()
@@ -25,7 +26,7 @@ def class_totals(labels: Labels, weight: Floats, m: int) -> Floats:
 
 
 @njit()
-def rank_totals(labels: Labels, table: Cells, weight: Floats, ranks: int) -> Floats:
+def rank_totals(labels: Labels, table: Parts, weight: Floats, ranks: int) -> Floats:
     """Return the weight of each rank that `table` (n, m) gives the classes of a row, (B, ranks)."""
     size, n = labels.shape
     out = np.zeros((size, ranks))

@@ -13,11 +13,11 @@ from caltest.measures.combined.findings import (
     NO_GAP,
     NO_TEMPERATURE,
     Finding,
+    farthest,
     mending_temperature,
     percent,
     points,
     ratio,
-    span,
 )
 from caltest.measures.combined.line import belt_functions
 from caltest.measures.combined.loops import (
@@ -30,7 +30,6 @@ from caltest.measures.combined.loops import (
     rank_totals,
 )
 from caltest.measures.combined.surprise import Surprise
-from caltest.measures.gap import gap_of
 from caltest.measures.residual_sums import (
     CellSums,
     Products,
@@ -40,6 +39,7 @@ from caltest.measures.residual_sums import (
     Sums,
 )
 from caltest.numerics.class_sums import label_sums
+from caltest.numerics.ends import range_words
 
 Floats = NDArray[np.float64]
 
@@ -106,13 +106,8 @@ class ClassFrequencies(Component):
         k = int(np.argmax(np.square(gap) * self.precision))
         total = float(context.weight.sum())
         mean, share = self.expected[k] / total, (self.expected[k] + gap[k]) / total
-        word = "too often" if gap[k] < 0 else "too rarely"
-        text = (
-            f"class {context.names[k]} predicted {word}: {percent(mean)} on average, "
-            f"{percent(share)} observed"
-        )
-        place = gap_of(context.event_rows(k), "class", f"class {context.names[k]}")
-        return Finding(text, float(share - mean), f"mean gap of {context.names[k]}", place)
+        name = context.names[k]
+        return farthest(f"class {name}", mean, share, f"mean gap of {name}")
 
 
 class ClassSlopes(Component):
@@ -153,10 +148,9 @@ class ClassSlopes(Component):
     def finding(self, labels: Codes) -> Finding:
         scores = self._scores(self.context.rows(labels))[0]
         k = int(np.argmax(np.abs(scores)))
-        word = "too extreme" if scores[k] < 0 else "not extreme enough"
         name = self.context.names[k]
-        text = f"probabilities of {name} are {word} (z = {scores[k]:.3g})"
-        return Finding(text, float(scores[k]), f"z of {name}")
+        text = f"farthest is class {name}, z = {scores[k]:.3g}; below 0 where it is too extreme"
+        return Finding(text, float(scores[k]), f"z of {name}", in_words=False)
 
 
 class ClassCurves(Component):
@@ -206,12 +200,18 @@ class ClassCurves(Component):
         if not inside.any():
             return NO_GAP
         mass = max(float(context.weight[inside].sum()), 1e-300)
-        gap, p = float(gaps[high] - gaps[low]) / mass, context.probs[inside, k]
-        word = "high" if gap < 0 else "low"
-        where = f"P({context.names[k]}) {span(p.min(), p.max())}"
-        text = f"{where} is {points(gap)} too {word}"
-        place = gap_of(context.event_rows(k, inside), "region", where)
-        return Finding(text, gap, f"mean gap of {context.names[k]}", place)
+        mean, gap = float(self.expected[k, low:high].sum()) / mass, gaps[high] - gaps[low]
+        ends = _ends_of(context.probs[:, k], inside)
+        name = context.names[k]
+        return farthest(f"P({name}) {ends}", mean, mean + gap / mass, f"mean gap of {name}")
+
+
+def _ends_of(p: Floats, inside: NDArray[np.bool_]) -> str:
+    """Write the range of the values inside, which others are on both sides of."""
+    first, last = p[inside].min(), p[inside].max()
+    before = p[p < first].max(initial=-1.0)
+    after = p[p > last].min(initial=2.0)
+    return range_words(None if before < 0 else before, first, last, None if after > 1 else after)
 
 
 def equal_variance_cells(p: Floats, variance: Floats) -> NDArray[np.uint8]:
@@ -265,15 +265,8 @@ class Confusions(Component):
         a, k = np.unravel_index(np.argmax(size), shape)
         mass = max(float(self.expected[a].sum()), 1e-300)
         share, mean = observed[a, k] / mass, self.expected[a, k] / mass
-        name = context.names[self.predicted[a]]
-        text = (
-            f"where {name} is predicted, {context.names[k]} has {percent(mean)} on "
-            f"average and is observed in {percent(share)}"
-        )
-        rows = context.event_rows(int(k), self.top == a)
-        where = f"P({context.names[k]}) where {name} is predicted"
-        place = gap_of(rows, "region", where)
-        return Finding(text, float(share - mean), "mean gap of the pair", place)
+        where = f"P({context.names[k]}) where {context.names[self.predicted[a]]} is predicted"
+        return farthest(where, mean, share, "mean gap of the pair")
 
 
 class Confidence(Component):

@@ -10,9 +10,10 @@ import pytest
 
 import caltest as ct
 from caltest.cli.app import run
+from caltest.htests.places import CellSearch
 from caltest.predictions import ModelData
-from caltest.reporting.counted import _ranges, source_to_count
-from caltest.reporting.tested import Settings
+from caltest.reporting.counted import source_to_count
+from caltest.reporting.places import judged, round_cuts
 from caltest.scale import count_rows
 
 NAMES = {"label": "y", "probs": "p"}
@@ -102,15 +103,12 @@ def test_numbers_are_those_of_the_rows(page, frame):
 @pytest.mark.full
 def test_ranges_of_calibrated_predictions_are_seldom_rejected():
     """The smallest of the adjusted p-values is at most 0.2 in a fifth of the data sets."""
-    settings = Settings(
-        seed=1, n_resamples=99, correction="joint", level=None, n_jobs=1, by=False, progress=print
-    )
     rng = np.random.default_rng(2)
     smallest = []
     for _ in range(120):
         p = rng.beta(1, 4, 800)
-        cells = count_rows(p, rng.random(800) < p)
-        smallest.append(min(place.pvalue for place in _ranges(cells, settings)))
+        search = CellSearch(count_rows(p, rng.random(800) < p), round_cuts)
+        smallest.append(min(place.pvalue for place in judged(search, n_resamples=99, seed=1)))
     assert 0.08 < np.mean(np.array(smallest) <= 0.2) < 0.34  # 3 standard errors of 0.037
 
 

@@ -331,7 +331,7 @@ def test_group_that_is_right_on_average_says_what_is_wrong(make):
     y = (rng.random(2000) < 1 / (1 + np.exp(-slope * np.log(p / (1 - p))))).astype(int)
     page = make(p, y, by=group, n_resamples=199)
     rows = {row[0]: row for row in _section(page, "groups").blocks[0].sheet.rows}
-    assert rows["a"][1].startswith("P(1) from ")
+    assert rows["a"][1] == "P(1) below 28 % too low"
     assert rows["a"][1].endswith((" too high", " too low"))
     assert any(rows["a"][1].rpartition(" too ")[0] in text for text in _texts(page))
 

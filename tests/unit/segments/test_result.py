@@ -65,7 +65,7 @@ def test_summary_has_both_statistics(result):
 def test_frame_has_a_row_for_each_segment(result, backend):
     """With the fields of a segment as columns."""
     frame = result.to_frame(backend=backend)
-    assert frame.shape == (len(result), 11)
+    assert frame.shape == (len(result), 12)
     assert next(iter(frame["definition"])) == result[0].definition
 
 

@@ -1,0 +1,50 @@
+"""Ends of ranges: short decimals that separate what they stand between."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from caltest.numerics.ends import between_words, even_ends, round_end
+
+
+def ends_of(values, parts=20):
+    """Cut values of the same mass each."""
+    values, counts = np.unique(values, return_counts=True)
+    return even_ends(values, values, counts.astype(float), parts)
+
+
+def test_ends_are_the_shortest_decimals():
+    """Hundredths where these are between the values, more digits where they are crowded."""
+    assert ends_of(np.linspace(0.0001, 0.9999, 400), 4).tolist() == [0.25, 0.5, 0.75]
+    crowded = ends_of(0.9998 + 1e-6 * (np.arange(100) + 0.5), 2)
+    assert crowded.tolist() == [0.99985]
+
+
+def test_ends_never_split_ties_nor_equal_a_value():
+    """Rounded predictions: each end has whole values on both sides."""
+    values = np.repeat(np.arange(1, 10) / 10, 50)
+    ends = ends_of(values)
+    assert len(ends) == 8
+    assert not np.isin(ends, values).any()
+
+
+def test_ends_of_constants_and_of_equal_values_up_to_rounding_are_none():
+    """There is nothing to tell apart."""
+    assert ends_of(np.full(50, 0.3)).size == 0
+    assert ends_of(np.repeat([0.3, np.nextafter(0.3, 1)], 50)).size == 0
+
+
+def test_end_lies_inside_no_cell():
+    """Cells of counted rows are intervals of predictions."""
+    least, most = np.array([0.0, 0.2, 0.4]), np.array([0.1, 0.31, 0.5])
+    end = round_end(least, most, 0, 1)
+    assert end is not None
+    assert not ((least <= end) & (end <= most)).any()
+
+
+def test_ends_in_words_keep_all_digits():
+    """Never as 100 %, and small ones not in powers of ten."""
+    assert between_words(0.359, 0.999985) == "between 35.9 % and 99.9985 %"
+    assert between_words(1e-7, None) == "above 0.00001 %"
+    assert between_words(None, 0.2) == "below 20 %"
+    assert between_words(None, None) == ""
