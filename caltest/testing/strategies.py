@@ -7,6 +7,7 @@ shrink to few rows of two classes with short numbers.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -17,7 +18,7 @@ from hypothesis.strategies import SearchStrategy
 from hypothesis.vendor import pretty
 from numpy.typing import NDArray
 
-from caltest.errors import invalid, shown
+from caltest.errors import SuspectInputWarning, invalid, shown
 from caltest.predictions import Predictions
 
 __all__ = [
@@ -326,7 +327,9 @@ def predictions(
         y = _redrawn(truth, draw(SEEDS))
     values = (1.0, 0.5, 2.0) if isinstance(weighted, bool) else weighted
     weight = draw(st.none() | weights(len(p), values)) if weighted is not False else None
-    return Predictions(p, y, classes=list(range(p.shape[1])), sample_weight=weight)
+    with warnings.catch_warnings():  # what is generated is no mistake of the user
+        warnings.simplefilter("ignore", SuspectInputWarning)
+        return Predictions(p, y, classes=list(range(p.shape[1])), sample_weight=weight)
 
 
 def _print_whole(obj: object, printer: pretty.RepresentationPrinter, _cycle: object) -> None:

@@ -112,6 +112,7 @@ def test_ece_of_wenger_et_al_is_that_of_their_loop(logits):
     assert gp_protocol.program_ece(probs, labels) == pytest.approx(total, abs=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_platt_scaling_of_probabilities_is_logistic_regression(logits):
     """Of each class, with the probability as the feature, then normalised."""
     linear_model = pytest.importorskip("sklearn.linear_model")

@@ -548,7 +548,7 @@ def ece(
     bins : int, default 15
         B, for "uniform" and "quantile".
     min_size : int, default 10
-        Smallest size of a bin, for "median-variance".
+        Smallest size of a bin, for "median-variance"; sample weights count relative to their mean.
     max_bins : int, optional
         Largest number of bins, for "median-variance".
     distance : {"tv", "cityblock", "sqeuclidean"} or callable

@@ -12,6 +12,8 @@ from caltest.lenses.base import departure
 from caltest.numerics.labels import resample_keys
 from caltest.predictions.redrawing import Inversion, Redrawing
 
+pytestmark = pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
+
 
 class Fixed(Redrawing):
     """Redraws the labels that were observed."""

@@ -41,6 +41,7 @@ def test_a_batch_that_comes_again_is_refused(m):
     assert watch.update(*day(3, m=m)).n == 400
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_rows_are_known_in_any_order_and_precision():
     """Reversed, as single precision, as text that was written from it, as one column."""
     probs, labels = day(1)

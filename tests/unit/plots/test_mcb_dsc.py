@@ -20,6 +20,7 @@ def test_points_are_the_parts_of_the_score():
     assert f"UNC = {parts[0].uncertainty:.4f}" in ax.get_title(loc="left")
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_models_of_other_labels_are_refused():
     """Their scores cannot be compared; and nothing can be drawn of no model."""
     other = ct.Predictions(DATA.probs, 1 - DATA.labels)

@@ -90,6 +90,7 @@ def test_grid_is_drawn_in_a_given_figure():
     whole.draw_without_rendering()
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 @pytest.mark.parametrize("m", [2, 5, 10])
 def test_grid_fits_where_all_points_are_outside(m):
     """An empty set of points does not upset the layout; matplotlib would warn."""

@@ -71,6 +71,7 @@ def test_ranges_have_enough_rows():
     assert np.histogram(values, (0, *ends, 1))[0].min() >= 50
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_names_of_classes_may_hold_anything():
     """A zero character, or what looks like the number of a class."""
     rng = np.random.default_rng(2)

@@ -196,6 +196,7 @@ def test_segments_are_in_every_format(with_segments):
     assert ct.SegmentsTest.from_dict(values) == with_segments.content.segments
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_segments_are_columns_of_the_data_frame():
     """By name, or all of them in a scan."""
     frame = pl.DataFrame({"y": [0, 1] * 40, "risk": [0.4, 0.7] * 40, "site": ["a", "b"] * 40})

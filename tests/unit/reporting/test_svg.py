@@ -8,7 +8,7 @@ from caltest.reporting.svg import THEMED, THEMES, inline_svg
 
 def svg_of_diagram():
     """Return a diagram of two bins as SVG."""
-    ax = ct.plots.reliability_diagram([0.2] * 40 + [0.8] * 40, [0] * 40 + [1] * 40)
+    ax = ct.plots.reliability_diagram([0.2] * 40 + [0.8] * 40, [1] + [0] * 40 + [1] * 39)
     return inline_svg(ax.figure, key="figure-1", title="A diagram", description="Points.")
 
 
@@ -40,7 +40,7 @@ def test_themes_set_the_same_variables():
 
 def test_titles_hold_no_character_that_xml_forbids():
     """NUL, other control characters and lone surrogates are shown as Python writes them."""
-    ax = ct.plots.reliability_diagram([0.2] * 40 + [0.8] * 40, [0] * 40 + [1] * 40)
+    ax = ct.plots.reliability_diagram([0.2] * 40 + [0.8] * 40, [1] + [0] * 40 + [1] * 39)
     odd = "a\x00b\x0b\ufffe\ud800"
     svg = inline_svg(ax.figure, key="figure-1", title=odd, description=odd)
     root = ET.fromstring(svg)  # noqa: S314 - written above

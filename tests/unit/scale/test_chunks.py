@@ -339,6 +339,7 @@ def test_what_needs_the_rows_is_refused(options, message):
 # ---- when ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_auto_takes_chunks_above_a_number_of_rows(monkeypatch):
     """Where the tests that are asked for have them, and there are several classes."""
     data = frame(500).lazy()

@@ -46,7 +46,7 @@ def test_levels_are_sorted():
 @pytest.mark.parametrize("levels", [(), "0.95", (0.8, 95), None])
 def test_levels_that_are_none_are_refused(levels):
     """Neither empty nor per cent."""
-    with pytest.raises(InvalidInput, match="levels must"):
+    with pytest.raises(InvalidInput, match="confidence must"):
         check_levels(levels)
 
 
