@@ -9,6 +9,7 @@ Floats = NDArray[np.float64]
 
 NEAR = 0.3  # of a part: how far an end may lie from its share, so that it is a round number
 DIGITS = 8  # after the point of an end in per cent, at most
+SMALL = 1e-6  # per cent, below which an end is written with an exponent
 APART = 1e-9  # relative distance of an end from the probabilities beside it
 
 
@@ -76,7 +77,10 @@ def range_words(before: float | None, first: float, last: float, after: float | 
 def _end_between(left_out: float, kept: float) -> float:
     values = np.array(sorted((left_out, kept)))
     end = round_end(values, values, 0, 0)
-    return left_out if end is None else end
+    if end is not None:
+        return end
+    tries = (float(f"{values.mean():.{digits}e}") for digits in range(17))
+    return next((one for one in tries if values[0] < one < values[1]), left_out)
 
 
 def between_words(above: float | None, below: float | None) -> str:
@@ -94,5 +98,6 @@ def between_words(above: float | None, below: float | None) -> str:
 
 
 def _percent(end: float) -> str:
-    text = np.format_float_positional(float(f"{100 * end:.15g}"), trim="-")
-    return str(text)
+    value = float(f"{100 * end:.15g}")
+    written = np.format_float_positional if value >= SMALL else np.format_float_scientific
+    return str(written(value, trim="-"))
