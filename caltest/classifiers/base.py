@@ -30,7 +30,6 @@ from caltest.validation import (
     check_jobs,
     check_not_empty,
     check_positive,
-    takes_confidence,
 )
 
 if TYPE_CHECKING:
@@ -221,7 +220,6 @@ class GPClassifier(KernelClassifier):
         with one_blas_thread():
             return self._latent(values)
 
-    @takes_confidence
     def predict_proba_interval(self, X: object, *, confidence: float = 0.95) -> Floats:
         """Return where the probabilities lie with probability `confidence` under the posterior.
 

@@ -219,19 +219,14 @@ class Gap:
         return "high" if self.predicted > self.observed else "low"
 
     @classmethod
-    def of_values(cls, values: Mapping[str, Any], *, turned: bool = False) -> Gap:
-        """Rebuild a gap from JSON, whose ends may be those of predicted - observed."""
-        low, high = (float(values[name]) for name in ("low", "high"))
-        low, high = (-high, -low) if turned else (low, high)
+    def of_values(cls, values: Mapping[str, Any]) -> Gap:
+        """Rebuild a gap from JSON."""
         where = values.get("where")
-        found = {"low": low, "high": high, "where": None if where is None else Where(**where)}
-        gap = cls(**{**values, **found})
-        if not low - ROUNDING <= gap.gap <= high + ROUNDING:
-            raise invalid(
-                f"low and high must be limits of observed - predicted ({gap.gap:.3g})",
-                f"{low:.3g} and {high:.3g}",
-                "pass values with their schema: earlier ones have predicted - observed",
-            )
+        gap = cls(**{**values, "where": None if where is None else Where(**where)})
+        if not gap.low - ROUNDING <= gap.gap <= gap.high + ROUNDING:
+            rule = f"low and high must be limits of observed - predicted ({gap.gap:.3g})"
+            got = f"{gap.low:.3g} and {gap.high:.3g}"
+            raise invalid(rule, got, "measure again: caltest once had predicted - observed")
         return gap
 
     @property

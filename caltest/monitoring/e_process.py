@@ -363,7 +363,6 @@ class Monitor(Result):
         """The first row, from 0, whose outcome had probability 0; None if there is none."""
         return self._streams[WHOLE].impossible_row if self._streams else None
 
-    @validation.takes_confidence
     def confidence_sequence(
         self, of: str = "confidence", *, confidence: float | None = None, which: object = None
     ) -> tuple[float, float]:

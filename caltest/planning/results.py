@@ -14,7 +14,7 @@ from caltest.planning.effect import Effect
 from caltest.planning.rates import clopper_pearson
 from caltest.results.frames import Frame, Table
 from caltest.results.printable import plain
-from caltest.validation import check_confidence, check_schema, checks_values, takes_confidence
+from caltest.validation import check_confidence, check_schema, checks_values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +65,6 @@ class PowerRow:
         """The share of the data sets that were rejected."""
         return self.rejections / self.n_datasets
 
-    @takes_confidence
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the Clopper-Pearson confidence interval of the power.
 

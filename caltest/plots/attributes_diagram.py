@@ -12,7 +12,6 @@ from caltest.plots.event import RowsEvent
 from caltest.plots.reliability import TALL, reliability_diagram, scale_of_diagram
 from caltest.plots.scales import check_scale
 from caltest.plots.seen import seen
-from caltest.validation import takes_confidence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 CELLS = 200
 
 
-@takes_confidence
 def attributes_diagram(
     source: object,
     labels: object = None,

@@ -25,7 +25,6 @@ SIZE = (5.2, 4.0)
 LOWEST = 0.3  # how far the axes reach below 0, as a share of what they show above
 
 
-@validation.takes_confidence
 def decision_curve(
     predictions: Predictions | HTest,
     recalibrated: object = None,

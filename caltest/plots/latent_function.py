@@ -9,7 +9,6 @@ import numpy as np
 from caltest.errors import NotApplicable
 from caltest.plots import base
 from caltest.plots.map_values import fitted
-from caltest.validation import takes_confidence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +22,6 @@ LOWEST = 500  # of what the largest probability is divided by where the plot sta
 SIZE = (5.2, 3.6)
 
 
-@takes_confidence
 def latent_function(
     calibrator: GPCalibrator, *, confidence: float = 0.95, ax: Axes | None = None
 ) -> Axes:

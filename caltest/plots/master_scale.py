@@ -25,7 +25,6 @@ GRADES_TO_TURN_NAMES = 12  # grades from which on their names stand upright
 WIDTH = 0.36  # half the length of the mark of a PD
 
 
-@validation.takes_confidence
 def master_scale(table: HTestTable, *, confidence: float = 0.9, ax: Axes | None = None) -> Axes:
     r"""Draw the observed default rate of each grade with an interval, and its PD.
 

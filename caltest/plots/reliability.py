@@ -116,7 +116,6 @@ class Diagram:
             _confidence_band(ax, event.band(self.level), scale)
 
 
-@validation.takes_confidence
 def reliability_diagram(
     source: object,
     labels: object = None,

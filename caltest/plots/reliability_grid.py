@@ -45,7 +45,6 @@ class Panel(NamedTuple):
     pvalues: tuple[tuple[float, str], ...] = ()  # and what they are of, where there are several
 
 
-@validation.takes_confidence
 def reliability_grid(
     source: object,
     labels: object = None,

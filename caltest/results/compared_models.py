@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from caltest import render
 from caltest.results.comparison import ComparedRow, Comparison, ScoreDifference, values_of
-from caltest.results.htest import LATER, HTest, Parameters
+from caltest.results.htest import HTest, Parameters
 from caltest.results.printable import Summary, plain
 from caltest.results.table import HTestTable
 from caltest.validation import check_schema, checks_values
 
 if TYPE_CHECKING:
     from caltest.render import Sheet
-
-EARLIER = ("caltest/model-comparison/1", "caltest/model-comparison/2")  # schemas that can be read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,8 +165,7 @@ class ModelComparison(Comparison):
     @checks_values
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Rebuild the comparison from what `to_dict` or parsed JSON gave."""
-        version = {"schema": "caltest/htest-table/2"} if values.get("schema") in EARLIER else {}
-        values = check_schema(values, cls.schema, earlier=EARLIER, later=LATER)
+        values = check_schema(values, cls.schema)
         rows = [dict(row) for row in values["rows"]]
         for row in rows:
             if row["difference"] is not None:
@@ -176,7 +173,7 @@ class ModelComparison(Comparison):
         made = {
             "rows": tuple(ComparedModel(**row) for row in rows),
             "pairs": tuple(ScoreDifference(**pair) for pair in values["pairs"]),
-            "tests": HTestTable.from_dict({**values["tests"], **version}),
+            "tests": HTestTable.from_dict(values["tests"]),
         }
         comparison = cls(**{**values, **made})
         comparison.summary()  # of which the names of models and parts must fit together

@@ -11,7 +11,7 @@ import numpy as np
 from caltest import render
 from caltest.drawing import above, draw
 from caltest.results.printable import Result, Summary, given, plain
-from caltest.validation import check_schema, checks_values, read_only, takes_confidence
+from caltest.validation import check_schema, checks_values, read_only
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -302,7 +302,6 @@ class HTest(Result):
         """Return the longer print: every field, and quantiles of the null distribution."""
         return Summary(render.sheet_of_summary(self, self._null_quantiles()))
 
-    @takes_confidence
     def confidence_interval(
         self,
         confidence: float = 0.95,
@@ -478,33 +477,17 @@ class HTest(Result):
     @classmethod
     @checks_values
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild the result from what `to_dict` or parsed JSON gave.
-
-        JSON of version 1, "caltest/htest/1", does not name the alternative: it is read with the one
-        that the test had. For a measure that is not part of caltest that is "greater". An
-        extrapolated tail, "tail_pvalue", which was written until November 2026, is left out. Up to
-        version 2 gaps are predicted - observed: they are turned.
-        """
-        checked = check_schema(values, cls.schema, earlier=EARLIER, later=LATER)
-        turned = values.get("schema") in EARLIER
-        checked.pop("tail_pvalue", None)
-        if "alternative" not in checked:
-            checked = _with_alternative(checked)
+        """Rebuild the result from what `to_dict` or parsed JSON gave."""
+        checked = check_schema(values, cls.schema)
         if checked.get("components") is not None:
             from caltest.results.table import HTestTable
 
-            version = {"schema": "caltest/htest-table/2"} if turned else {}
-            checked["components"] = HTestTable.from_dict({**checked["components"], **version})
+            checked["components"] = HTestTable.from_dict(checked["components"])
         from caltest.measures.gap import Gap
 
         if checked.get("size") is not None:
-            checked["size"] = Gap.of_values(checked["size"], turned=turned)
-        places = checked.get("places", ())
-        checked["places"] = tuple(Gap.of_values(place, turned=turned) for place in places)
-        name = checked["estimate_name"]
-        if turned and (name in _TURNED or name.startswith("mean gap ")):
-            checked["estimate"] = -float(checked["estimate"])
-            checked["estimate_name"] = _TURNED.get(name, name)
+            checked["size"] = Gap.of_values(checked["size"])
+        checked["places"] = tuple(map(Gap.of_values, checked.get("places", ())))
         return cls(**checked)
 
     def to_csv(self) -> str:
@@ -519,40 +502,6 @@ class HTest(Result):
             return {}
         values = np.quantile(self.null_distribution, list(_QUANTILES.values()))
         return dict(zip(_QUANTILES, values.tolist(), strict=True))
-
-
-EARLIER = ("caltest/htest/1", "caltest/htest/2")  # schemas that can be read
-_TURNED = {
-    "mean prediction - event rate": "event rate - mean prediction",
-    "mean confidence - accuracy": "accuracy - mean confidence",
-}
-# The keys of version 1 whose resampled statistic was two-sided: of tests, then of measures.
-_TWO_SIDED = {
-    *("brier", "log-loss", "spiegelhalter", "le-cessie-van-houwelingen"),
-    *("brier_score", "log_loss", "spherical_score", "spiegelhalter_z"),
-    *("overconfidence", "underconfidence", "expected_observed_ratio", "le_cessie_van_houwelingen"),
-    *("calibration_in_the_large", "calibration_intercept", "calibration_slope"),
-}
-LATER = ("alternative", "is_bound")  # what version 1 lacks
-_INEQUALITIES = ("concentration bound", "Clopper-Pearson bounds", "Hoeffding bounds")
-
-
-def _with_alternative(values: dict[str, Any]) -> dict[str, Any]:
-    """Add what JSON of version 1 did not hold, from texts that later versions may change."""
-    alternative = _alternative(values)
-    is_bound = values["null_text"].startswith(_INEQUALITIES)
-    return {**values, "alternative": alternative, "is_bound": is_bound}
-
-
-def _alternative(values: Mapping[str, Any]) -> str:
-    if values["null"] == "tolerance":
-        return "less" if " is at least " in values["claim"] else "greater"
-    if values["statistic_name"] == "Fisher's X^2":
-        return "greater"
-    if values["null"] in {"asymptotic", "closed-form", "distribution-free"}:
-        return "two-sided" if values["null_text"].endswith("two-sided") else "greater"
-    given = values["parameters"].get("alternative", "greater")
-    return "two-sided" if values["test"] in _TWO_SIDED else str(given)
 
 
 def record(row: HTest, adjusted: float | None = None) -> dict[str, Any]:

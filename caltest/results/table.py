@@ -12,7 +12,7 @@ from caltest import render
 from caltest.drawing import above, draw
 from caltest.errors import invalid
 from caltest.results.frames import Table
-from caltest.results.htest import LATER, HTest, record
+from caltest.results.htest import HTest, record
 from caltest.results.printable import Summary, given, plain
 from caltest.validation import check_light_bounds, check_schema, checks_values, read_only
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from caltest.render import Sheet
     from caltest.results.verdict import Verdict
 
-EARLIER = ("caltest/htest-table/1", "caltest/htest-table/2")  # schemas that can be read
 LIGHTS = ("green", "yellow", "orange", "red")
 
 
@@ -183,14 +182,9 @@ class HTestTable(Table[HTest]):
     @checks_values
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Rebuild the table from what `to_dict` or parsed JSON gave; see `HTest.from_dict`."""
-        version = {"schema": "caltest/htest/2"} if values.get("schema") in EARLIER else {}
-        values = check_schema(values, cls.schema, earlier=EARLIER, later=LATER)
-        rows, omnibus = (
-            tuple(HTest.from_dict({**test, **version}) for test in values.get(name, ()))
-            for name in ("rows", "omnibus")
-        )
-        others = {name: value for name, value in values.items() if name not in {"rows", "omnibus"}}
-        return cls(rows=rows, omnibus=omnibus, **others)
+        values = check_schema(values, cls.schema)
+        tests = {k: tuple(map(HTest.from_dict, values.get(k, ()))) for k in ("rows", "omnibus")}
+        return cls(**{**values, **tests})
 
     def _sheet(self) -> Sheet:
         return render.sheet_of_table(self)

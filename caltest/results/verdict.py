@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 SPEAKS = 0.05  # largest adjusted p-value of a place that is named, where no level was given
 MOST_PLACES = 3
-EARLIER = "caltest/verdict/1"  # a schema that can be read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -84,17 +83,13 @@ class Verdict(Result):
     @classmethod
     @checks_values
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild the verdict from what `to_dict` or parsed JSON gave.
-
-        JSON of version 1 has intervals of predicted - observed: they are turned.
-        """
+        """Rebuild the verdict from what `to_dict` or parsed JSON gave."""
         from caltest.measures.gap import Gap
 
-        checked = check_schema(values, cls.schema, earlier=[EARLIER])
-        turned = values.get("schema") == EARLIER
+        checked = check_schema(values, cls.schema)
         if checked["size"] is not None:
-            checked["size"] = Gap.of_values(checked["size"], turned=turned)
-        checked["places"] = tuple(Gap.of_values(one, turned=turned) for one in checked["places"])
+            checked["size"] = Gap.of_values(checked["size"])
+        checked["places"] = tuple(map(Gap.of_values, checked["places"]))
         checked["sentences"] = tuple((kind, text) for kind, text in checked["sentences"])
         return cls(**checked)
 

@@ -15,7 +15,7 @@ from caltest.results.evidence import required
 from caltest.results.frames import data_frame
 from caltest.results.interval import data_line
 from caltest.results.printable import Printable, plain
-from caltest.validation import check_confidence, check_integer, check_jobs, takes_confidence
+from caltest.validation import check_confidence, check_integer, check_jobs
 from caltest.validation.arrays import AnyArray, as_array, check_probs
 
 if TYPE_CHECKING:
@@ -213,7 +213,6 @@ class Witness(Printable):
         grid = np.linspace(0.0, 1.0, points)
         return grid, self(grid)[:, 1]
 
-    @takes_confidence
     def gap_curve(self, points: int = 101, *, confidence: float = 0.95) -> GapCurve:
         r"""Smooth the gap of two classes by the kernel, with its band under calibration.
 

@@ -54,7 +54,6 @@ from caltest.validation.options import (
     check_tolerance,
     check_unused,
     check_weights,
-    takes_confidence,
 )
 from caltest.validation.schemas import (
     check_part,
@@ -115,5 +114,4 @@ __all__ = [
     "listing",
     "load_schema",
     "read_only",
-    "takes_confidence",
 ]

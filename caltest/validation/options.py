@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -137,20 +135,6 @@ def check_confidence(value: object) -> float:
         )
         raise invalid("confidence must lie in [0.5, 1)", shown(value), remedy)
     return check_level(value, "confidence", percent=95.0)
-
-
-def takes_confidence(function: Function) -> Function:
-    """Wrap what has an interval or a band: `level=` is read as `confidence=`, with a warning."""
-
-    @wraps(function)
-    def renamed(*args: Any, **kwargs: Any) -> Any:
-        for name in {"level", "levels"} & kwargs.keys():
-            kwargs["confidence"] = value = kwargs.pop(name)
-            text = f"pass confidence={shown(value)}, not {name}=, which is of tests"
-            warnings.warn(text, DeprecationWarning, stacklevel=2)
-        return function(*args, **kwargs)
-
-    return cast("Function", renamed)
 
 
 def check_positive(value: object, name: str) -> float:

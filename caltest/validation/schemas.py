@@ -31,21 +31,10 @@ def load_schema(kind: str) -> dict[str, Any]:
     return values
 
 
-def check_schema(
-    values: Mapping[str, Any],
-    schema: str,
-    name: str = "values",
-    *,
-    earlier: Iterable[str] = (),
-    later: Iterable[str] = (),
-) -> dict[str, Any]:
-    """Check JSON against the schema that it says it is in, if it says one, and return what is left.
-
-    `earlier` are earlier versions that can be read too; the first lacks the keys `later`.
-    """
-    checked = check_version(values, schema, name, earlier=earlier)
-    lacking = () if values.get("schema") == schema else later
-    check_part(checked | {"schema": schema}, schema.split("/")[1], name=name, lacking=lacking)
+def check_schema(values: Mapping[str, Any], schema: str, name: str = "values") -> dict[str, Any]:
+    """Check JSON against its schema, and the name that it gives, if any; return what is left."""
+    checked = check_version(values, schema, name)
+    check_part(checked | {"schema": schema}, schema.split("/")[1], name=name)
     return checked
 
 
@@ -61,20 +50,15 @@ def check_version(
     kind = schema.rpartition("/")[0]
     remedy = f"pass {schema}"
     if isinstance(found, str) and found.startswith(f"{kind}/"):
-        remedy = "use the version of caltest that wrote it, or a later one"
+        remedy = "use the version of caltest that wrote it, or compute it again"
     raise invalid(f"{name} must be of the schema {schema}", shown(found), remedy)
 
 
-def check_part(
-    values: object, kind: str, part: str = "", *, name: str = "values", lacking: Iterable[str] = ()
-) -> None:
-    """Check values against the schema of a kind, or a definition in it, and name a rule they break.
-
-    They may be lacking some keys.
-    """
+def check_part(values: object, kind: str, part: str = "", *, name: str = "values") -> None:
+    """Check values against the schema of a kind, or a part of it, and name a rule they break."""
     rule = {"$ref": f"#/$defs/{part}" if part else "#"}
     try:
-        for path, broken, value in _breaches(values, rule, kind, name, frozenset(lacking)):
+        for path, broken, value in _breaches(values, rule, kind, name):
             raise invalid(f"{path} must {broken}", shown(value), REMEDY)
     except RecursionError:
         raise invalid(f"{name} must not be nested so deep", "too many levels", REMEDY) from None
@@ -140,28 +124,26 @@ _RULES: dict[str, tuple[str, str, Callable[[Any, Any], bool]]] = {
 }
 
 
-def _breaches(
-    value: Any, rule: Mapping[str, Any], kind: str, path: str, lacking: frozenset[str]
-) -> Breaches:
+def _breaches(value: Any, rule: Mapping[str, Any], kind: str, path: str) -> Breaches:
     """Yield the rules that a value breaks; "#" stands for the file of the kind."""
     for inner, where in _that_hold_too(value, rule, kind):
-        yield from _breaches(value, inner, where, path, lacking)
+        yield from _breaches(value, inner, where, path)
     for word, (speaks_of, words, holds) in _RULES.items():
         if word in rule and _TYPES[speaks_of](value) and not holds(value, rule[word]):
             yield path, f"{words} {rule[word]}", value
     if "anyOf" in rule:
-        found = [next(_breaches(value, one, kind, path, lacking), None) for one in rule["anyOf"]]
+        found = [next(_breaches(value, one, kind, path), None) for one in rule["anyOf"]]
         if all(found):
             yield cast("tuple[str, str, object]", found[0])
     if _TYPES["object"](value):
-        missing = set(rule.get("required", ())) - lacking - value.keys()
+        missing = set(rule.get("required", ())) - value.keys()
         if missing:
             yield path, f"have the key {min(missing)!r}", [*value]
     for place, item, inner in _inside(value, rule):
         if inner is False:
             yield path, f"have no key {place[1:]!r}", item
         else:
-            yield from _breaches(item, inner, kind, path + place, lacking)
+            yield from _breaches(item, inner, kind, path + place)
     yield from _lengths(value, rule.get("x-lengths", {}), path)
 
 
@@ -187,7 +169,7 @@ def _that_hold_too(
         for key in filter(None, place.split("/")):
             target = target[key]
         yield target, other
-    if "if" in rule and next(_breaches(value, rule["if"], kind, "", frozenset()), None) is None:
+    if "if" in rule and next(_breaches(value, rule["if"], kind, ""), None) is None:
         yield rule["then"], kind
 
 

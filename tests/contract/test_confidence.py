@@ -51,14 +51,13 @@ def test_level_is_a_significance_level(name):
         assert any(words in own.group(0) for words in (*said, "as for", "As in `compare"))
     if "confidence" in found:
         assert found["confidence"].default in {None, 0.9, 0.95, (0.8, 0.95)}
-        assert hasattr(PUBLIC[name], "__wrapped__") or name == "sample_size_for_precision"
+        assert "level" not in found or name == "sample_size_for_precision"
 
 
-def test_level_of_an_interval_is_read_with_a_warning():
-    """As calls of earlier versions have it."""
-    with pytest.warns(DeprecationWarning, match=r"pass confidence=0\.9, not level=, which is of"):
-        old = RESULT.confidence_interval(level=0.9)
-    assert old == RESULT.confidence_interval(0.9) == RESULT.confidence_interval(confidence=0.9)
+def test_level_of_an_interval_is_refused():
+    """It was the confidence once, and is that of a test."""
+    with pytest.raises(TypeError, match="unexpected keyword argument 'level'"):
+        RESULT.confidence_interval(level=0.9)
 
 
 @pytest.mark.parametrize(
@@ -75,8 +74,3 @@ def test_confidence_of_5_percent_is_refused(ask):
     """It is a significance level, whatever it is called."""
     with pytest.raises(ct.InvalidInput, match=r"confidence must lie in \[0.5, 1\).*pass 0.95"):
         ask(confidence=0.05)
-    with (
-        pytest.warns(DeprecationWarning, match="pass confidence="),
-        pytest.raises(ct.InvalidInput, match=r"0.05; pass 0\.95 for an interval"),
-    ):
-        smooth_curve(P, Y, level=0.05)

@@ -38,7 +38,6 @@ from caltest.validation import (
     check_optional_integer,
     check_positive,
     check_seed,
-    takes_confidence,
 )
 from caltest.validation.arrays import as_numbers, read_only
 
@@ -343,7 +342,6 @@ class GPCalibrator(Calibrator):
         )
         return predictor.probabilities(self._units.of(z), mean, self.n_jobs)
 
-    @takes_confidence
     def latent(self, z: object, *, confidence: float = 0.95) -> LatentFunction:
         """Return the latent function at given scores, with a pointwise band.
 
@@ -374,7 +372,6 @@ class GPCalibrator(Calibrator):
         half = quantile * np.sqrt(variance)
         return LatentFunction(mean, mean - half, mean + half)
 
-    @takes_confidence
     def plot_latent(self, *, confidence: float = 0.95, ax: Axes | None = None) -> Axes:
         """Plot the latent function with its band, beside that of the identity map.
 

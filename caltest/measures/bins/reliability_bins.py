@@ -80,7 +80,6 @@ class ReliabilityBins:
             object.__setattr__(self, name, validation.read_only(getattr(self, name)))
 
 
-@validation.takes_confidence
 def reliability_bins(
     probs: object,
     labels: object = None,

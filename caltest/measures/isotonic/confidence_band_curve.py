@@ -95,7 +95,6 @@ class ConfidenceBandCurve:
         return np.append(0.0, self.lower)[left], np.append(self.upper, 1.0)[right]
 
 
-@validation.takes_confidence
 def confidence_band_curve(
     probs: object,
     labels: object = None,

@@ -167,7 +167,6 @@ def curve_of_cells(cells: Cells) -> CorpCurve:
     return CorpCurve(cells.least[first], cells.most[last], events / mass, mass, cells.rows)
 
 
-@validation.takes_confidence
 def corp_band(
     probs: object,
     labels: object = None,

@@ -74,7 +74,6 @@ class CalibrationBeltCurve:
             object.__setattr__(self, name, validation.read_only(getattr(self, name)))
 
 
-@validation.takes_confidence
 def calibration_belt_curve(
     probs: object,
     labels: object = None,

@@ -193,7 +193,6 @@ def expected_observed_ratio(
     return ExpectedObservedRatio().evaluate(probs, labels, lens, n_jobs)
 
 
-@validation.takes_confidence
 def expected_observed_interval(
     probs: object,
     labels: object = None,

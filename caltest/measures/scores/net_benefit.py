@@ -58,7 +58,6 @@ class NetBenefit:
             object.__setattr__(self, name, validation.read_only(getattr(self, name)))
 
 
-@validation.takes_confidence
 def net_benefit(
     probs: object,
     labels: object = None,

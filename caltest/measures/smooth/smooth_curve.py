@@ -71,7 +71,6 @@ class SmoothCurve:
             object.__setattr__(self, name, validation.read_only(getattr(self, name)))
 
 
-@validation.takes_confidence
 def smooth_curve(
     probs: object,
     labels: object = None,
