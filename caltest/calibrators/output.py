@@ -22,6 +22,7 @@ from caltest.predictions import Predictions
 from caltest.render import Sheet, number, pvalue, pvalue_of
 from caltest.results import Summary
 from caltest.validation import check_choice, check_part, check_seed, listing, load_schema
+from caltest.validation.schemas import parse_json
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -202,11 +203,7 @@ class Output(BaseEstimator):
         InvalidInput
             If the text is no JSON, or not that of such a calibrator.
         """
-        try:
-            values = json.loads(text)
-        except (ValueError, TypeError, RecursionError) as error:
-            raise invalid("text must be JSON", shown(text), "pass what to_json gave") from error
-        return cls.from_dict(values)
+        return cls.from_dict(parse_json(text, "text must be JSON", "pass what to_json gave"))
 
 
 def encode(value: object) -> Any:

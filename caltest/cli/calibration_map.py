@@ -18,6 +18,7 @@ from caltest.cli.inputs import STREAM
 from caltest.errors import InvalidInput, invalid, shown
 from caltest.results.printable import plain
 from caltest.validation import check_schema, check_version
+from caltest.validation.schemas import parse_json
 
 if TYPE_CHECKING:
     from caltest.calibrators import Calibrator
@@ -134,13 +135,10 @@ def _columns(values: dict[str, Any], calibrator: Calibrator) -> list[str] | None
 
 def _object(text: str, name: str) -> dict[str, Any]:
     """Parse the text of a JSON file that holds one object."""
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise invalid(f"{name} must be JSON", f"{error}", "pass what caltest wrote") from error
+    remedy = "pass what caltest wrote"
+    values = parse_json(text, f"{name} must be JSON", remedy)
     if not isinstance(values, dict):
-        got = f"a {type(values).__name__}"
-        raise invalid(f"{name} must be a JSON object", got, "pass what caltest wrote")
+        raise invalid(f"{name} must be a JSON object", f"a {type(values).__name__}", remedy)
     return values
 
 

@@ -475,8 +475,6 @@ class _Call:
             counted=Counted(measure, run.lens, run.cells, run.seed),
         )
         result = replace(result, notes=(*result.notes, *self.left_out))
-        if not outcome.parts:
-            return result
         search = {"among": among, "n_resamples": asked.n_resamples or 0, "seed": run.seed}
         return with_parts(result, outcome.parts, run.cells, **search)
 

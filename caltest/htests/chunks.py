@@ -164,7 +164,7 @@ class PreparedChunks:
             size=_gap(survey),
         )
         result = replace(result, notes=(*result.notes, *self.reader.left_out.notes()))
-        return with_parts(result, outcome.parts) if outcome.parts else result
+        return with_parts(result, outcome.parts)
 
 
 def _gap(survey: Survey) -> Gap:

@@ -53,8 +53,6 @@ def result_of(
         size=_size(plan, seen),
         evidence=Evidence(plan.measure, plan.lens, plan.predictions, plan.seed),
     )
-    if not outcome.parts:
-        return whole
     search = {"among": plan.among, "n_resamples": n_resamples, "seed": plan.seed}
     return with_parts(whole, outcome.parts, seen, **search)
 
@@ -69,10 +67,7 @@ def with_parts(
     whole: HTest,
     parts: Sequence[Part],
     seen: Predictions | Cells | None = None,
-    *,
-    among: int = 1,
-    n_resamples: int = 0,
-    seed: int = 0,
+    **search: int,
 ) -> HTest:
     """Add the statistics that a test combines, what they found, and where it is, if it rejects.
 
@@ -81,33 +76,22 @@ def with_parts(
     whole : HTest
         Without them.
     parts : sequence of Part
-        The loudest first.
+        The loudest first; none where the test combines none.
     seen : Predictions or Cells, optional
         What the test saw, to be searched for places; None where no rows are kept.
-    among : int, default 1
-        How many groups or lenses are searched.
-    n_resamples, seed : int, optional
-        Of the search, at most those of the test.
+    **search
+        Of `find_places`: among, n_resamples and seed.
     """
+    if not parts:
+        return whole
     places: tuple[Gap, ...] = ()
     if seen is not None and whole.pvalue <= (NAMED if whole.level is None else whole.level):
-        places = find_places(
-            seen,
-            lens=whole.lens,
-            group=whole.group,
-            among=among,
-            n_resamples=n_resamples,
-            seed=seed,
-            level=whole.level,
-        )
+        told = {"lens": whole.lens, "group": whole.group, "level": whole.level}
+        places = find_places(seen, **told, **search)
     loud = [part for part in parts if part.adjusted <= TOLD and (part.in_words or places)]
-    finding = (
-        ""
-        if not loud
-        else loud[0].finding
-        if loud[0].in_words
-        else render.wrong_in_words(places[0])
-    )
+    finding = loud[0].finding if loud else ""
+    if loud and not loud[0].in_words:
+        finding = render.wrong_in_words(places[0])
     return replace(whole, components=_components(whole, parts), finding=finding, places=places)
 
 

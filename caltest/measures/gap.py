@@ -253,7 +253,7 @@ class Rows(NamedTuple):
         return Rows(*(None if column is None else column[some] for column in self))  # type: ignore[arg-type]
 
 
-def gap_of(rows: Rows, kind: str, name: str, pvalue: float | None = None) -> Gap:
+def gap_of(rows: Rows, kind: str, name: str) -> Gap:
     r"""Measure the gap of some rows.
 
     The interval is that of Korn and Graubard for the share of events: the limits of Clopper and
@@ -269,40 +269,15 @@ def gap_of(rows: Rows, kind: str, name: str, pvalue: float | None = None) -> Gap
     Biometrika 26; Hoeffding (1956), On the distribution of the number of successes in independent
     trials, Ann. Math. Statist. 27.
     """
-    p, y = rows.probs, rows.happened
-    residuals = y - p
-    if rows.weight is None:
-        mass = squares = float(p.size)
-        predicted, observed = float(p.mean()), float(np.count_nonzero(y)) / mass
-        variance = mass * predicted - float(p @ p)
-    else:
-        weight = rows.weight
-        mass, squares = float(weight.sum()), float(weight @ weight)
-        predicted, observed = float(weight @ p) / mass, float(weight @ y) / mass
-        variance = float(np.square(weight) @ (p * (1.0 - p)))
-    residuals -= observed - predicted
-    if rows.weight is not None:
-        residuals *= rows.weight
-    variance = max(variance, 0.0)
-    hidden = UNSEEN * squares / p.size
-    spread = max(float(residuals @ residuals), variance, hidden)
-    binomial = mass * mass / squares  # Kish
-    scale = observed * (1.0 - observed) * mass * mass
-    size = binomial if scale == 0 else max(binomial, scale / spread)
-    clusters = None
-    if rows.clusters is not None:
-        size, clusters = _clustered_size(residuals, rows.clusters, scale, size)
-    return Gap.of(
-        kind=kind,
-        name=name,
-        n=p.size,
-        predicted=predicted,
-        observed=observed,
-        deviation=math.sqrt(variance) / mass,
-        pvalue=pvalue,
-        effective=size,
-        clusters=clusters,
-    )
+    p = rows.probs
+    weight = np.ones(p.size) if rows.weight is None else rows.weight
+    mass, square = float(weight.sum()), float(weight @ weight)
+    predicted, observed = float(weight @ p) / mass, float(weight @ rows.happened) / mass
+    variance = float(np.square(weight) @ (p * (1.0 - p)))
+    residuals = weight * (rows.happened - p - (observed - predicted))
+    squares = float(residuals @ residuals)
+    gap = gap_of_sums(kind, name, p.size, predicted, observed, variance, squares, (mass, square))
+    return gap if rows.clusters is None else _clustered(gap, residuals, rows.clusters, mass)
 
 
 def gap_of_cells(cells: Cells, kind: str, name: str) -> Gap:
@@ -397,17 +372,17 @@ def gap_of_counts(predicted: float, events: int, n: int, name: str) -> Gap:
     )
 
 
-def _clustered_size(
-    residuals: Floats, clusters: NDArray[np.int64], scale: float, size: float
-) -> tuple[float, int | None]:
-    """Return the effective number of rows, and that of clusters if their variance counts."""
-    codes = np.unique(clusters, return_inverse=True)[1]
-    sums = np.bincount(codes, residuals)
-    C = sums.size
-    if C < 2 or scale == 0:
-        return min(size, float(C)), None
-    spread = C / (C - 1) * float(sums @ sums)
-    return min(size, scale / max(spread, 1e-300)), C
+def _clustered(gap: Gap, residuals: Floats, clusters: NDArray[np.int64], mass: float) -> Gap:
+    """Return a gap with the variance of its clusters, where there are two."""
+    sums = np.bincount(np.unique(clusters, return_inverse=True)[1], residuals)
+    C: int | None = sums.size
+    scale = gap.observed * (1.0 - gap.observed) * mass * mass
+    size = float(sums.size)
+    if sums.size < 2 or scale == 0:
+        C = None
+    else:
+        size = scale / max(size / (size - 1) * float(sums @ sums), 1e-300)
+    return replace(gap, effective=min(gap.effective or size, size), clusters=C).at(LEVEL)
 
 
 def share_limits(share: float, size: float, confidence: float = LEVEL) -> tuple[float, float]:
@@ -432,9 +407,5 @@ def shares_limits(
 
 def event_rows(predictions: Predictions) -> Rows:
     """Return the second of two classes, of more whether the predicted class is right."""
-    if predictions.m == 2:
-        probs, happened = predictions.probs[:, 1], predictions.labels == 1
-    else:
-        probs, happened = predictions.probs.max(axis=1), predictions.labels == predictions.predicted
-    clusters = predictions.clusters if predictions.has_dependence else None
-    return Rows(probs, happened, predictions.sample_weight, clusters)
+    event = str(predictions.classes[1]) if predictions.m == 2 else None
+    return Where(event=event).rows(predictions)

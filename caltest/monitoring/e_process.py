@@ -44,6 +44,7 @@ from caltest.validation import (
     check_version,
 )
 from caltest.validation.rounding import rounding_in_words
+from caltest.validation.schemas import parse_json
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -563,15 +564,8 @@ class Monitor(Result):
         InvalidInput
             If the text is no JSON, cut off, or of another version.
         """
-        try:
-            values = json.loads(text)
-        except (ValueError, RecursionError, TypeError) as error:
-            raise invalid(
-                "the state of a monitor must be JSON",
-                f"{type(error).__name__}: {error}",
-                "go on from an earlier state, or begin anew",
-            ) from error
-        return cls.from_dict(values)
+        remedy = "go on from an earlier state, or begin anew"
+        return cls.from_dict(parse_json(text, "the state of a monitor must be JSON", remedy))
 
 
 def checksum(values: Mapping[str, Any]) -> str:

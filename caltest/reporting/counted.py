@@ -17,7 +17,7 @@ from caltest.htests.cells import Asked, CountedRows, Prepared, counted_rows, tes
 from caltest.htests.places import CellSearch
 from caltest.lenses import Classwise, Confidence, Lens, Strong
 from caltest.measures import Measure
-from caltest.measures.gap import gap_of_cells, share_limits
+from caltest.measures.gap import gap_of_cells
 from caltest.measures.recalibration.expected_observed_ratio import ratio_of_counts
 from caltest.measures.scores.brier import CellBrier
 from caltest.measures.scores.decomposition import brier_parts_of_cells
@@ -35,7 +35,7 @@ from caltest.reporting.content import (
     Scores,
     Where,
 )
-from caltest.reporting.estimates import estimates_of_tests
+from caltest.reporting.estimates import estimates_of_tests, gap_estimates, ratio_estimate
 from caltest.reporting.gaps import group_places
 from caltest.reporting.methods import methods_of
 from caltest.reporting.places import judged, round_cuts
@@ -401,31 +401,10 @@ def _estimates(
     cells: Cells, m: int, tests: HTestTable, profile: Profile, settings: Settings
 ) -> Iterator[Estimate]:
     gap = gap_of_cells(cells, "event", "all rows")
-    if m > 2:
-        low, high = share_limits(gap.observed, float(cells.rows))
-        yield Estimate(name="mean confidence", value=gap.predicted, unit="share")
-        yield Estimate(name="accuracy", value=gap.observed, low=low, high=high, unit="share")
-    two = f"{100 * gap.predicted:.1f} % against {100 * gap.observed:.1f} %"
-    yield Estimate(
-        name=f"{profile.observed} less {profile.predicted}",
-        value=gap.gap,
-        ideal=0.0,
-        low=gap.low,
-        high=gap.high,
-        unit="points",
-        note=two if m == 2 else "below 0: overconfident",
-    )
+    yield from gap_estimates(gap, cells.rows, profile, m)
     observed, expected = int(cells.events.sum()), float(cells.expected.sum())
     if m == 2 and observed and expected:
-        found = ratio_of_counts(expected, observed, cells.rows, 0.95)
-        yield Estimate(
-            name="expected / observed (E/O)",
-            value=found.ratio,
-            ideal=1.0,
-            low=found.low,
-            high=found.high,
-            note=f"{expected:,.1f} {profile.events} predicted, {observed:,} observed",
-        )
+        yield ratio_estimate(ratio_of_counts(expected, observed, cells.rows, 0.95), profile)
     first = tests.rows[0].lens
     yield from estimates_of_tests((row for row in tests.rows if row.lens == first), settings)
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from caltest import measures
 from caltest.errors import NotApplicable
 from caltest.lenses import resolve_lens
-from caltest.measures.gap import event_rows, gap_of, share_limits
+from caltest.measures.gap import Gap, event_rows, gap_of, share_limits
+from caltest.measures.recalibration.expected_observed_ratio import ExpectedObserved
 from caltest.predictions import Predictions
 from caltest.render import Sheet, rows_of_slope
 from caltest.reporting.blocks import Block
@@ -61,51 +62,55 @@ def collect_estimates(
     settings.progress("estimates")
     lens = "strong" if predictions.m == 2 else "confidence"
     seen = resolve_lens(lens)(predictions)
-    first = _of_two(seen, profile) if predictions.m == 2 else _of_many(predictions, seen)
+    first = _of_two(seen, profile) if predictions.m == 2 else _of_many(predictions, seen, profile)
     rows = (row for row in tests.rows if row.lens == lens and row.group is None)
     return (*first, *estimates_of_tests(rows, settings))
 
 
-def _of_two(seen: Predictions, profile: Profile) -> Iterator[Estimate]:
-    gap = gap_of(event_rows(seen), "event", "all rows")
+def gap_estimates(gap: Gap, rows: float, profile: Profile, m: int) -> Iterator[Estimate]:
+    """Yield the gap of the event of two classes, or accuracy and confidence with theirs.
+
+    Yields
+    ------
+    Estimate
+        With its interval; that of the accuracy is of so many rows.
+    """
+    name, note = "accuracy less confidence", "below 0: overconfident"
+    if m > 2:
+        low, high = share_limits(gap.observed, rows)
+        yield Estimate(name="mean confidence", value=gap.predicted, unit="share")
+        yield Estimate(name="accuracy", value=gap.observed, low=low, high=high, unit="share")
+    else:
+        name = f"{profile.observed} less {profile.predicted}"
+        note = f"{100 * gap.predicted:.1f} % against {100 * gap.observed:.1f} %"
     yield Estimate(
-        name=f"{profile.observed} less {profile.predicted}",
-        value=gap.gap,
-        ideal=0.0,
-        low=gap.low,
-        high=gap.high,
-        unit="points",
-        note=f"{100 * gap.predicted:.1f} % against {100 * gap.observed:.1f} %",
+        name=name, value=gap.gap, ideal=0.0, low=gap.low, high=gap.high, unit="points", note=note
     )
+
+
+def ratio_estimate(found: ExpectedObserved, profile: Profile) -> Estimate:
+    """Return the number of events that are expected over that of those observed."""
+    return Estimate(
+        name="expected / observed (E/O)",
+        value=found.ratio,
+        ideal=1.0,
+        low=found.low,
+        high=found.high,
+        note=f"{found.expected:,.1f} {profile.events} predicted, {found.observed:,} observed",
+    )
+
+
+def _of_two(seen: Predictions, profile: Profile) -> Iterator[Estimate]:
+    yield from gap_estimates(gap_of(event_rows(seen), "event", "all rows"), seen.n, profile, 2)
     if seen.sample_weight is None and seen.labels.any() and seen.probs[:, 1].sum() > 0:
         found = measures.expected_observed_interval(seen)
-        if isinstance(found, list):
-            return
-        yield Estimate(
-            name="expected / observed (E/O)",
-            value=found.ratio,
-            ideal=1.0,
-            low=found.low,
-            high=found.high,
-            note=f"{found.expected:,.1f} {profile.events} predicted, {found.observed:,} observed",
-        )
+        if not isinstance(found, list):
+            yield ratio_estimate(found, profile)
 
 
-def _of_many(predictions: Predictions, seen: Predictions) -> Iterator[Estimate]:
+def _of_many(predictions: Predictions, seen: Predictions, profile: Profile) -> Iterator[Estimate]:
     gap = gap_of(event_rows(seen), "event", "all rows")
-    effective = _effective(seen)
-    low, high = share_limits(gap.observed, effective)
-    yield Estimate(name="mean confidence", value=gap.predicted, unit="share")
-    yield Estimate(name="accuracy", value=gap.observed, low=low, high=high, unit="share")
-    yield Estimate(
-        name="accuracy less confidence",
-        value=gap.gap,
-        ideal=0.0,
-        low=gap.low,
-        high=gap.high,
-        unit="points",
-        note="below 0: overconfident",
-    )
+    yield from gap_estimates(gap, _effective(seen), profile, predictions.m)
     temperature = temperature_interval(predictions)
     if temperature is not None:
         value, low, high = temperature

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -13,10 +12,10 @@ from numpy.typing import NDArray
 
 from caltest import render
 from caltest.drawing import draw
-from caltest.errors import invalid
 from caltest.results.frames import Frame, data_frame
 from caltest.results.printable import Summary, given, plain
 from caltest.validation import check_integer, check_schema, checks_values, read_only
+from caltest.validation.schemas import parse_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -356,15 +355,8 @@ class GroupsTest(Frame):
         InvalidInput
             If the text is no JSON, or that of something else.
         """
-        try:
-            values = json.loads(text)
-        except (ValueError, RecursionError, TypeError) as error:
-            raise invalid(
-                "a test of groups must be read from JSON",
-                f"{type(error).__name__}: {error}",
-                "pass what its to_json() gave",
-            ) from error
-        return cls.from_dict(values)
+        rule = "a test of groups must be read from JSON"
+        return cls.from_dict(parse_json(text, rule, "pass what its to_json() gave"))
 
     def _sheet(self) -> Sheet:
         return render.sheet_of_groups(self)

@@ -14,6 +14,7 @@ from caltest.validation import check_schema, checks_values
 if TYPE_CHECKING:
     from caltest.measures.gap import Gap
     from caltest.render import Sheet
+    from caltest.render.verdicts import Claim
     from caltest.results.detectable import Detectable
     from caltest.results.groups import GroupsTest
     from caltest.results.htest import HTest
@@ -103,7 +104,6 @@ def verdict_of_test(
     """Return the verdict of one test; `pvalue` may be adjusted for other questions."""
     p = test.pvalue if pvalue is None else pvalue
     claim = render.claim_of(test)
-    answer = render.answer(p, test.level, claim, few=render.is_too_small(test.size))
     found = p <= (SPEAKS if test.level is None else test.level) and not claim.is_good
     places = test.places if found else ()
     sentences = [("answer", render.headline(test, p))]
@@ -112,18 +112,8 @@ def verdict_of_test(
         sentences += [("where", f"{render.place_in_words(place)}.") for place in places]
     elif claim is render.CALIBRATION:
         sentences += [("detectable", text) for text in _detectable(test, n_jobs)]
-    return Verdict(
-        answer=answer,
-        headline=sentences[0][1],
-        pvalue=p,
-        level=test.level,
-        n=test.n,
-        m=test.m,
-        size=test.size,
-        places=places,
-        sentences=tuple(sentences),
-        data_name=test.data_name,
-    )
+    few = render.is_too_small(test.size)
+    return _verdict(test, p, claim, sentences, places, few=few, size=test.size)
 
 
 def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdict:
@@ -137,18 +127,8 @@ def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdi
     sentences = [("answer", first)]
     told = [replace(place, name=render.called(place.name, table.rows)) for place in places]
     sentences += [("where", f"{render.place_in_words(place, first)}.") for place in told]
-    return Verdict(
-        answer=render.answer(p, table.level, claim, few=few),
-        headline=sentences[0][1],
-        pvalue=p,
-        level=table.level,
-        n=render.rows_of(table),
-        m=worst.m,
-        size=worst.size,
-        places=places,
-        sentences=tuple(sentences),
-        data_name=worst.data_name,
-    )
+    rows = {"n": render.rows_of(table), "m": worst.m, "data_name": worst.data_name}
+    return _verdict(table, p, claim, sentences, places, few=few, size=worst.size, **rows)
 
 
 def verdict_of_segments(test: SegmentsTest, *, pvalue: float | None = None) -> Verdict:
@@ -158,18 +138,7 @@ def verdict_of_segments(test: SegmentsTest, *, pvalue: float | None = None) -> V
     first = render.headline_of_segments(test, p)
     sentences = [("answer", first)]
     sentences += [("where", f"{render.place_in_words(place, first)}.") for place in places]
-    return Verdict(
-        answer=render.answer(p, test.level, render.CALIBRATION),
-        headline=sentences[0][1],
-        pvalue=p,
-        level=test.level,
-        n=test.n,
-        m=test.m,
-        size=None,
-        places=places,
-        sentences=tuple(sentences),
-        data_name=test.data_name,
-    )
+    return _verdict(test, p, render.CALIBRATION, sentences, places)
 
 
 def verdict_of_groups(test: GroupsTest) -> Verdict:
@@ -179,17 +148,31 @@ def verdict_of_groups(test: GroupsTest) -> Verdict:
     first = render.headline_of_groups(test)
     sentences = [("answer", first)]
     sentences += [("where", f"{render.place_in_words(place)}.") for place in places[1:]]
+    return _verdict(test, test.pvalue, render.CALIBRATION, sentences, places)
+
+
+def _verdict(
+    found: Any,
+    pvalue: float,
+    claim: Claim,
+    sentences: Sequence[tuple[str, str]],
+    places: Sequence[Gap],
+    *,
+    few: bool = False,
+    size: Gap | None = None,
+    **rows: Any,
+) -> Verdict:
+    """Return the verdict of a result, the first of whose sentences is the answer."""
+    named = ("n", "m", "data_name")
     return Verdict(
-        answer=render.answer(test.pvalue, test.level, render.CALIBRATION),
-        headline=first,
-        pvalue=test.pvalue,
-        level=test.level,
-        n=test.n,
-        m=test.m,
-        size=None,
-        places=places,
+        answer=render.answer(pvalue, found.level, claim, few=few),
+        headline=sentences[0][1],
+        pvalue=pvalue,
+        level=found.level,
+        size=size,
+        places=tuple(places),
         sentences=tuple(sentences),
-        data_name=test.data_name,
+        **(rows or {name: getattr(found, name) for name in named}),
     )
 
 

@@ -31,6 +31,14 @@ def load_schema(kind: str) -> dict[str, Any]:
     return values
 
 
+def parse_json(text: str, rule: str, remedy: str) -> Any:
+    """Return what JSON holds, of which a rule says what it must be."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError, TypeError) as error:
+        raise invalid(rule, f"{type(error).__name__}: {error}", remedy) from error
+
+
 def check_schema(values: Mapping[str, Any], schema: str, name: str = "values") -> dict[str, Any]:
     """Check JSON against its schema, and the name that it gives, if any; return what is left."""
     checked = check_version(values, schema, name)
