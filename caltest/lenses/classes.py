@@ -60,6 +60,9 @@ class PerClass(Lens):
     def __str__(self) -> str:
         return self.key if self.is_family else f"{self.key}[{self.k}]"
 
+    def members_of(self, classes: Sequence[object]) -> list[Lens]:
+        return [type(self)(k) for k in classes] if self.is_family else [self]
+
     def _code(self, predictions: Predictions) -> int:
         return self._code_among(predictions.classes)
 
@@ -101,9 +104,6 @@ class Classwise(PerClass):
     def members(self, predictions: Predictions) -> list[Lens]:
         """List one lens per class."""
         return self.members_of(predictions.classes.tolist())
-
-    def members_of(self, classes: Sequence[object]) -> list[Lens]:
-        return [Classwise(k) for k in classes] if self.is_family else [self]
 
     def of_columns(self, columns: ClassColumns) -> ColumnEvent:
         """Return the probability of class k, and whether it is the label."""
@@ -154,9 +154,6 @@ class TopLabel(PerClass):
             return [self]
         predicted = predictions.classes[np.unique(predictions.predicted)]
         return [TopLabel(k) for k in predicted.tolist()]
-
-    def members_of(self, classes: Sequence[object]) -> list[Lens]:
-        return [TopLabel(k) for k in classes] if self.is_family else [self]
 
     def of_columns(self, columns: ClassColumns) -> ColumnEvent:
         """Return the confidence in the rows where k is predicted."""

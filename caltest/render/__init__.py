@@ -20,7 +20,7 @@ from caltest.render.monitoring import (
     temperature_in_words,
 )
 from caltest.render.planning import sheet_of_power, sheet_of_precision, sheet_of_sample_size
-from caltest.render.segments import SEGMENT_NUMBERS, segment_cells, sheet_of_segments
+from caltest.render.segments import sheet_of_segments
 from caltest.render.sheets import (
     TOLERANCE,
     pvalue_of,
@@ -61,7 +61,6 @@ __all__ = [
     "CALIBRATION",
     "FIRST_EVIDENCE",
     "LEGEND",
-    "SEGMENT_NUMBERS",
     "TOLERANCE",
     "Sheet",
     "answer",
@@ -94,7 +93,6 @@ __all__ = [
     "rows_in_words",
     "rows_of",
     "rows_of_slope",
-    "segment_cells",
     "shape_in_words",
     "sheet_of_calibrators",
     "sheet_of_groups",

@@ -30,7 +30,7 @@ from caltest.measures.combined.line import (
     orthonormal,
 )
 from caltest.measures.combined.surprise import LEAST, LIMITS
-from caltest.measures.combined.tails import TailScale, log_mean_exp
+from caltest.measures.combined.tails import Combining, scales_of
 from caltest.measures.outcome import Part
 from caltest.numerics.ends import range_words
 from caltest.numerics.labels import resample_keys
@@ -280,7 +280,7 @@ CELLS: tuple[type[CellComponent], ...] = (
 )
 
 
-class CombinedCells(BoundCells):
+class CombinedCells(Combining, BoundCells):
     """The portfolio of two classes, bound to cells, with the scale of each component.
 
     Parameters
@@ -312,10 +312,7 @@ class CombinedCells(BoundCells):
 
         parts = map_threads(batch, [(first,) for first in range(0, n_references, step)], None)
         reference = np.concatenate(list(parts), axis=1)
-        self.scales = [
-            TailScale(values, two_sided=component.two_sided)
-            for component, values in zip(self.portfolio, reference, strict=True)
-        ]
+        self.scales = scales_of(self.portfolio, reference)
 
     def error(self) -> float | None:
         return super().error() if self.cells.has_equal_weights else None
@@ -323,14 +320,6 @@ class CombinedCells(BoundCells):
     def statistics(self, labels: Counts, n_jobs: int | None = None) -> Floats:
         excess = np.ascontiguousarray(labels - self.cells.expected)
         return np.stack([component.values(excess) for component in self.portfolio])
-
-    def scores(self, statistics: Floats) -> Floats:
-        """Return how far out each component is, -log p, (K, B)."""
-        pairs = zip(self.scales, statistics, strict=True)
-        return np.stack([scale.scores(values) for scale, values in pairs])
-
-    def combine(self, statistics: Floats) -> Floats:
-        return log_mean_exp(self.scores(statistics))
 
     def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
         return self.combine(self.statistics(labels, n_jobs))

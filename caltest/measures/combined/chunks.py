@@ -26,7 +26,7 @@ from caltest.measures.combined.line import log_odds
 from caltest.measures.combined.loops import add_label_tables
 from caltest.measures.combined.several import LEAST_LOG, ORDINALS, RANKS
 from caltest.measures.combined.surprise import LEAST
-from caltest.measures.combined.tails import TailScale, log_mean_exp
+from caltest.measures.combined.tails import log_mean_exp, scales_of
 from caltest.measures.outcome import Part
 from caltest.numerics.labels import Hashes, Labels
 from caltest.scale.chunks import Survey
@@ -426,10 +426,7 @@ class CombinedChunks(BoundChunks):
         portfolio = [kind(totals, self.names, self.n) for kind in CHUNKS]
         every = np.stack([component.values() for component in portfolio])
         reference, seen = every[:, -self.references.size :], every[:, : 1 + n_resamples]
-        scales = [
-            TailScale(values, two_sided=component.two_sided)
-            for component, values in zip(portfolio, reference, strict=True)
-        ]
+        scales = scales_of(portfolio, reference)
         scores = np.stack([one.scores(some) for one, some in zip(scales, seen, strict=True)])
         found = [component.finding() for component in portfolio]
         return log_mean_exp(scores), loudest_first(portfolio, found, scores, seen)

@@ -22,7 +22,7 @@ from caltest.measures.combined.chunks import CombinedChunks
 from caltest.measures.combined.component import Component, Context, loudest_first
 from caltest.measures.combined.registered import OfMeasure
 from caltest.measures.combined.several import SEVERAL
-from caltest.measures.combined.tails import TailScale, log_mean_exp
+from caltest.measures.combined.tails import Combining, scales_of
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.labels import resample_keys
@@ -145,7 +145,7 @@ def _known_names() -> set[str]:
     return KEYS | {key for measure in REGISTRY.values() for key in measure.declared_tests()}
 
 
-class BoundCombined(BoundMeasure):
+class BoundCombined(Combining, BoundMeasure):
     """The portfolio, bound to predictions, with the scale of each component."""
 
     combines = True
@@ -162,10 +162,7 @@ class BoundCombined(BoundMeasure):
             "combined by": "log mean of 1 / p over the components",
         }
         reference = self._reference(n_jobs)
-        self.scales = [
-            TailScale(values, two_sided=component.two_sided)
-            for component, values in zip(self.portfolio, reference, strict=True)
-        ]
+        self.scales = scales_of(self.portfolio, reference)
         self.notes = _notes(self.portfolio)
 
     @property
@@ -186,14 +183,6 @@ class BoundCombined(BoundMeasure):
     def statistics(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         """Return the components (K, B) for each row of `labels` (B, n)."""
         return np.stack([component.values(labels) for component in self.portfolio])
-
-    def scores(self, statistics: Floats) -> Floats:
-        """Return how far out each component is, -log p, (K, B)."""
-        pairs = zip(self.scales, statistics, strict=True)
-        return np.stack([scale.scores(values) for scale, values in pairs])
-
-    def combine(self, statistics: Floats) -> Floats:
-        return log_mean_exp(self.scores(statistics))
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return self.combine(self.statistics(labels, n_jobs))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import scipy
 from numpy.typing import NDArray
@@ -42,6 +45,28 @@ class TailScale:
             return np.asarray(-upper)
         both = np.log(2.0) + np.minimum(upper, self.lower.log_share(-values))
         return np.asarray(-np.minimum(0.0, both))
+
+
+class Combining:
+    """A portfolio of components, and the scale of each."""
+
+    portfolio: Sequence[Any]
+    scales: Sequence[TailScale]
+
+    def scores(self, statistics: Floats) -> Floats:
+        """Return how far out each component is, -log p, (K, B)."""
+        pairs = zip(self.scales, statistics, strict=True)
+        return np.stack([scale.scores(values) for scale, values in pairs])
+
+    def combine(self, statistics: Floats) -> Floats:
+        """Return the statistic of the portfolio, (B,)."""
+        return log_mean_exp(self.scores(statistics))
+
+
+def scales_of(portfolio: Sequence[Any], reference: Floats) -> list[TailScale]:
+    """Return the scale of each component by its reference values, (K, R)."""
+    pairs = zip(portfolio, reference, strict=True)
+    return [TailScale(values, two_sided=component.two_sided) for component, values in pairs]
 
 
 class _Tail:

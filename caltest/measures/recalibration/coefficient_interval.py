@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -78,21 +79,10 @@ def coefficient_bounds(predictions: Predictions, column: int, symbol: str, *, le
     if not kept.all():
         predictions, weight = predictions.subset(kept), weight[kept]
     bound = BoundCoefficient(predictions, "the calibration intercept", column)
-    alone, intercept, slope = bound.recalibrations(bound.observed[None])[0][0].tolist()
-    parameters = 1 if column == INTERCEPT_ALONE else 2
-    estimate = (alone, intercept, slope)[column]
-    if math.isnan(estimate) or _is_undetermined(bound, column) or predictions.n <= parameters:
-        raise NotApplicable(
-            f"the {symbol} is not determined by these labels and has no interval",
-            "use the p-value of the exact null",
-        )
-    quantile = student_isf((1.0 - level) / 2.0, predictions.n - parameters)
-    x, labels = log_odds(predictions.probs), bound.observed
-    low, high = profile_bounds(
-        x, labels, weight * (weight.sum() / np.square(weight).sum()), column, quantile
-    )
-    outcomes = Outcomes(x, labels, weight, np.ones_like(x))
-    ends = _widened((low, high), outcomes, (alone, intercept, slope), column, quantile, level)
+    x = log_odds(predictions.probs)
+    outcomes = Outcomes(x, bound.observed, weight, np.ones_like(x))
+    found = bound.recalibrations(bound.observed[None])[0][0].tolist()
+    ends = _bounds(outcomes, found, column, symbol, level, has_slope=bound.has_slope)
     return ends if inside.all() else _of_inside(ends, predictions.n)
 
 
@@ -113,31 +103,16 @@ def cell_coefficient_bounds(cells: Cells, column: int, symbol: str, *, level: fl
     if cells.weights is not None:
         raise NotApplicable(*NO_WEIGHTS)
     bound = CellCoefficient(cells, column)
-    alone, intercept, slope = bound.recalibrations(bound.observed[None])[0][0].tolist()
-    parameters = 1 if column == INTERCEPT_ALONE else 2
     inside = bound.inside
-    sizes, events = cells.n[inside], cells.events[inside]
-    mean, count = cells.mean[inside], int(sizes.sum())
-    undetermined = column != INTERCEPT_ALONE and (
-        int(events.sum()) in (0, count)
-        or not bound.has_slope
-        or (math.isinf(slope) and column == INTERCEPT)
-    )
-    estimate = (alone, intercept, slope)[column]
-    if math.isnan(estimate) or undetermined or count <= parameters:
-        raise NotApplicable(
-            f"the {symbol} is not determined by these labels and has no interval",
-            "use the p-value of the exact null",
-        )
-    quantile = student_isf((1.0 - level) / 2.0, count - parameters)
+    n, events, mean = cells.n[inside], cells.events[inside], cells.mean[inside]
     x = log_odds(np.stack([1.0 - mean, mean], 1))
-    sizes = np.stack([sizes - events, events], 1).astype(np.float64).ravel()
+    sizes = np.stack([n - events, events], 1).astype(np.float64).ravel()
     labels = np.tile(np.array([0, 1], np.uint8), mean.size)
     some = sizes > 0
     outcomes = Outcomes(np.repeat(x, 2)[some], labels[some], np.ones(int(some.sum())), sizes[some])
-    reached = profile_bounds(outcomes.x, outcomes.labels, outcomes.size, column, quantile)
-    ends = _widened(reached, outcomes, (alone, intercept, slope), column, quantile, level)
-    return ends if inside.all() else _of_inside(ends, count)
+    found = bound.recalibrations(bound.observed[None])[0][0].tolist()
+    ends = _bounds(outcomes, found, column, symbol, level, has_slope=bound.has_slope)
+    return ends if inside.all() else _of_inside(ends, int(n.sum()))
 
 
 def _of_inside(ends: Ends, count: int) -> Ends:
@@ -145,40 +120,45 @@ def _of_inside(ends: Ends, count: int) -> Ends:
     return replace(ends, notes=(*ends.notes, f"of {inside_rows(count)}"))
 
 
-def _widened(
-    ends: tuple[float, float],
+def _bounds(
     outcomes: Outcomes,
-    found: tuple[float, float, float],
+    found: Sequence[float],
     column: int,
-    quantile: float,
+    symbol: str,
     level: float,
+    *,
+    has_slope: bool,
 ) -> Ends:
     """Return the ends of the likelihood, or those of the other two where they reach farther."""
-    low, high = ends
+    x, labels, weight, size = outcomes
+    n, parameters = int(size.sum()), 1 if column == INTERCEPT_ALONE else 2
     alone, intercept, slope = found
     estimate = found[column]
+    undetermined = n <= parameters or math.isnan(estimate)
+    if not undetermined and column != INTERCEPT_ALONE:
+        undetermined = labels.min() == labels.max() or not has_slope
+        undetermined |= math.isinf(slope) and column == INTERCEPT
+    if undetermined:
+        raise NotApplicable(
+            f"the {symbol} is not determined by these labels and has no interval",
+            "use the p-value of the exact null",
+        )
+    quantile, mass = student_isf((1.0 - level) / 2.0, n - parameters), weight * size
+    low, high = profile_bounds(
+        x, labels, mass * (mass.sum() / (weight * mass).sum()), column, quantile
+    )
     if column == INTERCEPT_ALONE:
         intercept, slope = alone, 1.0
     else:
         start = (intercept, slope) if math.isfinite(slope) else (0.0, 1.0)
-        unseen = unseen_bounds(*outcomes[:3], column - INTERCEPT, start, level, outcomes.size)
+        unseen = unseen_bounds(x, labels, weight, column - INTERCEPT, start, level, size)
         low, high = np.fmin(low, unseen[0]), np.fmax(high, unseen[1])
     if not math.isfinite(estimate):
         return Ends(float(low), float(high), estimate, TEXT, (ONE_SIDED,))
-    errors = _errors(outcomes, intercept, slope, 1 if column == INTERCEPT_ALONE else 2)
+    errors = _errors(outcomes, intercept, slope, parameters)
     reach = quantile * float(errors[1 if column == SLOPE else 0])
     widest = np.fmin(low, estimate - reach), np.fmax(high, estimate + reach)
     return Ends(float(widest[0]), float(widest[1]), estimate, TEXT)
-
-
-def _is_undetermined(bound: BoundCoefficient, column: int) -> bool:
-    """Tell whether the labels, or the log odds, do not determine a coefficient at all."""
-    if column == INTERCEPT_ALONE:
-        return False
-    labels = bound.predictions.labels
-    separated = math.isinf(float(bound.recalibrations(bound.observed[None])[0][0, SLOPE]))
-    same = labels.min() == labels.max() or not bound.has_slope
-    return bool(same or (separated and column == INTERCEPT))
 
 
 def _errors(outcomes: Outcomes, intercept: float, slope: float, parameters: int) -> Floats:
