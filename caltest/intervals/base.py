@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypedDict, Unpack
 
 from caltest.measures import Measure
 from caltest.measures.outcome import Ends
 from caltest.predictions import Predictions
 
 
+class Draws(TypedDict):
+    """How many resamples a method draws, from which seed, in how many threads."""
+
+    n_resamples: int
+    seed: int
+    n_jobs: int | None
+
+
 class Compute(Protocol):
     """The function of a method."""
 
     def __call__(
-        self,
-        measure: Measure,
-        predictions: Predictions,
-        *,
-        level: float,
-        n_resamples: int,
-        seed: int,
-        n_jobs: int | None,
+        self, measure: Measure, predictions: Predictions, *, level: float, **draws: Unpack[Draws]
     ) -> Ends:
         """Return the ends for predictions as the lens shows them."""
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.intervals.base import Method
+from caltest.intervals.base import Draws, Method
 from caltest.intervals.resampling import check_rows, resample
 from caltest.intervals.row_functions import row_function
 from caltest.measures import Measure
@@ -23,13 +25,7 @@ EDGE_NOTE = (
 
 
 def compute(
-    measure: Measure,
-    predictions: Predictions,
-    *,
-    level: float,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
+    measure: Measure, predictions: Predictions, *, level: float, **draws: Unpack[Draws]
 ) -> Ends:
     """Interval of a measure by bootstrap quantiles, corrected for median bias and skewness.
 
@@ -44,7 +40,7 @@ def compute(
     check_rows(predictions)
     function = row_function(measure, predictions)
     estimate = function(np.arange(predictions.n, dtype=np.int32))
-    values = resample(function, predictions.n, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
+    values = resample(function, predictions.n, **draws)
     if not (np.isfinite(estimate) and np.isfinite(values).all()):
         raise NotApplicable(
             f"the {measure.symbol} is infinite for these rows or for some of them",
@@ -54,7 +50,7 @@ def compute(
         raise NotApplicable(
             f"the {measure.symbol} is the same for all resamples", "report the p-value alone"
         )
-    skewed = acceleration(function.without_groups(seed))
+    skewed = acceleration(function.without_groups(draws["seed"]))
     ends, is_edge = bca_ends(values, estimate, skewed, level)
     method_text = "BCa bootstrap"
     return Ends(*ends, estimate, method_text, (EDGE_NOTE,) if is_edge else ())

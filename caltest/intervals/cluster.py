@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.intervals.base import Method
+from caltest.intervals.base import Draws, Method
 from caltest.intervals.row_functions import GROUPS, jackknife_error, row_function
 from caltest.measures import Measure
 from caltest.measures.outcome import Ends, Outcome
@@ -29,13 +29,7 @@ LIMITS = "Student's interval, jackknife over {words}"
 
 
 def compute(
-    measure: Measure,
-    predictions: Predictions,
-    *,
-    level: float,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
+    measure: Measure, predictions: Predictions, *, level: float, **draws: Unpack[Draws]
 ) -> Ends:
     r"""Interval of a measure by Student's t with the jackknife over clusters.
 
@@ -53,12 +47,12 @@ def compute(
     linear regression with multi-stage samples, Survey Methodology 28.
     """
     clusters = Clusters.of(predictions)
-    found = jackknife(measure, predictions, clusters, seed)
+    found = jackknife(measure, predictions, clusters, draws["seed"])
     estimate = found.estimate
     reach = student_isf((1.0 - level) / 2.0, found.degrees) * found.error
     low, high = estimate - reach, estimate + reach
     if is_error(measure):
-        noise = _noise(measure, predictions, level, n_resamples, seed, n_jobs)
+        noise = _noise(measure, predictions, level, **draws)
         low, high = max(min(low, estimate - noise), 0.0), upper_end(measure, estimate, reach)
     scores = measure.row_scores(predictions)
     low = low if scores is None else max(low, scores.least)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.intervals.base import Method
+from caltest.intervals.base import Draws, Method
 from caltest.intervals.resampling import (
     calibrated_values,
     check_rows,
@@ -33,13 +33,7 @@ def gaps_of(measure: Measure, predictions: Predictions) -> Gaps:
 
 
 def compute(
-    measure: Measure,
-    predictions: Predictions,
-    *,
-    level: float,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
+    measure: Measure, predictions: Predictions, *, level: float, **draws: Unpack[Draws]
 ) -> Ends:
     r"""Interval of a norm of mean gaps by how far resampled gaps differ from those observed.
 
@@ -74,23 +68,20 @@ def compute(
         drawn = gaps.vector(rows)
         return np.array([gaps.norm(drawn), gaps.norm(drawn - observed)])
 
-    values, deviations = resample(
-        evaluate, gaps.n, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs
-    ).T
+    values, deviations = resample(evaluate, gaps.n, **draws).T
     if not deviations.any():
         raise NotApplicable(
             "the interval needs gaps that vary between rows, and these do not",
             "report the p-value alone",
         )
     a = (1.0 - level) / 2.0
-    settings: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed, "n_jobs": n_jobs}
-    noise = calibrated_values(measure, predictions, **settings) ** (1.0 / gaps.power)
+    noise = calibrated_values(measure, predictions, **draws) ** (1.0 / gaps.power)
     noises = np.quantile(deviations, 1.0 - a), np.quantile(noise, 1.0 - a)
     low = max(estimate - float(max(noises)), 0.0)
     high = estimate + widest_tail(values, a)
     low, high, estimate = (end**gaps.power for end in (low, high, estimate))
     high = with_unseen(measure, predictions, estimate, high, a)
-    high = max(high, upper_limit(measure, predictions, a, **settings))
+    high = max(high, upper_limit(measure, predictions, a, **draws))
     notes = measure.interval_notes(METHOD.key, predictions.n)
     return Ends(low, high, estimate, "bootstrap of a norm of gaps", notes)
 

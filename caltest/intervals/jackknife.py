@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 
-from caltest.intervals.base import Method
+from caltest.intervals.base import Draws, Method
 from caltest.intervals.resampling import check_rows, with_unseen
 from caltest.intervals.row_functions import jackknife_error, row_function
 from caltest.measures import Measure
@@ -14,13 +16,7 @@ from caltest.predictions import Predictions
 
 
 def compute(
-    measure: Measure,
-    predictions: Predictions,
-    *,
-    level: float,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
+    measure: Measure, predictions: Predictions, *, level: float, **draws: Unpack[Draws]
 ) -> Ends:
     r"""Interval of a measure by Student's t with the jackknife standard error.
 
@@ -40,7 +36,7 @@ def compute(
     check_rows(predictions)
     function = row_function(measure, predictions)
     estimate = function(np.arange(predictions.n, dtype=np.int32))
-    without = function.without_groups(seed)
+    without = function.without_groups(draws["seed"])
     groups, error = without.size, jackknife_error(measure, estimate, without, "row")
     reach = student_isf((1.0 - level) / 2.0, groups - 1) * error
     method_text = f"Student's interval, jackknife over {groups} groups of rows"

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Unpack
 
-from caltest.intervals.base import Method
+from caltest.intervals.base import Draws, Method
 from caltest.measures import REGISTRY, Measure
 from caltest.measures.outcome import Ends
 from caltest.predictions import Predictions
 
 
 def compute(
-    measure: Measure,
-    predictions: Predictions,
-    *,
-    level: float,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
+    measure: Measure, predictions: Predictions, *, level: float, **draws: Unpack[Draws]
 ) -> Ends:
     """Bound a measure by its own method; see `Measure.own_interval`."""
-    return measure.own_interval(predictions, level=level, n_jobs=n_jobs)
+    return measure.own_interval(predictions, level=level, n_jobs=draws["n_jobs"])
 
 
 def own_methods() -> Iterator[Method]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.intervals.base import Method
+from caltest.intervals.base import Draws, Method
 from caltest.intervals.resampling import (
     calibrated_values,
     check_rows,
@@ -26,13 +26,7 @@ Floats = NDArray[np.float64]
 
 
 def compute(
-    measure: Measure,
-    predictions: Predictions,
-    *,
-    level: float,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
+    measure: Measure, predictions: Predictions, *, level: float, **draws: Unpack[Draws]
 ) -> Ends:
     r"""Interval of an error by resampled rows around their mean, and its noise under calibration.
 
@@ -49,12 +43,11 @@ def compute(
     it, of either sign.
     """
     check_rows(predictions)
-    bound = measure.bind(predictions, n_jobs)
-    estimate = bound.estimate(bound.value(n_jobs))
+    bound = measure.bind(predictions, draws["n_jobs"])
+    estimate = bound.estimate(bound.value(draws["n_jobs"]))
     function = AnyMeasure(measure, predictions)
-    settings: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed, "n_jobs": n_jobs}
-    values = resample(function, predictions.n, **settings)
-    noise = calibrated_values(measure, predictions, **settings)
+    values = resample(function, predictions.n, **draws)
+    noise = calibrated_values(measure, predictions, **draws)
     if not (np.isfinite(values).all() and np.isfinite(noise).all()) or np.ptp(values) == 0:
         raise NotApplicable(
             f"the {measure.symbol} is infinite, or the same, for all resamples",
@@ -67,7 +60,7 @@ def compute(
     method_text = "bootstrap of a biased error"
     notes = measure.interval_notes(METHOD.key, predictions.n)
     high = with_unseen(measure, predictions, estimate, estimate + spread, a)
-    high = max(high, upper_limit(measure, predictions, a, **settings))
+    high = max(high, upper_limit(measure, predictions, a, **draws))
     return Ends(max(low, 0.0), high, estimate, method_text, notes)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.intervals.base import Method
+from caltest.intervals.base import Draws, Method
 from caltest.intervals.resampling import check_rows, resample
 from caltest.measures import Measure
 from caltest.measures.outcome import Ends
@@ -22,13 +23,7 @@ LEAST_STANDARD_ERROR = 0.1  # of the standard error, for resamples
 
 
 def compute(
-    measure: Measure,
-    predictions: Predictions,
-    *,
-    level: float,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
+    measure: Measure, predictions: Predictions, *, level: float, **draws: Unpack[Draws]
 ) -> Ends:
     r"""Interval of a mean by its standard error and the quantiles of resampled values of t.
 
@@ -71,7 +66,7 @@ def compute(
         square = max(squares - shift * (2.0 * cross - shift * weights), 0.0)
         return np.array([shift, _error(square, mass, predictions.n)])
 
-    drawn = resample(evaluate, predictions.n, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
+    drawn = resample(evaluate, predictions.n, **draws)
     t = drawn[:, 0] / np.maximum(drawn[:, 1], LEAST_STANDARD_ERROR * error)
     low, high = np.quantile(t, [0.5 + level / 2.0, 0.5 - level / 2.0]).tolist()
     ends = max(estimate - low * error, scores.least), estimate - high * error

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.intervals import studentized
-from caltest.intervals.base import Method
+from caltest.intervals.base import Draws, Method
 from caltest.intervals.resampling import check_rows
 from caltest.measures import Measure
 from caltest.measures.label_scores import row_weights
@@ -26,13 +26,7 @@ MANY = 1000.0  # rows that carry the variance of the mean, from which on none is
 
 
 def compute(
-    measure: Measure,
-    predictions: Predictions,
-    *,
-    level: float,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
+    measure: Measure, predictions: Predictions, *, level: float, **draws: Unpack[Draws]
 ) -> Ends:
     r"""Interval of a mean by the bootstrap of Student's t, or with unseen rows where that is wider.
 
@@ -58,26 +52,16 @@ def compute(
     scores = measure.row_scores(predictions)
     table = measure.score_table(predictions)
     if scores is None or not np.isfinite(scores.weighted).all():
-        return studentized.compute(
-            measure,
-            predictions,
-            level=level,
-            n_resamples=n_resamples,
-            seed=seed,
-            n_jobs=n_jobs,
-        )
+        return studentized.compute(measure, predictions, level=level, **draws)
     mean = float(scores.weighted.sum() / scores.weight.sum())
     try:
-        ends = studentized.compute(
-            measure, predictions, level=level, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs
-        )
+        ends = studentized.compute(measure, predictions, level=level, **draws)
     except NotApplicable:  # the same score in all rows
         ends = Ends(mean, mean, mean, "")
     if _effective_number(scores, mean) >= MANY:
         return ends
     a = (1.0 - level) / 2.0
-    settings: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed, "n_jobs": n_jobs}
-    low, high = (limit(predictions, scores, table, side, a, **settings) for side in (-1.0, 1.0))
+    low, high = (limit(predictions, scores, table, side, a, **draws) for side in (-1.0, 1.0))
     text = "bootstrap of Student's t, or with a row not yet seen"
     low, high = max(min(ends.low, low), scores.least), max(ends.high, high)
     return replace(ends, low=low, high=high, method_text=text)
