@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -67,7 +67,7 @@ def with_parts(
     whole: HTest,
     parts: Sequence[Part],
     seen: Predictions | Cells | None = None,
-    **search: int,
+    **search: Any,
 ) -> HTest:
     """Add the statistics that a test combines, what they found, and where it is, if it rejects.
 

@@ -227,15 +227,10 @@ def rows_without(clusters: Clusters, seed: int) -> Iterator[NDArray[np.int32]]:
 
 
 def _noise(
-    measure: Measure,
-    predictions: Predictions,
-    level: float,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
+    measure: Measure, predictions: Predictions, level: float, **draws: Unpack[Draws]
 ) -> float:
     """Return how large the error is with flipped signs; infinite where the test does not reject."""
-    test = cluster_test(measure, predictions, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
+    test = cluster_test(measure, predictions, **draws)
     if test.pvalue > 1.0 - level or test.distribution is None:
         return math.inf
     if test.statistic_name != measure.symbol:

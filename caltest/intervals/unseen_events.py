@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,37 +68,25 @@ def compute(
 
 
 def upper_limit(
-    measure: Measure,
-    predictions: Predictions,
-    a: float,
-    *,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
+    measure: Measure, predictions: Predictions, a: float, **draws: Unpack[Draws]
 ) -> float:
     """Return the largest upper end, each missed with probability a, of the error's mean gaps.
 
     Minus infinity where the error has none, or many rows carry the variance; see
     `Measure.mean_gap_tables`.
     """
-    settings: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed, "n_jobs": n_jobs}
-    limits = (
-        _upper_limit_of(predictions, table, a, settings)
-        for table in measure.mean_gap_tables(predictions)
-    )
-    return max(limits, default=-math.inf)
+    tables = measure.mean_gap_tables(predictions)
+    return max((_upper_limit_of(predictions, one, a, draws) for one in tables), default=-math.inf)
 
 
-def _upper_limit_of(
-    predictions: Predictions, table: Floats, a: float, settings: dict[str, Any]
-) -> float:
+def _upper_limit_of(predictions: Predictions, table: Floats, a: float, draws: Draws) -> float:
     weight = np.array(row_weights(predictions))
     own = np.take_along_axis(table, predictions.labels[:, None], axis=1)[:, 0]
     scores = RowScores(weight * own, weight)
     mean = float(scores.weighted.sum() / weight.sum())
     if _effective_number(scores, mean) >= MANY:
         return -math.inf
-    return limit(predictions, scores, weight[:, None] * table, 1.0, a, **settings)
+    return limit(predictions, scores, weight[:, None] * table, 1.0, a, **draws)
 
 
 def limit(
@@ -107,24 +95,15 @@ def limit(
     table: Floats,
     side: float,
     a: float,
-    *,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
+    **draws: Unpack[Draws],
 ) -> float:
     """Return the limit of a mean on one side, with a row that has not been seen."""
-    drawn = _drawn(predictions, scores, table, side, n_resamples, seed, n_jobs)
+    drawn = _drawn(predictions, scores, table, side, draws)
     return side * float(np.quantile(side * drawn, 1.0 - a))
 
 
 def _drawn(
-    predictions: Predictions,
-    scores: RowScores,
-    table: Floats,
-    side: float,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
+    predictions: Predictions, scores: RowScores, table: Floats, side: float, draws: Draws
 ) -> Floats:
     """Return means of the rows, and of one with the most extreme label, with random weights."""
     extreme, chance = _unseen(predictions, scores, table, side)
@@ -142,7 +121,8 @@ def _drawn(
             found.append((g @ scores.weighted + mass * other) / (g @ weight + mass))
         return np.concatenate(found)
 
-    return np.concatenate(list(map_threads(batch_means, batch_seeds(seed, n_resamples), n_jobs)))
+    batches = batch_seeds(draws["seed"], draws["n_resamples"])
+    return np.concatenate(list(map_threads(batch_means, batches, draws["n_jobs"])))
 
 
 def _unseen(
