@@ -86,8 +86,8 @@ def with_parts(
         return whole
     places: tuple[Gap, ...] = ()
     if seen is not None and whole.pvalue <= (NAMED if whole.level is None else whole.level):
-        told = {"lens": whole.lens, "group": whole.group, "level": whole.level}
-        places = find_places(seen, **told, **search)
+        search |= {"lens": whole.lens, "group": whole.group, "level": whole.level}
+        places = find_places(seen, **search)
     loud = [part for part in parts if part.adjusted <= TOLD and (part.in_words or places)]
     finding = loud[0].finding if loud else ""
     if loud and not loud[0].in_words:
