@@ -22,8 +22,7 @@ def place_of(
 def group_places(table: HTestTable) -> tuple[Place, ...]:
     """Return the gap of each group of a table, in its order; of the confidence for many classes.
 
-    The intervals hold for all groups together. A group that is right on average has its worst range
-    as its part, or else what its test found.
+    A group that is right on average has its worst range as its part, or else what its test found.
     """
     places = []
     for row, adjusted in zip(table.rows, table.adjusted.tolist(), strict=True):
@@ -32,8 +31,7 @@ def group_places(table: HTestTable) -> tuple[Place, ...]:
         worst, part = worst_range(row), "" if row.size.is_clear else row.finding
         if worst is not None:
             part = f"{worst.name} too {'high' if worst.gap < 0 else 'low'}"
-        size = row.size.one_of(len(table.rows))
-        places.append(place_of(size, "group", str(row.group), part=part, pvalue=adjusted))
+        places.append(place_of(row.size, "group", str(row.group), part=part, pvalue=adjusted))
     return tuple(places)
 
 

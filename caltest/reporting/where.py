@@ -91,8 +91,9 @@ def group_blocks(content: Content, profile: Profile) -> Iterator[Block]:
             yield Block(kind="text", text=text)
         yield Block(
             kind="text",
-            text=f"{GAP} The intervals hold for all groups together. The gap is that of "
-            f"{'the event' if two else 'the confidence'} in the group as a whole. The p-value is that of the test \u201c{table[0].test}\u201d, which sees "
+            text=f"{GAP} Each holds by itself; in the verdict that of the worst group holds for all "
+            f"together. The gap is that of {'the event' if two else 'the confidence'} in the group "
+            f"as a whole. The p-value is that of the test \u201c{table[0].test}\u201d, which sees "
             "other errors too, adjusted for the groups: of a group that is right on average the "
             "direction is that of its worst range.",
         )

@@ -73,7 +73,7 @@ def test_top_label_is_confidence_where_a_class_is_predicted(predictions):
     """Rows where another class is predicted are left out, with weights and groups."""
     seen = TopLabel("bee")(predictions)
     assert_event(seen, [0.5, 0.75], [1, 0])
-    assert seen.sample_weight.tolist() == [1, 4]
+    assert seen.sample_weight.tolist() == [0.4, 1.6]
     assert seen.groups.tolist() == ["u", "v"]
 
 
@@ -108,7 +108,7 @@ def test_custom_takes_what_the_function_returns(predictions):
     """Probabilities in one dimension, and booleans as labels, are taken as anywhere."""
     seen = Custom(lambda p, y: (p[:, 0], y == 0))(predictions)
     assert_event(seen, ROWS[:, 0].tolist(), [0, 0, 0, 1])
-    assert seen.sample_weight.tolist() == [1, 2, 3, 4]
+    assert seen.sample_weight.tolist() == [0.4, 0.8, 1.2, 1.6]
     assert seen.source == "a model"
 
 
