@@ -92,9 +92,10 @@ def group_blocks(content: Content, profile: Profile) -> Iterator[Block]:
         yield Block(
             kind="text",
             text=f"{GAP} The intervals hold for all groups together. The gap is that of "
-            f"{'the event' if two else 'the confidence'} in the group as a whole. The p-value is that of the test \u201c{table[0].test}\u201d, which sees "
-            "other errors too, adjusted for the groups: of a group that is right on average the "
-            "direction is that of its worst range.",
+            f"{'the event' if two else 'the confidence'} in the group as a whole. The p-value is "
+            f"that of the test \u201c{table[0].test}\u201d, which sees other errors too, "
+            "adjusted for the groups: of a group that is right on average the direction is that of "
+            "its worst range.",
         )
     yield from notes(content.where.notes)
 
@@ -144,7 +145,8 @@ def place_blocks(content: Content, profile: Profile) -> Iterator[Block]:
     yield Block(
         kind="text",
         text=f"{GAP} The p-values are adjusted for all {len(places):,} classes and ranges "
-        "together, which the predictions alone define; a direction is named where the p-value is "
+        "together, which the predictions alone define, and a range holds its upper end, "
+        "not its lower one; a direction is named where the p-value is "
         f"{SPEAKS if content.level is None else content.level:g} or less and the interval leaves "
         "out 0.",
     )
