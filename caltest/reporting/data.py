@@ -150,7 +150,7 @@ def data_blocks(data: Data) -> Iterator[Block]:
         (
             "columns",
             (
-                "expected is the sum of the probabilities of the class, difference is observed less "
+                "expected is the sum of the probabilities of the class, difference observed less "
                 "expected; predicted counts the rows where the class has the largest probability"
             ),
         ),
