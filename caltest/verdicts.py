@@ -88,8 +88,8 @@ def verdict(
         tolerance is in the unit of probabilities, 0.05 for five points, as in a report: by
         `test="ks"`, of more than two classes with `lens="confidence"` in place of "strong".
     sample_weight, cluster, time, lag : optional
-        Weights of the rows, and rows that depend on each other, as for `test_calibration`; the
-        latter not with segments.
+        Weights of the rows, and rows that depend on each other, as for `test_calibration`; not with
+        segments.
     level : float, optional
         Significance level in (0, 1). With it the answer is a decision, without it evidence.
     n_resamples, rng, n_jobs : optional
