@@ -244,8 +244,7 @@ def _places_of_segments(test: SegmentsTest, whole: float) -> Iterator[Gap]:
     """Yield the worst segment that is rejected, then clear ones; none where `whole` is not."""
     bound = SPEAKS if test.level is None else test.level
     rejected = [test.place(row) for row in test.rows if max(row.adjusted, whole) <= bound]
-    yield from rejected[:1]
-    yield from [place for place in rejected[1:] if place.is_clear][: MOST_PLACES - 1]
+    yield from rejected[:1] + [one for one in rejected[1:] if one.is_clear][: MOST_PLACES - 1]
 
 
 # ---- how large, and what could have been found -------------------------------------------------
