@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from caltest import render, validation
+from caltest.errors import NotApplicable
 from caltest.htests import test_calibration
 from caltest.htests.combine import adjusted_pvalues
 from caltest.lenses import Lens
@@ -42,6 +43,7 @@ def verdict(
     lens: str | Lens = "strong",
     tolerance: float | None = None,
     equivalence: bool = False,
+    sample_weight: object = None,
     cluster: object = None,
     time: object = None,
     lag: int | None = None,
@@ -85,8 +87,9 @@ def verdict(
         Test the size of the error, as for `test_calibration`. Without a test or its options the
         tolerance is in the unit of probabilities, 0.05 for five points, as in a report: by
         `test="ks"`, of more than two classes with `lens="confidence"` in place of "strong".
-    cluster, time, lag : optional
-        Rows that depend on each other, as for `test_calibration`.
+    sample_weight, cluster, time, lag : optional
+        Weights of the rows, and rows that depend on each other, as for `test_calibration`; not with
+        segments.
     level : float, optional
         Significance level in (0, 1). With it the answer is a decision, without it evidence.
     n_resamples, rng, n_jobs : optional
@@ -138,8 +141,14 @@ def verdict(
         renormalize,
         by,
         dependence,
+        sample_weight,
     )
     predictions = given.predictions()
+    if segments is not None:
+        validation.check_unused("with segments", sample_weight=sample_weight)
+        if predictions.has_dependence:
+            rule = "segments take rows as independent, which these need not be"
+            raise NotApplicable(rule, "leave out segments=, or what says which rows depend")
     if tolerance is not None and test is None and not options:
         test = "ks"
         lens = "confidence" if lens == "strong" and predictions.m > 2 else lens

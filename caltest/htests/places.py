@@ -150,7 +150,7 @@ class Search(ABC):
         deviates = np.abs(self._deviates(sums, first, stop, owner))
         largest = deviates.max(axis=1)
         limit = float(np.quantile(largest, 1.0 - level, method="higher"))
-        confidence = 1.0 - 2.0 * normal_sf(limit)
+        confidence = max(1.0 - level, 1.0 - 2.0 * normal_sf(limit))
         taken: list[tuple[Some, Where]] = []
         pvalues = np.mean(largest[:, None] >= deviates[0] - ROUNDING, axis=0)
         sure = self._sure(sums[0], first, stop, confidence)

@@ -409,6 +409,7 @@ def slope_in_words(size: Gap, slope: Interval) -> str:
     """Events expected and observed, and the slope of the log odds, with the rows that have them."""
     expected, observed = size.n * size.predicted, size.n * size.observed
     side = ": too extreme" if slope.high < 1 else ": not extreme enough" if slope.low > 1 else ""
+    side = ": the wrong way round" if slope.high < 0 else side
     return (
         f"{expected:,.1f} events expected, {observed:,.0f} observed; slope of the log odds "
         f"{slope.estimate:.2f} ({slope.low:.2f} to {slope.high:.2f}){rows_of_slope(slope)}{side}."
@@ -451,7 +452,7 @@ def recalibrated_in_words(best: BestMap, level: float | None) -> str:
 def _gain_in_words(best: BestMap | Choice, more: str = "") -> str:
     """The held-out score with a map, and how much better it is with its interval."""
     low, high = sorted((-best.low, -best.high))
-    width = high - low
+    width = min(high - low, 10.0 * low) if low > 0 else high - low  # a gain is not told as 0
     digits = 3 if width <= 0 else min(max(1 - math.floor(math.log10(width)), 0), 6)
     gained, low_end, high_end, after_it = (
         f"{value:z.{digits}f}" for value in (-best.difference, low, high, best.after)

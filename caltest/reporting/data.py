@@ -140,7 +140,7 @@ def data_blocks(data: Data) -> Iterator[Block]:
             count(row.observed),
             share(row.observed / total),
             f"{row.expected:,.1f}",
-            f"{row.expected - row.observed:+z,.1f}".replace("-", "\u2212"),
+            f"{row.observed - row.expected:+z,.1f}".replace("-", "\u2212"),
             DASH if row.predicted is None else count(row.predicted),
         )
         for row in kept
@@ -150,8 +150,8 @@ def data_blocks(data: Data) -> Iterator[Block]:
         (
             "columns",
             (
-                "expected is the sum of the probabilities of the class, difference that less "
-                "observed; predicted counts the rows where the class has the largest probability"
+                "expected is the sum of the probabilities of the class, difference observed less "
+                "expected; predicted counts the rows where the class has the largest probability"
             ),
         ),
     )

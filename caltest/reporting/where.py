@@ -144,8 +144,9 @@ def place_blocks(content: Content, profile: Profile) -> Iterator[Block]:
             yield Block(kind="note", text=left)
     yield Block(
         kind="text",
-        text=f"{GAP} The p-values are adjusted for all {len(places):,} classes and ranges "
-        "together, which the predictions alone define; a direction is named where the p-value is "
+        text=f"{GAP} Each holds by itself; the p-values are adjusted for all {len(places):,} "
+        "classes and ranges together, which the predictions alone define, and a range holds its "
+        "upper end, not its lower one; a direction is named where the p-value is "
         f"{SPEAKS if content.level is None else content.level:g} or less and the interval leaves "
         "out 0.",
     )
@@ -234,7 +235,8 @@ def segment_blocks(test: SegmentsTest | None) -> Iterator[Block]:
     yield Block(kind="sheet", sheet=sheet, bars=bars)
     yield Block(
         kind="text",
-        text=f"{GAP} Segments have at least {test.min_size} rows and overlap: a rejected one may "
-        "be wrong because a part of it is, and the worst of many has a gap that is too large.",
+        text=f"{GAP} Each holds by itself. Segments have at least {test.min_size} rows and "
+        "overlap: a rejected one may be wrong because a part of it is, and the worst of many has a "
+        "gap that is too large.",
     )
     yield from notes(test.notes)

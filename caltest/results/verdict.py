@@ -241,10 +241,10 @@ def worst_range(row: HTest) -> Gap | None:
 
 
 def _places_of_segments(test: SegmentsTest, whole: float) -> Iterator[Gap]:
-    """Yield the worst of the segments that are rejected; none where `whole` is not."""
+    """Yield the worst segment that is rejected, then clear ones; none where `whole` is not."""
     bound = SPEAKS if test.level is None else test.level
-    rejected = [row for row in test.rows if max(row.adjusted, whole) <= bound]
-    yield from map(test.place, rejected[:MOST_PLACES])
+    rejected = [test.place(row) for row in test.rows if max(row.adjusted, whole) <= bound]
+    yield from rejected[:1] + [one for one in rejected[1:] if one.is_clear][: MOST_PLACES - 1]
 
 
 # ---- how large, and what could have been found -------------------------------------------------

@@ -13,6 +13,7 @@ from caltest.errors import InvalidInput, invalid, shown
 from caltest.predictions import ModelData, sources
 from caltest.validation import check_choice, check_not_label, check_unused
 from caltest.validation.arrays import AnyArray, as_array
+from caltest.validation.suspicions import suspect_index
 
 Named = dict[str, AnyArray]
 
@@ -56,6 +57,9 @@ def read_segments(segments: object, features: object, given: ModelData, n: int) 
     names = names_of(segments)
     if names is not None:
         return Given(_named(names, given))
+    columns = segments if isinstance(segments, Mapping) else {"segments": segments}
+    own = {str(name): values for name, values in columns.items()}
+    suspect_index(**{"data": given.data, "model": given.model, **own})
     if isinstance(segments, Mapping):
         return Given(_check_any({str(k): as_array(v, str(k)) for k, v in segments.items()}))
     if sources.is_table(segments):

@@ -134,7 +134,7 @@ def has_log_odds(probs: Floats) -> NDArray[np.bool_]:
 def outside(count: int, rows: int) -> str:
     """Say that predictions of 0 and 1 have no log odds, and which rows are fitted."""
     if not count:
-        return f"{OUTSIDE}: there is no other row, and intercept 0 and slope 1 stand for none"
+        return f"{OUTSIDE}: there is no other row; intercept 0 and slope 1 are not estimates"
     return f"{OUTSIDE}: intercept and slope are those of {inside_rows(count)}, of {rows:,}"
 
 

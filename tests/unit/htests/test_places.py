@@ -244,3 +244,12 @@ def test_class_that_predictions_lack_is_named():
     other = dataclasses.replace(place.where, event="cat")
     with pytest.raises(ct.InvalidInput, match="must have the class 'cat'"):
         dataclasses.replace(place, where=other).mask(tail())
+
+
+def test_interval_of_hard_predictions_is_not_that_of_no_confidence():
+    """Labels redrawn from 0 and 1 have no largest sum, yet the share of events has its error."""
+    happens = np.arange(400) % 5 < 2
+    wrong = np.arange(400) % 7 == 0
+    places = searched(ct.Predictions(happens * (1 - 1e-12), happens ^ wrong))
+    assert places
+    assert all(place.confidence >= 0.95 and place.high - place.low > 0.05 for place in places)

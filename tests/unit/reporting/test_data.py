@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import caltest as ct
-from caltest.reporting.data import describe_data
+from caltest.reporting.data import data_blocks, describe_data
 from caltest.reporting.reproduction import data_hash
 
 
@@ -48,3 +49,11 @@ def test_hash_depends_on_every_value():
     ]
     assert len({data_hash(data) for data in variants}) == len(variants)
     assert data_hash(variants[0]) == data_hash(ct.Predictions(probs, labels, source="x"))
+
+
+def test_difference_of_a_class_is_observed_less_expected():
+    """As every gap: the class that happens more often than predicted has a positive one."""
+    data = describe_data(ct.Predictions([0.25] * 40, np.arange(40) % 2))
+    (sheet,) = (block.sheet for block in data_blocks(data) if block.sheet.header)
+    assert [row[4] for row in sheet.rows] == ["\u221210.0", "+10.0"]
+    assert "observed less expected" in sheet.closing[0][1]

@@ -7,6 +7,8 @@ import pytest
 
 import caltest as ct
 from caltest import render
+from caltest.comparison.best_map import Choice
+from caltest.errors import InvalidInput, NotApplicable, SuspectInputWarning
 from caltest.results import Verdict
 from caltest.results.detectable import detectable
 
@@ -189,3 +191,67 @@ def test_groups_that_are_numbers_are_called_groups():
     assert "Worst is group 1. " in found.headline
     assert dict(found.sentences)["where"].startswith("group 1 (n = 200")
     assert [place.name for place in found.places] == ["1"]
+
+
+def tied(rows=300):
+    """Rows in clusters of 10, and a column of segments that they share."""
+    rng = np.random.default_rng(1)
+    clusters, p = np.arange(rows) // 10, rng.uniform(0.1, 0.9, rows)
+    return ct.Predictions(p, (rng.random(rows) < p).astype(int)), clusters
+
+
+def test_verdict_takes_weights_of_arrays():
+    """As `test_calibration` does; a message said that they have no effect."""
+    data, _ = tied()
+    p, weight = data.probs[:, 1], np.linspace(0.5, 1.5, data.n)
+    own = ct.Predictions(p, data.labels, sample_weight=weight)
+    options = {"n_resamples": 99, "rng": 1}
+    told = ct.verdict(p, data.labels, sample_weight=weight, **options)
+    assert told.headline == ct.verdict(own, **options).headline
+
+
+def test_verdict_on_segments_refuses_rows_that_depend():
+    """Segments take them as independent, so their p-value would lead the answer."""
+    data, clusters = tied()
+    segments = {"ward": clusters % 3}
+    with pytest.raises(NotApplicable, match="segments take rows as independent"):
+        ct.verdict(data.probs, data.labels, segments=segments, cluster=clusters)
+    with pytest.raises(InvalidInput, match="sample_weight has no effect with segments"):
+        ct.verdict(data.probs, data.labels, segments=segments, sample_weight=np.ones(data.n))
+
+
+def test_further_segments_are_named_with_a_clear_interval():
+    """The first leads; of the others each interval leaves out 0."""
+    rng = np.random.default_rng(1)
+    ward, p = np.arange(1200) % 4, rng.beta(1, 2, 1200)
+    y = (rng.random(1200) < p + 0.06 * (1 - p)).astype(int)
+    found = ct.test_calibration(p, y, segments={"ward": ward}, n_resamples=199, rng=1)
+    assert [row.definition for row in found if row.adjusted <= 0.05] == ["all rows", "ward = 0"]
+    assert [place.name for place in found.verdict().places] == ["all rows"]
+
+
+def test_slope_below_zero_is_the_wrong_way_round():
+    """It is not said to be too extreme."""
+    rng = np.random.default_rng(1)
+    p = rng.uniform(0.05, 0.95, 300)
+    with pytest.warns(SuspectInputWarning, match="fit the labels far better"):
+        told = ct.verdict(p, (rng.random(300) < 1 - p).astype(int), n_resamples=99, rng=1)
+    assert dict(told.sentences)["size"].endswith(": the wrong way round.")
+
+
+def test_gain_that_is_clear_does_not_end_at_zero():
+    """The near end of its interval has digits of its own."""
+    gain = Choice(
+        name="platt",
+        calibrator=ct.calibrators.PlattScaling(),
+        score="log loss",
+        before=0.538,
+        after=0.532,
+        difference=-0.006,
+        low=-0.0114,
+        high=-0.0003,
+        n=2000,
+        n_folds=5,
+        needed=None,
+    )
+    assert "(0.0060 better, 0.0003 to 0.0114" in render.remedy_in_words(gain)

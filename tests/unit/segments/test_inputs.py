@@ -9,7 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import caltest as ct
-from caltest.errors import InvalidInput, NotApplicable
+from caltest.errors import InvalidInput, NotApplicable, SuspectInputWarning
 
 N = 120
 RNG = np.random.default_rng(1)
@@ -163,3 +163,12 @@ def test_what_has_no_meaning_is_not_applicable():
         run(P3, Y3, segments={"s": SITE}, lens="strong")
     with pytest.raises(NotApplicable, match="leaves out rows"):
         run(P3, Y3, segments={"s": SITE}, lens="top-label[1]")
+
+
+def test_segments_with_another_index_are_suspect():
+    """Their rows are paired by position."""
+    y, p = pd.Series(np.arange(100) % 2), np.full(100, 0.5)
+    ward = pd.Series(np.arange(100) % 3)[::-1]
+    for segments in ({"ward": ward}, ward.to_frame("ward")):
+        with pytest.warns(SuspectInputWarning, match="have the same index in another order"):
+            ct.test_calibration(p, y, segments=segments, n_resamples=99, rng=1)
