@@ -26,7 +26,7 @@ from caltest.segments.run import test_source
 MOST_SEGMENTS = 50
 GAP = (
     "The gap is what is observed less what is predicted, in percentage points, with an interval of "
-    "95 % that holds for any number of events."
+    "95 % that holds for any number of events, each by itself."
 )
 
 
@@ -91,9 +91,9 @@ def group_blocks(content: Content, profile: Profile) -> Iterator[Block]:
             yield Block(kind="text", text=text)
         yield Block(
             kind="text",
-            text=f"{GAP} Each holds by itself; in the verdict that of the worst group holds for all "
-            f"together. The gap is that of {'the event' if two else 'the confidence'} in the group "
-            f"as a whole. The p-value is that of the test \u201c{table[0].test}\u201d, which sees "
+            text=f"{GAP} In the verdict that of the worst group holds for all together. The gap is "
+            f"that of {'the event' if two else 'the confidence'} in the group as a whole. The "
+            f"p-value is that of the test \u201c{table[0].test}\u201d, which sees "
             "other errors too, adjusted for the groups: of a group that is right on average the "
             "direction is that of its worst range.",
         )
@@ -144,7 +144,7 @@ def place_blocks(content: Content, profile: Profile) -> Iterator[Block]:
             yield Block(kind="note", text=left)
     yield Block(
         kind="text",
-        text=f"{GAP} Each holds by itself; the p-values are adjusted for all {len(places):,} "
+        text=f"{GAP} The p-values are adjusted for all {len(places):,} "
         "classes and ranges together, which the predictions alone define, and a range holds its "
         "upper end, not its lower one; a direction is named where the p-value is "
         f"{SPEAKS if content.level is None else content.level:g} or less and the interval leaves "
@@ -235,7 +235,7 @@ def segment_blocks(test: SegmentsTest | None) -> Iterator[Block]:
     yield Block(kind="sheet", sheet=sheet, bars=bars)
     yield Block(
         kind="text",
-        text=f"{GAP} Each holds by itself. Segments have at least {test.min_size} rows and "
+        text=f"{GAP} Segments have at least {test.min_size} rows and "
         "overlap: a rejected one may be wrong because a part of it is, and the worst of many has a "
         "gap that is too large.",
     )
