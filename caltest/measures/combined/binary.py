@@ -20,7 +20,7 @@ from caltest.measures.combined.findings import (
 from caltest.measures.combined.line import belt_functions, log_odds
 from caltest.measures.combined.loops import event_scores
 from caltest.measures.combined.surprise import EventSurprise
-from caltest.measures.residual_sums import ResidualStatistic, RobustQuadratic, RobustZ
+from caltest.measures.residual_sums import ResidualStatistic, RobustZ, Sums
 from caltest.numerics.label_scores import binary_event_sums
 
 Floats = NDArray[np.float64]
@@ -114,9 +114,8 @@ class Belt(BinaryComponent):
         return np.asarray(event_scores(labels, self.code, self.functions, self.shift))
 
     def residual_statistic(self) -> ResidualStatistic:
-        return RobustQuadratic(
-            self.functions.T * (self.context.labels - self.context.probs[:, 1])[:, None]
-        )
+        gaps = self.context.labels - self.context.probs[:, 1]
+        return Sums(self.functions.T * gaps[:, None], lambda sums: np.square(sums).sum(axis=1))
 
     def finding(self, labels: Codes) -> Finding:
         scores = self.functions @ labels - self.shift

@@ -34,7 +34,6 @@ from caltest.measures.residual_sums import (
     CellSums,
     Products,
     ResidualStatistic,
-    RobustQuadratic,
     RobustZ,
     Sums,
 )
@@ -285,10 +284,8 @@ class Confidence(Component):
         return np.asarray(event_scores(labels, self.code, self.functions, self.shift))
 
     def residual_statistic(self) -> ResidualStatistic:
-        return RobustQuadratic(
-            self.functions.T
-            * ((self.context.labels == self.context.top) - self.context.top_prob)[:, None]
-        )
+        gaps = (self.context.labels == self.context.top) - self.context.top_prob
+        return Sums(self.functions.T * gaps[:, None], lambda sums: np.square(sums).sum(axis=1))
 
     def finding(self, labels: Codes) -> Finding:
         context = self.context
