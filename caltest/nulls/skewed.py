@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -34,6 +35,8 @@ class SkewedSum:
         itself, and of what they share.
     z : float
         The sum that was observed, of all clusters, over its cluster-robust error.
+    doubt : float
+        From 0 to 1: how far their skewness is that of bursts, which few clusters may not show.
     seed, n_trials : int
         Of the simulated sums.
     """
@@ -41,6 +44,7 @@ class SkewedSum:
     noise: Floats
     burst: Floats
     z: float
+    doubt: float
     seed: int
     n_trials: int
 
@@ -61,8 +65,12 @@ class SkewedSum:
         :math:`\rho` of the rows of a cluster, a sum has the variance
         :math:`\sum_i a_i^2 + \rho \sum_{i \ne j} a_i a_j`. The third moment is that of a
         beta-binomial number of events, whose triples share :math:`2 \rho^2 / (1 + \rho)`. The
-        correlation is that of the terms that were observed, and a standard error more: where no
-        burst of events happened, they look independent.
+        correlation is that of the terms that were observed, and up to two standard errors more:
+        where no burst of events happened, they look independent. With :math:`\gamma` the skewness
+        of the sum at one standard error more and :math:`\gamma_0` that of independent rows, there
+        are twice the doubt :math:`d = \min(1, 2 (\gamma^2 - \gamma_0^2)^{1/2})`. A share
+        :math:`1 - d^2` of the mean of the terms is no sign of correlation: it is what a wrong model
+        has.
         """
         n_trials = min(max(n_resamples, FEWEST), MOST)
         variance, third, own = row_deviations(table, predictions)
@@ -79,19 +87,27 @@ class SkewedSum:
             parts = (1 - 3 * rho + 2 * triple) * alone + 3 * (rho - triple) * twice
             return one + rho * pairs, parts + triple * whole
 
-        def made(rho: float) -> SkewedSum:
+        def made(rho: float, doubt: float = 0.0) -> SkewedSum:
             v, t = moments(rho)
             noise = np.stack([one, alone]).astype(np.float64) * (1.0 - rho)
-            return cls(noise, np.stack([v, t]) - noise, z, seed, n_trials)
+            return cls(noise, np.stack([v, t]) - noise, z, doubt, seed, n_trials)
 
         total = float(pairs.sum())
         if total <= ROUNDING * float(one.sum()):  # no two rows in a cluster
             return made(0.0)
-        rho = float(np.square(sums).sum() - np.square(own).sum()) / total
-        v, t = moments(min(max(rho, 0.0), 1.0))
-        fourth = np.divide(np.square(t), v, out=np.zeros_like(v), where=v > 0)
-        error = float(np.sqrt(np.sum(2.0 * np.square(v) + fourth))) / total
-        return made(min(max(rho + error, 0.0), 1.0))
+
+        def estimated(mean: float, errors: float, doubt: float = 0.0) -> SkewedSum:
+            apart = np.square(sums - mean * length).sum() - np.square(own - mean * size).sum()
+            rho = float(apart) / total
+            v, t = moments(min(max(rho, 0.0), 1.0))
+            fourth = np.divide(np.square(t), v, out=np.zeros_like(v), where=v > 0)
+            error = float(np.sqrt(np.sum(2.0 * np.square(v) + fourth))) / total
+            return made(min(max(rho + errors * error, 0.0), 1.0), doubt)
+
+        added = estimated(0.0, 1.0).skewness ** 2 - made(0.0).skewness ** 2
+        doubt = min(1.0, 2.0 * math.sqrt(max(added, 0.0)))
+        mean = float(sums.sum() / length.sum())
+        return estimated((1.0 - doubt**2) * mean, 2.0 * doubt, doubt)
 
     @property
     def variance(self) -> Floats:
@@ -116,11 +132,11 @@ class SkewedSum:
         return total**2 / float(np.square(self.variance).sum()) if total > 0 else 0.0
 
     @cached_property
-    def trials(self) -> Floats:
-        """The p-values of flipped signs of simulated sums on the side of the observed one.
+    def trials(self) -> tuple[Floats, Floats]:
+        """The p-values of flipped signs of simulated sums on the observed and on the other side.
 
         The noise of a cluster has a shifted gamma distribution; what its rows share takes one of
-        two values: a burst of events comes or not. In ascending order.
+        two values: a burst of events comes or not. Both in ascending order.
         """
         (v, t), (burst, third) = self._grouped()
         rng, shape = np.random.default_rng(self.seed), (self.n_trials, v.size)
@@ -135,7 +151,8 @@ class SkewedSum:
         whole = sums.sum(axis=1)
         extreme = np.abs(sums @ signs.T) >= np.abs(whole)[:, None] * (1.0 - ROUNDING)
         pvalues = (1.0 + extreme.sum(axis=1)) / (1.0 + self.n_trials)
-        return np.sort(pvalues[whole * self.z >= 0])
+        is_same = whole * self.z >= 0
+        return np.sort(pvalues[is_same]), np.sort(pvalues[~is_same])
 
     def _grouped(self) -> Floats:
         """Return the moments (2, 2, .) of the clusters, of small ones together where many."""
@@ -146,15 +163,19 @@ class SkewedSum:
         return np.stack(parts).astype(np.float64).reshape(2, 2, -1)
 
     def raised(self, pvalue: float, *, is_own: bool) -> float:
-        """Return twice the share of trials on one side with such a p-value, if that is larger.
+        """Return the share of trials with such a p-value, if that is larger.
 
-        The p-value of another statistic than the sum is up to half as large in skewed tails.
+        With doubt, up to twice the share on the side of the observed sum takes its place: a rate of
+        bursts that is wrong moves one side. The p-value of another statistic than the sum is up to
+        half as large in skewed tails.
         """
         if self.skewness * np.sign(self.z) > -SYMMETRIC:
             return pvalue  # on the side of the long tail flipped signs are careful
         ratio = 1.0 if is_own else 1.0 + min(1.0, 2.0 * abs(self.skewness))
-        few = np.searchsorted(self.trials, ratio * pvalue + ROUNDING, side="right")
-        return min(1.0, max(pvalue, 2.0 * float(1 + few) / (1 + self.n_trials)))
+        most, twice = ratio * pvalue + ROUNDING, self.doubt**2
+        same, other = (np.searchsorted(side, most, side="right") for side in self.trials)
+        few = (1.0 + twice) * float(1 + same) + (1.0 - twice) * float(other)
+        return min(1.0, max(pvalue, few / (1 + self.n_trials)))
 
 
 def skewness_of(variance: Floats, third: Floats) -> Floats:

@@ -47,6 +47,28 @@ def test_side_of_the_long_tail_is_left_alone():
     assert few.raised(0.02, is_own=False) >= few.raised(0.02, is_own=True) > 0.02
 
 
+def test_skewness_of_weights_is_no_doubt():
+    """Weights that grow with p are known, bursts that few clusters show are not."""
+    rng = np.random.default_rng(0)
+    p, clusters = rng.random(300), np.arange(300) // 10
+    weighted = ct.Predictions(
+        p, rng.random(300) < p, classes=[0, 1], sample_weight=np.exp(4 * p), clusters=clusters
+    )
+    assert abs(implied(weighted).skewness) > 0.1
+    assert implied(weighted).doubt < 0.5
+    rare = ct.Predictions(np.full(300, 0.03), (clusters == 0).astype(int), clusters=clusters)
+    assert implied(rare).doubt > 0.9
+    assert implied(weighted.with_clusters(np.arange(300))).doubt == 0
+
+
+def test_common_shift_is_no_correlation():
+    """Eight events in each cluster of ten with P = .5: the model is wrong, the rows alone."""
+    labels = (np.arange(300) % 10 < 8).astype(int)
+    found = implied(ct.Predictions(np.full(300, 0.5), labels, clusters=np.arange(300) // 10))
+    assert found.z > 5
+    assert found.burst == pytest.approx(0)
+
+
 def test_small_clusters_are_taken_together():
     """Of 5000 clusters, 400 sums keep the variance and the third moment."""
     found = implied(beta_binomial(5000))
