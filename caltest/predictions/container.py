@@ -35,6 +35,7 @@ from caltest.validation import (
 from caltest.validation.arrays import AnyArray, Codes, Floats
 
 BLOCK = 1 << 18  # probabilities at a time, 2 MiB: as much as a cache holds
+LEAST_SHARE = 1e-38  # of the largest weight
 FIELDS = ("probs", "labels", "classes", "sample_weight", "groups", "clusters", "unit", "source")
 ROW_FIELDS = ("probs", "labels", "sample_weight", "groups", "clusters")
 
@@ -501,9 +502,13 @@ def event_column(predictions: Predictions) -> Floats:
 
 
 def _relative(weights: Floats) -> Floats:
-    """Return weights over the mean of the positive ones: rows without weight take no part."""
+    """Return weights over the mean of the positive ones: rows without weight take no part.
+
+    Nor do those below 1e-38 of the largest, whose squares vanish, as in cells.
+    """
     share = weights / weights.max()  # no sum of huge ones is infinite
-    return read_only(share / share[weights > 0].mean())
+    share = np.where(share < LEAST_SHARE, 0.0, share)
+    return read_only(share / share[share > 0].mean())
 
 
 def _restore(*values: object) -> Predictions:

@@ -176,7 +176,8 @@ class ModelComparison(Comparison):
             "tests": HTestTable.from_dict(values["tests"]),
         }
         comparison = cls(**{**values, **made})
-        comparison.summary()  # of which the names of models and parts must fit together
+        for show in (comparison.summary, comparison._sheet):
+            show()  # the names of models, tests and parts must fit together
         return comparison
 
     def _sheet(self) -> Sheet:

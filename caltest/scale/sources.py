@@ -218,7 +218,7 @@ def _frame(data: object) -> Any:
     if isinstance(frame, nw.DataFrame):
         for name, dtype in frame.schema.items():
             if dtype == nw.Object:  # decimals of a database, in pandas
-                with suppress(ValueError, TypeError):
+                with suppress(ValueError, TypeError, OverflowError):
                     frame = frame.with_columns(nw.col(name).cast(nw.Float64()))
     return frame if isinstance(frame, nw.DataFrame | nw.LazyFrame) else None
 

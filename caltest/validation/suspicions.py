@@ -17,6 +17,7 @@ from caltest.errors import SuspectInputWarning
 from caltest.validation.arrays import AnyArray, Codes, Floats
 
 CHANCE = 1e-3
+FEWEST = 10  # rows from which logits are
 LEAST = 50  # rows from which predictions and groups are looked at as a whole
 MOST_CLASSES = 100
 LOOKED_AT = 1 << 18  # probabilities
@@ -144,8 +145,10 @@ def suspect_logits(values: AnyArray) -> None:
     """Warn where logits are probabilities already."""
     if values.min() < 0 or values.max() > 1:
         return
+    inside = values.shape[0] >= FEWEST and bool(((values > 0) & (values < 1)).any())
     one_column = values.ndim == 1 and values.size >= LEAST
-    if one_column or (values.ndim == 2 and np.allclose(values.sum(axis=1), 1, atol=TOLERANCE)):
+    rows_of_probs = values.ndim == 2 and np.allclose(values.sum(axis=1), 1, atol=TOLERANCE)
+    if inside and (one_column or rows_of_probs):
         suspect(
             "with from_logits=True, all probs lie in [0, 1], and their rows sum to 1, as those of "
             "probabilities do: a second softmax makes them nearly equal; leave out from_logits=True"

@@ -240,7 +240,8 @@ def test_predictions_may_be_fitted(key):
     weight = np.linspace(1, 2, len(codes))
     predictions = Predictions(probs, codes, classes=["c", "a", "b"], sample_weight=weight)
     calibrator = make(key, 3).fit(predictions)
-    expected = make(key, 3).fit(probs, codes, sample_weight=weight).predict_proba(probs)
+    relative = predictions.sample_weight
+    expected = make(key, 3).fit(probs, codes, sample_weight=relative).predict_proba(probs)
     assert calibrator.classes_.tolist() == ["c", "a", "b"]
     np.testing.assert_array_equal(calibrator.predict_proba(predictions), expected)
 

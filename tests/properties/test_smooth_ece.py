@@ -72,6 +72,7 @@ def test_smooth_ece_is_the_same_for_both_classes(data):
     assert smooth_ece(other) == pytest.approx(smooth_ece(data), rel=1e-8, abs=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 @given(PREDICTIONS)
 def test_weights_of_one_change_nothing(data):
     """The result is that without weights."""

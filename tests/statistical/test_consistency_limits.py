@@ -28,6 +28,7 @@ def share_inside(n, data_sets):
     return np.mean(bins, axis=0), np.mean(points, axis=0)
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 @pytest.mark.parametrize(
     ("n", "data_sets"),
     [(40, 500), (300, 500), pytest.param(2000, 20_000, marks=pytest.mark.slow)],

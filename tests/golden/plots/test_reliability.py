@@ -55,6 +55,7 @@ def test_reliability_grid_is_drawn_as_stored(assert_same_picture):
     assert_same_picture(reliability_grid(table, bins=10)[0].figure, "reliability_grid")
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_reliability_grid_of_many_classes_is_drawn_as_stored(assert_same_picture):
     """The picture of the worst 5 of 30 classes is that of the stored file."""
     rng = np.random.default_rng(1)
