@@ -389,7 +389,8 @@ def report(
 
 
 def _title(title: str | None, source: str) -> str:
-    return f"Are the probabilities of {source} calibrated?" if title is None else str(title)
+    name = source.partition(", event: ")[0]  # the line below has it
+    return f"Are the probabilities of {name} calibrated?" if title is None else str(title)
 
 
 def _read(given: ModelData, *, fitted: bool) -> tuple[Predictions, CalibrationSet | None]:
