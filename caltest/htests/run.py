@@ -77,7 +77,7 @@ class Plan:
         if weight is not None and not weight.all():
             seen = self.lens(self.predictions).sample_weight
             if seen is not None and not seen.any():
-                raise Weightless("all rows have the weight 0", "weigh some of them")
+                raise Weightless("all rows have the weight 0", "give some a positive weight")
 
     def instead(self, note: str, **changes: Any) -> Plan:
         """Return what takes its place, with a note on it after its own."""
