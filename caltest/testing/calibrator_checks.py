@@ -202,7 +202,7 @@ def fitting_data(draw: st.DrawFn, m: int, *, zeros: bool = False) -> Predictions
     rows = (2 * m, max(2 * m, MOST_FITTED))
     p = draw(strategies.probs(rows, m, zeros=zeros, rounded=False))
     y = draw(strategies.labels(len(p), m, every=True))
-    return Predictions(p, y, classes=list(range(m)))
+    return strategies.generated(p, y)
 
 
 def _simplex(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
@@ -264,7 +264,7 @@ def _weights(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable
         repeats = np.resize(times, data.n)
         fitted = _fitted(context.subject, data, repeats.astype(float))
         rows = np.repeat(np.arange(data.n), repeats)
-        again = Predictions(data.probs[rows], data.labels[rows], classes=data.classes.tolist())
+        again = strategies.generated(data.probs[rows], data.labels[rows])
         expected = _calibrated(_fitted(context.subject, again), data.probs)
         assert distance(_calibrated(fitted, data.probs), expected) <= context.atol
 
@@ -275,9 +275,7 @@ def _weights(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable
 def _equivariant(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
     def does_not_see_the_order_of_classes(data: Predictions, order: list[int]) -> None:
         columns = np.array(order)
-        moved = Predictions(
-            data.probs[:, columns], np.argsort(columns)[data.labels], classes=data.classes.tolist()
-        )
+        moved = strategies.generated(data.probs[:, columns], np.argsort(columns)[data.labels])
         out = _calibrated(_fitted(context.subject, data), data.probs)
         again = _calibrated(_fitted(context.subject, moved), moved.probs)
         assert distance(again, out[:, columns]) <= context.atol
@@ -326,14 +324,9 @@ def _near_identity(
         rng = np.random.default_rng(sample)
         probs = rng.dirichlet(np.ones(context.m), LARGE)
         labels = (rng.random((LARGE, 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
-        names = list(range(context.m))
-        once = _calibrated(
-            _fitted(context.subject, Predictions(probs, labels, classes=names)), probs
-        )
+        once = _calibrated(_fitted(context.subject, strategies.generated(probs, labels)), probs)
         assert np.abs(once - probs).mean() <= NEAR
-        twice = _calibrated(
-            _fitted(context.subject, Predictions(once, labels, classes=names)), once
-        )
+        twice = _calibrated(_fitted(context.subject, strategies.generated(once, labels)), once)
         assert np.abs(twice - once).mean() <= NEAR
 
     return {"sample": st.integers(0, 1)}, hardly_changes_what_is_calibrated

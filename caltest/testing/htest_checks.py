@@ -98,9 +98,9 @@ def _asker(test: str | Callable[..., float]) -> Callable[[Floats, NDArray[np.int
     if isinstance(test, str):
 
         def named(probs: Floats, labels: NDArray[np.int64], rng: int) -> float:
-            data = Predictions(probs, labels, classes=list(range(probs.shape[1])))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
+                data = Predictions(probs, labels, classes=list(range(probs.shape[1])))
                 found = test_calibration(data, test=test, n_resamples=199, rng=rng)
             return found.pvalue  # type: ignore[union-attr]  # one test, one lens
 

@@ -327,9 +327,14 @@ def predictions(
         y = _redrawn(truth, draw(SEEDS))
     values = (1.0, 0.5, 2.0) if isinstance(weighted, bool) else weighted
     weight = draw(st.none() | weights(len(p), values)) if weighted is not False else None
-    with warnings.catch_warnings():  # what is generated is no mistake of the user
+    return generated(p, y, sample_weight=weight)
+
+
+def generated(probs: Floats, labels: Codes, **options: Any) -> Predictions:
+    """Return predictions that no user made: what looks like a mistake is none."""
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", SuspectInputWarning)
-        return Predictions(p, y, classes=list(range(p.shape[1])), sample_weight=weight)
+        return Predictions(probs, labels, classes=list(range(probs.shape[1])), **options)
 
 
 def _print_whole(obj: object, printer: pretty.RepresentationPrinter, _cycle: object) -> None:

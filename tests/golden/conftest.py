@@ -16,6 +16,7 @@ import warnings
 from typing import NamedTuple
 
 import pytest
+from joblib.externals.loky import get_reusable_executor
 
 from caltest.cli.app import run as run_caltest
 from caltest.errors import InvalidInput, NotApplicable
@@ -143,7 +144,9 @@ def run_page(tmp_path, monkeypatch):
     """A function that runs a page in a folder of its own.
 
     It returns what blocks printed and promised. With `write`, the page is rewritten first.
+    Worker processes of joblib that an earlier test left stand in its folder: new ones are started.
     """
+    get_reusable_executor().shutdown(wait=True)
     monkeypatch.chdir(tmp_path)
     for name, value in {"COLUMNS": "80", "TERMINAL_WIDTH": "80", "NO_COLOR": "1"}.items():
         monkeypatch.setenv(name, value)
