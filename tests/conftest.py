@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 # Workers share the cores, and BLAS would start as many threads in each; NumPy reads these once.
@@ -142,6 +144,28 @@ def pytest_runtest_protocol(item: pytest.Item) -> object:
 
 
 # ---- fixtures -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def case() -> Callable[..., contextlib.AbstractContextManager[None]]:
+    """A context for one of many cases of a test, which an error in it names.
+
+    A test of its own for each of some thousand short cases takes longer to collect and to report
+    than to run.
+    """
+
+    @contextlib.contextmanager
+    def named(*what: object) -> Iterator[None]:
+        told = f"in the case {', '.join(map(str, what))}"
+        try:
+            yield
+        except pytest.fail.Exception as failure:  # that nothing was raised
+            pytest.fail(f"{failure.msg} {told}")
+        except Exception as error:
+            error.add_note(told)
+            raise
+
+    return named
 
 
 @pytest.fixture(scope="session")

@@ -221,16 +221,17 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @every_calibrator
-def test_input_may_be_of_any_kind(key, kind):
+def test_input_may_be_of_any_kind(key, case):
     """Lists, tables and tensors give what arrays give."""
     probs, codes = data_of(3)
-    values = KINDS[kind](probs)
-    calibrator = make(key, 3).fit(values, codes.tolist())
     expected = fitted(key, 3).predict_proba(probs)
-    np.testing.assert_array_equal(calibrator.predict_proba(values), expected)
-    assert hasattr(calibrator, "feature_names_in_") == (kind in {"pandas", "polars"})
+    for kind, made_of in KINDS.items():
+        values = made_of(probs)
+        with case(kind):
+            calibrator = make(key, 3).fit(values, codes.tolist())
+            np.testing.assert_array_equal(calibrator.predict_proba(values), expected)
+            assert hasattr(calibrator, "feature_names_in_") == (kind in {"pandas", "polars"})
 
 
 @every_calibrator
@@ -293,11 +294,16 @@ def test_fit_repeats_and_leaves_the_global_random_state_alone(key):
 # ---- degenerate data ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", DEGENERATE)
 @every_calibrator
 def test_degenerate_data_give_a_defined_map(key, case):
     """Probabilities without NaN, and no warning but DegenerateDataWarning; logits too."""
-    probs, codes = DEGENERATE[case]
+    for name, (probs, codes) in DEGENERATE.items():
+        with case(name):
+            check_defined_map(key, probs, codes)
+
+
+def check_defined_map(key, probs, codes):
+    """Fit a map to probabilities and to their logits, and apply it."""
     m = probs.shape[1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateDataWarning)
@@ -455,24 +461,22 @@ BAD_LABELS = {
 }
 
 
-@pytest.mark.parametrize("case", BAD_PROBS)
 @every_calibrator
 def test_bad_probabilities_are_refused(key, case):
     """In `fit` and in `predict_proba` alike."""
-    bad, message = BAD_PROBS[case]
-    with pytest.raises(InvalidInput, match=message):
-        make(key).fit(bad, [0, 1])
-    with pytest.raises(InvalidInput, match=message):
-        fitted(key).predict_proba(bad)
+    for name, (bad, message) in BAD_PROBS.items():
+        with case(name, "fit"), pytest.raises(InvalidInput, match=message):
+            make(key).fit(bad, [0, 1])
+        with case(name, "predict_proba"), pytest.raises(InvalidInput, match=message):
+            fitted(key).predict_proba(bad)
 
 
-@pytest.mark.parametrize("case", BAD_LABELS)
 @every_calibrator
 def test_bad_labels_are_refused(key, case):
     """The message names y."""
-    bad, message = BAD_LABELS[case]
-    with pytest.raises(InvalidInput, match=message):
-        make(key).fit(ROWS, bad)
+    for name, (bad, message) in BAD_LABELS.items():
+        with case(name), pytest.raises(InvalidInput, match=message):
+            make(key).fit(ROWS, bad)
 
 
 @every_calibrator

@@ -89,19 +89,21 @@ def options(command):
 
 
 @every_command
-@pytest.mark.parametrize("option", ALL)
-def test_command_has_the_option_or_a_reason(command, option):
+def test_command_has_the_option_or_a_reason(command, case):
     """What is common is there; an exception that is none any more has to go."""
-    assert (option in options(command)) == (command not in ALL[option])
+    for option, exceptions in ALL.items():
+        with case(option):
+            assert (option in options(command)) == (command not in exceptions)
 
 
-@pytest.mark.parametrize("option", sorted({name for c in COMMANDS for name in options(c)}))
-def test_option_is_the_same_in_every_command(option):
+def test_option_is_the_same_in_every_command(case):
     """One short name and one metavar for a name."""
-    found = [options(command)[option] for command in COMMANDS if option in options(command)]
-    shorts = {tuple(sorted(parameter.opts)) for parameter in found}
-    metavars = {parameter.metavar for parameter in found}
-    assert len(shorts) == len(metavars) == 1
+    of_commands = [options(command) for command in COMMANDS]
+    for option in {name for named in of_commands for name in named}:
+        found = [named[option] for named in of_commands if option in named]
+        with case(option):
+            assert len({tuple(sorted(parameter.opts)) for parameter in found}) == 1
+            assert len({parameter.metavar for parameter in found}) == 1
 
 
 @every_command
@@ -198,15 +200,16 @@ BAD_OUTPUTS = (
 
 
 @every_command
-@pytest.mark.parametrize("output", BAD_OUTPUTS, ids=lambda name: repr(name[:12]))
-def test_output_that_cannot_be_written_is_one_line(command, folder, monkeypatch, capsys, output):
+def test_output_that_cannot_be_written_is_one_line(command, folder, monkeypatch, capsys, case):
     """No name of --output leads to a traceback, and each is told before any work."""
     monkeypatch.chdir(folder)
     if not (folder / "loop").is_symlink():
         (folder / "loop").symlink_to("loop")
         (folder / "map.json").write_text("{}")
     words = next(shlex.split(line)[1:] for line in EXAMPLES[command] if line.startswith("caltest"))
-    assert run([*words, "-o", output]) == 2
-    told = capsys.readouterr().err
-    assert re.match("caltest: .*--output", told)
-    assert told.count("\n") == 1
+    for output in BAD_OUTPUTS:
+        with case(repr(output[:12])):
+            assert run([*words, "-o", output]) == 2
+            told = capsys.readouterr().err
+            assert re.match("caltest: .*--output", told)
+            assert told.count("\n") == 1

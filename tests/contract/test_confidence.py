@@ -39,9 +39,15 @@ PUBLIC = {name: found for name, found in callables() if not name.rpartition(".")
 OWN = {"Measure.own_interval", "Measure.cell_interval", "Measure.grade_interval"}
 
 
-@pytest.mark.parametrize("name", PUBLIC)
-def test_level_is_a_significance_level(name):
+def test_level_is_a_significance_level(case):
     """Its text says so, or refers to a function whose does; no default is that of an interval."""
+    for name in PUBLIC:
+        with case(name):
+            check_levels(name)
+
+
+def check_levels(name):
+    """Check the `level` and `confidence` of a function."""
     found = inspect.signature(PUBLIC[name]).parameters
     if "level" in found and name not in OWN:
         assert found["level"].default in {None, 0.01, 0.05}

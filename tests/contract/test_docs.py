@@ -59,11 +59,12 @@ def public_paths(path, value):
             yield from public_paths(f"{path}.{one}", getattr(value, one))
 
 
-@pytest.mark.parametrize("name", [name for name in caltest.__all__ if name != "__version__"])
-def test_public_name_has_a_page(name, pages):
+def test_public_name_has_a_page(pages):
     """A name of caltest is documented, and each name of a module that it is."""
-    value = getattr(caltest, name)
-    expected = set(public_paths(f"caltest.{name}", value))
+    names = [name for name in caltest.__all__ if name != "__version__"]
+    expected = {
+        p for name in names for p in public_paths(f"caltest.{name}", getattr(caltest, name))
+    }
     missing = {path for path in expected if path not in pages and not is_elsewhere(path, pages)}
     assert not missing
 
@@ -84,10 +85,9 @@ def is_elsewhere(path, pages):
     return f"caltest.{name}" in pages and getattr(caltest, name) is value
 
 
-@pytest.mark.parametrize(("kind", "key"), KEYS)
-def test_key_has_an_api_page(kind, key, public, pages):
+def test_key_has_an_api_page(public, pages):
     """A key of a registry leads to the page of what it stands for."""
-    assert public.page_of_key(kind, key) in pages
+    assert not [key for kind, key in KEYS if public.page_of_key(kind, key) not in pages]
 
 
 @pytest.mark.parametrize("key", htests.REGISTRY)

@@ -94,10 +94,11 @@ def saved_map(key):
 
 
 def leaves(values, path=()):
-    """Return the places of all values that are none or the first or last of an array."""
+    """Return the places of all values: the first and last of an array, the last of many rows."""
     keys = list(values) if isinstance(values, dict) else []
-    if isinstance(values, list):
-        keys = sorted({0, len(values) - 1}) if values else []
+    if isinstance(values, list) and values:
+        last = len(values) - 1
+        keys = [last] if isinstance(values[last], dict) else sorted({0, last})
     inner = [place for key in keys for place in leaves(values[key], (*path, key))]
     return [path, *inner] if path else inner
 
@@ -128,10 +129,12 @@ def applies(made):
     str(made.summary()), repr(made), made.to_json()
 
 
-def faults(read, use, values):
+def faults(read, use, values, *, under=""):
     """Replace each leaf by each bad value, and return what neither is refused nor works."""
     found = []
     for path in leaves(values):
+        if under and path[0] != under:
+            continue
         for bad in BAD:
             try:
                 use(read(changed(values, path, bad)))
@@ -160,7 +163,8 @@ def test_result_of_damaged_values_is_refused_or_works(name):
     result = MAKERS[name]()
     values = json.loads(json.dumps(result.to_dict()))
     assert type(result).from_dict(values).to_dict() == result.to_dict()
-    assert not faults(type(result).from_dict, works, values)
+    under = "components" if name == "HTest, combined" else ""  # the rest is that of HTest
+    assert not faults(type(result).from_dict, works, values, under=under)
 
 
 @pytest.mark.parametrize(

@@ -135,13 +135,12 @@ def test_test_has_a_title_and_nulls(key):
 
 
 @pytest.mark.parametrize("key", REGISTRY)
-@pytest.mark.parametrize("null", NULLS)
-def test_null_without_meaning_is_refused_with_alternatives(key, null):
+def test_null_without_meaning_is_refused_with_alternatives(key, case):
     """The message lists the nulls that have a meaning."""
-    if null in REGISTRY[key].nulls:
-        return
-    with pytest.raises(NotApplicable, match=f"use (one of )?.*'{REGISTRY[key].default_null}'"):
-        run(key, null, predictions_of(2))
+    refused = f"use (one of )?.*'{REGISTRY[key].default_null}'"
+    for null in set(NULLS).difference(REGISTRY[key].nulls):
+        with case(null), pytest.raises(NotApplicable, match=refused):
+            run(key, null, predictions_of(2))
 
 
 # ---- few label vectors ------------------------------------------------------------------------
@@ -163,10 +162,15 @@ def tail_of_all_vectors(measure, predictions):
 
 
 @every_exact_test
-@pytest.mark.parametrize("labels", [[1, 0, 0, 1, 1, 0], [1, 1, 1, 1, 0, 1], [0, 0, 0, 0, 0, 1]])
-def test_few_label_vectors_are_all_listed(key, labels):
+def test_few_label_vectors_are_all_listed(key, case):
     """Where the predictions allow at most B + 1 of them nothing is drawn: p is the exact tail."""
-    predictions = ct.Predictions([0.2, 0.9, 0.35, 0.6, 0.2, 0.75], labels)
+    for labels in ([1, 0, 0, 1, 1, 0], [1, 1, 1, 1, 0, 1], [0, 0, 0, 0, 0, 1]):
+        with case(labels):
+            check_exact_tail(key, ct.Predictions([0.2, 0.9, 0.35, 0.6, 0.2, 0.75], labels))
+
+
+def check_exact_tail(key, predictions):
+    """Compare a p-value with the tail of all label vectors."""
     result, message = attempt(key, "exact", predictions, n_resamples=63)
     if result is None:
         assert "; " in message
@@ -335,11 +339,17 @@ def test_groups_without_weight_are_left_out(key, lens):
     assert "all rows have the weight 0" in " ".join(table.notes)
 
 
-@pytest.mark.parametrize("name", NAMES)
 @two_or_three_classes
 @every_test_and_null
-def test_degenerate_data_give_a_defined_answer(key, null, m, name):
+def test_degenerate_data_give_a_defined_answer(key, null, m, case):
     """A p-value in (0, 1] and no NaN, perhaps with a DegenerateDataWarning, or NotApplicable."""
+    for name in NAMES:
+        with case(name):
+            check_degenerate(key, null, m, name)
+
+
+def check_degenerate(key, null, m, name):
+    """Check the answer of a test on degenerate data."""
     probs, labels = degenerate(name, m)
     data = ct.Predictions(probs, labels, classes=np.arange(m))
     result, message = attempt(key, null, data, n_resamples=19)
