@@ -17,11 +17,11 @@ DATA_SETS = 200
 TESTS = ["ece", "ks", "kuiper", "brier", "cox", "hosmer-lemeshow"]
 
 
-def rejections(n, rate, alternative=lambda p: p):
+def rejections(n, rate, alternative=lambda p: p, sets=DATA_SETS):
     """Rates at which six tests of the same cells reject at 5 %; events have alternative(p)."""
     rng = np.random.default_rng(11)
     rejected = []
-    for seed in range(DATA_SETS):
+    for seed in range(sets):
         p = rng.beta(0.5, 0.5 / rate, n)
         frame = pl.DataFrame({"y": rng.binomial(1, alternative(p)), "p": p})
         asked = {"label": "y", "probs": "p", "test": TESTS, "engine": "cells"}
@@ -51,7 +51,7 @@ def test_eight_rows_are_enough_for_the_level():
 
 def test_too_extreme_predictions_are_found():
     """Six tests of 2000 rows find a slope of one half."""
-    power = rejections(2000, 0.3, alternative=lambda p: 0.15 + 0.5 * p)
+    power = rejections(2000, 0.3, alternative=lambda p: 0.15 + 0.5 * p, sets=50)
     assert (power >= 0.9).all(), power
 
 

@@ -25,7 +25,8 @@ def spark():
     sql = pytest.importorskip("pyspark.sql")
     if shutil.which("java") is None:
         pytest.skip("PySpark needs a Java runtime")
-    builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    # One worker, which imports caltest once, takes one partition after the other.
+    builder = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
