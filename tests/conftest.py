@@ -92,17 +92,20 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests marked full without --full, and skip those marked slow without --slow."""
-    if not runs_in_full(config):
-        left_out = [item for item in items if belongs_to_full(item)]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not belongs_to_full(item)]
+    """Leave out tests of the other tiers; of a file that is named, skip those marked slow."""
     if config.getoption("--slow"):
         return
-    skip = pytest.mark.skip(reason="slow: runs with --slow")
-    for item in items:
-        if "slow" in item.keywords:
-            item.add_marker(skip)
+    if names_a_file(config):
+        skip = pytest.mark.skip(reason="slow: runs with --slow")
+        for item in items:
+            if "slow" in item.keywords:
+                item.add_marker(skip)
+        return
+    others = ("slow",) if runs_in_full(config) else ("full", "slow")
+    left_out = [item for item in items if any(map(item.get_closest_marker, others))]
+    config.hook.pytest_deselected(items=left_out)
+    kept = set(items).difference(left_out)
+    items[:] = [item for item in items if item in kept]
 
 
 def pytest_collection_finish() -> None:
@@ -112,11 +115,6 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
-
-
-def belongs_to_full(item: pytest.Item) -> bool:
-    """Tell whether the test is marked full or slow."""
-    return any(item.get_closest_marker(tier) for tier in ("full", "slow"))
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -64,19 +64,21 @@ def one_thread():
         yield
 
 
-def with_checks(quick, others, failing):
-    """Return `parametrize_with_checks`, where the checks of the others are in the full tier."""
+def with_checks(quick, others, failing, tier=pytest.mark.full):
+    """Return `parametrize_with_checks`, where the checks of the others are in another tier."""
     mark = parametrize_with_checks([*quick, *others], expected_failed_checks=failing).mark
     names, cases = mark.args
-    return pytest.mark.parametrize(names, [in_tier(case, quick) for case in cases], **mark.kwargs)
+    return pytest.mark.parametrize(
+        names, [in_tier(case, quick, tier) for case in cases], **mark.kwargs
+    )
 
 
-def in_tier(case, quick):
+def in_tier(case, quick, tier):
     """Mark the case of an estimator that is not among those of the quick tier."""
     values, marks = getattr(case, "values", case), getattr(case, "marks", ())
     if any(values[0] is estimator for estimator in quick):
         return case
-    return pytest.param(*values, marks=[*marks, pytest.mark.full])
+    return pytest.param(*values, marks=[*marks, tier])
 
 
 # The first calibrator of each base class; one that does nothing stands for no other.
@@ -131,10 +133,12 @@ def fail_with_logits(estimator):
     return FAIL_WITH_LOGITS | ({} if with_intercept else FAIL_WITHOUT_INTERCEPT)
 
 
+# Logits are read by the base classes: every map has all checks behind naive Bayes, below.
 @with_checks(
     [of_logits(key) for key in QUICK],
     [of_logits(key) for key in OTHERS],
     fail_with_logits,
+    pytest.mark.slow,
 )
 def test_calibrator_of_logits_passes_check(estimator, check):
     """A calibrator of logits passes scikit-learn's checks, but for those that are listed."""
