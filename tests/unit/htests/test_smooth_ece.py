@@ -31,12 +31,3 @@ def test_labels_that_mirror_each_other_are_ties():
     data = Predictions(np.full(10, 0.5), np.arange(10) < 3)
     result = calibration_test(None, data, test="smooth-ece", rng=0)
     assert result.pvalue == pytest.approx(2 * (1 + 10 + 45 + 120) / 1024, abs=0.05)
-
-
-def test_p_value_does_not_depend_on_the_threads():
-    """One thread or two."""
-    data = generative_model("M1", n=300, m=2, rng=0)
-    one, two = (
-        calibration_test(None, data, test="smooth-ece", rng=0, n_jobs=jobs) for jobs in (1, 2)
-    )
-    assert one.pvalue == two.pvalue

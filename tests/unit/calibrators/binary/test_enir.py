@@ -87,13 +87,6 @@ def test_enir_takes_logits():
     assert fitted == pytest.approx(expected, abs=1e-6)
 
 
-def test_enir_round_trip_is_exact():
-    """Through JSON."""
-    fitted = ENIR().fit(SCORES, LABELS)
-    again = ENIR.from_json(fitted.to_json())
-    assert (again.predict_proba(SCORES) == fitted.predict_proba(SCORES)).all()
-
-
 def test_enir_checks_its_option():
     """In fit."""
     with pytest.raises(InvalidInput, match="averaging must be True or False; got 1"):
