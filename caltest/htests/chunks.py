@@ -2,169 +2,89 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from caltest.errors import DegenerateDataWarning, NotApplicable
-from caltest.htests import cells
-from caltest.htests.cells import (
-    OF_THE_USER,
-    Asked,
-    are_many,
-    as_columns,
-    source_asked,
-    stays,
-)
-from caltest.htests.combine import adjusted_rows
-from caltest.htests.outcome import with_parts
-from caltest.measures import Measure
+from caltest.errors import NotApplicable
+from caltest.htests.asked import Asked, Plan, as_columns
+from caltest.htests.runner import Answer, Answering
 from caltest.measures.gap import Gap, gap_of_sums
-from caltest.measures.outcome import Outcome
 from caltest.nulls.chunks import KEY, chunks_tests
-from caltest.results import HTest, HTestTable
 from caltest.scale.chunks import SHARE, Chunk, Survey
+from caltest.scale.columns import Columns
 from caltest.scale.query import Counting
 from caltest.scale.readings import Readings
-from caltest.scale.sources import ON_ERROR, Reader, Source
-from caltest.validation import check_choice
+from caltest.scale.sources import Reader
 
 STRONG = "strong"
 
 
-def source_for(
-    engine: str, asked: Asked
-) -> tuple[Source | None, cells.Prepared | PreparedChunks | None]:
-    """Return where the rows lie, if they are in no array, and how they are tested there.
+class RowsByChunks(Answering):
+    """Rows of several classes that are read twice, chunk by chunk.
 
     Parameters
     ----------
-    engine : {"auto", "rows", "cells", "chunks"}
-        "auto" takes cells for more than 2 million rows, and where rows may be left out, if all that
-        is asked for has a version for cells, and else chunks, if it has one for these.
-    asked : Asked
-        What is asked for, of a model or of data alone.
-
-    Raises
-    ------
-    InvalidInput
-        If cells or chunks are asked for what is no frame, path or iterator.
-    NotApplicable
-        If they are asked for what needs the rows in memory.
+    reader : Reader
+        How they are read.
+    counting : Counting
+        What their columns hold.
     """
-    check_choice(asked.on_error, ON_ERROR, "on_error")
-    if engine not in ("auto", "chunks"):
-        return cells.source_for(engine, asked)
-    source = source_asked(asked)
-    if engine == "chunks":
-        check_chunks(asked)
-        if source is None:
-            reason = "engine='chunks' takes a data frame, a lazy one, paths or an iterator of them"
-            raise NotApplicable(reason, "use engine='rows' for arrays and models")
-        prepared = _prepared(source, asked)
-        if isinstance(prepared, PreparedChunks):
-            return source, prepared
-        raise NotApplicable(
-            "chunks are for more than two classes", "use engine='cells' or 'rows' for two"
-        )
-    if source is None or stays(source, asked) or not has_chunks(asked):
-        return cells.source_for(engine, asked)
-    many, source = are_many(source, asked)
-    return source, _prepared(source, asked) if many else None
 
+    def __init__(self, reader: Reader, counting: Counting) -> None:
+        self.reader, self.counting = reader, counting
+        self.name, self.m = reader.source.name, len(counting.columns.classes)
 
-def check_chunks(asked: Asked) -> None:
-    """Raise NotApplicable where something asked for is not to be had by chunks."""
-    asked.check_arguments()
-    if as_columns(asked.given.by):
-        raise NotApplicable("chunks have no groups", "use engine='rows', or test without by=")
-    if asked.given.sample_weight is not None:
-        raise NotApplicable("chunks have no sample weights", "use engine='rows'")
-    for lens in asked.lenses:
-        if str(lens) != STRONG:
-            reason = f"chunks are for the lens {STRONG!r}, not for {str(lens)!r}"
-            raise NotApplicable(reason, "use engine='cells' or 'rows'")
-    probs = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]])
-    few = Survey.of(3, (0, 0), [Chunk(probs, np.array([0, 1]), {})])
-    for _, measure in asked.measures:
-        measure.bind_chunks(few, "abc")
+    @staticmethod
+    def refuse(asked: Asked) -> None:
+        """Raise NotApplicable where something asked for is not to be had by chunks."""
+        asked.check_arguments()
+        if as_columns(asked.given.by):
+            raise NotApplicable("chunks have no groups", "use engine='rows', or test without by=")
+        if asked.given.sample_weight is not None:
+            raise NotApplicable("chunks have no sample weights", "use engine='rows'")
+        for lens in asked.lenses:
+            if str(lens) != STRONG:
+                reason = f"chunks are for the lens {STRONG!r}, not for {str(lens)!r}"
+                raise NotApplicable(reason, "use engine='cells' or 'rows'")
+        probs = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]])
+        few = Survey.of(3, (0, 0), [Chunk(probs, np.array([0, 1]), {})])
+        for _, measure in asked.measures:
+            measure.bind_chunks(few, "abc")
 
+    @classmethod
+    def of(cls, reader: Reader, columns: Columns, asked: Asked) -> RowsByChunks:
+        """Check that there are several classes."""
+        if len(columns.classes) == 2:
+            remedy = "use engine='cells' or 'rows' for two"
+            raise NotApplicable("chunks are for more than two classes", remedy)
+        return cls(reader, Counting(columns, tuple(asked.lenses)))
 
-def has_chunks(asked: Asked) -> bool:
-    """Tell whether all that is asked for has a version for chunks."""
-    try:
-        check_chunks(asked)
-    except NotApplicable:
-        return False
-    return True
+    @property
+    def left_out(self) -> tuple[str, ...]:  # type: ignore[override]  # known once they are read
+        """What is left out of the rows, in words."""
+        return self.reader.left_out.notes()
 
+    def plans(self, asked: Asked) -> list[Plan]:
+        """Return the tests; the lens is the same for all."""
+        tests = enumerate(asked.measures)
+        return [
+            Plan(key, measure, KEY, asked.lenses[0], None, asked.seed, number, note=asked.note)
+            for number, (key, measure) in tests
+        ]
 
-def _prepared(source: Source, asked: Asked) -> cells.Prepared | PreparedChunks:
-    """Read which columns there are: chunks are for several classes, cells for two."""
-    reader = Reader(source, asked.columns, on_error=asked.on_error, progress=asked.progress)
-    columns = reader.columns()
-    if len(columns.classes) == 2:
-        return cells.prepared_of(reader, columns, asked)
-    return PreparedChunks(reader, Counting(columns, tuple(asked.lenses)))
-
-
-@dataclass(frozen=True)
-class PreparedChunks:
-    """Rows that will be read by chunks: how they are read, and what their columns hold."""
-
-    reader: Reader
-    counting: Counting
-
-    def run(self, asked: Asked) -> HTest | HTestTable:
-        """Read the rows twice, and test the sums."""
+    def answers(
+        self, plans: Sequence[Plan], asked: Asked
+    ) -> Iterator[tuple[Plan, Answer | NotApplicable]]:
+        """Yield the answer to each plan: all see the same redrawn labels."""
+        settings = {"n_resamples": asked.most_resamples, "seed": asked.seed, "n_jobs": asked.n_jobs}
         with Readings(self.reader, self.counting, asked.progress) as readings:
             survey = readings.survey()
             names = [str(name) for name in self.counting.columns.classes]
-            bound = [(measure, measure.bind_chunks(survey, names)) for _, measure in asked.measures]
-            outcomes = chunks_tests(
-                bound,
-                readings,
-                survey,
-                n_resamples=asked.n_resamples or 0,
-                seed=asked.seed,
-                n_jobs=asked.n_jobs,
-            )
-        for message in dict.fromkeys(text for one in outcomes for text in one.degenerate):
-            warnings.warn(message, DegenerateDataWarning, stacklevel=OF_THE_USER)
-        rows = tuple(
-            self._result(key, measure, outcome, survey, asked)
-            for (key, measure), outcome in zip(asked.measures, outcomes, strict=True)
-        )
-        if len(rows) == len(asked.lenses) == 1:
-            return rows[0]
-        adjusted, name = adjusted_rows(rows, asked.correction)
-        notes = self.reader.left_out.notes()
-        return HTestTable(rows, name, adjusted, level=asked.level, notes=notes)
-
-    def _result(
-        self, key: str, measure: Measure, outcome: Outcome, survey: Survey, asked: Asked
-    ) -> HTest:
-        (lens,) = {str(one): one for one in asked.lenses}.values()
-        result = HTest.from_outcome(
-            outcome,
-            test=key,
-            method=f"Exact test of calibration: {measure.title}",
-            estimate_name=measure.estimate_symbol,
-            null=KEY,
-            n=survey.n,
-            m=len(self.counting.columns.classes),
-            lens=str(lens),
-            claim=lens.claim,
-            data_name=self.reader.source.name,
-            n_resamples=asked.n_resamples,
-            seed=asked.seed,
-            note=asked.note,
-            level=asked.level,
-            size=_gap(survey),
-        )
-        result = replace(result, notes=(*result.notes, *self.reader.left_out.notes()))
-        return with_parts(result, outcome.parts)
+            bound = [(plan.measure, plan.measure.bind_chunks(survey, names)) for plan in plans]
+            outcomes = chunks_tests(bound, readings, survey, **settings)
+        for plan, outcome in zip(plans, outcomes, strict=True):
+            yield plan, Answer(plan, outcome, survey.n, _gap(survey))
 
 
 def _gap(survey: Survey) -> Gap:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.errors import NotApplicable
 from caltest.htests.combine import adjusted_pvalues
 from caltest.lenses import Lens
 from caltest.measures import REGISTRY, Measure
@@ -22,7 +21,8 @@ from caltest.results.groups import ARRAYS
 from caltest.scale import ManyCells
 
 if TYPE_CHECKING:
-    from caltest.htests.cells import Asked
+    from caltest.htests.asked import Asked
+    from caltest.scale.sources import CountedParts
 
 Floats = NDArray[np.float64]
 Together = dict[str, tuple[float, str]]
@@ -44,14 +44,12 @@ class GroupsCall:
     ----------
     asked : Asked
         What `test_calibration` was asked.
+    counted : CountedParts
+        The table of cells.
     key : str
         Of the test.
     measure : Measure
         One that binds to groups.
-    lens : Lens
-        It leaves one event.
-    m : int
-        Number of classes.
     data_name : str
         What is tested.
     notes : tuple of str
@@ -59,14 +57,34 @@ class GroupsCall:
     """
 
     asked: Asked
+    counted: CountedParts
     key: str
     measure: Measure
-    lens: Lens
-    m: int
     data_name: str
     notes: tuple[str, ...] = ()
 
-    def disjoint(self, many: ManyCells) -> GroupsTest:
+    @classmethod
+    def of(cls, data_name: str, counted: CountedParts, asked: Asked) -> GroupsCall:
+        """Return the test of the groups of a table of cells: the one that was asked for."""
+        key, measure = asked.measures[0]
+        notes = counted.left_out.notes()
+        if asked.is_default:
+            key, measure, notes = INSTEAD, REGISTRY[INSTEAD](), (*notes, STANDS_IN)
+        return cls(
+            asked=asked,
+            counted=counted,
+            key=key,
+            measure=measure,
+            data_name=data_name,
+            notes=notes,
+        )
+
+    @property
+    def lens(self) -> Lens:
+        """The lens; it leaves one event."""
+        return self.counted.counting.lenses[0]
+
+    def disjoint(self) -> GroupsTest:
         r"""Test each of very many groups that share no row, and all of them together.
 
         Groups are independent of each other given the predictions, so that Holm's adjustment of
@@ -85,6 +103,7 @@ class GroupsCall:
         Biometrika 73; Holm (1979), A simple sequentially rejective multiple test procedure, Scand.
         J. Statist. 6.
         """
+        many = self.counted.counting.many(self.counted.table, 0)
         bound, pvalues = self._pvalues(many)
         together: Together = {"some groups": _simes(pvalues), "many groups": self._spread(many)}
         shares = zip(together.values(), SHARES, strict=True)
@@ -174,7 +193,7 @@ class GroupsCall:
             statistic_name=self.measure.symbol,
             lens=str(self.lens),
             claim=f"in every group, {self.lens.claim}",
-            m=self.m,
+            m=len(self.counted.counting.columns.classes),
             correction=None if name == "none" else name,
             null_text=bound.null_text,
             parameters={**bound.parameters, "cells": len(many.cells), "error by cells": error},
@@ -186,31 +205,13 @@ class GroupsCall:
         )
 
 
-def test_of_groups(
-    measures: Sequence[tuple[str, Measure]], *, default: bool
-) -> tuple[str, Measure]:
-    """Return the test of very many groups, with its key.
-
-    Parameters
-    ----------
-    measures : sequence of (str, Measure)
-        What was asked for.
-    default : bool
-        Whether nobody named a test: then the KS test stands in for the default one.
-
-    Raises
-    ------
-    NotApplicable
-        If there are several tests.
-    """
-    if default:
-        return INSTEAD, REGISTRY[INSTEAD]()
-    if len(measures) > 1:
-        raise NotApplicable("very many groups take one test", "ask for each by itself")
-    return measures[0]
-
-
-test_of_groups.__test__ = False  # type: ignore[attr-defined]  # no test of pytest
+def is_one_pass(counted: CountedParts, asked: Asked) -> bool:
+    """Tell whether groups are so many that they are tested in one pass, and can be."""
+    lenses = counted.counting.lenses
+    if counted.count_groups() < FROM or len(lenses) > 1 or asked.given.sample_weight is not None:
+        return False
+    one = len(asked.measures) == 1 and asked.measures[0][1].offers("bind_groups")
+    return asked.is_default or one
 
 
 def _in_words(error: float | None) -> str:

@@ -1,66 +1,22 @@
-"""The outcome of a plan becomes a result: what it was, how large it is, and what was found."""
+"""What the statistics found that a test combines, and where it is."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from caltest import render
 from caltest.htests.places import NAMED, find_places
-from caltest.measures.gap import Gap, event_rows, gap_of
-from caltest.measures.outcome import Outcome, Part
+from caltest.measures.gap import Gap
+from caltest.measures.outcome import Part
 from caltest.predictions import Predictions
-from caltest.results import Evidence, HTest, HTestTable
+from caltest.results import HTest, HTestTable
 from caltest.scale import Cells
 
-if TYPE_CHECKING:
-    from caltest.htests.run import Plan
-
 TOLD = 0.1  # largest adjusted p-value of what a component found that is told with the answer
-
-
-def result_of(
-    plan: Plan,
-    seen: Predictions,
-    outcome: Outcome,
-    *,
-    n_resamples: int,
-    level: float | None,
-) -> HTest:
-    """Return the result of a plan; `seen` are the predictions as its lens shows them."""
-    kind, claim = plan.null, plan.lens.claim
-    if plan.tolerance is not None:
-        kind, claim = plan.tolerance.title, plan.tolerance.claim(plan.measure.estimate_symbol)
-    whole = HTest.from_outcome(
-        outcome,
-        test=plan.test,
-        method=f"{kind.capitalize()} test of calibration: {plan.measure.title}",
-        estimate_name=plan.measure.estimate_symbol,
-        null=plan.null,
-        n=seen.n,
-        m=plan.predictions.m,
-        lens=str(plan.lens),
-        claim=claim,
-        data_name=plan.predictions.source,
-        n_resamples=n_resamples,
-        seed=plan.seed,
-        note=plan.note,
-        level=level,
-        group=plan.group,
-        size=_size(plan, seen),
-        evidence=Evidence(plan.measure, plan.lens, plan.predictions, plan.seed),
-    )
-    search = {"among": plan.among, "n_resamples": n_resamples, "seed": plan.seed}
-    return with_parts(whole, outcome.parts, seen, **search)
-
-
-def _size(plan: Plan, seen: Predictions) -> Gap:
-    if seen.m > 2 or plan.lens.is_confidence:
-        return gap_of(event_rows(seen), "confidence", "right")
-    return gap_of(event_rows(seen), "event", str(seen.classes[1]))
 
 
 def with_parts(
