@@ -14,7 +14,7 @@ from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.predictions import ModelData
 from caltest.predictions.dependence import Dependence
-from caltest.results import HTest, HTestTable
+from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.results.verdict import (
     SPEAKS,
     Verdict,
@@ -232,7 +232,7 @@ def what_helps(
 
 def _rejected(result: object, pvalue: float) -> tuple[list[Evidence], str]:
     """Return the rows that want a map, each part its own, and which these are in words."""
-    if not isinstance(result, HTest | HTestTable):
+    if isinstance(result, GroupsTest) or not isinstance(result, HTest | HTestTable):
         return [], ""
     tests, words = [result] if isinstance(result, HTest) else list(result.rows), ""
     bound = SPEAKS if result.level is None else result.level

@@ -12,7 +12,7 @@ import numpy as np
 
 from caltest.errors import NotApplicable
 from caltest.htests.asked import Asked, Plan, as_columns, seeds_of_groups
-from caltest.htests.groups import GroupsCall, is_one_pass
+from caltest.htests.groups import GroupsCall, in_one_pass
 from caltest.htests.runner import Answer, Answering
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.gap import gap_of_cells
@@ -66,9 +66,14 @@ class Prepared:
         HTest, HTestTable or GroupsTest
             A table where tests, lenses or groups are several, a GroupsTest of more than 500 groups.
         """
-        table = self.reader.count(self.counting)
-        if self.counting.columns.by and is_one_pass(table, asked):
-            return GroupsCall.of(self.reader.source.name, table, asked).disjoint()
+        table, columns = self.reader.count(self.counting), self.counting.columns
+        weighted, events = columns.weight is not None, len(self.counting.lenses)
+        groups = table.count_groups() if columns.by else 0
+        if in_one_pass(groups, asked, events=events, weighted=weighted):
+            call = GroupsCall.of(
+                self.reader.source.name, self.counting, table.left_out.notes(), asked
+            )
+            return call.disjoint(self.counting.many(table.table, 0))
         counted = counted_rows(self, table, grouped=True)
         counted.suspect()
         return counted.run(asked)

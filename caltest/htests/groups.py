@@ -1,14 +1,16 @@
-"""Very many groups of rows that are counted in cells: tested in one pass, not one by one."""
+"""Very many groups, whose rows are counted in cells: tested in one pass, not one by one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.errors import NotApplicable
+from caltest.htests.asked import Asked, as_columns
 from caltest.htests.combine import adjusted_pvalues
 from caltest.lenses import Lens
 from caltest.measures import REGISTRY, Measure
@@ -16,13 +18,11 @@ from caltest.measures.cells import BoundGroups
 from caltest.measures.gap import limits_of_groups
 from caltest.numerics.group_totals import Totals, dispersions
 from caltest.numerics.labels import resample_keys, row_hashes
+from caltest.predictions import Predictions
 from caltest.results import GroupsTest
 from caltest.results.groups import ARRAYS
-from caltest.scale import ManyCells
-
-if TYPE_CHECKING:
-    from caltest.htests.asked import Asked
-    from caltest.scale.sources import CountedParts
+from caltest.scale import Counting, ManyCells, counted
+from caltest.scale.columns import Columns
 
 Floats = NDArray[np.float64]
 Together = dict[str, tuple[float, str]]
@@ -44,12 +44,14 @@ class GroupsCall:
     ----------
     asked : Asked
         What `test_calibration` was asked.
-    counted : CountedParts
-        The table of cells.
     key : str
         Of the test.
     measure : Measure
         One that binds to groups.
+    lens : Lens
+        It leaves one event.
+    m : int
+        Number of classes.
     data_name : str
         What is tested.
     notes : tuple of str
@@ -57,34 +59,28 @@ class GroupsCall:
     """
 
     asked: Asked
-    counted: CountedParts
     key: str
     measure: Measure
+    lens: Lens
+    m: int
     data_name: str
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, data_name: str, counted: CountedParts, asked: Asked) -> GroupsCall:
-        """Return the test of the groups of a table of cells: the one that was asked for."""
+    def of(
+        cls, data_name: str, counting: Counting, left_out: tuple[str, ...], asked: Asked
+    ) -> GroupsCall:
+        """Return the test of groups of cells: the one that was asked for, or that stands in."""
         key, measure = asked.measures[0]
-        notes = counted.left_out.notes()
+        notes = left_out
         if asked.is_default:
-            key, measure, notes = INSTEAD, REGISTRY[INSTEAD](), (*notes, STANDS_IN)
-        return cls(
-            asked=asked,
-            counted=counted,
-            key=key,
-            measure=measure,
-            data_name=data_name,
-            notes=notes,
-        )
+            key, measure, notes = INSTEAD, REGISTRY[INSTEAD](), (*left_out, STANDS_IN)
+        m = len(counting.columns.classes)
+        lens = counting.lenses[0]
+        own: dict[str, Any] = {"key": key, "measure": measure, "notes": notes}
+        return cls(asked=asked, lens=lens, m=m, data_name=data_name, **own)
 
-    @property
-    def lens(self) -> Lens:
-        """The lens; it leaves one event."""
-        return self.counted.counting.lenses[0]
-
-    def disjoint(self) -> GroupsTest:
+    def disjoint(self, many: ManyCells) -> GroupsTest:
         r"""Test each of very many groups that share no row, and all of them together.
 
         Groups are independent of each other given the predictions, so that Holm's adjustment of
@@ -103,7 +99,6 @@ class GroupsCall:
         Biometrika 73; Holm (1979), A simple sequentially rejective multiple test procedure, Scand.
         J. Statist. 6.
         """
-        many = self.counted.counting.many(self.counted.table, 0)
         bound, pvalues = self._pvalues(many)
         together: Together = {"some groups": _simes(pvalues), "many groups": self._spread(many)}
         shares = zip(together.values(), SHARES, strict=True)
@@ -193,7 +188,7 @@ class GroupsCall:
             statistic_name=self.measure.symbol,
             lens=str(self.lens),
             claim=f"in every group, {self.lens.claim}",
-            m=len(self.counted.counting.columns.classes),
+            m=self.m,
             correction=None if name == "none" else name,
             null_text=bound.null_text,
             parameters={**bound.parameters, "cells": len(many.cells), "error by cells": error},
@@ -205,13 +200,55 @@ class GroupsCall:
         )
 
 
-def is_one_pass(counted: CountedParts, asked: Asked) -> bool:
-    """Tell whether groups are so many that they are tested in one pass, and can be."""
-    lenses = counted.counting.lenses
-    if counted.count_groups() < FROM or len(lenses) > 1 or asked.given.sample_weight is not None:
+def in_one_pass(groups: int, asked: Asked, *, events: int, weighted: bool) -> bool:
+    """Choose how groups are tested, whatever their rows are: in one pass, or one after the other.
+
+    Very many are tested in one pass: by the KS test where nobody named another, since the default
+    one takes each group by itself.
+
+    Parameters
+    ----------
+    groups : int
+        How many.
+    asked : Asked
+        What was asked for.
+    events : int
+        How many events the lenses leave.
+    weighted : bool
+        Whether rows have weights.
+    """
+    if groups < FROM or events > 1 or weighted:
         return False
     one = len(asked.measures) == 1 and asked.measures[0][1].offers("bind_groups")
     return asked.is_default or one
+
+
+def groups_in_memory(predictions: Predictions, asked: Asked) -> GroupsTest | None:
+    """Test the groups of predictions in one pass; None where each is to be tested by itself."""
+    rows_only = asked.null not in (None, "exact") or asked.n_resamples is None
+    if rows_only or predictions.has_dependence or not asked.is_default:
+        return None
+    import polars as pl
+
+    names, codes = np.unique(predictions.groups, return_inverse=True)
+    lenses = tuple(lens for one in asked.lenses for lens in one.members(predictions))
+    weighted = predictions.sample_weight is not None
+    if not in_one_pass(names.size, asked, events=len(lenses), weighted=weighted):
+        return None
+    m = predictions.m
+    probs = {f"p{k}": predictions.probs[:, k] for k in (range(m) if m > 2 else (1,))}
+    classes, values = tuple(predictions.classes.tolist()), tuple(map(float, range(m)))
+    counting = Counting(Columns("y", tuple(probs), classes, values, "number", ("g",)), lenses)
+    try:
+        counting.check()
+    except NotApplicable:  # a lens that leaves no event
+        return None
+    frame = pl.DataFrame({**probs, "y": predictions.labels, "g": codes})
+    many = counting.many(counted([frame], counting), 0)
+    column = " x ".join(as_columns(asked.given.by)) or "group"
+    own = tuple((name,) for name in names.tolist())
+    call = GroupsCall.of(predictions.source, counting, (), asked)
+    return call.disjoint(replace(many, columns=(column,), values=own))
 
 
 def _in_words(error: float | None) -> str:

@@ -152,7 +152,7 @@ def test_margins(
     counted = prepared.reader.count(counting)
     _check_categories(counted.table, counting.columns.by, bins)
     deepest = min(2 if depth is None else depth, len(counting.columns.by))
-    call = GroupsCall.of(prepared.reader.source.name, counted, asked)
+    call = GroupsCall.of(prepared.reader.source.name, counting, counted.left_out.notes(), asked)
     result = call.overlapping(_margins(counting, counted.table, deepest, min_size))
     if len(result) == 1:
         reason = f"no segment has at least {min_size} rows and leaves out some"

@@ -11,6 +11,7 @@ import numpy as np
 from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.htests.asked import Asked, Plan, seeds_of_groups
+from caltest.htests.groups import groups_in_memory
 from caltest.htests.runner import Answer, Answering, Weightless
 from caltest.lenses.base import induced
 from caltest.measures import Measure
@@ -21,6 +22,7 @@ from caltest.nulls.adaptive import LEVEL, adaptive_null
 from caltest.nulls.cluster import treated_as_independent
 from caltest.nulls.tolerance import at_least_exact, tolerance_null
 from caltest.predictions import Predictions
+from caltest.results import HTest, HTestTable
 from caltest.results.evidence import Evidence
 
 SPREAD = (
@@ -45,6 +47,11 @@ class RowsInMemory(Answering):
     def __init__(self, predictions: Predictions, *, grouped: bool) -> None:
         self.predictions, self.grouped = predictions, grouped
         self.name, self.m = predictions.source, predictions.m
+
+    def run(self, asked: Asked) -> HTest | HTestTable:
+        """Return the results of all that was asked; of very many groups tested in one pass."""
+        many = groups_in_memory(self.predictions, asked) if self.grouped else None
+        return super().run(asked) if many is None else many
 
     def plans(self, asked: Asked) -> list[Plan]:
         """Return the tests: by group, test and lens."""

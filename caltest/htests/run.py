@@ -102,8 +102,9 @@ def test_calibration(
         vectors, all of them take the place of random ones. The table's `omnibus` has the test of
         all groups together, Fisher's combination of their p-values: compared with that of their
         resamples where all groups are resampled, so that it is as exact as they are, elsewhere by
-        its chi^2 distribution. Where rows are counted in cells, more than 500 groups are tested in
-        one pass, by the KS test where no other is named: with a `GroupsTest`.
+        its chi^2 distribution. More than 500 groups are tested in one pass with a `GroupsTest`, by
+        the KS test, where no test is named and the lens leaves one event; where rows are counted in
+        cells by any named test that can be.
     cluster : (n,) array or column name, optional
         The cluster of each row, such as its patient: rows of a cluster may depend on each other,
         those of different clusters are independent. The null is then "cluster", which flips the
@@ -129,9 +130,9 @@ def test_calibration(
         known, and adjusted p-values reach down to 1 / (B + 1) for any number of rows. The
         family-wise error rate is that of hypotheses that hold together; where some hold each by
         itself only, Holm's method allows for any dependence. It takes the place of "joint" where a
-        row has another null than the exact one, and for more than 500 groups that are counted in
-        cells, which share no row and lose nothing by it. Otherwise a method of
-        statsmodels' `multipletests`, such as "holm", "fdr_bh" or "none".
+        row has another null than the exact one, and for more than 500 groups that are tested in one
+        pass, which share no row and lose nothing by it. Otherwise a method of statsmodels'
+        `multipletests`, such as "holm", "fdr_bh" or "none".
     n_resamples : int or "adaptive", default 999
         B; the smallest attainable p-value of a resampling null is 1 / (B + 1). With "adaptive" the
         exact null redraws labels until the decision at `level`, or at 0.05, is clear, and for a
@@ -177,7 +178,7 @@ def test_calibration(
     -------
     HTest, HTestTable, SegmentsTest or GroupsTest
         A table where tests, lenses or groups are several, a SegmentsTest with `segments`; of more
-        than 500 groups, and of segments, that are counted in cells, a GroupsTest.
+        than 500 groups, and of segments that are counted in cells, the table that is a GroupsTest.
 
     Raises
     ------
