@@ -13,7 +13,7 @@ from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.measures.tolerance import Tolerance
 from caltest.nulls.adaptive import MOST
-from caltest.predictions import ModelData
+from caltest.predictions import ModelData, Predictions
 from caltest.scale.sources import Source, source_of
 
 Progress = Callable[[int, int], None]
@@ -61,6 +61,10 @@ class Asked:
         """The number of resamples; the largest one where it is adaptive."""
         return MOST if self.n_resamples is None else self.n_resamples
 
+    def draws(self, seed: int) -> dict[str, Any]:
+        """Return how a null draws what it needs: the number of resamples, the seed and threads."""
+        return {"n_resamples": self.most_resamples, "seed": seed, "n_jobs": self.n_jobs}
+
     @property
     def source(self) -> Source | None:
         """Where the rows lie, if they are in no array."""
@@ -80,10 +84,12 @@ class Asked:
             "weight": given.sample_weight,
         }
 
-    @property
-    def skips(self) -> bool:
-        """Whether what is wrong is left out, which only counting and reading by chunks can."""
-        return self.on_error == "skip"
+    def predictions(self, source: Source | None) -> Predictions:
+        """Read the rows into memory, from where they lie if they are in no array."""
+        if source is None or source.is_eager:
+            return self.given.predictions()
+        given = replace(self.given, model=None, data=source.table(self.given.needs))
+        return given.predictions().from_source(source.name)
 
     @property
     def bins(self) -> tuple[int, ...]:

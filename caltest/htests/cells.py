@@ -1,35 +1,47 @@
-"""Tests of very many rows: counted in cells where they lie, and tested by these."""
+"""Tests of very many rows where they lie: counted in cells, or read by chunks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.htests.asked import Asked, Plan, as_columns, seeds_of_groups
+from caltest.htests.asked import Asked, Plan, as_columns
 from caltest.htests.groups import GroupsCall, in_one_pass
 from caltest.htests.runner import Answer, Answering
 from caltest.lenses import Lens, resolve_lens
-from caltest.measures.gap import gap_of_cells
-from caltest.nulls.cells import KEY, bind_cells, cells_tests
+from caltest.measures import Measure
+from caltest.measures.chunks import BoundChunks
+from caltest.measures.gap import Gap, gap_of_cells, gap_of_sums
+from caltest.measures.outcome import Outcome, Part
+from caltest.nulls.base import Replicates, resampling_pvalue
+from caltest.nulls.cells import bind_cells, cells_tests
+from caltest.numerics.labels import resample_keys
+from caltest.predictions import sources
 from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.results.evidence import Counted
 from caltest.scale import Cells, count_rows
+from caltest.scale.chunks import SHARE, Chunk, Survey
 from caltest.scale.columns import Columns
 from caltest.scale.query import Counting
-from caltest.scale.sources import CountedParts, Reader
+from caltest.scale.readings import Readings
+from caltest.scale.sources import ENGINES, ON_ERROR, ROWS, CountedParts, Reader, Source
+from caltest.validation import check_choice
 from caltest.validation.suspicions import suspect_counted
 
-__all__ = ["Asked", "CountedRows", "Prepared", "as_columns", "counted_rows", "tests_of"]
+__all__ = ["Asked", "CountedRows", "Prepared", "as_columns", "choose", "counted_rows", "tests_of"]
 
 MOST = 1 << 26  # resampled statistics of all rows of a table: 512 MiB
 SEVERAL_LENSES = "events of several lenses are redrawn each by itself: adjusted by Holm's method"
-Found = Mapping[int, Answer | NotApplicable]
+STRONG = "strong"
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -70,9 +82,8 @@ class Prepared:
         weighted, events = columns.weight is not None, len(self.counting.lenses)
         groups = table.count_groups() if columns.by else 0
         if in_one_pass(groups, asked, events=events, weighted=weighted):
-            call = GroupsCall.of(
-                self.reader.source.name, self.counting, table.left_out.notes(), asked
-            )
+            left_out, name = table.left_out.notes(), self.reader.source.name
+            call = GroupsCall(asked, self.counting, name, left_out)
             return call.disjoint(self.counting.many(table.table, 0))
         counted = counted_rows(self, table, grouped=True)
         counted.suspect()
@@ -124,8 +135,8 @@ class CountedRows(Answering):
             mean, rows, events = map(np.concatenate, zip(*columns, strict=True))
             suspect_counted(mean, rows, events, np.array(self.classes))
 
-    def plans(self, asked: Asked) -> list[Plan]:
-        """Return the tests: by group, test and lens.
+    def parts(self, asked: Asked) -> dict[Any, list[tuple[Lens, Any]]]:
+        """Return what is tested of each group: the cells of each lens.
 
         Raises
         ------
@@ -133,37 +144,19 @@ class CountedRows(Answering):
             If the resampled statistics of all would fill the memory.
         """
         groups = sorted({group for cells in self.events for group in cells}, key=_order)
-        seeds = seeds_of_groups(asked.seed, len(groups)) if self.grouped else [asked.seed]
-        found = [
-            Plan(
-                test=key,
-                measure=measure,
-                null=KEY,
-                lens=lens,
-                predictions=cells[group],
-                seed=seed,
-                number=number,
-                group=group,
-                is_one_of_many=self.grouped or len(self.lenses) > len(asked.lenses),
-                note=asked.note,
-            )
-            for seed, group in zip(seeds, groups, strict=True)
-            for number, (key, measure) in enumerate(asked.measures)
-            for lens, cells in zip(self.lenses, self.events, strict=True)
-            if group in cells
-        ]
-        size = len(found) * (1 + asked.most_resamples)
+        seen = list(zip(self.lenses, self.events, strict=True))
+        found = {g: [(lens, cells[g]) for lens, cells in seen if g in cells] for g in groups}
+        count = sum(map(len, found.values())) * len(asked.measures)
+        size = count * (1 + asked.most_resamples)
         if size > MOST:
             raise NotApplicable(
-                f"{len(found)} tests of groups and lenses with B = {asked.n_resamples} hold {size} "
+                f"{count} tests of groups and lenses with B = {asked.n_resamples} hold {size} "
                 f"resampled statistics, more than {MOST}",
                 "pass a smaller n_resamples, a test such as 'ks', or a column with fewer groups",
             )
-        return [replace(plan, among=len(found) // len(asked.measures)) for plan in found]
+        return found
 
-    def answers(
-        self, plans: Sequence[Plan], asked: Asked
-    ) -> Iterator[tuple[Plan, Answer | NotApplicable]]:
+    def answers(self, plans: Sequence[Plan], asked: Asked) -> Iterator[Answer | NotApplicable]:
         """Yield the answer to each plan, in their order, or why there is none."""
         for _, members in groupby(plans, lambda plan: plan.seed):
             some = list(members)
@@ -171,7 +164,7 @@ class CountedRows(Answering):
             for cells in {id(plan.predictions): plan.predictions for plan in some}.values():
                 own = [k for k, plan in enumerate(some) if plan.predictions is cells]
                 found |= zip(own, _answers([some[k] for k in own], cells, asked), strict=True)
-            yield from ((plan, found[k]) for k, plan in enumerate(some))
+            yield from (found[k] for k in range(len(some)))
 
     def apart(self, plans: Sequence[Plan]) -> str:
         """Tell of several lenses, whose events are redrawn each by itself."""
@@ -186,8 +179,8 @@ def _answers(plans: Sequence[Plan], cells: Cells, asked: Asked) -> Iterator[Answ
     """Yield the answers to the tests of the same cells: they see the same redrawn events."""
     bound = [_bound(plan, cells) for plan in plans]
     pairs = [(plan.measure, one) for plan, one in bound if not isinstance(one, NotApplicable)]
-    settings = {"n_resamples": asked.most_resamples, "seed": plans[0].seed, "n_jobs": asked.n_jobs}
-    outcomes = iter(cells_tests(pairs, cells, **settings) if pairs else ())
+    draws = asked.draws(plans[0].seed)
+    outcomes = iter(cells_tests(pairs, cells, **draws) if pairs else ())
     for plan, one in bound:
         if isinstance(one, NotApplicable):
             yield one
@@ -237,3 +230,209 @@ def counted_rows(prepared: Prepared, table: CountedParts, *, grouped: bool) -> C
         left_out=table.left_out.notes(),
         grouped=bool(columns.by),
     )
+
+
+# ---- chunks -------------------------------------------------------------------------------------
+
+
+class RowsByChunks(Answering):
+    """Rows of several classes that are read twice, chunk by chunk.
+
+    Parameters
+    ----------
+    reader : Reader
+        How they are read.
+    counting : Counting
+        What their columns hold.
+    """
+
+    def __init__(self, reader: Reader, counting: Counting) -> None:
+        self.reader, self.counting = reader, counting
+        self.name, self.m = reader.source.name, len(counting.columns.classes)
+
+    @staticmethod
+    def refuse(asked: Asked) -> None:
+        """Raise NotApplicable where something asked for is not to be had by chunks."""
+        asked.check_arguments()
+        if as_columns(asked.given.by):
+            raise NotApplicable("chunks have no groups", "use engine='rows', or test without by=")
+        if asked.given.sample_weight is not None:
+            raise NotApplicable("chunks have no sample weights", "use engine='rows'")
+        for lens in asked.lenses:
+            if str(lens) != STRONG:
+                reason = f"chunks are for the lens {STRONG!r}, not for {str(lens)!r}"
+                raise NotApplicable(reason, "use engine='cells' or 'rows'")
+        probs = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]])
+        few = Survey.of(3, (0, 0), [Chunk(probs, np.array([0, 1]), {})])
+        for _, measure in asked.measures:
+            measure.bind_chunks(few, "abc")
+
+    @classmethod
+    def of(cls, reader: Reader, columns: Columns, asked: Asked) -> RowsByChunks:
+        """Check that there are several classes."""
+        if len(columns.classes) == 2:
+            remedy = "use engine='cells' or 'rows' for two"
+            raise NotApplicable("chunks are for more than two classes", remedy)
+        return cls(reader, Counting(columns, tuple(asked.lenses)))
+
+    @property
+    def left_out(self) -> tuple[str, ...]:  # type: ignore[override]  # known once they are read
+        """What is left out of the rows, in words."""
+        return self.reader.left_out.notes()
+
+    def parts(self, asked: Asked) -> dict[Any, list[tuple[Lens, Any]]]:
+        """Return the lens, which is the same for all tests; rows are not held."""
+        return {None: [(asked.lenses[0], None)]}
+
+    def answers(self, plans: Sequence[Plan], asked: Asked) -> Iterator[Answer | NotApplicable]:
+        """Yield the answer to each plan: all see the same redrawn labels."""
+        with Readings(self.reader, self.counting, asked.progress) as readings:
+            survey = readings.survey()
+            names = [str(name) for name in self.counting.columns.classes]
+            bound = [(plan.measure, plan.measure.bind_chunks(survey, names)) for plan in plans]
+            outcomes = chunks_tests(bound, readings, survey, **asked.draws(asked.seed))
+        for plan, outcome in zip(plans, outcomes, strict=True):
+            yield Answer(plan, outcome, survey.n, _gap(survey))
+
+
+def _gap(survey: Survey) -> Gap:
+    """Measure the gap of the confidence."""
+    confidence, squares, right, both = (survey.confidence / SHARE).tolist()
+    n = survey.n
+    predicted, observed = confidence / n, right / n
+    residuals = squares - 2.0 * both + right - n * (predicted - observed) ** 2
+    return gap_of_sums(
+        "confidence", "right", n, predicted, observed, confidence - squares, residuals
+    )
+
+
+def chunks_tests(
+    bound: Sequence[tuple[Measure, BoundChunks]],
+    readings: Readings,
+    survey: Survey,
+    *,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+) -> list[Outcome]:
+    """Test measures of the same rows by labels redrawn from the predictions.
+
+    The label of a row in a resample depends on the probabilities of the row, on its number among
+    those that have the same, and on the seed. All measures see the same labels.
+    """
+    references = next(([one.references] for _, one in bound if one.references.size), [])  # the same
+    keys = np.concatenate([resample_keys(seed, n_resamples), *references])
+    make = partial(_totals, [one.make for _, one in bound], 1 + keys.size)
+    totals = readings.redraw(survey, make, keys, n_jobs)
+    return [
+        _outcome(measure, one, *one.values(some, n_resamples))
+        for (measure, one), some in zip(bound, totals, strict=True)
+    ]
+
+
+def _totals(makes: Sequence[Any], size: int) -> list[Any]:
+    """Make the sums of several measures, on a worker."""
+    return [make(size) for make in makes]
+
+
+def _outcome(
+    measure: Measure, bound: BoundChunks, values: Floats, parts: tuple[Part, ...]
+) -> Outcome:
+    observed, resampled = float(values[0]), values[1:]
+    return Outcome(
+        statistic_name=measure.symbol,
+        statistic=observed,
+        pvalue=resampling_pvalue(observed, resampled, bound.scale, measure.alternative),
+        estimate=observed,
+        alternative=measure.alternative,
+        null_text="labels redrawn from the predictions",
+        parameters={**bound.parameters, **bound.error()},
+        notes=bound.notes,
+        degenerate=bound.degenerate,
+        distribution=resampled,
+        replicates=Replicates(values, bound.scale, measure.alternative),
+        parts=parts,
+    )
+
+
+# ---- which of them ------------------------------------------------------------------------------
+
+
+Way = Prepared | RowsByChunks
+WAYS: dict[str, type[Way]] = {"chunks": RowsByChunks, "cells": Prepared}
+
+
+def choose(engine: str, asked: Asked) -> tuple[Source | None, Way | None]:
+    """Return where the rows lie, if they are in no array, and how they are tested there.
+
+    Parameters
+    ----------
+    engine : {"auto", "rows", "cells", "chunks"}
+        "auto" takes chunks or cells for more than 2 million rows, and where rows may be left out,
+        if none of what is asked for needs the rows in memory.
+    asked : Asked
+        What is asked for, of a model or of data alone.
+
+    Returns
+    -------
+    Source or None
+        Where the rows lie.
+    Prepared, RowsByChunks or None
+        What tests them there; None where they are to be read into memory.
+
+    Raises
+    ------
+    InvalidInput
+        If an option is unknown.
+    NotApplicable
+        If cells or chunks are asked for what has no rows to count, or for what needs them.
+    """
+    check_choice(asked.on_error, ON_ERROR, "on_error")
+    check_choice(engine, ENGINES, "engine")
+    source = asked.source
+    if engine in WAYS:
+        if source is None:
+            reason = f"engine={engine!r} takes a data frame, a lazy one, paths or an iterator of "
+            remedy = "use engine='rows' for arrays and models"
+            raise NotApplicable(f"{reason}frames", remedy)
+        WAYS[engine].refuse(asked)
+        return source, WAYS[engine].of(*_columns(source, asked), asked)
+    if source is None or engine == "rows" or _stays(source, asked):
+        return source, None
+    ways = [way for way in WAYS.values() if _can(way, asked)]
+    if not ways:
+        return source, None
+    many = asked.on_error == "skip"
+    if not many:
+        many, source = source.has_more_rows(ROWS)
+    if not many:
+        return source, None
+    reader, columns = _columns(source, asked)
+    for way in ways:
+        try:
+            return source, way.of(reader, columns, asked)
+        except NotApplicable:
+            if way is ways[-1] and source.is_stream:  # it cannot be read again
+                raise
+    return source, None
+
+
+def _stays(source: Source, asked: Asked) -> bool:
+    """Tell whether the rows are in memory and few, and none may be left out."""
+    skips = asked.on_error == "skip"
+    return not skips and source.is_eager and sources.as_frame(source.native).shape[0] <= ROWS
+
+
+def _columns(source: Source, asked: Asked) -> tuple[Reader, Columns]:
+    """Return how the rows are read, and which columns there are."""
+    reader = Reader(source, asked.columns, on_error=asked.on_error, progress=asked.progress)
+    return reader, reader.columns()
+
+
+def _can(way: type[Way], asked: Asked) -> bool:
+    """Tell whether none of what is asked for is refused there."""
+    try:
+        way.refuse(asked)
+    except NotApplicable:
+        return False
+    return True

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from caltest.errors import NotApplicable
 from caltest.htests.asked import Asked, as_columns
 from caltest.htests.combine import adjusted_pvalues
-from caltest.lenses import Lens
 from caltest.measures import REGISTRY, Measure
 from caltest.measures.cells import BoundGroups
 from caltest.measures.gap import limits_of_groups
@@ -36,7 +35,7 @@ SHARES = (0.8, 0.2)  # of the level: far groups, and many that are a little off
 TIES = 1e-12  # of a sum, relative to its size
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class GroupsCall:
     """One test of very many groups.
 
@@ -44,14 +43,8 @@ class GroupsCall:
     ----------
     asked : Asked
         What `test_calibration` was asked.
-    key : str
-        Of the test.
-    measure : Measure
-        One that binds to groups.
-    lens : Lens
-        It leaves one event.
-    m : int
-        Number of classes.
+    counting : Counting
+        What the cells were counted by, under one lens that leaves one event.
     data_name : str
         What is tested.
     notes : tuple of str
@@ -59,26 +52,15 @@ class GroupsCall:
     """
 
     asked: Asked
-    key: str
-    measure: Measure
-    lens: Lens
-    m: int
+    counting: Counting
     data_name: str
     notes: tuple[str, ...] = ()
 
-    @classmethod
-    def of(
-        cls, data_name: str, counting: Counting, left_out: tuple[str, ...], asked: Asked
-    ) -> GroupsCall:
-        """Return the test of groups of cells: the one that was asked for, or that stands in."""
-        key, measure = asked.measures[0]
-        notes = left_out
-        if asked.is_default:
-            key, measure, notes = INSTEAD, REGISTRY[INSTEAD](), (*left_out, STANDS_IN)
-        m = len(counting.columns.classes)
-        lens = counting.lenses[0]
-        own: dict[str, Any] = {"key": key, "measure": measure, "notes": notes}
-        return cls(asked=asked, lens=lens, m=m, data_name=data_name, **own)
+    @property
+    def test(self) -> tuple[str, Measure]:
+        """Key and measure: what was asked for, or what stands in for the default."""
+        asked = self.asked
+        return (INSTEAD, REGISTRY[INSTEAD]()) if asked.is_default else asked.measures[0]
 
     def disjoint(self, many: ManyCells) -> GroupsTest:
         r"""Test each of very many groups that share no row, and all of them together.
@@ -135,11 +117,11 @@ class GroupsCall:
             omnibus={"all segments": (least, "the least one times their number")},
             parameters={**parts[0].parameters, "cells": cells, "error by cells": _in_words(error)},
             overlap=True,
-            claim=f"in every segment, {self.lens.claim}",
+            claim=f"in every segment, {self.counting.lenses[0].claim}",
         )
 
     def _pvalues(self, many: ManyCells) -> tuple[BoundGroups, Floats]:
-        bound, asked = self.measure.bind_groups(many), self.asked
+        bound, asked = self.test[1].bind_groups(many), self.asked
         wanted = max(asked.n_resamples or 0, min(AT_LEAST * len(many), AT_MOST))
         return bound, bound.pvalues(n_resamples=wanted, seed=asked.seed, n_jobs=asked.n_jobs)
 
@@ -165,7 +147,9 @@ class GroupsCall:
         pvalue: float,
         together: Together,
     ) -> GroupsTest:
-        asked = self.asked
+        asked, lens = self.asked, self.counting.lenses[0]
+        key, measure = self.test
+        stands_in = (STANDS_IN,) if asked.is_default else ()
         low, high = limits_of_groups(many)
         adjusted, name = adjusted_pvalues(pvalues, asked.correction)  # type: ignore[arg-type]
         error = _in_words(bound.error)
@@ -183,12 +167,12 @@ class GroupsCall:
             adjusted=adjusted,
             pvalue=pvalue,
             omnibus=together,
-            test=self.key,
-            title=self.measure.title,
-            statistic_name=self.measure.symbol,
-            lens=str(self.lens),
-            claim=f"in every group, {self.lens.claim}",
-            m=self.m,
+            test=key,
+            title=measure.title,
+            statistic_name=measure.symbol,
+            lens=str(lens),
+            claim=f"in every group, {lens.claim}",
+            m=len(self.counting.columns.classes),
             correction=None if name == "none" else name,
             null_text=bound.null_text,
             parameters={**bound.parameters, "cells": len(many.cells), "error by cells": error},
@@ -196,7 +180,7 @@ class GroupsCall:
             seed=asked.seed,
             data_name=self.data_name,
             level=asked.level,
-            notes=(*self.notes, *_notes(many, bound)),
+            notes=(*self.notes, *stands_in, *_notes(many, bound)),
         )
 
 
@@ -230,7 +214,7 @@ def groups_in_memory(predictions: Predictions, asked: Asked) -> GroupsTest | Non
         return None
     import polars as pl
 
-    names, codes = np.unique(predictions.groups, return_inverse=True)
+    names, codes = np.unique(np.asarray(predictions.groups), return_inverse=True)
     lenses = tuple(lens for one in asked.lenses for lens in one.members(predictions))
     weighted = predictions.sample_weight is not None
     if not in_one_pass(names.size, asked, events=len(lenses), weighted=weighted):
@@ -247,7 +231,7 @@ def groups_in_memory(predictions: Predictions, asked: Asked) -> GroupsTest | Non
     many = counting.many(counted([frame], counting), 0)
     column = " x ".join(as_columns(asked.given.by)) or "group"
     own = tuple((name,) for name in names.tolist())
-    call = GroupsCall.of(predictions.source, counting, (), asked)
+    call = GroupsCall(asked, counting, predictions.source)
     return call.disjoint(replace(many, columns=(column,), values=own))
 
 

@@ -12,15 +12,14 @@ import numpy as np
 
 from caltest import validation
 from caltest.errors import NotApplicable
-from caltest.htests.asked import Asked, Progress, as_columns
-from caltest.htests.cells import Prepared
-from caltest.htests.choose import choose
+from caltest.htests.asked import Asked, as_columns
+from caltest.htests.cells import Prepared, choose
 from caltest.htests.groups import INSTEAD, GroupsCall
 from caltest.lenses import resolve_lens
 from caltest.measures import REGISTRY
 from caltest.predictions import ModelData
 from caltest.scale import Counting, ManyCells
-from caltest.scale.sources import ENGINES, Source
+from caltest.scale.sources import ENGINES
 from caltest.segments import SegmentsTest, test_segments
 
 if TYPE_CHECKING:
@@ -39,10 +38,7 @@ def run_segments(
     *,
     n_resamples: Any,
     rng: object,
-    n_jobs: int | None,
-    level: float | None,
-    on_error: str,
-    progress: Progress | None,
+    **settings: Any,
 ) -> SegmentsTest | GroupsTest:
     """Test segments; where rows are counted in cells, as groups of margins of these.
 
@@ -56,6 +52,17 @@ def run_segments(
         None for the usual one.
     options : Mapping
         Those of `test_segments`.
+    n_resamples : int
+        As for `test_calibration`.
+    rng : None, int, Generator or SeedSequence
+        As for `test_calibration`.
+    **settings
+        As for `test_calibration`: n_jobs, level, on_error and progress.
+
+    Raises
+    ------
+    NotApplicable
+        If cells are asked for and segments are no columns of the data.
     """
     names, seed = as_columns(given.by), validation.check_seed(rng)
     asked = Asked(
@@ -67,13 +74,18 @@ def run_segments(
         correction="holm",
         n_resamples=1,  # nothing is redrawn
         seed=seed,
-        n_jobs=n_jobs,
-        level=level,
-        on_error=on_error,
-        progress=progress,
+        **settings,
     )
-    source, prepared = _source(engine, asked)
-    if prepared is not None:
+    validation.check_choice(engine, ENGINES, "engine")
+    if engine == "cells" and not names:
+        reason = "engine='cells' takes segments that are columns of the data, by name"
+        raise NotApplicable(reason, "use engine='rows'")
+    source, prepared = asked.source, None
+    if engine != "cells" and (source is None or source.is_eager):
+        source = None
+    elif names:
+        source, prepared = choose("auto" if engine == "chunks" else engine, asked)
+    if isinstance(prepared, Prepared):
         may_need_rows = engine == "auto" and not prepared.reader.source.is_stream
         with suppress(*[NotApplicable] if may_need_rows else []):
             return test_margins(prepared, asked, **options)
@@ -85,36 +97,12 @@ def run_segments(
         lens=lens,
         n_resamples=n_resamples,  # refused there where it is no number
         rng=seed,
-        n_jobs=n_jobs,
-        level=level,
         label=given.label,
         probs=given.probs,
         **given.options,
-        progress=progress,
+        **{name: settings[name] for name in ("n_jobs", "level", "progress")},
         **options,
     )
-
-
-def _source(engine: str, asked: Asked) -> tuple[Source | None, Prepared | None]:
-    """Return where the rows lie, if they do, and how they become cells, if they are to.
-
-    Raises
-    ------
-    NotApplicable
-        If cells are asked for and segments are no columns of the data.
-    """
-    validation.check_choice(engine, ENGINES, "engine")
-    names = asked.given.by
-    if engine == "cells" and not names:
-        reason = "engine='cells' takes segments that are columns of the data, by name"
-        raise NotApplicable(reason, "use engine='rows'")
-    source = asked.source
-    if engine != "cells" and (source is None or source.is_eager):
-        return None, None
-    if not names:
-        return source, None
-    source, way = choose("auto" if engine == "chunks" else engine, asked)
-    return source, way if isinstance(way, Prepared) else None
 
 
 def test_margins(
@@ -152,7 +140,8 @@ def test_margins(
     counted = prepared.reader.count(counting)
     _check_categories(counted.table, counting.columns.by, bins)
     deepest = min(2 if depth is None else depth, len(counting.columns.by))
-    call = GroupsCall.of(prepared.reader.source.name, counting, counted.left_out.notes(), asked)
+    left_out = counted.left_out.notes()
+    call = GroupsCall(asked, counting, prepared.reader.source.name, left_out)
     result = call.overlapping(_margins(counting, counted.table, deepest, min_size))
     if len(result) == 1:
         reason = f"no segment has at least {min_size} rows and leaves out some"

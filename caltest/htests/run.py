@@ -9,11 +9,11 @@ from typing import Any
 from caltest import validation
 from caltest.errors import invalid, shown
 from caltest.htests.asked import Asked, Plan
-from caltest.htests.choose import choose
+from caltest.htests.cells import choose
 from caltest.htests.combine import METHODS
 from caltest.htests.margins import run_segments
 from caltest.htests.named import REGISTRY, check_options
-from caltest.htests.rows import RowsInMemory, run_plan
+from caltest.htests.runner import RowsInMemory, run_plan
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.measures.tolerance import Tolerance
@@ -212,7 +212,7 @@ def test_calibration(
         Dependence(cluster, time, lag),
         sample_weight,
     )
-    tested: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "n_resamples": n_resamples,
         "rng": rng,
         "n_jobs": n_jobs,
@@ -220,41 +220,21 @@ def test_calibration(
         "on_error": on_error,
         "progress": progress,
     }
+    own: dict[str, Any] = {
+        "null": null,
+        "tolerance": tolerance,
+        "equivalence": equivalence,
+        "correction": correction,
+    }
     if segments is not None:
-        no_effect = {
-            "test": test,
-            "null": _unless(null, default="exact"),
-            "tolerance": tolerance,
-            "equivalence": _unless(equivalence, default=False),
-            "by": by,
-            "cluster": cluster,
-            "time": time,
-            "lag": lag,
-            "sample_weight": sample_weight,
-            "correction": "none" if correction is None else _unless(correction, default="joint"),
-        }
-        check_for_segments(lens, options, no_effect)
-        return run_segments(engine, replace(given, by=segments), lens, options, **tested)
-    asked = asked_of(
-        given,
-        test,
-        lens,
-        options,
-        null=null,
-        tolerance=tolerance,
-        equivalence=equivalence,
-        correction=correction,
-        **tested,
-    )
+        rows = {"cluster": cluster, "time": time, "lag": lag, "sample_weight": sample_weight}
+        check_for_segments(lens, options, test=test, by=by, **own, **rows)
+        return run_segments(engine, replace(given, by=segments), lens, options, **settings)
+    asked = asked_of(given, test, lens, options, **own, **settings)
     source, way = choose(engine, asked)
     if way is not None:
         return way.run(asked)
-    if source is not None and not source.is_eager:
-        given = replace(given, model=None, data=source.table(given.needs))
-    predictions = given.predictions()
-    if source is not None and not source.is_eager:
-        predictions = predictions.from_source(source.name)
-    return RowsInMemory(predictions, grouped=by is not None).run(asked)
+    return RowsInMemory(asked.predictions(source), grouped=by is not None).run(asked)
 
 
 # Or pytest would collect it in a user's test module.
@@ -267,55 +247,43 @@ def asked_of(
     lens: Any,
     options: Mapping[str, Any],
     *,
-    null: str | None,
-    tolerance: float | None,
-    equivalence: bool,
-    correction: str | None,
     n_resamples: int | str,
     rng: object,
-    n_jobs: int | None,
-    level: float | None,
-    on_error: str,
-    progress: Callable[[int, int], None] | None,
+    tolerance: float | None,
+    equivalence: bool,
+    **settings: Any,
 ) -> Asked:
     """Check what is asked of tests; the arguments are those of `test_calibration`."""
-    fixed = validation.check_resamples(n_resamples)
-    level = None if level is None else validation.check_level(level)
+    fixed, null = validation.check_resamples(n_resamples), settings["null"]
+    if settings["level"] is not None:
+        settings["level"] = validation.check_level(settings["level"])
+    correction = settings["correction"]
     validation.check_choice("none" if correction is None else correction, METHODS, "correction")
-    validation.check_jobs(n_jobs)
+    validation.check_jobs(settings["n_jobs"])
     bound = validation.check_tolerance(tolerance, equivalence=equivalence, null=null)
     if bound is not None:
         validation.check_fixed_resamples(n_resamples, "a tolerance")
     seed = validation.check_seed(rng)
     measures, note = resolve_tests(test, options, null=null, tolerance=bound)
-    lenses = [resolve_lens(one) for one in _as_list("strong" if lens is None else lens, "lens")]
     return Asked(
         given=given,
         measures=measures,
-        lenses=lenses,
-        null=null,
+        lenses=[resolve_lens(one) for one in _as_list("strong" if lens is None else lens, "lens")],
         tolerance=None if bound is None else Tolerance(bound, equivalence),
-        correction=correction,
         n_resamples=fixed,
         seed=seed,
-        n_jobs=n_jobs,
-        level=level,
-        on_error=on_error,
-        progress=progress,
         note=note,
         is_default=test is None and not note,
+        **settings,
     )
 
 
-def _unless(value: object, *, default: object) -> object:
-    """Return None for the default; an array is equal to none."""
-    return None if isinstance(value, type(default)) and value == default else value
-
-
-def check_for_segments(
-    lens: object, options: Mapping[str, object], others: Mapping[str, object]
-) -> None:
-    """Check that nothing is asked of segments that their test has not; the others must be None."""
+def check_for_segments(lens: object, options: Mapping[str, object], **others: object) -> None:
+    """Check that nothing is asked of segments that their test has not; the others have no value."""
+    for name, default in (("null", "exact"), ("equivalence", False), ("correction", "joint")):
+        value = "none" if name == "correction" and others[name] is None else others[name]
+        is_default = isinstance(value, type(default)) and value == default
+        others[name] = None if is_default else value
     own = "on segments, which have statistics, an exact null and a joint adjustment of their own"
     validation.check_unused(own, **others)
     if isinstance(lens, list | tuple):

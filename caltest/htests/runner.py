@@ -4,23 +4,39 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from caltest import render, validation
 from caltest.errors import DegenerateDataWarning, NotApplicable
-from caltest.htests.asked import Asked, Plan
+from caltest.htests.asked import Asked, Plan, seeds_of_groups
 from caltest.htests.combine import adjusted_rows, omnibus, pvalue_of_groups
-from caltest.htests.outcome import with_parts
+from caltest.htests.groups import groups_in_memory
+from caltest.htests.places import NAMED, find_places
+from caltest.lenses import Lens
+from caltest.lenses.base import induced
+from caltest.measures import Measure
+from caltest.measures.gap import Gap, event_rows, gap_of
+from caltest.measures.outcome import Outcome, Part
+from caltest.nulls import REGISTRY as NULLS
+from caltest.nulls.adaptive import LEVEL, adaptive_null
+from caltest.nulls.cluster import treated_as_independent
+from caltest.nulls.tolerance import at_least_exact, tolerance_null
+from caltest.predictions import Predictions
 from caltest.results import HTest, HTestTable
+from caltest.results.evidence import Counted, Evidence
+from caltest.scale import Cells
 from caltest.validation.suspicions import warn_caller
 
-if TYPE_CHECKING:
-    from caltest.measures.gap import Gap
-    from caltest.measures.outcome import Outcome
-    from caltest.predictions import Predictions
-    from caltest.results.evidence import Counted, Evidence
-    from caltest.scale import Cells
-
+EXACT = "exact"
+TOLD = 0.1  # largest adjusted p-value of what a component found that is told with the answer
+SPREAD = (
+    "clusters have rows in several groups, which depend on each other: the groups are not tested "
+    "together"
+)
 Row = tuple[Plan, HTest]
 
 
@@ -88,14 +104,41 @@ class Answering(ABC):
             return rows[0][1]
         return _table(self, rows, left_out, asked)
 
-    @abstractmethod
     def plans(self, asked: Asked) -> list[Plan]:
         """Return the tests: by group, test and lens."""
+        parts = self.parts(asked)
+        seeds = seeds_of_groups(asked.seed, len(parts)) if self.grouped else [asked.seed]
+        return [
+            Plan(
+                test=key,
+                measure=measure,
+                null=self.null_of(measure, part, asked),
+                lens=lens,
+                predictions=part,
+                seed=seed,
+                number=number,
+                group=group,
+                is_one_of_many=self.grouped or lens not in asked.lenses,
+                note=asked.note,
+                tolerance=asked.tolerance,
+                clear_at=(asked.level or LEVEL) if asked.n_resamples is None else None,
+                among=sum(map(len, parts.values())),
+            )
+            for seed, (group, seen) in zip(seeds, parts.items(), strict=True)
+            for number, (key, measure) in enumerate(asked.measures)
+            for lens, part in seen
+        ]
+
+    def null_of(self, measure: Measure, part: Any, asked: Asked) -> str:
+        """Return the null of a measure: the exact one, where rows are not in memory."""
+        return EXACT
 
     @abstractmethod
-    def answers(
-        self, plans: Sequence[Plan], asked: Asked
-    ) -> Iterator[tuple[Plan, Answer | NotApplicable]]:
+    def parts(self, asked: Asked) -> dict[Any, list[tuple[Lens, Any]]]:
+        """Return what is tested of each group, or of None: a lens, and what the test is given."""
+
+    @abstractmethod
+    def answers(self, plans: Sequence[Plan], asked: Asked) -> Iterator[Answer | NotApplicable]:
         """Yield the answer to each plan, in their order, or why there is none."""
 
     def spread(self, plans: Sequence[Plan]) -> str:
@@ -113,7 +156,8 @@ def _run_all(source: Answering, plans: Sequence[Plan], asked: Asked) -> tuple[li
     left_out: list[str] = []
     reason: NotApplicable | None = None  # of one that has weights
     told: set[object] = set()
-    for done, (plan, answer) in enumerate(source.answers(plans, asked), start=1):
+    answers = zip(plans, source.answers(plans, asked), strict=True)
+    for done, (plan, answer) in enumerate(answers, start=1):
         if isinstance(answer, NotApplicable):
             is_weightless = isinstance(answer, Weightless)
             reason = reason if is_weightless else answer
@@ -166,7 +210,7 @@ def _result(source: Answering, answer: Answer, asked: Asked) -> HTest:
     if source.left_out:
         whole = replace(whole, notes=(*whole.notes, *source.left_out))
     search = {"among": plan.among, "n_resamples": asked.most_resamples, "seed": plan.seed}
-    return with_parts(whole, answer.outcome.parts, answer.searched, **search)
+    return _with_parts(whole, answer.outcome.parts, answer.searched, **search)
 
 
 def _table(
@@ -202,3 +246,177 @@ def _omnibus_tests(rows: Sequence[Row], asked: Asked) -> Iterator[HTest]:
             members.sort(key=lambda item: item[0].note)  # what was asked for gives the title
             title = members[0][0].measure.title
             yield omnibus([row for _, row in members], title=title, **about)
+
+
+def _with_parts(
+    whole: HTest, parts: Sequence[Part], seen: Predictions | Cells | None, **search: Any
+) -> HTest:
+    """Add the statistics that a test combines, what they found, and where it is, if it rejects.
+
+    Parameters
+    ----------
+    whole : HTest
+        Without them.
+    parts : sequence of Part
+        The loudest first; none where the test combines none.
+    seen : Predictions or Cells, optional
+        What the test saw, to be searched for places; None where no rows are kept.
+    **search
+        Of `find_places`: among, n_resamples and seed.
+    """
+    if not parts:
+        return whole
+    places: tuple[Gap, ...] = ()
+    if seen is not None and whole.pvalue <= (NAMED if whole.level is None else whole.level):
+        search |= {"lens": whole.lens, "group": whole.group, "level": whole.level}
+        places = find_places(seen, **search)
+    loud = [part for part in parts if part.adjusted <= TOLD and (part.in_words or places)]
+    finding = loud[0].finding if loud else ""
+    if loud and not loud[0].in_words:
+        finding = render.wrong_in_words(places[0])
+    return replace(whole, components=_components(whole, parts), finding=finding, places=places)
+
+
+def _components(whole: HTest, parts: Sequence[Part]) -> HTestTable:
+    """Return the statistics that a test combines as results, in their order."""
+    rows = [
+        replace(
+            whole,
+            test=part.key,
+            method=f"Component of the {whole.test} test: {part.title}",
+            statistic_name=part.title,
+            statistic=part.values[0],
+            pvalue=part.pvalue,
+            estimate_name=part.estimate_name,
+            estimate=part.estimate,
+            alternative="two-sided" if part.two_sided else "greater",
+            lens=part.lens if whole.lens == "strong" else whole.lens,
+            parameters={"finding": part.finding},
+            n_resamples=whole.n_resamples and part.values.size - 1,
+            stopping=None,
+            null_distribution=part.values[1:],
+            notes=(),
+            evidence=None,
+            replicates=None,
+        )
+        for part in parts
+    ]
+    return HTestTable(
+        tuple(rows), "joint", np.array([part.adjusted for part in parts]), level=whole.level
+    )
+
+
+# ---- rows in memory -----------------------------------------------------------------------------
+
+
+class RowsInMemory(Answering):
+    """Predictions that can be tested.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        The rows.
+    grouped : bool
+        Whether each of their groups is tested by itself.
+    """
+
+    tells_tests = True
+
+    def __init__(self, predictions: Predictions, *, grouped: bool) -> None:
+        self.predictions, self.grouped = predictions, grouped
+        self.name, self.m = predictions.source, predictions.m
+
+    def run(self, asked: Asked) -> HTest | HTestTable:
+        """Return the results of all that was asked; of very many groups tested in one pass."""
+        many = groups_in_memory(self.predictions, asked) if self.grouped else None
+        return super().run(asked) if many is None else many
+
+    def parts(self, asked: Asked) -> dict[Any, list[tuple[Lens, Any]]]:
+        """Return what is tested of each group: the predictions before the lens."""
+        if asked.null is not None:
+            validation.check_choice(asked.null, NULLS, "null")
+        groups = self.predictions.by_group() if self.grouped else {None: self.predictions}
+        return {
+            group: [(member, part) for lens in asked.lenses for member in lens.members(part)]
+            for group, part in groups.items()
+        }
+
+    def null_of(self, measure: Measure, part: Any, asked: Asked) -> str:
+        """Return the null of a measure: by default that of clusters where rows have some."""
+        if asked.tolerance is not None:
+            return "tolerance"
+        return asked.null or ("cluster" if part.has_dependence else measure.nulls[0])
+
+    def answers(self, plans: Sequence[Plan], asked: Asked) -> Iterator[Answer | NotApplicable]:
+        """Yield the answer to each plan, in their order, or why there is none."""
+        for plan in plans:
+            try:
+                yield _answer(plan, asked)
+            except NotApplicable as error:
+                yield error
+
+    def spread(self, plans: Sequence[Plan]) -> str:
+        """Tell of clusters with rows in two groups, which then depend on each other."""
+        parts = {plan.group: plan.predictions.clusters for plan in plans} if self.grouped else {}
+        found = [np.unique(codes) for codes in parts.values() if codes is not None]
+        sizes = sum(codes.size for codes in found)
+        return SPREAD if found and np.unique(np.concatenate(found)).size < sizes else ""
+
+
+def _answer(plan: Plan, asked: Asked) -> Answer:
+    """Run a plan; in a group that is too small for it, the nearest one that is defined."""
+    _check_weights(plan)
+    B, n_jobs = asked.most_resamples, asked.n_jobs
+    try:
+        seen, outcome = run_plan(plan, n_resamples=B, n_jobs=n_jobs)
+    except NotApplicable as error:
+        weighted = plan.predictions.sample_weight is not None
+        for nearest in plan.nearest(error.reason, weighted=weighted):
+            with suppress(NotApplicable):
+                seen, outcome = run_plan(nearest, n_resamples=B, n_jobs=n_jobs)
+                plan = nearest
+                break
+        else:
+            raise
+    evidence = Evidence(plan.measure, plan.lens, plan.predictions, plan.seed)
+    return Answer(plan, outcome, seen.n, _size(plan, seen), seen, evidence)
+
+
+def _check_weights(plan: Plan) -> None:
+    """Raise Weightless where all weights of the rows that the lens leaves are 0."""
+    weight = plan.predictions.sample_weight
+    if weight is not None and not weight.all():
+        seen = plan.lens(plan.predictions).sample_weight
+        if seen is not None and not seen.any():
+            raise Weightless("all rows have the weight 0", "give some a positive weight")
+
+
+def run_plan(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predictions, Outcome]:
+    """Run a plan; return the predictions as the lens shows them, and the outcome."""
+    redraws = plan.tolerance is not None or NULLS[plan.null].resamples
+    seen = induced(plan.lens, plan.predictions) if redraws else plan.lens(plan.predictions)
+    settings: dict[str, Any] = {"n_resamples": n_resamples, "seed": plan.seed, "n_jobs": n_jobs}
+    if plan.tolerance is None:
+        null = NULLS[plan.null]
+        null = null if plan.clear_at is None else adaptive_null(null, plan.clear_at)
+        outcome = null.test(plan.measure, seen, **settings)
+        if seen.has_dependence and plan.null != "cluster":
+            outcome = treated_as_independent(outcome, seen)
+        return seen, outcome
+    if seen.has_dependence:
+        from caltest.intervals.cluster import cluster_tolerance_test
+
+        return seen, cluster_tolerance_test(
+            plan.measure, seen, tolerance=plan.tolerance, **settings
+        )
+    outcome = tolerance_null(plan.tolerance).test(plan.measure, seen, **settings)
+    if not plan.tolerance.equivalence and plan.measure.is_raised_to_exact(seen.n):
+        exact = NULLS["exact"].test(plan.measure, seen, **settings).pvalue
+        outcome = at_least_exact(outcome, exact)
+    return seen, outcome
+
+
+def _size(plan: Plan, seen: Predictions) -> Gap:
+    if seen.m > 2 or plan.lens.is_confidence:
+        return gap_of(event_rows(seen), "confidence", "right")
+    return gap_of(event_rows(seen), "event", str(seen.classes[1]))

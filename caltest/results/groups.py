@@ -284,6 +284,7 @@ class GroupsTest(HTestTable):
 
         name = self.name(g)
         kind = "segment" if self.overlap else "group"
+        whose: dict[str, Any] = {kind: name}
         measured = Gap.of(
             kind=kind,
             name=name,
@@ -292,11 +293,11 @@ class GroupsTest(HTestTable):
             observed=float(self.events[g] / self.sizes[g]),
             deviation=float(self.deviation[g]),
             pvalue=float(self.adjusted[g]),
-            where=Where(**{kind: name}, lens=self.lens),
+            where=Where(lens=self.lens, **whose),
         )
         return replace(measured, low=float(self.low[g]), high=float(self.high[g]))
 
-    def plot(self, kind: str = "funnel", *, rows: int = 20, ax: Axes | None = None) -> Axes:
+    def plot(self, kind: str | None = "funnel", *, rows: int = 20, ax: Axes | None = None) -> Axes:
         """Draw the gaps of all groups in a funnel, or those of the worst; see `plots.groups`.
 
         Parameters
@@ -313,7 +314,7 @@ class GroupsTest(HTestTable):
         matplotlib.axes.Axes
             The axes.
         """
-        return draw("groups.groups", self, kind=kind, rows=rows, ax=ax)
+        return draw("groups.groups", self, kind=kind or "funnel", rows=rows, ax=ax)
 
     def summary(self) -> Summary:
         """Return the longer print: a hundred groups, with statistics and p-values."""
