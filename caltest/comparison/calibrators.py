@@ -38,6 +38,7 @@ from caltest.errors import DegenerateDataWarning, invalid, shown
 from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.predictions import ModelData, Predictions
+from caltest.predictions.options import Columns, parted
 from caltest.results import CalibratorComparison
 from caltest.results.compared_calibrators import SELECTED
 from caltest.validation.arrays import AnyArray
@@ -65,12 +66,6 @@ def compare_calibrators(
     n_resamples: int = 999,
     rng: object = None,
     n_jobs: int | None = None,
-    label: str | None = None,
-    features: Sequence[str] | None = None,
-    probs: str | Sequence[str] | None = None,
-    classes: object = None,
-    from_logits: bool = False,
-    renormalize: bool = False,
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> CalibratorComparison:
@@ -154,17 +149,13 @@ def compare_calibrators(
         identity, if all rows are held out.
     n_jobs : int, optional
         Threads, as in joblib; nothing depends on it.
-    label, features, probs : str or list of str, optional
-        Columns of the data frame: the label, the features of `model`, the probabilities.
-    classes : (m,) array, optional
-        Class labels in the order of the columns of the probabilities.
-    from_logits, renormalize : bool, default False
-        Read an array, columns or what `model` returns as logits: the calibrators are given these,
-        and `best` takes them; rescale rows whose sum is off by up to 0.01.
     progress : callable, optional
         Called with (steps done, steps in all), two steps a calibrator.
     **options
-        Options of the tests, such as `kernel=`.
+        Data options, as for `test_calibration`: `label`, `features`, `probs`, `classes`,
+        `renormalize` and `from_logits`, by which an array, columns or what `model` returns are
+        logits: the calibrators are given these, and `best` takes them. Options of the tests, such
+        as `kernel=`.
 
     Returns
     -------
@@ -202,6 +193,7 @@ def compare_calibrators(
     (300, 3)
     """
     chosen = check_score(score)
+    columns, options = parted(options, Columns)
     tests_of = make_calibration_tests(
         test,
         lens,
@@ -213,9 +205,8 @@ def compare_calibrators(
         options=options,
     )
     seed = validation.check_seed(rng)
-    predictions, calibration_set = read_inputs(
-        ModelData(model, data, label, features, probs, classes, from_logits, renormalize)
-    )
+    given = ModelData(model, data, **columns)
+    predictions, calibration_set = read_inputs(given)
     functions = check_functions(measures, COLUMNS, "measures")
     if time_limit is not None:
         validation.check_positive(time_limit, "time_limit")
@@ -233,7 +224,7 @@ def compare_calibrators(
     if calibrators is None:
         fits = sum(len(inner) + 1 for inner in setup.inner) + 1
         calibrators, left_out = compared_by_default(setup.n_fit, predictions.m, fits, time_limit)
-    maps = resolve_calibrators(calibrators, predictions.m, from_logits=from_logits)
+    maps = resolve_calibrators(calibrators, predictions.m, from_logits=given.from_logits)
     outcomes, winners = _cross_validated(maps, setup, progress)
     everything = {**outcomes, SELECTED: of_selected(outcomes, winners, setup)}
     rows = rows_of(maps, everything, setup, winners)

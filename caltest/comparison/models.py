@@ -34,6 +34,7 @@ from caltest.lenses import Lens
 from caltest.measures import Measure, ScoreDecomposition
 from caltest.predictions import ModelData, Predictions, sources
 from caltest.predictions.models import is_model
+from caltest.predictions.options import Columns, parted
 from caltest.results import ComparedModel, HTestTable, ModelComparison, ScoreDifference
 from caltest.validation.arrays import AnyArray, listing
 
@@ -55,11 +56,6 @@ def compare_models(
     n_resamples: int = 999,
     rng: object = None,
     n_jobs: int | None = None,
-    label: str | None = None,
-    features: Sequence[str] | None = None,
-    classes: object = None,
-    from_logits: bool = False,
-    renormalize: bool = False,
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> ModelComparison:
@@ -114,16 +110,11 @@ def compare_models(
         The seed.
     n_jobs : int, optional
         Threads, as in joblib; nothing depends on it.
-    label, features : str or list of str, optional
-        Columns of the data frame: the label, the features of the models.
-    classes : (m,) array, optional
-        Class labels in the order of the columns of the probabilities.
-    from_logits, renormalize : bool, default False
-        Read arrays and columns as logits; rescale rows whose sum is off by up to 0.01.
     progress : callable, optional
         Called with (models done, models in all).
     **options
-        Options of the tests of calibration, such as `kernel=`.
+        Data options, as for `test_calibration`: `label`, `features`, `classes`, `from_logits` and
+        `renormalize`. Options of the tests of calibration, such as `kernel=`.
 
     Returns
     -------
@@ -166,6 +157,7 @@ def compare_models(
     ('as it is', 0.034)
     """
     chosen = check_score(score)
+    columns, options = parted(options, Columns)
     tests_of = make_calibration_tests(
         test,
         lens,
@@ -177,7 +169,8 @@ def compare_models(
         options=options,
     )
     seed = validation.check_seed(rng)
-    given = ModelData(None, data, label, features, None, classes, from_logits, renormalize)
+    validation.check_unused("where each model has its own", probs=columns.get("probs"))
+    given = ModelData(None, data, **columns)
     named = check_models(models)
     if all(isinstance(one, Predictions) for one in named.values()):
         validation.check_unused("where all models are Predictions", data=data)

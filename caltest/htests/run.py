@@ -29,7 +29,7 @@ from caltest.nulls.adaptive import LEVEL, MOST, adaptive_null
 from caltest.nulls.cluster import treated_as_independent
 from caltest.nulls.tolerance import at_least_exact, tolerance_null
 from caltest.predictions import ModelData, Predictions
-from caltest.predictions.dependence import Dependence
+from caltest.predictions.options import Columns, Reading, Rows, parted
 from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.segments import SegmentsTest, test_segments
 
@@ -99,25 +99,12 @@ def test_calibration(
     tolerance: float | None = None,
     equivalence: bool = False,
     by: object = None,
-    cluster: object = None,
-    time: object = None,
-    lag: int | None = None,
     segments: object = None,
     correction: str | None = "joint",
     n_resamples: int | str = 999,
     rng: object = None,
     n_jobs: int | None = None,
     level: float | None = None,
-    label: str | None = None,
-    features: Sequence[str] | None = None,
-    probs: str | Sequence[str] | None = None,
-    sample_weight: object = None,
-    classes: object = None,
-    from_logits: bool = False,
-    renormalize: bool = False,
-    engine: str = "auto",
-    on_error: str = "raise",
-    progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> HTest | HTestTable | SegmentsTest | GroupsTest:
     r"""Test the hypothesis that a model's probabilities are calibrated.
@@ -163,18 +150,6 @@ def test_calibration(
         resamples where all groups are resampled, so that it is as exact as they are, elsewhere by
         its chi^2 distribution. Where rows are counted in cells, more than 500 groups are tested in
         one pass, by the KS test where no other is named: with a `GroupsTest`.
-    cluster : (n,) array or column name, optional
-        The cluster of each row, such as its patient: rows of a cluster may depend on each other,
-        those of different clusters are independent. The null is then "cluster", which flips the
-        signs of the residuals cluster by cluster; another null that is asked for takes the rows as
-        independent, with a note. By default the clusters that the Predictions have.
-    time : (n,) array or column name, optional
-        The time of each row, for forecasts that overlap: rows depend if they are up to `lag` steps
-        apart, a step for each distinct time. Their clusters are blocks of time, some times as long,
-        with `cluster` those of each cluster.
-    lag : int, optional
-        With `time`: h - 1 for forecasts of what happens within the next h steps; 0 where rows of
-        the same time alone depend.
     segments : str, list of str, dict, data frame, bool (n, S) array or True, optional
         Test all segments of the rows, which may overlap, in place of groups: the values of these
         columns and their intersections, or a boolean column for each; True takes all columns of the
@@ -205,16 +180,34 @@ def test_calibration(
         Threads, as in joblib; the p-value does not depend on it.
     level : float, optional
         Significance level in (0, 1). The print holds a verdict only where it is given.
+    **options
+        Data options, which are described below, and options of the measure, such as `kernel=` and
+        `estimator=`; with `segments`, of these.
+
+    Other Parameters
+    ----------------
     label, features, probs : str or list of str, optional
         Columns of the data frame: the label, the features of `model`, the probabilities.
-    sample_weight : (n,) array or column name, optional
-        Weights of the rows: labels are redrawn row by row, whatever the weight, so that a row of
-        weight 2 is no two rows that were seen; see each measure for what it does with weights. By
-        default those that the Predictions have.
     classes : (m,) array, optional
         Class labels in the order of the columns of the probabilities.
     from_logits, renormalize : bool, default False
         Read an array or columns as logits; rescale rows whose sum is off by up to 0.01.
+    sample_weight : (n,) array or column name, optional
+        Weights of the rows: labels are redrawn row by row, whatever the weight, so that a row of
+        weight 2 is no two rows that were seen; see each measure for what it does with weights. By
+        default those that the Predictions have.
+    cluster : (n,) array or column name, optional
+        The cluster of each row, such as its patient: rows of a cluster may depend on each other,
+        those of different clusters are independent. The null is then "cluster", which flips the
+        signs of the residuals cluster by cluster; another null that is asked for takes the rows as
+        independent, with a note. By default the clusters that the Predictions have.
+    time : (n,) array or column name, optional
+        The time of each row, for forecasts that overlap: rows depend if they are up to `lag` steps
+        apart, a step for each distinct time. Their clusters are blocks of time, some times as long,
+        with `cluster` those of each cluster.
+    lag : int, optional
+        With `time`: h - 1 for forecasts of what happens within the next h steps; 0 where rows of
+        the same time alone depend.
     engine : {"auto", "rows", "cells", "chunks"}, default "auto"
         Of frames, paths and iterators: "rows" reads them into memory; "cells" counts them where
         they lie, in one query, and tests the counts of 2^16 cells of predictions; "chunks" reads
@@ -229,8 +222,6 @@ def test_calibration(
     progress : callable, optional
         Called with (rows done, rows in all) of the table; parts of the data where these are counted
         in cells, and rows of the data where they are read by chunks.
-    **options
-        Options of the measure, such as `kernel=` and `estimator=`; with `segments`, of these.
 
     Returns
     -------
@@ -257,6 +248,10 @@ def test_calibration(
     >>> 0 < result.pvalue <= 1
     True
     """
+    columns, rows, how, options = parted(options, Columns, Rows, Reading)
+    engine, on_error = how.get("engine", "auto"), how.get("on_error", "raise")
+    progress = how.get("progress")
+    given = ModelData(model, data, by=by, **columns, **rows)
     if segments is not None:
         _check_for_segments(
             lens,
@@ -266,17 +261,14 @@ def test_calibration(
             tolerance=tolerance,
             equivalence=_unless(equivalence, default=False),
             by=by,
-            cluster=cluster,
-            time=time,
-            lag=lag,
-            sample_weight=sample_weight,
+            cluster=given.cluster,
+            time=given.time,
+            lag=given.lag,
+            sample_weight=given.sample_weight,
             correction="none" if correction is None else _unless(correction, default="joint"),
         )
-        named = ModelData(
-            model, data, label, None, probs, classes, from_logits, renormalize, segments
-        )
         lying = SegmentsAsked(
-            given=named,
+            given=replace(given, features=None, by=segments),
             lens=lens,  # type: ignore[arg-type]  # one, as was checked
             seed=validation.check_seed(rng),
             n_jobs=n_jobs,
@@ -298,13 +290,8 @@ def test_calibration(
             rng=lying.seed,
             n_jobs=n_jobs,
             level=level,
-            label=label,
-            features=features,
-            probs=probs,
-            classes=classes,
-            from_logits=from_logits,
-            renormalize=renormalize,
             progress=progress,
+            **columns,
             **options,
         )
     fixed = validation.check_resamples(n_resamples)
@@ -318,19 +305,7 @@ def test_calibration(
     measures, note = resolve_tests(test, options, null=null, tolerance=bound)
     lenses = [resolve_lens(one) for one in _as_list("strong" if lens is None else lens, "lens")]
     asked = Asked(
-        given=ModelData(
-            model,
-            data,
-            label,
-            features,
-            probs,
-            classes,
-            from_logits,
-            renormalize,
-            by,
-            Dependence(cluster, time, lag),
-            sample_weight,
-        ),
+        given=given,
         measures=measures,
         lenses=lenses,
         null=null,

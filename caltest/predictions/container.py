@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from caltest.errors import invalid
 from caltest.predictions import files, models, sources
 from caltest.predictions.dependence import CLUSTER, cluster_codes
+from caltest.predictions.options import Numbers, ReadAs, check_names, parted
 from caltest.predictions.redrawing import Inversion, Later, Redrawing
 from caltest.validation import (
     as_array,
@@ -38,6 +39,15 @@ BLOCK = 1 << 18  # probabilities at a time, 2 MiB: as much as a cache holds
 LEAST_SHARE = 1e-38  # of the largest weight
 FIELDS = ("probs", "labels", "classes", "sample_weight", "groups", "clusters", "unit", "source")
 ROW_FIELDS = ("probs", "labels", "sample_weight", "groups", "clusters")
+OF_ROWS = ("sample_weight", "groups", "clusters")
+
+
+class TableColumns(Numbers, total=False):
+    """The columns of a table that make up predictions, and how their numbers are read."""
+
+    sample_weight: object
+    groups: object
+    clusters: object
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -277,13 +287,7 @@ class Predictions:
         df: object,
         *,
         label: str | None,
-        probs: str | Sequence[str] | None = None,
-        groups: object = None,
-        clusters: object = None,
-        sample_weight: object = None,
-        classes: object = None,
-        from_logits: bool = False,
-        renormalize: bool = False,
+        **columns: Unpack[TableColumns],
     ) -> Predictions:
         """Take the columns of a pandas, polars or Arrow table.
 
@@ -293,6 +297,12 @@ class Predictions:
             A table with one row per prediction.
         label : str
             Column of the labels.
+        **columns
+            `probs`, `groups`, `clusters`, `sample_weight`, `classes`, `from_logits` and
+            `renormalize`.
+
+        Other Parameters
+        ----------------
         probs : str or list of str, optional
             A column, P(class 1) of two; a prefix; or the columns in the order of the classes. By
             default the columns that begin with `"p_"`, else with `"prob_"`.
@@ -326,19 +336,9 @@ class Predictions:
         >>> Predictions.from_frame(df, label="y").classes.tolist()
         ['dog', 'cat']
         """
-        suspicions.suspect_index(
-            df=df, groups=groups, clusters=clusters, sample_weight=sample_weight
-        )
-        raw = sources.choose_columns(
-            sources.table_of_frame(df),
-            label=label,
-            probs=probs,
-            classes=classes,
-            sample_weight=sample_weight,
-            groups=groups,
-            clusters=clusters,
-        )
-        return cls(**raw, from_logits=from_logits, renormalize=renormalize, source="data frame")
+        check_names(columns, TableColumns, "Predictions.from_frame")
+        suspicions.suspect_index(df=df, **{name: columns.get(name) for name in OF_ROWS})
+        return cls._of_table(sources.table_of_frame(df), "data frame", label, columns)
 
     @classmethod
     def read(
@@ -346,14 +346,8 @@ class Predictions:
         path: str | Path | BinaryIO,
         *,
         label: str | None,
-        probs: str | Sequence[str] | None = None,
-        groups: object = None,
-        clusters: object = None,
-        sample_weight: object = None,
-        classes: object = None,
-        from_logits: bool = False,
-        renormalize: bool = False,
         file_format: str | None = None,
+        **columns: Unpack[TableColumns],
     ) -> Predictions:
         """Read a file: CSV, TSV, Parquet, Feather or Arrow IPC, JSON lines or NPZ, by its suffix.
 
@@ -361,11 +355,14 @@ class Predictions:
         ----------
         path : str, Path or binary file
             The file; CSV and TSV may be compressed, ".csv.gz".
-        label, probs, groups, clusters, sample_weight, classes, from_logits, renormalize : optional
-            As for `from_frame`. In an NPZ file the names are those of its arrays, and `probs` may
-            be one array of shape (n, m), by default the one called "probs".
+        label : str
+            Column of the labels.
         file_format : {"csv", "tsv", "parquet", "feather", "jsonl", "npz"}, optional
             By default that of the suffix; an open file has none.
+        **columns
+            `probs`, `groups`, `clusters`, `sample_weight`, `classes`, `from_logits` and
+            `renormalize`, as for `from_frame`. In an NPZ file the names are those of its arrays,
+            and `probs` may be one array of shape (n, m), by default the one called "probs".
 
         Returns
         -------
@@ -383,17 +380,17 @@ class Predictions:
         >>> Predictions.read("predictions.csv", label="y", probs="p_")  # doctest: +SKIP
         Predictions(n=899, m=10, source='predictions.csv')
         """
-        raw = sources.choose_columns(
-            files.table_of_file(path, file_format=file_format),
-            label=label,
-            probs=probs,
-            classes=classes,
-            sample_weight=sample_weight,
-            groups=groups,
-            clusters=clusters,
-        )
-        name = files.name_of(path)
-        return cls(**raw, from_logits=from_logits, renormalize=renormalize, source=name)
+        check_names(columns, TableColumns, "Predictions.read")
+        table = files.table_of_file(path, file_format=file_format)
+        return cls._of_table(table, files.name_of(path), label, columns)
+
+    @classmethod
+    def _of_table(
+        cls, table: sources.Table, source: str, label: str | None, columns: TableColumns
+    ) -> Predictions:
+        read_as, named = parted(columns, ReadAs)
+        raw = sources.choose_columns(table, label=label, **named)
+        return cls(**raw, **read_as, source=source)
 
     # ---- what they become -----------------------------------------------------------------------
 

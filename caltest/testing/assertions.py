@@ -14,8 +14,8 @@ import numpy as np
 from caltest import render, validation
 from caltest.errors import invalid, shown
 from caltest.htests import test_calibration
-from caltest.predictions import ModelData, Predictions
-from caltest.predictions.dependence import Dependence
+from caltest.predictions import ModelData
+from caltest.predictions.options import Rows, parted
 from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.segments import SegmentsTest
 
@@ -24,8 +24,6 @@ SEED = 0
 OF_THE_USER = 3  # the stack level of the caller of an assertion
 
 Tested = HTest | HTestTable | SegmentsTest | GroupsTest
-READING = ("label", "features", "probs", "classes", "from_logits", "renormalize")
-DEPENDENCE = ("cluster", "time", "lag")
 NO_QUESTION = ("n_resamples", "n_jobs")
 
 
@@ -268,9 +266,10 @@ def check_within(
     if "test" in arguments:
         found = test_calibration(model, data, **asked)
     else:
-        predictions = _predictions(model, data, arguments)
-        asked = {name: asked[name] for name in asked if name not in (*READING, *DEPENDENCE, "by")}
-        asked["by"] = None if arguments.get("by") is None else True
+        read, asked = parted(asked, Rows)
+        by = asked.pop("by", None)
+        predictions = ModelData(model, data, by=by, **read).predictions()
+        asked["by"] = None if by is None else True
         asked.setdefault("lens", "strong" if predictions.m == 2 else "confidence")
         found = test_calibration(None, predictions, test="ks", **asked)
     repeat = _repeat("assert_within", {**given, "level": level, "rng": seed})
@@ -335,12 +334,6 @@ def _seed(rng: object) -> int:
         remedy = "pass a number: a test whose seed is drawn anew can be repeated until it passes"
         raise invalid("rng must be a seed", "None", remedy)
     return validation.check_seed(rng)
-
-
-def _predictions(model: object, data: object, arguments: Mapping[str, Any]) -> Predictions:
-    reading = {name: arguments[name] for name in (*READING, "by") if name in arguments}
-    dependence = Dependence(*(arguments.get(name) for name in DEPENDENCE))
-    return ModelData(model, data, dependence=dependence, **reading).predictions()
 
 
 def _repeat(name: str, arguments: Mapping[str, Any]) -> str:
