@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from caltest import render, validation
 from caltest.errors import NotApplicable
 from caltest.htests import test_calibration
 from caltest.htests.combine import adjusted_pvalues
+from caltest.htests.options import MeasureOptions
 from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.predictions import ModelData
@@ -32,6 +33,15 @@ if TYPE_CHECKING:
 MOST_GROUPS = 10  # in which maps are fitted
 
 
+class VerdictOptions(Rows, MeasureOptions, total=False):
+    """What `verdict` hands on to `test_calibration`."""
+
+    null: str | None
+    correction: str | None
+    reference: Any
+    score: Any
+
+
 def verdict(
     model: object,
     data: object = None,
@@ -48,7 +58,7 @@ def verdict(
     rng: object = None,
     n_jobs: int | None = None,
     progress: Callable[[str], None] | None = None,
-    **options: Any,
+    **data_and_test_options: Unpack[VerdictOptions],
 ) -> Verdict:
     """Test a model and answer: is it calibrated, how far is it off, where, and what helps.
 
@@ -83,7 +93,7 @@ def verdict(
         As for `test_calibration`; all parts have the same seed.
     progress : callable, optional
         Called with what is done next.
-    **options
+    **data_and_test_options
         Data options, as for `test_calibration`: `label`, `features`, `probs`, `classes`,
         `from_logits`, `renormalize`, and, without segments, `sample_weight`, `cluster`, `time` and
         `lag`. Options of the measure, such as `kernel=`.
@@ -116,7 +126,7 @@ def verdict(
         "n_jobs": n_jobs,
         "level": level,
     }
-    columns, rows, options = parted(options, Columns, Rows)
+    columns, rows, options = parted(data_and_test_options, Columns, Rows)
     predictions = ModelData(model, data, by=by, **columns, **rows).predictions()
     if segments is not None:
         validation.check_unused("with segments", sample_weight=rows.get("sample_weight"))

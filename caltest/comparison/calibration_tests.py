@@ -14,10 +14,16 @@ from caltest import validation
 from caltest.errors import DegenerateDataWarning
 from caltest.htests import test_calibration
 from caltest.htests.combine import METHODS
+from caltest.htests.options import MeasureOptions
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.predictions import Predictions
+from caltest.predictions.options import Columns
 from caltest.results import HTest, HTestTable
+
+
+class ComparedOptions(Columns, MeasureOptions, total=False):
+    """Data options of a comparison, and options of its tests of calibration."""
 
 
 @dataclass(frozen=True, slots=True)

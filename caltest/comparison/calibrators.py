@@ -6,7 +6,7 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 from sklearn.base import clone
@@ -15,7 +15,11 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, Strat
 from caltest import validation
 from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
-from caltest.comparison.calibration_tests import CalibrationTests, make_calibration_tests
+from caltest.comparison.calibration_tests import (
+    CalibrationTests,
+    ComparedOptions,
+    make_calibration_tests,
+)
 from caltest.comparison.inputs import check_functions, read_inputs
 from caltest.comparison.maps import (
     TIME_LIMIT,
@@ -67,7 +71,7 @@ def compare_calibrators(
     rng: object = None,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-    **options: Any,
+    **data_and_test_options: Unpack[ComparedOptions],
 ) -> CalibratorComparison:
     r"""Compare calibrators by nested cross-validation: scores, and calibration tests, held out.
 
@@ -151,7 +155,7 @@ def compare_calibrators(
         Threads, as in joblib; nothing depends on it.
     progress : callable, optional
         Called with (steps done, steps in all), two steps a calibrator.
-    **options
+    **data_and_test_options
         Data options, as for `test_calibration`: `label`, `features`, `probs`, `classes`,
         `renormalize` and `from_logits`, by which an array, columns or what `model` returns are
         logits: the calibrators are given these, and `best` takes them. Options of the tests, such
@@ -193,7 +197,7 @@ def compare_calibrators(
     (300, 3)
     """
     chosen = check_score(score)
-    columns, options = parted(options, Columns)
+    columns, options = parted(data_and_test_options, Columns)
     tests_of = make_calibration_tests(
         test,
         lens,

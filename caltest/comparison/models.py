@@ -7,13 +7,17 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from caltest import measures as all_measures
 from caltest import validation
-from caltest.comparison.calibration_tests import CalibrationTests, make_calibration_tests
+from caltest.comparison.calibration_tests import (
+    CalibrationTests,
+    ComparedOptions,
+    make_calibration_tests,
+)
 from caltest.comparison.inputs import check_functions
 from caltest.comparison.pairs import compared_pairs
 from caltest.comparison.ranking import check_control, check_names
@@ -57,7 +61,7 @@ def compare_models(
     rng: object = None,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-    **options: Any,
+    **data_and_test_options: Unpack[ComparedOptions],
 ) -> ModelComparison:
     r"""Compare models on the same rows: proper scores, their differences, and calibration tests.
 
@@ -112,7 +116,7 @@ def compare_models(
         Threads, as in joblib; nothing depends on it.
     progress : callable, optional
         Called with (models done, models in all).
-    **options
+    **data_and_test_options
         Data options, as for `test_calibration`: `label`, `features`, `classes`, `from_logits` and
         `renormalize`. Options of the tests of calibration, such as `kernel=`.
 
@@ -157,7 +161,7 @@ def compare_models(
     ('as it is', 0.034)
     """
     chosen = check_score(score)
-    columns, options = parted(options, Columns)
+    columns, options = parted(data_and_test_options, Columns)
     tests_of = make_calibration_tests(
         test,
         lens,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from caltest.htests.chunks import source_for
 from caltest.htests.combine import METHODS, adjusted_rows, omnibus, pvalue_of_groups
 from caltest.htests.margins import SegmentsAsked, segments_source, test_margins
 from caltest.htests.named import REGISTRY, check_options
+from caltest.htests.options import CalibrationOptions
 from caltest.htests.outcome import result_of
 from caltest.lenses import Lens, resolve_lens
 from caltest.lenses.base import induced
@@ -105,7 +106,7 @@ def test_calibration(
     rng: object = None,
     n_jobs: int | None = None,
     level: float | None = None,
-    **options: Any,
+    **data_and_test_options: Unpack[CalibrationOptions],
 ) -> HTest | HTestTable | SegmentsTest | GroupsTest:
     r"""Test the hypothesis that a model's probabilities are calibrated.
 
@@ -154,7 +155,7 @@ def test_calibration(
         Test all segments of the rows, which may overlap, in place of groups: the values of these
         columns and their intersections, or a boolean column for each; True takes all columns of the
         features. See `test_segments`, which this calls: it has statistics, a null and an adjustment
-        of its own, and `options` are its `depth=`, `bins=`, `min_size=`, `statistic=`, `keep=`.
+        of its own, and other options are its `depth=`, `bins=`, `min_size=`, `statistic=`, `keep=`.
         Where rows are counted in cells, they are the values of columns and their intersections,
         each tested by KS, adjusted by Holm's method and returned as a `GroupsTest`.
     correction : str or None, default "joint"
@@ -180,7 +181,7 @@ def test_calibration(
         Threads, as in joblib; the p-value does not depend on it.
     level : float, optional
         Significance level in (0, 1). The print holds a verdict only where it is given.
-    **options
+    **data_and_test_options
         Data options, which are described below, and options of the measure, such as `kernel=` and
         `estimator=`; with `segments`, of these.
 
@@ -248,7 +249,7 @@ def test_calibration(
     >>> 0 < result.pvalue <= 1
     True
     """
-    columns, rows, how, options = parted(options, Columns, Rows, Reading)
+    columns, rows, how, options = parted(data_and_test_options, Columns, Rows, Reading)
     engine, on_error = how.get("engine", "auto"), how.get("on_error", "raise")
     progress = how.get("progress")
     given = ModelData(model, data, by=by, **columns, **rows)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from caltest import validation
 from caltest.errors import invalid, shown
+from caltest.htests.options import MeasureOptions
 from caltest.htests.run import resolve_tests
 from caltest.lenses import resolve_lens
 from caltest.measures import Measure
@@ -25,8 +26,11 @@ from caltest.predictions.options import Columns, Procedure, Truth, parted
 NO_ERROR = 1e-13  # true errors below it come from rounding
 
 
-class PlannedStudy(Columns, Truth, Procedure, total=False):
+class PlannedStudy(Columns, Truth, Procedure, MeasureOptions, total=False):
     """What the predictions of a planned study are, what is true, and how it is tested."""
+
+    reference: Any
+    score: Any
 
 
 PROCEDURE: Procedure = {
@@ -49,7 +53,7 @@ def power(
     rng: object = None,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-    **study: Any,
+    **study: Unpack[PlannedStudy],
 ) -> Power:
     r"""Power of tests of calibration with n rows, by simulation.
 
@@ -170,7 +174,7 @@ def _step(progress: Callable[[int, int], None], before: int, total: int) -> Call
 def plan_study(
     model: object,
     data: object,
-    options: Mapping[str, Any],
+    options: PlannedStudy,
     *,
     n_datasets: int,
     n_resamples: int,

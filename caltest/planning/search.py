@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 
 from caltest import validation
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
-from caltest.planning.curve import plan_study, with_pool_note
+from caltest.planning.curve import PlannedStudy, plan_study, with_pool_note
 from caltest.planning.rates import crossing, probit_line
 from caltest.planning.results import Power, PowerRow, SampleSize
 from caltest.planning.simulation import SEARCH, Study, simulate
@@ -40,7 +40,7 @@ def sample_size(
     rng: object = None,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-    **study: Any,
+    **study: Unpack[PlannedStudy],
 ) -> SampleSize:
     r"""Least number of rows with which a test of calibration has a power, by simulation.
 

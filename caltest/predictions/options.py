@@ -192,7 +192,7 @@ class PlannedData(Columns, Truth, total=False):
     """Where the predictions of a planned study come from, and what is true there; see `power`."""
 
 
-def parted(options: Mapping[str, Any], *kinds: type) -> list[dict[str, Any]]:
+def parted(options: Mapping[str, object], *kinds: type) -> list[dict[str, Any]]:
     """Part the options that a function was given by what describes them.
 
     Parameters
@@ -207,7 +207,7 @@ def parted(options: Mapping[str, Any], *kinds: type) -> list[dict[str, Any]]:
     list of dict
         Those of each kind, and in the end the others, as of a measure.
     """
-    others = dict(options)
+    others: dict[str, Any] = dict(options)
     found = [{n: others.pop(n) for n in names_of(kind) if n in others} for kind in kinds]
     return [*found, others]
 
@@ -217,7 +217,7 @@ def names_of(kind: type) -> Mapping[str, object]:
     return kind.__annotations__
 
 
-def check_names(options: Mapping[str, Any], kind: type, function: str) -> None:
+def check_names(options: Mapping[str, object], kind: type, function: str) -> None:
     """Check that a function was given no option but those of a kind, as Python does by itself."""
     for name in options:
         if name not in names_of(kind):

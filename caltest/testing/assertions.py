@@ -7,13 +7,14 @@ import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from caltest import render, validation
 from caltest.errors import invalid, shown
 from caltest.htests import test_calibration
+from caltest.htests.options import CalibrationOptions
 from caltest.predictions import ModelData
 from caltest.predictions.options import Rows, parted
 from caltest.results import GroupsTest, HTest, HTestTable
@@ -25,6 +26,26 @@ OF_THE_USER = 3  # the stack level of the caller of an assertion
 
 Tested = HTest | HTestTable | SegmentsTest | GroupsTest
 NO_QUESTION = ("n_resamples", "n_jobs")
+
+
+class Arguments(CalibrationOptions, total=False):
+    """What `test_calibration` takes beside level and seed."""
+
+    test: object
+    lens: object
+    null: str | None
+    by: object
+    segments: object
+    equivalence: bool
+    correction: str | None
+    n_resamples: int | str
+    n_jobs: int | None
+
+
+class ArgumentsWithTolerance(Arguments, total=False):
+    """The same with a tolerance."""
+
+    tolerance: float | None
 
 
 class TooFewRowsWarning(UserWarning):
@@ -93,7 +114,7 @@ def assert_calibrated(
     *,
     level: float = LEVEL,
     rng: object = SEED,
-    **arguments: Any,
+    **arguments: Unpack[ArgumentsWithTolerance],
 ) -> Tested:
     """Fail where the hypothesis that the model is calibrated is rejected.
 
@@ -157,7 +178,7 @@ def assert_within(
     tolerance: float,
     level: float = LEVEL,
     rng: object = SEED,
-    **arguments: Any,
+    **arguments: Unpack[Arguments],
 ) -> HTest | HTestTable:
     """Fail unless the calibration error is shown to be within the tolerance.
 
