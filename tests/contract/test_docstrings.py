@@ -74,7 +74,8 @@ def unpacked(value):
     """Options that a function takes as `**name: Unpack[TypedDict]`, but those of measures."""
     for parameter in inspect.signature(value).parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD and "Unpack" in str(parameter.annotation):
-            (kind,) = typing.get_args(eval(parameter.annotation, inspect.unwrap(value).__globals__))
+            holder = type("Holder", (), {"__annotations__": {"kind": parameter.annotation}})
+            (kind,) = typing.get_args(typing.get_type_hints(holder, value.__globals__)["kind"])
             return kind.__annotations__.keys() - OF_MEASURES
     return set()
 
