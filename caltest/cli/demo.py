@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from caltest import render
-from caltest.cli import options
-from caltest.cli.output import choose_format, write_text
-from caltest.cli.progress import progress_bar
+from caltest.cli.options import grouped
+from caltest.cli.output import choose_format, progress_bar, write_text
 
 if TYPE_CHECKING:
     from caltest.predictions import Predictions
@@ -44,13 +44,14 @@ class Row(NamedTuple):
     classwise: HTestTable
 
 
+@grouped
 def demo(
     *,
-    seed: options.Seed = 1,
-    n_resamples: options.Resamples = 999,
-    jobs: options.Jobs = None,
-    output: options.Output = None,
-    quiet: options.Quiet = False,
+    seed: int | None = 1,
+    n_resamples: int = 999,
+    jobs: int | None = None,
+    output: Path | None = None,
+    quiet: bool = False,
 ) -> None:
     """Test four scikit-learn classifiers on handwritten digits that they have not seen."""
     choose_format(None, output)
