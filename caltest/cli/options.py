@@ -115,6 +115,7 @@ def says(name: str, text: str, **changes: Any) -> Says:
 
 def flag_of(name: str) -> str:
     """Return the option that stands for an argument of Python."""
+    name = "input_format" if name == "file_format" else name
     return _flags(name, OPTIONS.get(name))[0]
 
 

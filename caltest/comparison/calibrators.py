@@ -6,7 +6,7 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from sklearn.base import clone
@@ -15,24 +15,23 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, Strat
 from caltest import validation
 from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
-from caltest.comparison.calibration_tests import (
-    CalibrationTests,
-    ComparedOptions,
-    make_calibration_tests,
-)
-from caltest.comparison.inputs import check_functions, read_inputs
 from caltest.comparison.maps import (
     TIME_LIMIT,
+    check_functions,
     compared_by_default,
+    read_inputs,
     resolve_calibrators,
     set_of,
     split,
 )
 from caltest.comparison.outcomes import (
+    CalibrationTests,
+    ComparedOptions,
     CrossValidated,
     Setup,
     evaluate,
     inner_scores,
+    make_calibration_tests,
     of_selected,
     rows_of,
     selection,
@@ -199,14 +198,14 @@ def compare_calibrators(
     chosen = check_score(score)
     columns, options = parted(data_and_test_options, Columns)
     tests_of = make_calibration_tests(
-        test,
-        lens,
+        test=test,
+        lens=lens,
         null=null,
         correction=correction,
         level=level,
         n_resamples=n_resamples,
         n_jobs=n_jobs,
-        options=options,
+        **options,
     )
     seed = validation.check_seed(rng)
     given = ModelData(model, data, **columns)
@@ -234,30 +233,9 @@ def compare_calibrators(
     rows = rows_of(maps, everything, setup, winners)
     selected = min(maps, key=lambda name: _loss(outcomes[name]))
     best, notes_of_best = fit_to_all(maps[selected], predictions, calibration_set)
-    return CalibratorComparison(
-        rows=rows,
-        score=chosen.title,
-        selected=selected,
-        best=best,
-        data_name=predictions.source,
-        n=predictions.n,
-        m=predictions.m,
-        n_folds=len(setup.pairs),
-        n_fit=setup.n_fit,
-        n_held_out=setup.rows.size,
-        method=method_of(outcomes),
-        lens_of_measures=lens_of_measures(predictions.m),
-        n_resamples=tests_of.n_resamples,
-        seed=seed,
-        correction=tests_of.correction,
-        level=tests_of.level,
-        notes=(
-            *left_out,
-            *note_of_folds(cv),
-            *notes_of(outcomes, len(setup.pairs)),
-            *(f"best: {text}" for text in notes_of_best),
-        ),
-    )
+    facts = facts_of(outcomes, setup, cv)
+    facts["notes"] = (*left_out, *facts["notes"], *(f"best: {text}" for text in notes_of_best))
+    return CalibratorComparison(rows=rows, selected=selected, best=best, **facts)
 
 
 def make_setup(
@@ -351,6 +329,27 @@ def fit_to_all(
         else:
             best.fit(predictions)
     return best, [str(one.message) for one in caught]
+
+
+def facts_of(outcomes: Mapping[str, CrossValidated], setup: Setup, cv: object) -> dict[str, Any]:
+    """Return what a result says of the data, the folds and the tests."""
+    predictions, tests_of = setup.predictions, setup.tests_of
+    return {
+        "score": setup.score.title,
+        "lens_of_measures": lens_of_measures(predictions.m),
+        "method": method_of(outcomes),
+        "data_name": predictions.source,
+        "n": predictions.n,
+        "m": predictions.m,
+        "n_folds": len(setup.pairs),
+        "n_fit": setup.n_fit,
+        "n_held_out": setup.rows.size,
+        "n_resamples": tests_of.n_resamples,
+        "seed": setup.seed,
+        "correction": tests_of.correction,
+        "level": tests_of.level,
+        "notes": (*note_of_folds(cv), *notes_of(outcomes, len(setup.pairs))),
+    }
 
 
 def method_of(outcomes: Mapping[str, CrossValidated]) -> str:

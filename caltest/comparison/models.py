@@ -13,12 +13,12 @@ import numpy as np
 
 from caltest import measures as all_measures
 from caltest import validation
-from caltest.comparison.calibration_tests import (
+from caltest.comparison.maps import check_functions
+from caltest.comparison.outcomes import (
     CalibrationTests,
     ComparedOptions,
     make_calibration_tests,
 )
-from caltest.comparison.inputs import check_functions
 from caltest.comparison.pairs import compared_pairs
 from caltest.comparison.ranking import check_control, check_names
 from caltest.comparison.scores import (
@@ -163,14 +163,14 @@ def compare_models(
     chosen = check_score(score)
     columns, options = parted(data_and_test_options, Columns)
     tests_of = make_calibration_tests(
-        test,
-        lens,
+        test=test,
+        lens=lens,
         null=null,
         correction=correction,
         level=level,
         n_resamples=n_resamples,
         n_jobs=n_jobs,
-        options=options,
+        **options,
     )
     seed = validation.check_seed(rng)
     validation.check_unused("where each model has its own", probs=columns.get("probs"))

@@ -395,7 +395,7 @@ def _read(given: ModelData, *, fitted: bool) -> tuple[Predictions, CalibrationSe
     """Read the predictions and, where maps are fitted to logits, these."""
     if not (fitted and given.from_logits):
         return given.predictions(), None
-    from caltest.comparison.inputs import read_inputs
+    from caltest.comparison.maps import read_inputs
 
     return read_inputs(given)
 
