@@ -15,7 +15,7 @@ from caltest.cli.inputs import PredictionFile
 from caltest.cli.output import FORMATS, Output, OutputClosed, choose_format, write_text
 from caltest.errors import invalid
 from caltest.outputs import check_target, locked, write_whole
-from caltest.predictions.options import Says
+from caltest.predictions.options import Says, column
 from caltest.validation import as_array, check_choice, check_groups, check_unused
 from caltest.validation.arrays import AnyArray, label_values, missing
 
@@ -45,20 +45,18 @@ class Rows(NamedTuple):
 class WatchedFile(PredictionFile):
     """The file of rows; where `--ids` names them, their outcomes may come in a later one."""
 
-    label: Annotated[  # type: ignore[assignment]
+    label: Annotated[
         str | None,
         options.says(
             "label",
             "Column of the true labels; with --ids it may be left out, and the rows wait.",
         ),
-    ] = None
+    ] = None  # type: ignore[assignment]
     ids: Annotated[
         str | None,
-        Says(
-            "COLUMN",
+        column(
             "Names of the rows. Rows without --label wait; a file with --label and no --probs has "
-            "the outcomes of rows that wait.",
-            "columns",
+            "the outcomes of rows that wait."
         ),
     ] = None
 

@@ -82,8 +82,9 @@ class StudyFile:
             classes=named,
             from_logits=self.from_logits,
             renormalize=self.renormalize,
+            sample_weight=self.sample_weight,
         )
-        return distribution_of_table(table, given, name=name, weight=self.sample_weight)
+        return distribution_of_table(table, given, name=name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,13 +136,8 @@ class StudyTests(ChosenTests):
 
     def asked(self) -> dict[str, Any]:
         """Return the arguments of `power` that they stand for."""
-        return {
-            "lens": self.lens,
-            "tolerance": self.tolerance,
-            "equivalence": self.equivalence,
-            "level": self._level(),
-            **super().asked(),
-        }
+        own = {name: getattr(self, name) for name in ("lens", "tolerance", "equivalence")}
+        return {**own, "level": self._level(), **super().asked()}
 
     def _level(self) -> float:
         """Return the level of the tests, which a plan of monitoring may have."""

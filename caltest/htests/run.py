@@ -182,8 +182,14 @@ def test_calibration(
     level : float, optional
         Significance level in (0, 1). The print holds a verdict only where it is given.
     **data_and_test_options
-        Data options, which are described below, and options of the measure, such as `kernel=` and
-        `estimator=`; with `segments`, of these.
+        Data options, which are listed under Other Parameters, and options of the measure, such as
+        `kernel=` and `estimator=`; with `segments`, of these.
+
+    Returns
+    -------
+    HTest, HTestTable, SegmentsTest or GroupsTest
+        A table where tests, lenses or groups are several, a SegmentsTest with `segments`; of more
+        than 500 groups, and of segments, that are counted in cells, a GroupsTest.
 
     Other Parameters
     ----------------
@@ -223,12 +229,6 @@ def test_calibration(
     progress : callable, optional
         Called with (rows done, rows in all) of the table; parts of the data where these are counted
         in cells, and rows of the data where they are read by chunks.
-
-    Returns
-    -------
-    HTest, HTestTable, SegmentsTest or GroupsTest
-        A table where tests, lenses or groups are several, a SegmentsTest with `segments`; of more
-        than 500 groups, and of segments, that are counted in cells, a GroupsTest.
 
     Raises
     ------

@@ -86,8 +86,13 @@ def power(
     progress : callable, optional
         Called with (data sets done, data sets in all).
     **study
-        What is true, what is tested, and data options, all described below; and options of the
-        measures, such as `kernel=` and `bins=`.
+        What is true, what is tested, and data options, all listed under Other Parameters; and
+        options of the measures, such as `kernel=` and `bins=`.
+
+    Returns
+    -------
+    Power
+        A row for each test and n.
 
     Other Parameters
     ----------------
@@ -126,11 +131,6 @@ def power(
         Class labels in the order of the columns of the probabilities.
     from_logits, renormalize : bool, default False
         As for `test_calibration`.
-
-    Returns
-    -------
-    Power
-        A row for each test and n.
 
     Raises
     ------

@@ -67,6 +67,11 @@ def sample_size(
         What is true, what is tested, and data options, `label`, `features`, `probs`, `classes`,
         `from_logits` and `renormalize`, as for `power`; and options of the measure.
 
+    Returns
+    -------
+    SampleSize
+        The number of rows, its interval, and the power at all sizes that were tried.
+
     Other Parameters
     ----------------
     temperature, slope, intercept, ratio, noise, truth : optional
@@ -75,11 +80,6 @@ def sample_size(
         A single test; the default as in `test_calibration`.
     lens, null, tolerance, equivalence, level : optional
         As for `power`.
-
-    Returns
-    -------
-    SampleSize
-        The number of rows, its interval, and the power at all sizes that were tried.
 
     Raises
     ------

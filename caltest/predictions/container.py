@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from caltest.errors import invalid
 from caltest.predictions import files, models, sources
 from caltest.predictions.dependence import CLUSTER, cluster_codes
-from caltest.predictions.options import Numbers, ReadAs, check_names, parted
+from caltest.predictions.options import ReadAs, check_names, parted
 from caltest.predictions.redrawing import Inversion, Later, Redrawing
 from caltest.validation import (
     as_array,
@@ -42,12 +42,19 @@ ROW_FIELDS = ("probs", "labels", "sample_weight", "groups", "clusters")
 OF_ROWS = ("sample_weight", "groups", "clusters")
 
 
-class TableColumns(Numbers, total=False):
-    """The columns of a table that make up predictions, and how their numbers are read."""
+class RowValues(ReadAs, total=False):
+    """Values of rows beside their probabilities, and how numbers are read."""
 
+    classes: object
     sample_weight: object
     groups: object
     clusters: object
+
+
+class TableColumns(RowValues, total=False):
+    """The columns of a table that make up predictions, and how their numbers are read."""
+
+    probs: str | Sequence[str] | None
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -224,13 +231,7 @@ class Predictions:
         model: object,
         X: object,
         y: object,
-        *,
-        sample_weight: object = None,
-        groups: object = None,
-        clusters: object = None,
-        classes: object = None,
-        from_logits: bool = False,
-        renormalize: bool = False,
+        **rows: Unpack[RowValues],
     ) -> Predictions:
         """Predict the rows of X with a fitted model.
 
@@ -242,8 +243,9 @@ class Predictions:
             Features that the model was not fitted on.
         y : array_like, shape (n,) or (n, m)
             Labels of the rows of X.
-        sample_weight, groups, clusters, classes, from_logits, renormalize : optional
-            As for `Predictions`; the classes are those of the model.
+        **rows
+            `sample_weight`, `groups`, `clusters`, `classes`, `from_logits` and `renormalize`, as
+            for `Predictions`; the classes are by default those of the model.
 
         Returns
         -------
@@ -264,22 +266,13 @@ class Predictions:
         >>> Predictions.from_model(GaussianNB().fit(X[::2], y[::2]), X[1::2], y[1::2])
         Predictions(n=75, m=3, source='GaussianNB()')
         """
+        check_names(rows, RowValues, "Predictions.from_model")
         X, y = check_pair((X, y))
-        suspicions.suspect_index(
-            X=X, y=y, sample_weight=sample_weight, groups=groups, clusters=clusters
-        )
+        suspicions.suspect_index(X=X, y=y, **{name: rows.get(name) for name in OF_ROWS})
         probs, known = models.predict(model, X)
-        return cls(
-            probs,
-            as_array(y, "y"),
-            classes=known if classes is None else classes,
-            sample_weight=sample_weight,
-            groups=groups,
-            clusters=clusters,
-            from_logits=from_logits,
-            renormalize=renormalize,
-            source=models.describe(model),
-        )
+        if rows.get("classes") is None:
+            rows["classes"] = known
+        return cls(probs, as_array(y, "y"), **rows, source=models.describe(model))
 
     @classmethod
     def from_frame(
@@ -301,6 +294,11 @@ class Predictions:
             `probs`, `groups`, `clusters`, `sample_weight`, `classes`, `from_logits` and
             `renormalize`.
 
+        Returns
+        -------
+        Predictions
+            The predictions.
+
         Other Parameters
         ----------------
         probs : str or list of str, optional
@@ -317,11 +315,6 @@ class Predictions:
             prefix: "p_cat" is the probability of the label "cat".
         from_logits, renormalize : bool
             As for `Predictions`.
-
-        Returns
-        -------
-        Predictions
-            The predictions.
 
         Raises
         ------

@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
+ENGINES = ("auto", "rows", "cells", "chunks")
+ON_ERROR = ("raise", "skip")
+
 
 @dataclass(frozen=True, slots=True)
 class Says:
@@ -38,9 +41,9 @@ class Says:
     show_default: str | None = None
 
 
-COLUMN_OF_LABELS = Says("COLUMN", "Column of the true labels.", "columns")
-ENGINES = ("auto", "rows", "cells", "chunks")
-ON_ERROR = ("raise", "skip")
+def column(text: str, flag: str = "") -> Says:
+    """Return what is said of an option that names a column of the file."""
+    return Says("COLUMN", text, "columns", flag)
 
 
 class ReadAs(TypedDict, total=False):
@@ -52,9 +55,11 @@ class ReadAs(TypedDict, total=False):
     renormalize: Annotated[bool, Says("", "Rescale rows whose sum is off by rounding.")]
 
 
-class Numbers(ReadAs, total=False):
-    """Which columns hold probabilities, and how their numbers are read; see `test_calibration`."""
+class Columns(ReadAs, total=False):
+    """How a model, its data and their columns are read; see `test_calibration`."""
 
+    label: Annotated[str | None, column("Column of the true labels.")]
+    features: object  # names of columns, and for `test_segments` their values too
     probs: Annotated[
         str | Sequence[str] | None,
         Says(
@@ -69,34 +74,16 @@ class Numbers(ReadAs, total=False):
     ]
 
 
-class Columns(Numbers, total=False):
-    """How a model, its data and their columns are read; see `test_calibration`."""
-
-    label: Annotated[str | None, COLUMN_OF_LABELS]
-    features: object  # names of columns, and for `test_segments` their values too
-
-
 class Rows(Columns, total=False):
     """The same with weights of rows, and with rows that depend on each other."""
 
-    sample_weight: Annotated[
-        object, Says("COLUMN", "Column of the weights of the rows.", "columns", "--weight")
-    ]
+    sample_weight: Annotated[object, column("Column of the weights of the rows.", "--weight")]
     cluster: Annotated[
         object,
-        Says(
-            "COLUMN",
-            "Rows with the same value here, such as a patient, may depend on each other.",
-            "columns",
-        ),
+        column("Rows with the same value here, such as a patient, may depend on each other."),
     ]
     time: Annotated[
-        object,
-        Says(
-            "COLUMN",
-            "Rows depend on each other where their times are up to --lag steps apart.",
-            "columns",
-        ),
+        object, column("Rows depend on each other where their times are up to --lag steps apart.")
     ]
     lag: Annotated[
         int | None,

@@ -256,6 +256,11 @@ def report(
         Data options, as for `test_calibration`: `label`, `features`, `probs`, `classes`,
         `from_logits`, `renormalize`, `engine` and `on_error`.
 
+    Returns
+    -------
+    Report
+        With `to_html()`, `to_markdown()`, `to_json()` and `save(path)`.
+
     Other Parameters
     ----------------
     engine : {"auto", "rows", "cells"}, default "auto"
@@ -266,11 +271,6 @@ def report(
     on_error : {"raise", "skip"}, default "raise"
         Whether rows and files that are wrong are left out of cells; the page says how many. With
         "skip" "auto" counts any number of rows.
-
-    Returns
-    -------
-    Report
-        With `to_html()`, `to_markdown()`, `to_json()` and `save(path)`.
 
     Raises
     ------

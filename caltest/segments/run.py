@@ -126,6 +126,11 @@ def test_segments(
         Data options, as for `test_calibration`: `label`, `probs`, `classes`, `from_logits`,
         `renormalize`, and `features`.
 
+    Returns
+    -------
+    SegmentsTest
+        The p-value of all segments together, and the worst segments with adjusted p-values.
+
     Other Parameters
     ----------------
     features : list of str, data frame or (n, d) array, optional
@@ -133,11 +138,6 @@ def test_segments(
         y), or all columns of the data frame but the label and the probabilities. Beside the values
         and parts of columns, a scan takes both sides of each cut of a number, "age <= 30" and "age
         > 30". A list of names says also which features `model` takes.
-
-    Returns
-    -------
-    SegmentsTest
-        The p-value of all segments together, and the worst segments with adjusted p-values.
 
     Raises
     ------
