@@ -77,11 +77,11 @@ def fit(
         ),
     ] = None,
     n_resamples: Annotated[int, says("n_resamples", "Resamples of the test in the summary.")] = 999,
-    seed: Annotated[
+    rng: Annotated[
         int,
-        says("seed", "Seed of all random numbers; the same file and seed give the same map."),
+        says("rng", "Seed of all random numbers; the same file and seed give the same map."),
     ] = 0,
-    jobs: int | None = None,
+    n_jobs: int | None = None,
     output: Annotated[
         Path | None, says("output", "Write the map here (JSON); - is standard output.")
     ] = None,
@@ -98,7 +98,7 @@ def fit(
 
         from caltest.validation import check_jobs, check_seed
 
-        seed, jobs = check_seed(seed), check_jobs(jobs)
+        seed, jobs = check_seed(rng), check_jobs(n_jobs)
         parsed = settings.parse(set_)
         if method == AUTO:
             settings.check_known_settings(parsed, (), f"--method {AUTO}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from caltest.cli.inputs import PredictionFile
-from caltest.cli.options import Keys, grouped, split_keys
+from caltest.cli.options import Draws, Keys, grouped, split_keys
 from caltest.cli.output import Output, progress_bar
 from caltest.cli.settings import ChosenTests
 from caltest.errors import invalid
@@ -53,9 +53,7 @@ def compare(
     lens: Keys = None,
     tests: ChosenTests,
     level: float | None = None,
-    n_resamples: int = 999,
-    seed: int | None = None,
-    jobs: int | None = None,
+    draws: Draws,
     correction: str = "holm",
     out: Output,
 ) -> None:
@@ -70,10 +68,8 @@ def compare(
             "lens": split_keys(lens, "strong"),
             "correction": correction,
             "level": level,
-            "n_resamples": n_resamples,
-            "rng": seed,
-            "n_jobs": jobs,
             "progress": progress,
+            **vars(draws),
             **tests.asked(),
         }
         result: CalibratorComparison | ModelComparison

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -95,8 +95,8 @@ OPTIONS: dict[str, Says] = {
         "Resamples; the smallest p-value is 1/(B + 1).",
         flag="--n-resamples --resamples",
     ),
-    "seed": Says("N", "Seed of all random numbers; printed, to repeat it."),
-    "jobs": Says("N", "Threads; the results do not depend on it."),
+    "rng": Says("N", "Seed of all random numbers; printed, to repeat it.", flag="--seed"),
+    "n_jobs": Says("N", "Threads; the results do not depend on it.", flag="--jobs"),
     "form": Says(
         "NAME",
         f"{', '.join(RESULTS[:-1])} or {RESULTS[-1]}; by default that of --output's suffix.",
@@ -122,6 +122,15 @@ def flag_of(name: str) -> str:
 def _flags(name: str, about: Says | None) -> list[str]:
     own = about.flag.split() if about else []
     return own or [f"--{name.replace('_', '-')}"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draws:
+    """How much is redrawn, from which seed, by how many threads: arguments of Python."""
+
+    n_resamples: int = 999
+    rng: int | None = None
+    n_jobs: int | None = None
 
 
 # ---- groups of options --------------------------------------------------------------------------

@@ -164,17 +164,8 @@ class Simulation:
 
     n_datasets: Annotated[int, Says("N", "Simulated data sets for each n.")] = 1000
     n_resamples: int = 199
-    seed: int | None = None
-    jobs: int | None = None
-
-    def asked(self) -> dict[str, Any]:
-        """Return the arguments of `power` that it stands for."""
-        return {
-            "n_datasets": self.n_datasets,
-            "n_resamples": self.n_resamples,
-            "rng": self.seed,
-            "n_jobs": self.jobs,
-        }
+    rng: int | None = None
+    n_jobs: int | None = None
 
 
 @grouped
@@ -205,7 +196,7 @@ def power(
             progress=progress,
             **truth.stated(),
             **tests.asked(),
-            **simulation.asked(),
+            **vars(simulation),
         )
     write(result)
 
@@ -241,7 +232,7 @@ def sample_size(
             progress=progress,
             **truth.stated(),
             **test.asked(),
-            **simulation.asked(),
+            **vars(simulation),
         )
     write(result)
 
@@ -266,7 +257,7 @@ def precision(
     beta: Beta = None,
     truth: StatedTruth,
     file: StudyFile,
-    seed: int | None = None,
+    rng: int | None = None,
     out: Output,
 ) -> None:
     """Number of rows that makes 95 % confidence intervals as narrow as is wanted, for two classes.
@@ -279,7 +270,7 @@ def precision(
         from caltest import sample_size_for_precision
 
         result = sample_size_for_precision(
-            file.distribution(beta=beta), rng=seed, **asked, **truth.stated()
+            file.distribution(beta=beta), rng=rng, **asked, **truth.stated()
         )
     write(result)
 
@@ -332,7 +323,7 @@ def plan_monitoring(
     file: StudyFile,
     classes: str | None = None,
     n_streams: Annotated[int, Says("N", "Simulated streams for each drift.")] = 50,
-    seed: int | None = None,
+    rng: int | None = None,
     out: Output,
 ) -> None:
     """Plan how models are watched: levels for a rate of false alarms, and delays until an alarm.
@@ -348,7 +339,7 @@ def plan_monitoring(
         plan = plan_of(
             file.distribution(classes, beta=beta, dirichlet=dirichlet),
             n_streams=n_streams,
-            rng=seed,
+            rng=rng,
             **vars(watched),
             **stated,
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from caltest.cli.inputs import PredictionFile
-from caltest.cli.options import PROFILES, REPORTS, Keys, grouped, says, split_keys
+from caltest.cli.options import PROFILES, REPORTS, Draws, Keys, grouped, says, split_keys
 from caltest.cli.output import choose_format, echo, progress_bar, to_file, write_text
 from caltest.errors import invalid
 from caltest.predictions.options import Says
@@ -71,9 +71,7 @@ def report(
     title: Annotated[str | None, Says("TEXT", "Title of the page.")] = None,
     author: Annotated[str | None, Says("TEXT", "Author, as the page names them.")] = None,
     level: float | None = None,
-    n_resamples: int = 999,
-    seed: int | None = None,
-    jobs: int | None = None,
+    draws: Draws,
     correction: str = "joint",
     engine: str = "auto",
     on_error: str = "raise",
@@ -96,7 +94,7 @@ def report(
         from caltest.predictions.dependence import Dependence
         from caltest.validation import check_seed, check_unused
 
-        seed = check_seed(seed)
+        seed = check_seed(draws.rng)
         given: dict[str, Any]
         needs_rows = segments or cluster or recalibrate or tolerance is not None
         if (engine == "cells" or not needs_rows) and file.lies(engine, on_error):
@@ -125,9 +123,7 @@ def report(
             author=author,
             level=level,
             correction=correction,
-            n_resamples=n_resamples,
-            rng=seed,
-            n_jobs=jobs,
+            **vars(draws) | {"rng": seed},
             command=_command(context.obj, seed),
         )
         content = made.as_text(form)

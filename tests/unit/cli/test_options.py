@@ -55,7 +55,7 @@ class Group:
     """Two options, one of them required."""
 
     label: str
-    seed: int | None = 3
+    rng: int | None = 3
 
 
 def test_fields_of_a_group_become_options():
@@ -70,9 +70,9 @@ def test_fields_of_a_group_become_options():
     parameters = inspect.signature(call).parameters
     assert {name: one.default for name, one in parameters.items()} == {
         "label": inspect.Parameter.empty,
-        "seed": 3,
+        "rng": 3,
         "quiet": False,
     }
     assert call.__doc__ == "Do it."
-    call(label="y", seed=4, quiet=True)
-    assert seen == [(Group(label="y", seed=4), True)]
+    call(label="y", rng=4, quiet=True)
+    assert seen == [(Group(label="y", rng=4), True)]
