@@ -14,7 +14,7 @@ from caltest.htests.options import MeasureOptions
 from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.predictions import ModelData
-from caltest.predictions.options import Columns, Rows, parted
+from caltest.predictions.options import ColumnOptions, RowOptions, parted
 from caltest.results import HTest, HTestTable
 from caltest.results.verdict import (
     SPEAKS,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 MOST_GROUPS = 10  # in which maps are fitted
 
 
-class VerdictOptions(Rows, MeasureOptions, total=False):
+class VerdictOptions(RowOptions, MeasureOptions, total=False):
     """What `verdict` hands on to `test_calibration`."""
 
     null: str | None
@@ -126,7 +126,7 @@ def verdict(
         "n_jobs": n_jobs,
         "level": level,
     }
-    columns, rows, options = parted(data_and_test_options, Columns, Rows)
+    columns, rows, options = parted(data_and_test_options, ColumnOptions, RowOptions)
     predictions = ModelData(model, data, by=by, **columns, **rows).predictions()
     if segments is not None:
         validation.check_unused("with segments", sample_weight=rows.get("sample_weight"))

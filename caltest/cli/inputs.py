@@ -14,7 +14,7 @@ from caltest import validation
 from caltest.cli import options
 from caltest.errors import invalid
 from caltest.predictions import files
-from caltest.predictions.options import ENGINES, ReadAs
+from caltest.predictions.options import ENGINES, NumberOptions
 from caltest.validation import check_choice, check_not_empty, check_unused
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class PredictionFile:
         return table(self.file, self.input_format)
 
     @property
-    def read_as(self) -> ReadAs:
+    def read_as(self) -> NumberOptions:
         """How the numbers are read."""
         return {"from_logits": self.from_logits, "renormalize": self.renormalize}
 

@@ -41,7 +41,7 @@ from caltest.errors import DegenerateDataWarning, invalid, shown
 from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.predictions import ModelData, Predictions
-from caltest.predictions.options import Columns, parted
+from caltest.predictions.options import ColumnOptions, parted
 from caltest.results import CalibratorComparison
 from caltest.results.compared_calibrators import SELECTED
 from caltest.validation.arrays import AnyArray
@@ -196,7 +196,7 @@ def compare_calibrators(
     (300, 3)
     """
     chosen = check_score(score)
-    columns, options = parted(data_and_test_options, Columns)
+    columns, options = parted(data_and_test_options, ColumnOptions)
     tests_of = make_calibration_tests(
         test=test,
         lens=lens,

@@ -38,7 +38,7 @@ from caltest.lenses import Lens
 from caltest.measures import Measure, ScoreDecomposition
 from caltest.predictions import ModelData, Predictions, sources
 from caltest.predictions.models import is_model
-from caltest.predictions.options import Columns, parted
+from caltest.predictions.options import ColumnOptions, parted
 from caltest.results import ComparedModel, HTestTable, ModelComparison, ScoreDifference
 from caltest.validation.arrays import AnyArray, listing
 
@@ -161,7 +161,7 @@ def compare_models(
     ('as it is', 0.034)
     """
     chosen = check_score(score)
-    columns, options = parted(data_and_test_options, Columns)
+    columns, options = parted(data_and_test_options, ColumnOptions)
     tests_of = make_calibration_tests(
         test=test,
         lens=lens,

@@ -35,7 +35,7 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
-from caltest.predictions.options import Columns
+from caltest.predictions.options import ColumnOptions
 from caltest.results import ComparedCalibrator, HTest, HTestTable, TestedPart
 from caltest.results.compared_calibrators import REFERENCE, SELECTED
 
@@ -44,7 +44,7 @@ Floats = NDArray[np.float64]
 NOT_KEPT = FittedMap(None)
 
 
-class ComparedOptions(Columns, MeasureOptions, total=False):
+class ComparedOptions(ColumnOptions, MeasureOptions, total=False):
     """Data options of a comparison, and options of its tests of calibration."""
 
 

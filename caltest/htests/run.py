@@ -30,7 +30,7 @@ from caltest.nulls.adaptive import LEVEL, MOST, adaptive_null
 from caltest.nulls.cluster import treated_as_independent
 from caltest.nulls.tolerance import at_least_exact, tolerance_null
 from caltest.predictions import ModelData, Predictions
-from caltest.predictions.options import Columns, Reading, Rows, parted
+from caltest.predictions.options import ColumnOptions, Reading, RowOptions, parted
 from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.segments import SegmentsTest, test_segments
 
@@ -249,7 +249,7 @@ def test_calibration(
     >>> 0 < result.pvalue <= 1
     True
     """
-    columns, rows, how, options = parted(data_and_test_options, Columns, Rows, Reading)
+    columns, rows, how, options = parted(data_and_test_options, ColumnOptions, RowOptions, Reading)
     engine, on_error = how.get("engine", "auto"), how.get("on_error", "raise")
     progress = how.get("progress")
     given = ModelData(model, data, by=by, **columns, **rows)

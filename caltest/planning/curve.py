@@ -21,12 +21,12 @@ from caltest.planning.results import Power, PowerRow, Setting
 from caltest.planning.simulation import EFFECT, Study, StudyTest, most_extreme, simulate
 from caltest.planning.truths import StatedTruth, effect_of
 from caltest.predictions import ModelData, Predictions
-from caltest.predictions.options import Columns, Procedure, Truth, parted
+from caltest.predictions.options import ColumnOptions, Procedure, Truth, parted
 
 NO_ERROR = 1e-13  # true errors below it come from rounding
 
 
-class PlannedStudy(Columns, Truth, Procedure, MeasureOptions, total=False):
+class PlannedStudy(ColumnOptions, Truth, Procedure, MeasureOptions, total=False):
     """What the predictions of a planned study are, what is true, and how it is tested."""
 
     reference: Any
@@ -182,7 +182,7 @@ def plan_study(
     n_jobs: int | None,
 ) -> tuple[Study, Setting]:
     """Check the arguments of `power` and return what is simulated and how it prints."""
-    columns, stated, procedure, own = parted(options, Columns, Truth, Procedure)
+    columns, stated, procedure, own = parted(options, ColumnOptions, Truth, Procedure)
     given, asked = ModelData(model, data, **columns), {**PROCEDURE, **procedure}
     null, equivalence = asked["null"], asked["equivalence"]
     level = validation.check_level(asked["level"])

@@ -13,7 +13,7 @@ from caltest.monitoring import DriftDelay, Monitor, MonitoringPlan
 from caltest.planning.distributions import PredictionDistribution, as_distribution
 from caltest.planning.truths import LabelDistribution, StatedTruth, effect_of
 from caltest.predictions import ModelData
-from caltest.predictions.options import Columns, check_names
+from caltest.predictions.options import ColumnOptions, check_names
 
 DAYS = 365.25
 TEMPERATURES = (1.1, 1.2, 1.5, 2.0)
@@ -35,7 +35,7 @@ def plan_monitoring(
     intercept: Sequence[float] | float | None = None,
     n_streams: int = 50,
     rng: object = None,
-    **columns: Unpack[Columns],
+    **columns: Unpack[ColumnOptions],
 ) -> MonitoringPlan:
     """Plan how models are watched: levels for a rate of false alarms, and delays until an alarm.
 
@@ -90,7 +90,7 @@ def plan_monitoring(
     >>> f"{plan.monitor_level:.1e}", plan.rows[1].rows < plan.rows[0].rows
     ('2.7e-06', True)
     """
-    check_names(columns, Columns, "plan_monitoring")
+    check_names(columns, ColumnOptions, "plan_monitoring")
     per_day = validation.check_positive(rows_per_day, "rows_per_day")
     alarms = validation.check_positive(false_alarms_per_year, "false_alarms_per_year")
     count = validation.check_integer(models, "models", 1)

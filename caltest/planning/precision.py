@@ -17,7 +17,7 @@ from caltest.planning.distributions import PredictionDistribution, as_distributi
 from caltest.planning.simulation import EFFECT
 from caltest.planning.truths import LabelDistribution, StatedTruth, check_two_classes
 from caltest.predictions import ModelData
-from caltest.predictions.options import Columns, PlannedData, Truth, check_names, parted
+from caltest.predictions.options import ColumnOptions, PlannedData, Truth, check_names, parted
 from caltest.results.frames import FlatTable
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def sample_size_for_precision(
     [('E/O', 944), ('calibration slope', 463)]
     """
     check_names(study, PlannedData, "sample_size_for_precision")
-    columns, stated, _ = parted(study, Columns, Truth)
+    columns, stated, _ = parted(study, ColumnOptions, Truth)
     widths = _check_widths(
         ratio_width=ratio_width, slope_width=slope_width, intercept_width=intercept_width
     )

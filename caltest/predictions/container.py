@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from caltest.errors import invalid
 from caltest.predictions import files, models, sources
 from caltest.predictions.dependence import CLUSTER, cluster_codes
-from caltest.predictions.options import ReadAs, check_names, parted
+from caltest.predictions.options import NumberOptions, check_names, parted
 from caltest.predictions.redrawing import Inversion, Later, Redrawing
 from caltest.validation import (
     as_array,
@@ -42,7 +42,7 @@ ROW_FIELDS = ("probs", "labels", "sample_weight", "groups", "clusters")
 OF_ROWS = ("sample_weight", "groups", "clusters")
 
 
-class RowValues(ReadAs, total=False):
+class RowValues(NumberOptions, total=False):
     """Values of rows beside their probabilities, and how numbers are read."""
 
     classes: object
@@ -381,7 +381,7 @@ class Predictions:
     def _of_table(
         cls, table: sources.Table, source: str, label: str | None, columns: TableColumns
     ) -> Predictions:
-        read_as, named = parted(columns, ReadAs)
+        read_as, named = parted(columns, NumberOptions)
         raw = sources.choose_columns(table, label=label, **named)
         return cls(**raw, **read_as, source=source)
 

@@ -46,7 +46,7 @@ def column(text: str, flag: str = "") -> Says:
     return Says("COLUMN", text, "columns", flag)
 
 
-class ReadAs(TypedDict, total=False):
+class NumberOptions(TypedDict, total=False):
     """How numbers are read; see `test_calibration`."""
 
     from_logits: Annotated[
@@ -55,7 +55,7 @@ class ReadAs(TypedDict, total=False):
     renormalize: Annotated[bool, Says("", "Rescale rows whose sum is off by rounding.")]
 
 
-class Columns(ReadAs, total=False):
+class ColumnOptions(NumberOptions, total=False):
     """How a model, its data and their columns are read; see `test_calibration`."""
 
     label: Annotated[str | None, column("Column of the true labels.")]
@@ -74,7 +74,7 @@ class Columns(ReadAs, total=False):
     ]
 
 
-class Rows(Columns, total=False):
+class RowOptions(ColumnOptions, total=False):
     """The same with weights of rows, and with rows that depend on each other."""
 
     sample_weight: Annotated[object, column("Column of the weights of the rows.", "--weight")]
@@ -91,7 +91,7 @@ class Rows(Columns, total=False):
     ]
 
 
-class Source(TypedDict, total=False):
+class EngineOptions(TypedDict, total=False):
     """Where rows are counted, and what becomes of those that are wrong; see `test_calibration`."""
 
     engine: Annotated[
@@ -115,7 +115,7 @@ class Source(TypedDict, total=False):
     ]
 
 
-class Reading(Rows, Source, total=False):
+class Reading(RowOptions, EngineOptions, total=False):
     """All options of data; see `test_calibration`, where each is described."""
 
     progress: Callable[[int, int], None] | None
@@ -176,7 +176,7 @@ class Procedure(TypedDict, total=False):
     level: Annotated[float, Says("L", "Significance level, such as 0.05.")]
 
 
-class PlannedData(Columns, Truth, total=False):
+class PlannedData(ColumnOptions, Truth, total=False):
     """Where the predictions of a planned study come from, and what is true there; see `power`."""
 
 

@@ -19,7 +19,7 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.outputs import check_target, write_whole
 from caltest.predictions import ModelData, Predictions
-from caltest.predictions.options import Columns, Source, check_names, parted
+from caltest.predictions.options import ColumnOptions, EngineOptions, check_names, parted
 from caltest.reporting.about import adequacy, check_meta, with_event
 from caltest.reporting.answered import answer_of
 from caltest.reporting.blocks import Section
@@ -159,7 +159,7 @@ class Report:
         return f'<iframe title="Report" style="{style}" srcdoc="{escape(self.to_html())}"></iframe>'
 
 
-class Reported(Columns, Source, total=False):
+class Reported(ColumnOptions, EngineOptions, total=False):
     """The options of data of a report; see `test_calibration`."""
 
 
@@ -289,7 +289,7 @@ def report(
     >>> page.save("report.html")  # doctest: +SKIP
     """
     check_names(data_options, Reported, "report")
-    read, how, _ = parted(data_options, Columns, Source)
+    read, how, _ = parted(data_options, ColumnOptions, EngineOptions)
     engine, on_error = how.get("engine", "auto"), how.get("on_error", "raise")
     validation.check_choice("none" if correction is None else correction, METHODS, "correction")
     settings = Settings(

@@ -16,7 +16,7 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.lenses.base import induced
 from caltest.measures.gap import LEVEL, gap_of_sums
 from caltest.predictions import ModelData, Predictions, models, sources
-from caltest.predictions.options import Columns, check_names
+from caltest.predictions.options import ColumnOptions, check_names
 from caltest.segments.cells import AllRows, Chunk, Order, Tables, matrix_chunks, union_chunks
 from caltest.segments.columns import Column, column_of, without_rare
 from caltest.segments.inputs import Given, names_of, read_segments
@@ -77,7 +77,7 @@ def test_segments(
     n_jobs: int | None = None,
     level: float | None = None,
     progress: Callable[[int, int], None] | None = None,
-    **columns: Unpack[Columns],
+    **columns: Unpack[ColumnOptions],
 ) -> SegmentsTest:
     r"""Test the calibration in all segments of the data, which may overlap, in both directions.
 
@@ -196,7 +196,7 @@ def test_segments(
         level=level,
         progress=progress,
     )
-    check_names(columns, Columns, "test_segments")
+    check_names(columns, ColumnOptions, "test_segments")
     features = columns.get("features")
     given = replace(ModelData(model, data, **columns), features=names_of(features))
     predictions = _readable(given).predictions()

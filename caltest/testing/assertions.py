@@ -16,7 +16,7 @@ from caltest.errors import invalid, shown
 from caltest.htests import test_calibration
 from caltest.htests.options import CalibrationOptions
 from caltest.predictions import ModelData
-from caltest.predictions.options import Rows, parted
+from caltest.predictions.options import RowOptions, parted
 from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.segments import SegmentsTest
 
@@ -287,7 +287,7 @@ def check_within(
     if "test" in arguments:
         found = test_calibration(model, data, **asked)
     else:
-        read, asked = parted(asked, Rows)
+        read, asked = parted(asked, RowOptions)
         by = asked.pop("by", None)
         predictions = ModelData(model, data, by=by, **read).predictions()
         asked["by"] = None if by is None else True

@@ -13,7 +13,7 @@ import pytest
 
 import caltest
 from caltest.htests.options import CalibrationOptions
-from caltest.predictions.options import Columns, Reading
+from caltest.predictions.options import ColumnOptions, Reading
 
 OF_MEASURES = CalibrationOptions.__annotations__.keys() - Reading.__annotations__.keys()
 
@@ -114,7 +114,7 @@ def test_docstring_names_every_data_option(name):
 def test_option_without_a_description_is_found():
     """What a docstring leaves out is missed, an argument and a data option."""
 
-    def function(data, own=None, **columns: Unpack[Columns]):
+    def function(data, own=None, **columns: Unpack[ColumnOptions]):
         """Do it.
 
         Parameters
