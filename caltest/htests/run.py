@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from caltest import validation
 from caltest.errors import invalid, shown
@@ -13,13 +13,14 @@ from caltest.htests.cells import choose
 from caltest.htests.combine import METHODS
 from caltest.htests.margins import run_segments
 from caltest.htests.named import REGISTRY, check_options
+from caltest.htests.options import CalibrationOptions
 from caltest.htests.runner import RowsInMemory, run_plan
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.measures.tolerance import Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.predictions import ModelData
-from caltest.predictions.dependence import Dependence
+from caltest.predictions.options import ColumnOptions, Reading, RowOptions, parted
 from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.segments import SegmentsTest
 
@@ -40,26 +41,13 @@ def test_calibration(
     tolerance: float | None = None,
     equivalence: bool = False,
     by: object = None,
-    cluster: object = None,
-    time: object = None,
-    lag: int | None = None,
     segments: object = None,
     correction: str | None = "joint",
     n_resamples: int | str = 999,
     rng: object = None,
     n_jobs: int | None = None,
     level: float | None = None,
-    label: str | None = None,
-    features: Sequence[str] | None = None,
-    probs: str | Sequence[str] | None = None,
-    sample_weight: object = None,
-    classes: object = None,
-    from_logits: bool = False,
-    renormalize: bool = False,
-    engine: str = "auto",
-    on_error: str = "raise",
-    progress: Callable[[int, int], None] | None = None,
-    **options: Any,
+    **data_and_test_options: Unpack[CalibrationOptions],
 ) -> HTest | HTestTable | SegmentsTest | GroupsTest:
     r"""Test the hypothesis that a model's probabilities are calibrated.
 
@@ -105,23 +93,11 @@ def test_calibration(
         its chi^2 distribution. More than 500 groups are tested in one pass with a `GroupsTest`, by
         the KS test, where no test is named and the lens leaves one event; where rows are counted in
         cells by any named test that can be.
-    cluster : (n,) array or column name, optional
-        The cluster of each row, such as its patient: rows of a cluster may depend on each other,
-        those of different clusters are independent. The null is then "cluster", which flips the
-        signs of the residuals cluster by cluster; another null that is asked for takes the rows as
-        independent, with a note. By default the clusters that the Predictions have.
-    time : (n,) array or column name, optional
-        The time of each row, for forecasts that overlap: rows depend if they are up to `lag` steps
-        apart, a step for each distinct time. Their clusters are blocks of time, some times as long,
-        with `cluster` those of each cluster.
-    lag : int, optional
-        With `time`: h - 1 for forecasts of what happens within the next h steps; 0 where rows of
-        the same time alone depend.
     segments : str, list of str, dict, data frame, bool (n, S) array or True, optional
         Test all segments of the rows, which may overlap, in place of groups: the values of these
         columns and their intersections, or a boolean column for each; True takes all columns of the
         features. See `test_segments`, which this calls: it has statistics, a null and an adjustment
-        of its own, and `options` are its `depth=`, `bins=`, `min_size=`, `statistic=`, `keep=`.
+        of its own, and other options are its `depth=`, `bins=`, `min_size=`, `statistic=`, `keep=`.
         Where rows are counted in cells, they are the values of columns and their intersections,
         each tested by KS, adjusted by Holm's method and returned as a `GroupsTest`.
     correction : str or None, default "joint"
@@ -147,16 +123,40 @@ def test_calibration(
         Threads, as in joblib; the p-value does not depend on it.
     level : float, optional
         Significance level in (0, 1). The print holds a verdict only where it is given.
+    **data_and_test_options
+        Data options, which are listed under Other Parameters, and options of the measure, such as
+        `kernel=` and `estimator=`; with `segments`, of these.
+
+    Returns
+    -------
+    HTest, HTestTable, SegmentsTest or GroupsTest
+        A table where tests, lenses or groups are several, a SegmentsTest with `segments`; of more
+        than 500 groups, and of segments that are counted in cells, the table that is a GroupsTest.
+
+    Other Parameters
+    ----------------
     label, features, probs : str or list of str, optional
         Columns of the data frame: the label, the features of `model`, the probabilities.
-    sample_weight : (n,) array or column name, optional
-        Weights of the rows: labels are redrawn row by row, whatever the weight, so that a row of
-        weight 2 is no two rows that were seen; see each measure for what it does with weights. By
-        default those that the Predictions have.
     classes : (m,) array, optional
         Class labels in the order of the columns of the probabilities.
     from_logits, renormalize : bool, default False
         Read an array or columns as logits; rescale rows whose sum is off by up to 0.01.
+    sample_weight : (n,) array or column name, optional
+        Weights of the rows: labels are redrawn row by row, whatever the weight, so that a row of
+        weight 2 is no two rows that were seen; see each measure for what it does with weights. By
+        default those that the Predictions have.
+    cluster : (n,) array or column name, optional
+        The cluster of each row, such as its patient: rows of a cluster may depend on each other,
+        those of different clusters are independent. The null is then "cluster", which flips the
+        signs of the residuals cluster by cluster; another null that is asked for takes the rows as
+        independent, with a note. By default the clusters that the Predictions have.
+    time : (n,) array or column name, optional
+        The time of each row, for forecasts that overlap: rows depend if they are up to `lag` steps
+        apart, a step for each distinct time. Their clusters are blocks of time, some times as long,
+        with `cluster` those of each cluster.
+    lag : int, optional
+        With `time`: h - 1 for forecasts of what happens within the next h steps; 0 where rows of
+        the same time alone depend.
     engine : {"auto", "rows", "cells", "chunks"}, default "auto"
         Of frames, paths and iterators: "rows" reads them into memory; "cells" counts them where
         they lie, in one query, and tests the counts of 2^16 cells of predictions; "chunks" reads
@@ -171,14 +171,6 @@ def test_calibration(
     progress : callable, optional
         Called with (rows done, rows in all) of the table; parts of the data where these are counted
         in cells, and rows of the data where they are read by chunks.
-    **options
-        Options of the measure, such as `kernel=` and `estimator=`; with `segments`, of these.
-
-    Returns
-    -------
-    HTest, HTestTable, SegmentsTest or GroupsTest
-        A table where tests, lenses or groups are several, a SegmentsTest with `segments`; of more
-        than 500 groups, and of segments that are counted in cells, the table that is a GroupsTest.
 
     Raises
     ------
@@ -199,19 +191,10 @@ def test_calibration(
     >>> 0 < result.pvalue <= 1
     True
     """
-    given = ModelData(
-        model,
-        data,
-        label,
-        features,
-        probs,
-        classes,
-        from_logits,
-        renormalize,
-        by,
-        Dependence(cluster, time, lag),
-        sample_weight,
-    )
+    columns, rows, how, options = parted(data_and_test_options, ColumnOptions, RowOptions, Reading)
+    engine, on_error = how.get("engine", "auto"), how.get("on_error", "raise")
+    progress = how.get("progress")
+    given = ModelData(model, data, by=by, **columns, **rows)
     settings: dict[str, Any] = {
         "n_resamples": n_resamples,
         "rng": rng,
@@ -227,8 +210,9 @@ def test_calibration(
         "correction": correction,
     }
     if segments is not None:
-        rows = {"cluster": cluster, "time": time, "lag": lag, "sample_weight": sample_weight}
-        check_for_segments(lens, options, test=test, by=by, **own, **rows)
+        own_rows = {name: getattr(given, name) for name in ("cluster", "time", "lag")}
+        weight = {"sample_weight": given.sample_weight}
+        check_for_segments(lens, options, test=test, by=by, **own, **own_rows, **weight)
         return run_segments(engine, replace(given, by=segments), lens, options, **settings)
     asked = asked_of(given, test, lens, options, **own, **settings)
     source, way = choose(engine, asked)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from caltest import GroupsTest, HTestTable, InvalidInput, NotApplicable
 from caltest import test_calibration as calibration_test
 from caltest.cli.app import run as command
-from caltest.cli.schema import bundled
+from caltest.cli.list_ import bundled
 from caltest.lenses import resolve_lens
 from caltest.measures import REGISTRY
 from caltest.measures.cells import ResampledGroups
