@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from caltest import render, validation
 from caltest.errors import NotApplicable
 from caltest.htests import test_calibration
 from caltest.htests.combine import adjusted_pvalues
+from caltest.htests.options import MeasureOptions
 from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.predictions import ModelData
-from caltest.predictions.dependence import Dependence
-from caltest.results import HTest, HTestTable
+from caltest.predictions.options import ColumnOptions, RowOptions, parted
+from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.results.verdict import (
     SPEAKS,
     Verdict,
@@ -32,6 +33,15 @@ if TYPE_CHECKING:
 MOST_GROUPS = 10  # in which maps are fitted
 
 
+class VerdictOptions(RowOptions, MeasureOptions, total=False):
+    """What `verdict` hands on to `test_calibration`."""
+
+    null: str | None
+    correction: str | None
+    reference: Any
+    score: Any
+
+
 def verdict(
     model: object,
     data: object = None,
@@ -43,22 +53,12 @@ def verdict(
     lens: str | Lens = "strong",
     tolerance: float | None = None,
     equivalence: bool = False,
-    sample_weight: object = None,
-    cluster: object = None,
-    time: object = None,
-    lag: int | None = None,
     level: float | None = None,
     n_resamples: int = 999,
     rng: object = None,
     n_jobs: int | None = None,
-    label: str | None = None,
-    features: Sequence[str] | None = None,
-    probs: str | Sequence[str] | None = None,
-    classes: object = None,
-    from_logits: bool = False,
-    renormalize: bool = False,
     progress: Callable[[str], None] | None = None,
-    **options: Any,
+    **data_and_test_options: Unpack[VerdictOptions],
 ) -> Verdict:
     """Test a model and answer: is it calibrated, how far is it off, where, and what helps.
 
@@ -87,19 +87,16 @@ def verdict(
         Test the size of the error, as for `test_calibration`. Without a test or its options the
         tolerance is in the unit of probabilities, 0.05 for five points, as in a report: by
         `test="ks"`, of more than two classes with `lens="confidence"` in place of "strong".
-    sample_weight, cluster, time, lag : optional
-        Weights of the rows, and rows that depend on each other, as for `test_calibration`; not with
-        segments.
     level : float, optional
         Significance level in (0, 1). With it the answer is a decision, without it evidence.
     n_resamples, rng, n_jobs : optional
         As for `test_calibration`; all parts have the same seed.
-    label, features, probs, classes, from_logits, renormalize : optional
-        As for `test_calibration`.
     progress : callable, optional
         Called with what is done next.
-    **options
-        Options of the measure, such as `kernel=`.
+    **data_and_test_options
+        Data options, as for `test_calibration`: `label`, `features`, `probs`, `classes`,
+        `from_logits`, `renormalize`, and, without segments, `sample_weight`, `cluster`, `time` and
+        `lag`. Options of the measure, such as `kernel=`.
 
     Returns
     -------
@@ -129,23 +126,10 @@ def verdict(
         "n_jobs": n_jobs,
         "level": level,
     }
-    dependence = Dependence(cluster, time, lag)
-    given = ModelData(
-        model,
-        data,
-        label,
-        features,
-        probs,
-        classes,
-        from_logits,
-        renormalize,
-        by,
-        dependence,
-        sample_weight,
-    )
-    predictions = given.predictions()
+    columns, rows, options = parted(data_and_test_options, ColumnOptions, RowOptions)
+    predictions = ModelData(model, data, by=by, **columns, **rows).predictions()
     if segments is not None:
-        validation.check_unused("with segments", sample_weight=sample_weight)
+        validation.check_unused("with segments", sample_weight=rows.get("sample_weight"))
         if predictions.has_dependence:
             rule = "segments take rows as independent, which these need not be"
             raise NotApplicable(rule, "leave out segments=, or what says which rows depend")
@@ -162,14 +146,6 @@ def verdict(
         results.append(("groups", run(by=True)))
     if segments is not None:
         tell("segments")
-        columns: dict[str, Any] = {
-            "label": label,
-            "features": features,
-            "probs": probs,
-            "classes": classes,
-            "from_logits": from_logits,
-            "renormalize": renormalize,
-        }
         found = test_calibration(
             model, data, segments=segments, tolerance=tolerance, **columns, **settings
         )
@@ -232,7 +208,7 @@ def what_helps(
 
 def _rejected(result: object, pvalue: float) -> tuple[list[Evidence], str]:
     """Return the rows that want a map, each part its own, and which these are in words."""
-    if not isinstance(result, HTest | HTestTable):
+    if isinstance(result, GroupsTest) or not isinstance(result, HTest | HTestTable):
         return [], ""
     tests, words = [result] if isinstance(result, HTest) else list(result.rows), ""
     bound = SPEAKS if result.level is None else result.level

@@ -4,77 +4,57 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from caltest.cli import completion, options
 from caltest.cli.inputs import PredictionFile
-from caltest.cli.output import Output
-from caltest.cli.progress import progress_bar
+from caltest.cli.options import Draws, Keys, grouped, split_keys
+from caltest.cli.output import Output, progress_bar
 from caltest.cli.settings import ChosenTests
 from caltest.errors import invalid
+from caltest.predictions.options import Says
 
 if TYPE_CHECKING:
     from caltest.results import CalibratorComparison, ModelComparison
 
 SCORES = ("log-loss", "brier", "spherical")
 
-Models = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--models",
-        metavar="PREFIX",
-        help="Compare models, not calibrators: the prefix (forest_) or, for two classes, the "
-        "column of the probabilities of each, two or more. Repeatable, as --lens.",
-        autocompletion=completion.of_columns,
-    ),
-]
-Score = Annotated[
-    str,
-    typer.Option(
-        "--score",
-        metavar="KEY",
-        help=f"Proper score to compare and select by: {', '.join(SCORES)}. Calibration errors "
-        "are reported, and never selected by.",
-        autocompletion=completion.of_choices(SCORES),
-    ),
-]
-Folds = Annotated[
-    int | None,
-    typer.Option("--cv", metavar="K", help="Folds of the comparison of calibrators: 5 by default."),
-]
-InnerFolds = Annotated[
-    int | None,
-    typer.Option(
-        "--inner-cv", metavar="K", help="Folds of the selection in training rows: by default --cv."
-    ),
-]
-Reference = Annotated[
-    str | None,
-    typer.Option(
-        "--reference",
-        metavar="PREFIX",
-        help="Model that the others are compared with; by default the best.",
-    ),
-]
 
-
-@options.grouped
+@grouped
 def compare(
     file: PredictionFile,
     *,
-    models: Models = None,
-    calibrators: options.Calibrators = None,
-    score: Score = "log-loss",
-    cv: Folds = None,
-    inner_cv: InnerFolds = None,
-    reference: Reference = None,
-    lens: options.Lenses = None,
+    models: Annotated[
+        Keys,
+        Says(
+            "PREFIX",
+            "Compare models, not calibrators: the prefix (forest_) or, for two classes, the "
+            "column of the probabilities of each, two or more. Repeatable, as --lens.",
+            "columns",
+        ),
+    ] = None,
+    calibrators: Keys = None,
+    score: Annotated[
+        str,
+        Says(
+            "KEY",
+            f"Proper score to compare and select by: {', '.join(SCORES)}. Calibration errors "
+            "are reported, and never selected by.",
+            SCORES,
+        ),
+    ] = "log-loss",
+    cv: Annotated[
+        int | None, Says("K", "Folds of the comparison of calibrators: 5 by default.")
+    ] = None,
+    inner_cv: Annotated[
+        int | None, Says("K", "Folds of the selection in training rows: by default --cv.")
+    ] = None,
+    reference: Annotated[
+        str | None,
+        Says("PREFIX", "Model that the others are compared with; by default the best."),
+    ] = None,
+    lens: Keys = None,
     tests: ChosenTests,
-    level: options.Level = None,
-    n_resamples: options.Resamples = 999,
-    seed: options.Seed = None,
-    jobs: options.Jobs = None,
-    correction: options.Correction = "holm",
+    level: float | None = None,
+    draws: Draws,
+    correction: str = "holm",
     out: Output,
 ) -> None:
     """Compare calibrators by nested cross-validation, or, with --models, models on the same rows.
@@ -85,20 +65,18 @@ def compare(
     with progress_bar("comparing", quiet=out.quiet) as progress:
         common = {
             "score": score,
-            "lens": options.split_keys(lens, "strong"),
+            "lens": split_keys(lens, "strong"),
             "correction": correction,
             "level": level,
-            "n_resamples": n_resamples,
-            "rng": seed,
-            "n_jobs": jobs,
             "progress": progress,
+            **vars(draws),
             **tests.asked(),
         }
         result: CalibratorComparison | ModelComparison
         if models:
             unused = {"probs": file.probs, "calibrators": calibrators, "cv": cv}
             _check_left_out("with --models", **unused, inner_cv=inner_cv)
-            result = _of_models(file, options.split_keys(models), reference, **common)
+            result = _of_models(file, split_keys(models), reference, **common)
         else:
             _check_left_out("without --models", reference=reference)
             common |= {"cv": 5 if cv is None else cv, "inner_cv": inner_cv}
@@ -120,10 +98,10 @@ def _of_calibrators(
 
     predictions, values = file.read(file.probs)
     return compare_calibrators(
-        values if file.logits else predictions,
-        predictions if file.logits else None,
-        from_logits=file.logits,
-        calibrators=options.split_keys(calibrators) if calibrators else None,
+        values if file.from_logits else predictions,
+        predictions if file.from_logits else None,
+        from_logits=file.from_logits,
+        calibrators=split_keys(calibrators) if calibrators else None,
         **common,
     )
 

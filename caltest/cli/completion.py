@@ -1,4 +1,4 @@
-"""What the shell offers on TAB: keys of the registries and columns of the file.
+"""What there is to choose: entries of the registries with their options; what TAB offers of it.
 
 A registry takes a second to import, for it brings SciPy or scikit-learn. The keys are therefore
 read off the sources; tests/unit/cli/test_completion.py compares them with the registries.
@@ -7,10 +7,14 @@ read off the sources; tests/unit/cli/test_completion.py compares them with the r
 from __future__ import annotations
 
 import csv
+import dataclasses
 import gzip
+import importlib
+import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -22,6 +26,12 @@ TESTS = re.compile(r"^    tests: .* = \{(\}$|.*?^    \})", re.MULTILINE | re.DOT
 TEST = re.compile(r'^        "([^"]+)": \{', re.MULTILINE)
 # Of the keys with a blank to be filled in, one that is valid.
 LENSES = ("strong", "confidence", "classwise", "top-label", "top-2", "within-top-2", "largest-5")
+
+# What other options of the command line stand for.
+OF_THE_COMMAND = ("from_logits", "classes", "random_state", "n_jobs")
+KINDS = ("tests", "measures", "nulls", "lenses", "kernels", "calibrators")
+KEYS_OF = {"kernel": "kernels", "calibrator": "calibrators"}
+DASHES = "----------\n"
 
 
 def keys(kind: str) -> list[str]:
@@ -46,20 +56,18 @@ def starting(choices: Iterable[str], incomplete: str) -> list[str]:
     return [f"{done}{comma}{choice}" for choice in choices if choice.startswith(last)]
 
 
-def of_registry(kind: str) -> Callable[[str], list[str]]:
-    """Return the completion of keys of a registry."""
+def of(offers: str | Iterable[str] | Callable[..., list[str]]) -> Callable[..., list[str]]:
+    """Return the completion of words, of keys of a registry, of columns, or of settings."""
+    if callable(offers):
+        return offers
+    named = {"columns": of_columns, "settings": of_settings}
+    if isinstance(offers, str) and offers in named:
+        return named[offers]
 
     def complete(incomplete: str) -> list[str]:
-        return starting(keys(kind), incomplete)
-
-    return complete
-
-
-def of_choices(choices: Iterable[str]) -> Callable[[str], list[str]]:
-    """Return the completion of words that are known beforehand."""
-
-    def complete(incomplete: str) -> list[str]:
-        return starting(choices, incomplete)
+        if offers == "lenses":
+            return starting(LENSES, incomplete)
+        return starting(keys(offers) if isinstance(offers, str) else offers, incomplete)
 
     return complete
 
@@ -85,8 +93,6 @@ def _tests(values: Sequence[str] | None) -> list[str]:
 
 
 def _options(kind: str, chosen: Sequence[str]) -> list[str]:
-    from caltest.cli.entries import options_of
-
     return sorted({name for key in chosen for name in options_of(kind, key)})
 
 
@@ -102,3 +108,85 @@ def _header(path: Path) -> list[str]:
             return [name.strip() for name in next(csv.reader(stream, delimiter=separator), [])]
     except (OSError, ValueError, csv.Error):
         return []
+
+
+# ---- entries of the registries -------------------------------------------------------------------
+
+
+def registry(kind: str) -> Mapping[str, Any]:
+    """Return the registry of a kind.
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`.
+
+    Returns
+    -------
+    Mapping
+        Key to entry.
+    """
+    package = "htests" if kind == "tests" else kind
+    entries: Mapping[str, Any] = importlib.import_module(f"caltest.{package}").REGISTRY
+    return entries
+
+
+def options_of(kind: str, key: str) -> dict[str, str]:
+    """Return what `--set` may give an entry: the names, and what each may be.
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`.
+    key : str
+        A key of its registry; one that is not there has no options.
+
+    Returns
+    -------
+    dict of str
+        "bins" to "int, default 15", as the documentation has it.
+    """
+    entry = registry(kind).get(key)
+    if entry is None or kind in ("nulls", "lenses"):
+        return {}
+    source = entry.measure if kind == "tests" else entry
+    defaults = _defaults(kind, entry, source)
+    documented = _documented(source)
+    return {name: _shown(name, documented.get(name, ""), value) for name, value in defaults.items()}
+
+
+def _shown(name: str, documented: str, default: object) -> str:
+    """Say what may follow `--set NAME=`, in words of the command line."""
+    if name in KEYS_OF:
+        return f"a key of `caltest list {KEYS_OF[name]}`"
+    text = re.sub(r"(,| or) (callable|splitter or iterable)$", "", documented.partition(", def")[0])
+    default = "none" if default is None else str(default)
+    return ", ".join(filter(None, (text, f"default {default}")))
+
+
+def _defaults(kind: str, entry: Any, source: Any) -> dict[str, object]:
+    if kind == "calibrators":
+        parameters = inspect.signature(source).parameters.values()
+        return {p.name: p.default for p in parameters if p.name not in OF_THE_COMMAND}
+    named = entry.options if kind == "tests" else [f.name for f in dataclasses.fields(source)]
+    defaults = {f.name: f.default for f in dataclasses.fields(source)}
+    return {name: defaults[name] for name in named}
+
+
+def _documented(source: type) -> dict[str, str]:
+    """Read the types of parameters off the docstrings of a class, its bases and its function.
+
+    The function of a measure documents what the class only holds.
+    """
+    from caltest import measures
+
+    function = None
+    if issubclass(source, measures.Measure):
+        function = getattr(measures, source.function_name(), None)
+    found: dict[str, str] = {}
+    for one in (*reversed(source.__mro__[:-1]), function):
+        section = (inspect.getdoc(one) or "").partition(f"Parameters\n{DASHES}")[2]
+        section = re.split(r"\n\w+\n---", section)[0]
+        for names, text in re.findall(r"^(\w[\w, ]*) : (.+)$", section, re.MULTILINE):
+            found |= dict.fromkeys(names.split(", "), text.removesuffix(", optional"))
+    return found

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from caltest import render
-from caltest.cli import options
-from caltest.cli.output import choose_format, write_text
-from caltest.cli.progress import progress_bar
+from caltest.cli.options import grouped
+from caltest.cli.output import choose_format, progress_bar, write_text
 
 if TYPE_CHECKING:
     from caltest.predictions import Predictions
@@ -44,13 +44,14 @@ class Row(NamedTuple):
     classwise: HTestTable
 
 
+@grouped
 def demo(
     *,
-    seed: options.Seed = 1,
-    n_resamples: options.Resamples = 999,
-    jobs: options.Jobs = None,
-    output: options.Output = None,
-    quiet: options.Quiet = False,
+    rng: int | None = 1,
+    n_resamples: int = 999,
+    n_jobs: int | None = None,
+    output: Path | None = None,
+    quiet: bool = False,
 ) -> None:
     """Test four scikit-learn classifiers on handwritten digits that they have not seen."""
     choose_format(None, output)
@@ -58,25 +59,21 @@ def demo(
         from caltest import Predictions
         from caltest.datasets import digits_models
 
-        digits = digits_models(rng=seed)
+        digits = digits_models(rng=rng)
         rows = []
         for name, model in digits.models.items():
             predictions = Predictions.from_model(model, digits.X, digits.y)
-            rows.append(_row(name, predictions, seed=seed, n_resamples=n_resamples, jobs=jobs))
+            rows.append(_row(name, predictions, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs))
             progress(len(rows), len(digits.models))
     shown = f"{render.text(_sheet(rows))}\n{READING}\n{rows[0].strong}\n{NEXT}"
     write_text(shown, output=output)
 
 
-def _row(
-    name: str, predictions: Predictions, *, seed: int | None, n_resamples: int, jobs: int | None
-) -> Row:
+def _row(name: str, predictions: Predictions, **draws: Any) -> Row:
     from caltest import test_calibration
 
     def tested(lens: str) -> object:
-        return test_calibration(
-            None, predictions, lens=lens, n_resamples=n_resamples, rng=seed, n_jobs=jobs
-        )
+        return test_calibration(None, predictions, lens=lens, **draws)
 
     right = predictions.probs.argmax(axis=1) == predictions.labels
     return Row(

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from caltest import validation
 from caltest.cli import options
-from caltest.cli.formats import ENGINES
 from caltest.errors import invalid
 from caltest.predictions import files
+from caltest.predictions.options import ENGINES, NumberOptions
 from caltest.validation import check_choice, check_not_empty, check_unused
 
 if TYPE_CHECKING:
@@ -30,17 +30,22 @@ class PredictionFile:
     """The file of predictions, and what its columns hold, as the common options say."""
 
     file: options.File
-    label: options.Label
-    probs: options.Probs = None
-    classes: options.Classes = None
-    weight: options.Weight = None
-    logits: options.Logits = False
-    renormalize: options.Renormalize = False
-    input_format: options.InputFormat = None
+    label: str
+    probs: str | None = None
+    classes: str | None = None
+    sample_weight: str | None = None
+    from_logits: bool = False
+    renormalize: bool = False
+    input_format: str | None = None
 
     @cached_property
     def _opened(self) -> tuple[Table, str]:
         return table(self.file, self.input_format)
+
+    @property
+    def read_as(self) -> NumberOptions:
+        """How the numbers are read."""
+        return {"from_logits": self.from_logits, "renormalize": self.renormalize}
 
     @property
     def is_pattern(self) -> bool:
@@ -59,10 +64,11 @@ class PredictionFile:
             return False
         takes_weight = weighted and engine != "chunks"
         if engine in ("cells", "chunks"):
-            weight = None if takes_weight else self.weight
+            weight = None if takes_weight else self.sample_weight
             check_unused(f"with --engine {engine}", weight=weight)
             return True
-        if (self.weight is not None and not takes_weight) or self.input_format is not None:
+        unweighted = self.sample_weight is None or takes_weight
+        if not unweighted or self.input_format is not None:
             return False
         if self.is_pattern or on_error == "skip":
             return True
@@ -79,8 +85,7 @@ class PredictionFile:
             "label": self.label,
             "probs": options.parse_probs(self.probs),
             "classes": options.parse_classes(self.classes),
-            "from_logits": self.logits,
-            "renormalize": self.renormalize,
+            **self.read_as,
             "by": _groups(by, self._names),
         }
 
@@ -139,8 +144,7 @@ class PredictionFile:
         raw = self.chosen(self.label, probs, by)
         if raw["classes"] is None and known is not None:
             raw["classes"] = list(known)
-        reading = {"from_logits": self.logits, "renormalize": self.renormalize}
-        return Predictions(**raw, **reading, source=self._opened[1]), raw["probs"]
+        return Predictions(**raw, **self.read_as, source=self._opened[1]), raw["probs"]
 
     def chosen(self, label: str, probs: str | None, by: str | None) -> sources.Raw:
         """Return the columns that the options name, not checked."""
@@ -152,7 +156,7 @@ class PredictionFile:
             label=label,
             probs=options.parse_probs(probs),
             groups=_groups(by, opened.names),
-            sample_weight=self.weight,
+            sample_weight=self.sample_weight,
             classes=options.parse_classes(self.classes),
         )
 
@@ -172,7 +176,7 @@ class PredictionFile:
         """The names of the columns of the probabilities."""
         from caltest.predictions import sources
 
-        taken = [self.label] if self.weight is None else [self.label, self.weight]
+        taken = [name for name in (self.label, self.sample_weight) if name is not None]
         return sources.prob_columns(self._opened[0].names, options.parse_probs(self.probs), taken)
 
 

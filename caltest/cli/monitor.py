@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import numpy as np
 import typer
 
-from caltest.cli import completion, options
+from caltest.cli import options
 from caltest.cli.inputs import PredictionFile
 from caltest.cli.output import FORMATS, Output, OutputClosed, choose_format, write_text
 from caltest.errors import invalid
 from caltest.outputs import check_target, locked, write_whole
+from caltest.predictions.options import Says, column
 from caltest.validation import as_array, check_choice, check_groups, check_unused
 from caltest.validation.arrays import AnyArray, label_values, missing
 
@@ -30,52 +31,6 @@ State = Annotated[
         help="Where the monitor is kept, as JSON; made by the first call, changed by each.",
     ),
 ]
-Label = Annotated[
-    str | None,
-    typer.Option(
-        "--label",
-        metavar="COLUMN",
-        help="Column of the true labels; with --ids it may be left out, and the rows wait.",
-        autocompletion=completion.of_columns,
-    ),
-]
-Ids = Annotated[
-    str | None,
-    typer.Option(
-        "--ids",
-        metavar="COLUMN",
-        help="Names of the rows. Rows without --label wait; a file with --label and no --probs has "
-        "the outcomes of rows that wait.",
-        autocompletion=completion.of_columns,
-    ),
-]
-BatchId = Annotated[
-    str | None,
-    typer.Option(
-        "--batch-id",
-        metavar="ID",
-        help="Name of these rows, such as their day; a name is counted once. By default the rows "
-        "themselves are known again, whatever the file.",
-    ),
-]
-Again = Annotated[
-    bool, typer.Option("--again", help="Count rows that were counted before once more.")
-]
-Restart = Annotated[
-    bool,
-    typer.Option(
-        "--restart",
-        help="Watch for a change: at least 1 / level rows between false alarms on average.",
-    ),
-]
-Memory = Annotated[
-    int | None,
-    typer.Option("--memory", metavar="N", help="Rows over which what is learned fades."),
-]
-Column = Annotated[
-    str | None,
-    typer.Option("--by", metavar="COLUMNS", help="Watch each group of this column as well."),
-]
 
 
 class Rows(NamedTuple):
@@ -90,8 +45,20 @@ class Rows(NamedTuple):
 class WatchedFile(PredictionFile):
     """The file of rows; where `--ids` names them, their outcomes may come in a later one."""
 
-    label: Label = None  # type: ignore[assignment]
-    ids: Ids = None
+    label: Annotated[
+        str | None,
+        options.says(
+            "label",
+            "Column of the true labels; with --ids it may be left out, and the rows wait.",
+        ),
+    ] = None  # type: ignore[assignment]
+    ids: Annotated[
+        str | None,
+        column(
+            "Names of the rows. Rows without --label wait; a file with --label and no --probs has "
+            "the outcomes of rows that wait."
+        ),
+    ] = None
 
     @property
     def has_outcomes_only(self) -> bool:
@@ -114,7 +81,7 @@ class WatchedFile(PredictionFile):
         if self.label is not None or self.ids is None:
             found = self.predictions(by=by, known=known)
             return Rows(found, found.groups)
-        check_unused("on a monitor", **{"--weight": self.weight})
+        check_unused("on a monitor", **{"--weight": self.sample_weight})
         raw = self.chosen(self.ids, self.probs, by)
         probs, groups = as_array(raw["probs"], "probs"), raw["groups"]
         named = raw["classes"] if probs.ndim == 2 else None
@@ -140,14 +107,24 @@ def monitor(
     state: State,
     file: WatchedFile,
     *,
-    batch_id: BatchId = None,
-    again: Again = False,
-    by: Column = None,
-    restart: Restart = False,
-    memory: Memory = None,
-    plan: options.Plan = None,
-    level: options.Level = None,
-    fail: options.Fail = False,
+    batch_id: Annotated[
+        str | None,
+        Says(
+            "ID",
+            "Name of these rows, such as their day; a name is counted once. By default the rows "
+            "themselves are known again, whatever the file.",
+        ),
+    ] = None,
+    again: Annotated[bool, Says("", "Count rows that were counted before once more.")] = False,
+    by: Annotated[str | None, Says("COLUMNS", "Watch each group of this column as well.")] = None,
+    restart: Annotated[
+        bool,
+        Says("", "Watch for a change: at least 1 / level rows between false alarms on average."),
+    ] = False,
+    memory: Annotated[int | None, Says("N", "Rows over which what is learned fades.")] = None,
+    plan: Path | None = None,
+    level: float | None = None,
+    fail: bool = False,
     out: Output,
 ) -> None:
     """Watch a model: add new rows, and answer at an error rate that holds however often one looks.
@@ -179,8 +156,7 @@ def monitor(
                 ids=names,
                 batch_id=batch_id,
                 again=again,
-                from_logits=file.logits,
-                renormalize=file.renormalize,
+                **file.read_as,
             )
         try:
             write_text(FORMATS[form](watch.verdict()), output=out.output)

@@ -1,20 +1,43 @@
-"""Options that commands share, each declared once, and the groups that they come in."""
+"""Options that commands share, each described once, and the groups that they come in.
+
+What is read, true and tested is described in `caltest.predictions.options`. A parameter of a
+command is the option of its name; `Annotated[..., says(name, text)]` words it otherwise.
+"""
 
 from __future__ import annotations
 
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
 from caltest.cli import completion
-from caltest.cli.formats import CORRECTIONS, ENGINES, ON_ERROR, RESULTS, TABLES
+from caltest.predictions.options import Procedure, Reading, Says, Truth
 
-# ---- what is read -------------------------------------------------------------------------------
+RESULTS = ("text", "json", "markdown", "csv", "html", "latex")
+REPORTS = ("html", "markdown", "json")
+TABLES = ("csv", "tsv", "parquet", "feather", "jsonl", "npz")
+CORRECTIONS = (
+    "joint",
+    "holm",
+    "bonferroni",
+    "sidak",
+    "holm-sidak",
+    "simes-hochberg",
+    "hommel",
+    "fdr_bh",
+    "fdr_by",
+    "fdr_tsbh",
+    "fdr_tsbky",
+    "none",
+)
+PROFILES = ("general", "clinical", "credit", "ml", "forecast")
+
+Keys = list[str] | None  # of a repeatable option
 
 File = Annotated[
     Path,
@@ -24,274 +47,105 @@ File = Annotated[
         "standard input; a pattern in quotes, 'day=*/part-*.parquet', for several files.",
     ),
 ]
-InputFormat = Annotated[
-    str | None,
-    typer.Option(
-        "--input-format",
-        metavar="NAME",
-        help=f"{', '.join(TABLES)}; by default that of FILE's suffix, csv for standard input.",
-        autocompletion=completion.of_choices(TABLES),
-    ),
-]
-Label = Annotated[
-    str,
-    typer.Option(
-        "--label",
-        metavar="COLUMN",
-        help="Column of the true labels.",
-        autocompletion=completion.of_columns,
-    ),
-]
-Probs = Annotated[
-    str | None,
-    typer.Option(
-        "--probs",
-        metavar="NAMES",
-        help="Columns of the probabilities: a prefix (p_), one name (binary: the probability of "
-        "the second class), or names joined by commas.",
-        autocompletion=completion.of_columns,
-    ),
-]
-Classes = Annotated[
-    str | None,
-    typer.Option(
-        "--classes",
-        metavar="NAMES",
-        help="Classes in the order of the probabilities, joined by commas.",
-    ),
-]
-Weight = Annotated[
-    str | None,
-    typer.Option(
-        "--weight",
-        metavar="COLUMN",
-        help="Column of the weights of the rows.",
-        autocompletion=completion.of_columns,
-    ),
-]
-Logits = Annotated[
-    bool, typer.Option("--logits", help="The columns hold logits, not probabilities.")
-]
-Renormalize = Annotated[
-    bool, typer.Option("--renormalize", help="Rescale rows whose sum is off by rounding.")
-]
 
-# ---- what is tested -----------------------------------------------------------------------------
 
-Lenses = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--lens",
-        metavar="KEY",
-        help="Aspect of the predictions to test: strong (the default), confidence, classwise, ... "
-        "Repeat it or join keys by commas.",
-        autocompletion=completion.of_choices(completion.LENSES),
+def _described(kind: type) -> dict[str, Says]:
+    """Return what a TypedDict says of its options, but of those that Python alone has."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {n: get_args(hint)[1] for n, hint in hints.items() if get_origin(hint) is Annotated}
+
+
+OPTIONS: dict[str, Says] = {
+    **_described(Reading),
+    **_described(Truth),
+    **_described(Procedure),
+    "input_format": Says(
+        "NAME",
+        f"{', '.join(TABLES)}; by default that of FILE's suffix, csv for standard input.",
+        TABLES,
     ),
-]
-Tests = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--test",
-        metavar="KEY",
-        help="Test: combined (the default), skce, ... Repeatable, as --lens.",
-        autocompletion=completion.of_registry("tests"),
-    ),
-]
-Null = Annotated[
-    str | None,
-    typer.Option(
-        "--null",
-        metavar="KEY",
-        help="Null distribution of the statistic: exact (the default of most tests), ...",
-        autocompletion=completion.of_registry("nulls"),
-    ),
-]
-Set = Annotated[
-    list[str] | None,
-    typer.Option(
+    "set_": Says(
+        "KEY=VALUE",
+        "Option of the test, such as bins=10 or kernel=gaussian; see `caltest list tests KEY`. "
+        "Repeatable.",
+        "settings",
         "--set",
-        metavar="KEY=VALUE",
-        help="Option of the test, such as bins=10 or kernel=gaussian; see `caltest list tests "
-        "KEY`. Repeatable.",
-        autocompletion=completion.of_settings,
     ),
-]
-Tolerance = Annotated[
-    float | None,
-    typer.Option(
-        "--tolerance",
-        metavar="T",
-        help="Test that the error is at most T, in the units of the printed estimate.",
+    "by": Says(
+        "COLUMNS",
+        "Test each group of this column by itself; several, joined by commas, are crossed.",
+        "columns",
     ),
-]
-Equivalence = Annotated[
-    bool,
-    typer.Option(
-        "--equivalence",
-        help="Test that the error is at least --tolerance: a small p-value shows calibration "
-        "within it.",
-    ),
-]
-By = Annotated[
-    str | None,
-    typer.Option(
-        "--by",
-        metavar="COLUMNS",
-        help="Test each group of this column by itself; several, joined by commas, are crossed.",
-        autocompletion=completion.of_columns,
-    ),
-]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        "--cluster",
-        metavar="COLUMN",
-        help="Rows with the same value here, such as a patient, may depend on each other.",
-        autocompletion=completion.of_columns,
-    ),
-]
-Time = Annotated[
-    str | None,
-    typer.Option(
-        "--time",
-        metavar="COLUMN",
-        help="Rows depend on each other where their times are up to --lag steps apart.",
-        autocompletion=completion.of_columns,
-    ),
-]
-Lag = Annotated[
-    int | None,
-    typer.Option(
-        "--lag",
-        metavar="STEPS",
-        help="With --time: h - 1 for forecasts of what happens within h steps.",
-    ),
-]
-Segments = Annotated[
-    str | None,
-    typer.Option(
-        "--segments",
-        metavar="COLUMNS",
-        help="Test all values of these columns and their intersections, which overlap; joined by "
+    "segments": Says(
+        "COLUMNS",
+        "Test all values of these columns and their intersections, which overlap; joined by "
         "commas.",
-        autocompletion=completion.of_columns,
+        "columns",
     ),
-]
-Correction = Annotated[
-    str,
-    typer.Option(
-        "--correction",
-        metavar="KEY",
-        help="Multiple testing: joint, holm, fdr_bh, none, ...",
-        autocompletion=completion.of_choices(CORRECTIONS),
+    "correction": Says("KEY", "Multiple testing: joint, holm, fdr_bh, none, ...", CORRECTIONS),
+    "calibrators": Says(
+        "KEY",
+        "Calibrators to compare: temperature, dirichlet, ... Repeatable, as --lens.",
+        "calibrators",
     ),
-]
-Engine = Annotated[
-    str,
-    typer.Option(
-        "--engine",
-        metavar="NAME",
-        help="rows: read into memory; cells: count 2^16 cells of predictions in one query; "
-        "chunks: sums over chunks of rows, of several classes; auto: cells or chunks above 2 "
-        "million rows.",
-        autocompletion=completion.of_choices(ENGINES),
+    "fail": Says("", "Exit with status 1 where calibration is rejected at --level (adjusted)."),
+    "plan": Says("FILE", "Take the level from the JSON of caltest plan-monitoring."),
+    "n_resamples": Says(
+        "B",
+        "Resamples; the smallest p-value is 1/(B + 1).",
+        flag="--n-resamples --resamples",
     ),
-]
-OnError = Annotated[
-    str,
-    typer.Option(
-        "--on-error",
-        metavar="NAME",
-        help="With cells, files that cannot be read and rows that are wrong: raise, or skip with "
-        "a note.",
-        autocompletion=completion.of_choices(ON_ERROR),
-    ),
-]
-Calibrators = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--calibrators",
-        metavar="KEY",
-        help="Calibrators to compare: temperature, dirichlet, ... Repeatable, as --lens.",
-        autocompletion=completion.of_registry("calibrators"),
-    ),
-]
-
-# ---- how, and what becomes of it ----------------------------------------------------------------
-
-Level = Annotated[
-    float | None,
-    typer.Option("--level", metavar="L", help="Significance level, such as 0.05."),
-]
-Fail = Annotated[
-    bool,
-    typer.Option(
-        "--fail", help="Exit with status 1 where calibration is rejected at --level (adjusted)."
-    ),
-]
-Plan = Annotated[
-    Path | None,
-    typer.Option(
-        "--plan", metavar="FILE", help="Take the level from the JSON of caltest plan-monitoring."
-    ),
-]
-Resamples = Annotated[
-    int,
-    typer.Option(
-        "--n-resamples",
-        "--resamples",
-        metavar="B",
-        help="Resamples; the smallest p-value is 1/(B + 1).",
-    ),
-]
-AnyResamples = Annotated[
-    str,
-    typer.Option(
-        "--n-resamples",
-        "--resamples",
-        metavar="B",
-        help="Resamples; the smallest p-value is 1/(B + 1). adaptive: as many as the decision at "
-        "--level needs, and up to 10^6 for a small p-value.",
-    ),
-]
-Seed = Annotated[
-    int | None,
-    typer.Option("--seed", metavar="N", help="Seed of all random numbers; printed, to repeat it."),
-]
-Jobs = Annotated[
-    int | None,
-    typer.Option("--jobs", metavar="N", help="Threads; the results do not depend on it."),
-]
-Format = Annotated[
-    str | None,
-    typer.Option(
+    "rng": Says("N", "Seed of all random numbers; printed, to repeat it.", flag="--seed"),
+    "n_jobs": Says("N", "Threads; the results do not depend on it.", flag="--jobs"),
+    "form": Says(
+        "NAME",
+        f"{', '.join(RESULTS[:-1])} or {RESULTS[-1]}; by default that of --output's suffix.",
+        RESULTS,
         "--format",
-        metavar="NAME",
-        help=f"{', '.join(RESULTS[:-1])} or {RESULTS[-1]}; by default that of --output's suffix.",
-        autocompletion=completion.of_choices(RESULTS),
     ),
-]
-Output = Annotated[
-    Path | None,
-    typer.Option(
-        "--output", "-o", metavar="FILE", help="Write the result here; - is standard output."
-    ),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no warnings.")]
+    "output": Says("FILE", "Write the result here; - is standard output.", flag="--output -o"),
+    "quiet": Says("", "No progress bar and no warnings.", flag="--quiet -q"),
+}
+
+
+def says(name: str, text: str, **changes: Any) -> Says:
+    """Return what is said of an option, in other words."""
+    return replace(OPTIONS[name], text=text, **changes)
+
+
+def flag_of(name: str) -> str:
+    """Return the option that stands for an argument of Python."""
+    name = "input_format" if name == "file_format" else name
+    return _flags(name, OPTIONS.get(name))[0]
+
+
+def _flags(name: str, about: Says | None) -> list[str]:
+    own = about.flag.split() if about else []
+    return own or [f"--{name.replace('_', '-')}"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draws:
+    """How much is redrawn, from which seed, by how many threads: arguments of Python."""
+
+    n_resamples: int = 999
+    rng: int | None = None
+    n_jobs: int | None = None
+
 
 # ---- groups of options --------------------------------------------------------------------------
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Make an option of each field of the dataclasses that a command takes.
+    """Make an option of each parameter of a command, and of each field of the dataclasses in it.
 
     Typer knows no groups: it sees the fields as parameters, and the command gets the dataclasses.
 
     Parameters
     ----------
     command : callable
-        Its parameters are annotated with dataclasses, whose fields are annotated as options, or
-        with options.
+        Its parameters, and the fields of the dataclasses that they are annotated with, are
+        described by their name in `OPTIONS`, or by what they are annotated with.
 
     Returns
     -------
@@ -332,8 +186,21 @@ def _options_of(group: Any) -> Iterator[inspect.Parameter]:
 
 
 def _option(name: str, hint: Any, default: Any) -> inspect.Parameter:
-    kind = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(name, kind, default=default, annotation=hint)
+    kind, about = get_args(hint) if get_origin(hint) is Annotated else (hint, OPTIONS.get(name))
+    annotation = Annotated[kind, _typer_option(name, about)] if isinstance(about, Says) else hint
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
+
+
+def _typer_option(name: str, about: Says) -> Any:
+    return typer.Option(
+        *_flags(name, about),
+        metavar=about.metavar or None,
+        help=about.text,
+        autocompletion=completion.of(about.offers) if about.offers else None,
+        show_default=about.show_default or True,
+    )
 
 
 # ---- values -------------------------------------------------------------------------------------

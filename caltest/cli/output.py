@@ -1,17 +1,19 @@
-"""Where a result goes: standard output or a file, in the format that was asked for."""
+"""Where a result goes: standard output or a file, in a format; and progress, on stderr."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Collection
+import warnings
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING, cast
 
 import typer
 
-from caltest.cli import options
 from caltest.errors import invalid
 from caltest.outputs import check_target, write_whole
 from caltest.validation import check_choice
@@ -38,15 +40,17 @@ FORMATS: dict[str, Callable[[Written], str]] = {
 
 _SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html", ".tex": "latex"}
 _STREAM = Path("-")
+DELAY = 1.0  # seconds before a progress bar shows
+ROWS = 100_000  # steps from which on they are rows of data, and their number in a second is shown
 
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
     """Where a result goes and in which format, as the common options say."""
 
-    form: options.Format = None
-    output: options.Output = None
-    quiet: options.Quiet = False
+    form: str | None = None
+    output: Path | None = None
+    quiet: bool = False
 
     def writer(self, file: Path | None) -> Callable[[Written], None]:
         """Return what writes a result; that it can be written is checked before any work.
@@ -148,3 +152,58 @@ def encodable(content: str, encoding: str | None) -> str:
 def _escaped(character: str, encoding: str) -> str:
     has = character.encode(encoding, errors="ignore")
     return character if has else json.dumps(character)[1:-1]
+
+
+# ---- progress ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """Context whose value is to be called with (done, total): a bar on a terminal, after a second.
+
+    Parameters
+    ----------
+    what : str
+        A word before the bar.
+    quiet : bool
+        Whether to show nothing in any case, and no warnings either.
+
+    Yields
+    ------
+    callable
+        Takes the numbers of steps done and in all; the bar pulses until its first call.
+    """
+    with warnings.catch_warnings():
+        if quiet:
+            warnings.simplefilter("ignore")
+        if quiet or not sys.stderr.isatty():
+            yield lambda _done, _total: None
+        else:
+            with _bar(what) as update:
+                yield update
+
+
+@contextmanager
+def _bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    from rich.console import Console
+    from rich.progress import Progress, TextColumn
+
+    columns = (*Progress.get_default_columns(), TextColumn("{task.fields[speed]}"))
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task(what, total=None, speed="")
+
+    def update(done: int, total: int) -> None:
+        bar.update(task, completed=done, total=total)
+        speed = bar.tasks[0].speed
+        if total >= ROWS and speed:
+            bar.update(task, speed=f"{speed:,.0f} rows/s")
+
+    timer = Timer(DELAY, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield update
+    finally:
+        timer.cancel()
+        timer.join()
+        bar.stop()

@@ -1,4 +1,4 @@
-"""`caltest power`, `caltest sample-size` and `caltest precision`: plan a validation study."""
+"""Studies that are planned: `caltest power`, `sample-size`, `precision` and `plan-monitoring`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caltest.cli import calibration_map, completion, inputs, options
-from caltest.cli.output import Output
-from caltest.cli.progress import progress_bar
+from caltest.cli import calibrate, inputs, options
+from caltest.cli.options import grouped, says
+from caltest.cli.output import Output, progress_bar
 from caltest.cli.settings import ChosenTests
 from caltest.errors import InvalidInput, invalid, shown
+from caltest.predictions.options import Says
 from caltest.validation import check_unused
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 LEVEL = 0.05
 
-# ---- where predictions come from ----------------------------------------------------------------
-
 File = Annotated[
     Path | None,
     typer.Argument(
@@ -33,127 +32,10 @@ File = Annotated[
         "test`; - for standard input.",
     ),
 ]
-Label = Annotated[
-    str | None,
-    typer.Option(
-        "--label",
-        metavar="COLUMN",
-        help="Column of labels, if --probs would take it for a probability.",
-        autocompletion=completion.of_columns,
-    ),
-]
-Beta = Annotated[
-    str | None,
-    typer.Option(
-        "--beta", metavar="A,B", help="Draw risks from this Beta distribution, not from FILE."
-    ),
-]
+Beta = Annotated[str | None, Says("A,B", "Draw risks from this Beta distribution, not from FILE.")]
 Dirichlet = Annotated[
     str | None,
-    typer.Option(
-        "--dirichlet",
-        metavar="A,B,C",
-        help="Draw predictions from this Dirichlet distribution, not from FILE.",
-    ),
-]
-
-# ---- what is true -------------------------------------------------------------------------------
-
-Temperature = Annotated[
-    float | None,
-    typer.Option("--temperature", metavar="T", help="Truth: softmax(log p / T)."),
-]
-Slope = Annotated[
-    float | None,
-    typer.Option("--slope", metavar="B", help="Truth: log odds A + B logit(p)."),
-]
-Intercept = Annotated[
-    str | None,
-    typer.Option(
-        "--intercept", metavar="A", help="The A of --slope; one for each class of several."
-    ),
-]
-Ratio = Annotated[
-    float | None,
-    typer.Option("--ratio", metavar="R", help="Truth: p / R, so that 1.2 is a risk 20 % too high."),
-]
-Noise = Annotated[
-    float | None,
-    typer.Option("--noise", metavar="S", help="Truth: a share S of the labels is uniform."),
-]
-Map = Annotated[
-    Path | None,
-    typer.Option(
-        "--map", metavar="FILE", help="Truth: the map that `caltest calibrate fit` wrote."
-    ),
-]
-
-# ---- what is tested -----------------------------------------------------------------------------
-
-Lens = Annotated[
-    str,
-    typer.Option(
-        "--lens",
-        metavar="KEY",
-        help="Aspect of the predictions to test: strong, confidence, classwise[1], ...",
-        autocompletion=completion.of_choices(completion.LENSES),
-    ),
-]
-Tests = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--test",
-        metavar="KEY",
-        help="Test: combined (the default), skce, ... Repeat it or join keys by commas to compare "
-        "tests.",
-        autocompletion=completion.of_registry("tests"),
-    ),
-]
-OneTest = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--test",
-        metavar="KEY",
-        help="The test: combined (the default), skce, ...",
-        autocompletion=completion.of_registry("tests"),
-    ),
-]
-Level = Annotated[
-    float | None,
-    typer.Option("--level", metavar="L", help="Significance level.", show_default="0.05"),
-]
-DataSets = Annotated[
-    int, typer.Option("--n-datasets", metavar="N", help="Simulated data sets for each n.")
-]
-
-# ---- what is asked for --------------------------------------------------------------------------
-
-Sizes = Annotated[
-    str,
-    typer.Option("--n", metavar="N", help="Rows of the study; several, joined by commas."),
-]
-Target = Annotated[
-    float, typer.Option("--power", metavar="P", help="Find the least n with this power.")
-]
-Least = Annotated[int, typer.Option("--n-min", metavar="N", help="Least n that is tried.")]
-Most = Annotated[int, typer.Option("--n-max", metavar="N", help="Largest n that is tried.")]
-RatioWidth = Annotated[
-    float | None,
-    typer.Option("--ratio-width", metavar="W", help="Width of the interval of E/O."),
-]
-SlopeWidth = Annotated[
-    float | None,
-    typer.Option(
-        "--slope-width", metavar="W", help="Width of the interval of the calibration slope."
-    ),
-]
-InterceptWidth = Annotated[
-    float | None,
-    typer.Option(
-        "--intercept-width",
-        metavar="W",
-        help="Width of the interval of the calibration in the large.",
-    ),
+    Says("A,B,C", "Draw predictions from this Dirichlet distribution, not from FILE."),
 ]
 
 
@@ -162,12 +44,14 @@ class StudyFile:
     """A file of predictions, if there is one, and what its columns hold."""
 
     file: File = None
-    label: Label = None
-    probs: options.Probs = None
-    weight: options.Weight = None
-    logits: options.Logits = False
-    renormalize: options.Renormalize = False
-    input_format: options.InputFormat = None
+    label: Annotated[
+        str | None, says("label", "Column of labels, if --probs would take it for a probability.")
+    ] = None
+    probs: str | None = None
+    sample_weight: str | None = None
+    from_logits: bool = False
+    renormalize: bool = False
+    input_format: str | None = None
 
     def distribution(
         self, classes: str | None = None, **drawn: str | None
@@ -187,7 +71,8 @@ class StudyFile:
         _check_one_of({"FILE": self.file, **{f"--{name}": text for name, text in drawn.items()}})
         named = options.parse_classes(classes)
         if self.file is None:
-            self._check_no_columns()
+            own = {options.flag_of(n): value or None for n, value in vars(self).items()}
+            check_unused("without FILE", **own)
             return as_distribution(ModelData(_of_scipy(**drawn), classes=named))
         table, name = inputs.table(self.file, self.input_format)
         given = ModelData(
@@ -195,46 +80,28 @@ class StudyFile:
             label=self.label,
             probs=options.parse_probs(self.probs),
             classes=named,
-            from_logits=self.logits,
+            from_logits=self.from_logits,
             renormalize=self.renormalize,
+            sample_weight=self.sample_weight,
         )
-        return distribution_of_table(table, given, name=name, weight=self.weight)
-
-    def _check_no_columns(self) -> None:
-        """Check that options which would have no effect are not given."""
-        given = {
-            "--label": self.label,
-            "--probs": self.probs,
-            "--weight": self.weight,
-            "--logits": self.logits or None,
-            "--renormalize": self.renormalize or None,
-            "--input-format": self.input_format,
-        }
-        check_unused("without FILE", **given)
+        return distribution_of_table(table, given, name=name)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TruthOptions:
+class StatedTruth:
     """How far the predictions of the study are off."""
 
-    temperature: Temperature = None
-    slope: Slope = None
-    intercept: Intercept = None
-    ratio: Ratio = None
-    noise: Noise = None
-    map_file: Map = None
+    temperature: float | None = None
+    slope: float | None = None
+    intercept: str | None = None
+    ratio: float | None = None
+    noise: float | None = None
+    truth: Path | None = None
 
     def stated(self) -> dict[str, Any]:
         """Return the arguments of `power` that it stands for."""
-        fitted = None if self.map_file is None else calibration_map.read(self.map_file).calibrator
-        return {
-            "temperature": self.temperature,
-            "slope": self.slope,
-            "intercept": self._intercepts(),
-            "ratio": self.ratio,
-            "noise": self.noise,
-            "truth": fitted,
-        }
+        fitted = None if self.truth is None else calibrate.read_map(self.truth).calibrator
+        return vars(self) | {"intercept": self._intercepts(), "truth": fitted}
 
     def _intercepts(self) -> float | list[float] | None:
         """One number by itself, for two classes; several for several."""
@@ -245,25 +112,32 @@ class TruthOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProcedureOptions(ChosenTests):
+class StudyTests(ChosenTests):
     """The tests of each simulated data set."""
 
-    lens: Lens = "strong"
-    test: Tests = None
-    tolerance: options.Tolerance = None
-    equivalence: options.Equivalence = False
-    level: Level = None
-    plan: options.Plan = None
+    test: Annotated[
+        options.Keys,
+        says(
+            "test",
+            "Test: combined (the default), skce, ... Repeat it or join keys by commas to compare "
+            "tests.",
+        ),
+    ] = None
+    lens: Annotated[
+        str,
+        says("lens", "Aspect of the predictions to test: strong, confidence, classwise[1], ..."),
+    ] = "strong"
+    tolerance: float | None = None
+    equivalence: bool = False
+    level: Annotated[
+        float | None, says("level", "Significance level.", show_default=f"{LEVEL:g}")
+    ] = None
+    plan: Path | None = None
 
     def asked(self) -> dict[str, Any]:
         """Return the arguments of `power` that they stand for."""
-        return {
-            "lens": self.lens,
-            "tolerance": self.tolerance,
-            "equivalence": self.equivalence,
-            "level": self._level(),
-            **super().asked(),
-        }
+        own = {name: getattr(self, name) for name in ("lens", "tolerance", "equivalence")}
+        return {**own, "level": self._level(), **super().asked()}
 
     def _level(self) -> float:
         """Return the level of the tests, which a plan of monitoring may have."""
@@ -276,42 +150,35 @@ class ProcedureOptions(ChosenTests):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneTestOptions(ProcedureOptions):
+class StudyTest(StudyTests):
     """The test of each simulated data set."""
 
-    test: OneTest = None
+    test: Annotated[options.Keys, says("test", "The test: combined (the default), skce, ...")] = (
+        None
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimulationOptions:
+class Simulation:
     """How much is simulated, and from which seed."""
 
-    n_datasets: DataSets = 1000
-    n_resamples: options.Resamples = 199
-    seed: options.Seed = None
-    jobs: options.Jobs = None
-
-    def asked(self) -> dict[str, Any]:
-        """Return the arguments of `power` that it stands for."""
-        return {
-            "n_datasets": self.n_datasets,
-            "n_resamples": self.n_resamples,
-            "rng": self.seed,
-            "n_jobs": self.jobs,
-        }
+    n_datasets: Annotated[int, Says("N", "Simulated data sets for each n.")] = 1000
+    n_resamples: int = 199
+    rng: int | None = None
+    n_jobs: int | None = None
 
 
-@options.grouped
+@grouped
 def power(
     *,
-    n: Sizes,
+    n: Annotated[str, Says("N", "Rows of the study; several, joined by commas.")],
     beta: Beta = None,
     dirichlet: Dirichlet = None,
-    truth: TruthOptions,
+    truth: StatedTruth,
     file: StudyFile,
-    classes: options.Classes = None,
-    tests: ProcedureOptions,
-    simulation: SimulationOptions,
+    classes: str | None = None,
+    tests: StudyTests,
+    simulation: Simulation,
     out: Output,
 ) -> None:
     """Power of tests of calibration in studies of n rows, by simulation.
@@ -329,24 +196,24 @@ def power(
             progress=progress,
             **truth.stated(),
             **tests.asked(),
-            **simulation.asked(),
+            **vars(simulation),
         )
     write(result)
 
 
-@options.grouped
+@grouped
 def sample_size(
     *,
-    power: Target = 0.8,
-    n_min: Least = 20,
-    n_max: Most = 10_000,
+    power: Annotated[float, Says("P", "Find the least n with this power.")] = 0.8,
+    n_min: Annotated[int, Says("N", "Least n that is tried.")] = 20,
+    n_max: Annotated[int, Says("N", "Largest n that is tried.")] = 10_000,
     beta: Beta = None,
     dirichlet: Dirichlet = None,
-    truth: TruthOptions,
+    truth: StatedTruth,
     file: StudyFile,
-    classes: options.Classes = None,
-    test: OneTestOptions,
-    simulation: SimulationOptions,
+    classes: str | None = None,
+    test: StudyTest,
+    simulation: Simulation,
     out: Output,
 ) -> None:
     """Number of rows with which a test of calibration has a power, by simulation.
@@ -365,21 +232,32 @@ def sample_size(
             progress=progress,
             **truth.stated(),
             **test.asked(),
-            **simulation.asked(),
+            **vars(simulation),
         )
     write(result)
 
 
-@options.grouped
+@dataclass(frozen=True, kw_only=True)
+class Widths:
+    """How wide intervals may be."""
+
+    ratio_width: Annotated[float | None, Says("W", "Width of the interval of E/O.")] = None
+    slope_width: Annotated[
+        float | None, Says("W", "Width of the interval of the calibration slope.")
+    ] = None
+    intercept_width: Annotated[
+        float | None, Says("W", "Width of the interval of the calibration in the large.")
+    ] = None
+
+
+@grouped
 def precision(
     *,
-    ratio_width: RatioWidth = None,
-    slope_width: SlopeWidth = None,
-    intercept_width: InterceptWidth = None,
+    widths: Widths,
     beta: Beta = None,
-    truth: TruthOptions,
+    truth: StatedTruth,
     file: StudyFile,
-    seed: options.Seed = None,
+    rng: int | None = None,
     out: Output,
 ) -> None:
     """Number of rows that makes 95 % confidence intervals as narrow as is wanted, for two classes.
@@ -387,19 +265,85 @@ def precision(
     Of expected/observed events (E/O) and of the slope, 0.2 wide each, unless widths are given.
     """
     write = out.writer(file.file)
-    widths: dict[str, Any] = {
-        "ratio_width": ratio_width,
-        "slope_width": slope_width,
-        "intercept_width": intercept_width,
-    }
-    asked = widths if any(width is not None for width in widths.values()) else {}
+    asked = vars(widths) if widths != Widths() else {}
     with progress_bar("computing", quiet=out.quiet):
         from caltest import sample_size_for_precision
 
         result = sample_size_for_precision(
-            file.distribution(beta=beta), rng=seed, **asked, **truth.stated()
+            file.distribution(beta=beta), rng=rng, **asked, **truth.stated()
         )
     write(result)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watched:
+    """What is watched, and how many false alarms are allowed."""
+
+    rows_per_day: Annotated[float, Says("N", "Rows a day of each model.")]
+    false_alarms_per_year: Annotated[
+        float, Says("N", "Of all models and checks together, on average.")
+    ] = 1.0
+    models: Annotated[int, Says("N", "Number of models.", flag="--n-models")] = 1
+    checks_per_day: Annotated[
+        float,
+        Says("N", "Tests of a fixed number of rows that each model has a day, as by pytest."),
+    ] = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drifts:
+    """Drifts whose delays are wanted."""
+
+    temperature: Annotated[
+        str | None, says("temperature", "Drift: softmax(log p / T); several by commas.")
+    ] = None
+    slope: Annotated[
+        str | None, says("slope", "Drift: log odds B logit(p); several by commas.")
+    ] = None
+    intercept: Annotated[
+        str | None, says("intercept", "Drift: log odds A + logit(p); likewise.")
+    ] = None
+
+    def stated(self) -> dict[str, Any]:
+        """Return the arguments of `plan_monitoring` that they stand for."""
+        return {
+            name: numbers(text, f"--{name}", "1.2,1.5")
+            for name, text in vars(self).items()
+            if text is not None
+        }
+
+
+@grouped
+def plan_monitoring(
+    *,
+    watched: Watched,
+    drifts: Drifts,
+    beta: Beta = None,
+    dirichlet: Dirichlet = None,
+    file: StudyFile,
+    classes: str | None = None,
+    n_streams: Annotated[int, Says("N", "Simulated streams for each drift.")] = 50,
+    rng: int | None = None,
+    out: Output,
+) -> None:
+    """Plan how models are watched: levels for a rate of false alarms, and delays until an alarm.
+
+    Written as JSON, the plan is the --plan of caltest monitor, sample-size and power, and the
+    --calibration-plan of pytest.
+    """
+    write = out.writer(file.file)
+    stated = drifts.stated()
+    with progress_bar("simulating", quiet=out.quiet):
+        from caltest import plan_monitoring as plan_of
+
+        plan = plan_of(
+            file.distribution(classes, beta=beta, dirichlet=dirichlet),
+            n_streams=n_streams,
+            rng=rng,
+            **vars(watched),
+            **stated,
+        )
+    write(plan)
 
 
 # ---- values -------------------------------------------------------------------------------------

@@ -4,107 +4,87 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caltest.cli import completion, options
-from caltest.cli.formats import PROFILES, REPORTS
 from caltest.cli.inputs import PredictionFile
-from caltest.cli.output import choose_format, echo, to_file, write_text
-from caltest.cli.progress import progress_bar
+from caltest.cli.options import PROFILES, REPORTS, Draws, Keys, grouped, says, split_keys
+from caltest.cli.output import choose_format, echo, progress_bar, to_file, write_text
 from caltest.errors import invalid
+from caltest.predictions.options import Says
 
 if TYPE_CHECKING:
     from caltest.reporting import Report
 
 FORMATS = {"html": "html", "markdown": "markdown", "md": "markdown", "json": "json"}
 
-Title = Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Title of the page.")]
-Author = Annotated[
-    str | None, typer.Option("--author", metavar="TEXT", help="Author, as the page names them.")
-]
-Recalibrate = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--recalibrate",
-        metavar="KEY",
-        help="Calibrator to fit and to test on rows that it was not fitted to: temperature, "
-        "dirichlet, ... Repeatable, as --lens.",
-        autocompletion=completion.of_registry("calibrators"),
-    ),
-]
-Profile = Annotated[
-    str | None,
-    typer.Option(
-        "--profile",
-        metavar="NAME",
-        help="Words, order and tests of a field: general, clinical, credit, ml or forecast.",
-        autocompletion=completion.of_choices(PROFILES),
-    ),
-]
-Tolerance = Annotated[
-    float | None,
-    typer.Option(
-        "--tolerance",
-        metavar="T",
-        help="Say whether the error is shown to be within T, as 0.05 for five points, or beyond.",
-    ),
-]
-Meta = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--meta",
-        metavar="KEY=VALUE",
-        help='What the author states: "data period=2024", limitations=..., signatures=..., '
-        "event=death. Repeatable.",
-    ),
-]
-Tests = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--test",
-        metavar="KEY",
-        help="Test; by default those that the size of the data allows. Repeatable, as --lens.",
-        autocompletion=completion.of_registry("tests"),
-    ),
-]
-Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="NAME",
-        help="html, markdown or json; by default that of --output's suffix, else html.",
-        autocompletion=completion.of_choices(REPORTS),
-    ),
-]
 
-
-@options.grouped
+@grouped
 def report(
     file: PredictionFile,
     *,
-    lens: options.Lenses = None,
-    test: Tests = None,
-    by: options.By = None,
-    segments: options.Segments = None,
-    cluster: options.Cluster = None,
-    recalibrate: Recalibrate = None,
-    profile: Profile = None,
-    tolerance: Tolerance = None,
-    meta: Meta = None,
-    title: Title = None,
-    author: Author = None,
-    level: options.Level = None,
-    n_resamples: options.Resamples = 999,
-    seed: options.Seed = None,
-    jobs: options.Jobs = None,
-    correction: options.Correction = "joint",
-    engine: options.Engine = "auto",
-    on_error: options.OnError = "raise",
-    form: Format = None,
-    output: options.Output = None,
-    quiet: options.Quiet = False,
+    lens: Keys = None,
+    test: Annotated[
+        Keys,
+        says(
+            "test",
+            "Test; by default those that the size of the data allows. Repeatable, as --lens.",
+        ),
+    ] = None,
+    by: str | None = None,
+    segments: str | None = None,
+    cluster: str | None = None,
+    recalibrate: Annotated[
+        Keys,
+        Says(
+            "KEY",
+            "Calibrator to fit and to test on rows that it was not fitted to: temperature, "
+            "dirichlet, ... Repeatable, as --lens.",
+            "calibrators",
+        ),
+    ] = None,
+    profile: Annotated[
+        str | None,
+        Says(
+            "NAME",
+            "Words, order and tests of a field: general, clinical, credit, ml or forecast.",
+            PROFILES,
+        ),
+    ] = None,
+    tolerance: Annotated[
+        float | None,
+        Says(
+            "T",
+            "Say whether the error is shown to be within T, as 0.05 for five points, or beyond.",
+        ),
+    ] = None,
+    meta: Annotated[
+        Keys,
+        Says(
+            "KEY=VALUE",
+            'What the author states: "data period=2024", limitations=..., signatures=..., '
+            "event=death. Repeatable.",
+        ),
+    ] = None,
+    title: Annotated[str | None, Says("TEXT", "Title of the page.")] = None,
+    author: Annotated[str | None, Says("TEXT", "Author, as the page names them.")] = None,
+    level: float | None = None,
+    draws: Draws,
+    correction: str = "joint",
+    engine: str = "auto",
+    on_error: str = "raise",
+    form: Annotated[
+        str | None,
+        says(
+            "form",
+            "html, markdown or json; by default that of --output's suffix, else html.",
+            offers=REPORTS,
+        ),
+    ] = None,
+    output: Path | None = None,
+    quiet: bool = False,
     context: typer.Context,
 ) -> None:
     """Write a report on the predictions in a file: one page that needs no network."""
@@ -114,7 +94,7 @@ def report(
         from caltest.predictions.dependence import Dependence
         from caltest.validation import check_seed, check_unused
 
-        seed = check_seed(seed)
+        seed = check_seed(draws.rng)
         given: dict[str, Any]
         needs_rows = segments or cluster or recalibrate or tolerance is not None
         if (engine == "cells" or not needs_rows) and file.lies(engine, on_error):
@@ -127,7 +107,7 @@ def report(
                     check_unused("with --segments", cluster=cluster)
                 predictions = file.predictions(by=by, dependence=Dependence(cluster))
             # What is fitted sees more in logits than in their probabilities.
-            beside = file.logits and bool(recalibrate)
+            beside = file.from_logits and bool(recalibrate)
             given = {"model": values, "data": predictions} if beside else {"model": predictions}
             given |= {"from_logits": beside, "by": True if by else None}
         made: Report = make(
@@ -143,9 +123,7 @@ def report(
             author=author,
             level=level,
             correction=correction,
-            n_resamples=n_resamples,
-            rng=seed,
-            n_jobs=jobs,
+            **vars(draws) | {"rng": seed},
             command=_command(context.obj, seed),
         )
         content = made.as_text(form)
@@ -167,7 +145,7 @@ def _meta(values: list[str] | None) -> dict[str, str] | None:
 
 
 def _keys(values: list[str] | None) -> list[str] | None:
-    return options.split_keys(values) if values else None
+    return split_keys(values) if values else None
 
 
 def _command(arguments: Sequence[str] | None, seed: int) -> str:

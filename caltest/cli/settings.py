@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from caltest.cli import options
-from caltest.cli.entries import OF_THE_COMMAND
+from caltest.cli.completion import OF_THE_COMMAND
 from caltest.errors import invalid, shown
 from caltest.validation import check_choice
 from caltest.validation.options import not_a_choice
@@ -35,9 +35,9 @@ WORDS: Mapping[str, object] = {
 class ChosenTests:
     """The tests, their null and their options."""
 
-    test: options.Tests = None
-    null: options.Null = None
-    set_: options.Set = None
+    test: options.Keys = None
+    null: str | None = None
+    set_: options.Keys = None
 
     def asked(self) -> dict[str, Any]:
         """Return the arguments of `test_calibration` that they stand for."""

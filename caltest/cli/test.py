@@ -2,41 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
 from caltest.cli import options
 from caltest.cli.inputs import PredictionFile
-from caltest.cli.output import Output
-from caltest.cli.progress import progress_bar
+from caltest.cli.output import Output, progress_bar
 from caltest.cli.settings import ChosenTests
 from caltest.errors import invalid
 from caltest.validation import check_unused
+
+ANY_RESAMPLES = options.says(
+    "n_resamples",
+    "Resamples; the smallest p-value is 1/(B + 1). adaptive: as many as the decision at --level "
+    "needs, and up to 10^6 for a small p-value.",
+)
 
 
 @options.grouped
 def test(
     file: PredictionFile,
     *,
-    lens: options.Lenses = None,
+    lens: options.Keys = None,
     tests: ChosenTests,
-    tolerance: options.Tolerance = None,
-    equivalence: options.Equivalence = False,
-    by: options.By = None,
-    cluster: options.Cluster = None,
-    time: options.Time = None,
-    lag: options.Lag = None,
-    segments: options.Segments = None,
-    level: options.Level = None,
-    fail: options.Fail = False,
-    n_resamples: options.AnyResamples = "999",
-    seed: options.Seed = None,
-    jobs: options.Jobs = None,
-    correction: options.Correction = "joint",
-    engine: options.Engine = "auto",
-    on_error: options.OnError = "raise",
+    tolerance: float | None = None,
+    equivalence: bool = False,
+    by: str | None = None,
+    cluster: str | None = None,
+    time: str | None = None,
+    lag: int | None = None,
+    segments: str | None = None,
+    level: float | None = None,
+    fail: bool = False,
+    n_resamples: Annotated[str, ANY_RESAMPLES] = "999",
+    rng: int | None = None,
+    n_jobs: int | None = None,
+    correction: str = "joint",
+    engine: str = "auto",
+    on_error: str = "raise",
     out: Output,
 ) -> None:
     """Test whether the probabilities in a file are calibrated."""
@@ -57,7 +62,7 @@ def test(
                 "time": time,
                 "lag": lag,
                 "segments": file.segments_asked(segments),
-                "sample_weight": file.weight,
+                "sample_weight": file.sample_weight,
                 **file.columns_asked(by),
             }
         else:
@@ -71,8 +76,8 @@ def test(
             equivalence=equivalence,
             correction=correction,
             n_resamples=options.parse_resamples(n_resamples),
-            rng=seed,
-            n_jobs=jobs,
+            rng=rng,
+            n_jobs=n_jobs,
             level=level,
             progress=progress,
             **given,

@@ -5,6 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from caltest.cli.options import flag_of
+
+TRUTHS = "temperature|slope|intercept|ratio|noise"
+
+
+def _flagged(found: re.Match[str]) -> str:
+    """Name the option that stands for an argument, before what follows it."""
+    return " ".join([flag_of(found[1]), *found.groups()[1:]])
+
 
 def _joined(names: re.Match[str]) -> str:
     """Write a list of classes as the option takes it."""
@@ -20,34 +29,27 @@ def _numbered(ends: re.Match[str]) -> str:
 
 def _truths(words: re.Match[str]) -> str:
     """Name the options that state a truth."""
-    named = re.sub(r"\b(temperature|slope|intercept|ratio|noise)\b", r"--\1", words[2])
+    named = re.sub(rf"\b({TRUTHS})\b", r"--\1", words[2])
     return words[1] + re.sub(r"\btruth\b", "--map", named)
 
 
 # What messages say of Python arguments, and the options that stand for them.
 OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
-    r"\brenormalize=True": "--renormalize",
-    r"\bfrom_logits=True": "--logits",
-    r"\bagain=True": "--again",
-    r"\bbatch_id=": "--batch-id",
-    r"^(batch_id|ids) must": lambda name: f"--{name[1].replace('_', '-')} must",
     r"^resolve needs": "outcomes need",
     r"; pass them to update first$": "; pass their predictions first",
     r"; pass names given to update$": "; name rows that wait, or pass predictions too, by --probs",
     r"\bclasses=\[\.\.\.\]": "--classes NAMES",
     r"\bclasses=\[(.*?)\]": _joined,
     r"\bclasses=range\((\d+), (\d+)\)": _numbered,
-    r"\bclasses=(?=[, ]|$)": "--classes",
-    r"\bengine='(\w+)'": r"--engine \1",
-    r"\bon_error='(\w+)'": r"--on-error \1",
+    r"\b(renormalize|from_logits|again)=True": _flagged,
+    r"\b(engine|on_error|null|lens|file_format)='([\w-]+)'": _flagged,
+    r"\b(tolerance)=([\d.]+)": _flagged,
+    rf"\b(batch_id|classes|truth|{TRUTHS})=(?=[, ]|$)": _flagged,
     r"\btest without by=$": "leave out --by",
     r"\bat row (\d+)\b": r"at row \1 (counted from 0)",
     r"^probs must come before labels; got (.*); swap the two arguments": (
         r"--label must name the labels and --probs the probabilities; got \1; swap the two options"
     ),
-    r"\bnull='([\w-]+)'": r"--null \1",
-    r"\blens='([\w-]+)'": r"--lens \1",
-    r"\btolerance=([\d.]+)": r"--tolerance \1",
     r"; got tolerance=None;": "; got none;",
     r"leave out null or tolerance$": "leave out --null or --tolerance",
     r"\bestimator='unbiased'": "--test skce",
@@ -57,20 +59,13 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"^groups must": "--by must",
     r"^(slopes|reference) (has no effect|must be one of the classes)": r"--set \1 \2",
     r"\bwithout slopes='reference'": "without --set slopes=reference",
-    r"^sample_weight must": "--weight must",
-    r"\bfile_format='(\w+)'": r"--input-format \1",
     r"^n_jobs must be None or": "--jobs must be",
-    r"^n_resamples must": "--n-resamples must",
-    r"^file_format must": "--input-format must",
-    r"^cv must be": "--cv must be",
-    r"^inner_cv must be": "--inner-cv must be",
     r"^path must name": "FILE must name",
     r"^path must (be|end)": r"FILE must \1",
     r"^(label|null|lens|test|level|correction|recalibrate|tolerance|equivalence|classes|"
-    r"calibrators|score|reference|cluster|time|lag) "
-    r"(must|has)": r"--\1 \2",
-    r"^(temperature|slope|intercept|ratio|noise|power|n) must": r"--\1 must",
-    r"^n_datasets must": "--n-datasets must",
+    r"calibrators|score|reference|cluster|time|lag) (must|has)": _flagged,
+    rf"^({TRUTHS}|sample_weight|n_resamples|n_datasets|file_format|cv|inner_cv|power|n|batch_id|"
+    r"ids) (must)": _flagged,
     r"\b(ratio|slope|intercept)_width\b": r"--\1-width",
     r"\bn_(min|max)\b": r"--n-\1",
     r"^sample_size must": "caltest sample-size must",
@@ -78,8 +73,6 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"^(the truth must be stated once: )(.*)": _truths,
     r"^ratio is about": "--ratio is about",
     r"; pass the probabilities of one class, \(n,\)$": "; name the column of one class by --probs",
-    r"\b(temperature|slope|intercept|ratio|noise)=(?=[, ]|$)": r"--\1",
-    r"\btruth=(?=[, ]|$)": "--map",
     r"^null '([\w-]+)' (has|takes)": r"--null \1 \2",
     r"^k must be one of the classes": "--lens must name one of the classes",
     r"; convert the file, or load it and use from_frame$": "; write commas, and points in numbers",

@@ -13,11 +13,10 @@ from scipy.special import stdtrit
 
 from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
-from caltest.comparison.calibration_tests import CalibrationTests
 from caltest.comparison.calibrators import FEWEST_ROWS, FOLDS, fit_to_all, make_setup
 from caltest.comparison.maps import nested_maps, resolve_calibrators
 from caltest.comparison.out_of_fold import OutOfFold, out_of_fold
-from caltest.comparison.outcomes import held_out_scores
+from caltest.comparison.outcomes import CalibrationTests, held_out_scores
 from caltest.comparison.scores import SCORES, Codes, in_range, mean_and_error, mean_score
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from sklearn.base import clone
@@ -15,20 +15,23 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, Strat
 from caltest import validation
 from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
-from caltest.comparison.calibration_tests import CalibrationTests, make_calibration_tests
-from caltest.comparison.inputs import check_functions, read_inputs
 from caltest.comparison.maps import (
     TIME_LIMIT,
+    check_functions,
     compared_by_default,
+    read_inputs,
     resolve_calibrators,
     set_of,
     split,
 )
 from caltest.comparison.outcomes import (
+    CalibrationTests,
+    ComparedOptions,
     CrossValidated,
     Setup,
     evaluate,
     inner_scores,
+    make_calibration_tests,
     of_selected,
     rows_of,
     selection,
@@ -38,6 +41,7 @@ from caltest.errors import DegenerateDataWarning, invalid, shown
 from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.predictions import ModelData, Predictions
+from caltest.predictions.options import ColumnOptions, parted
 from caltest.results import CalibratorComparison
 from caltest.results.compared_calibrators import SELECTED
 from caltest.validation.arrays import AnyArray
@@ -65,14 +69,8 @@ def compare_calibrators(
     n_resamples: int = 999,
     rng: object = None,
     n_jobs: int | None = None,
-    label: str | None = None,
-    features: Sequence[str] | None = None,
-    probs: str | Sequence[str] | None = None,
-    classes: object = None,
-    from_logits: bool = False,
-    renormalize: bool = False,
     progress: Callable[[int, int], None] | None = None,
-    **options: Any,
+    **data_and_test_options: Unpack[ComparedOptions],
 ) -> CalibratorComparison:
     r"""Compare calibrators by nested cross-validation: scores, and calibration tests, held out.
 
@@ -154,17 +152,13 @@ def compare_calibrators(
         identity, if all rows are held out.
     n_jobs : int, optional
         Threads, as in joblib; nothing depends on it.
-    label, features, probs : str or list of str, optional
-        Columns of the data frame: the label, the features of `model`, the probabilities.
-    classes : (m,) array, optional
-        Class labels in the order of the columns of the probabilities.
-    from_logits, renormalize : bool, default False
-        Read an array, columns or what `model` returns as logits: the calibrators are given these,
-        and `best` takes them; rescale rows whose sum is off by up to 0.01.
     progress : callable, optional
         Called with (steps done, steps in all), two steps a calibrator.
-    **options
-        Options of the tests, such as `kernel=`.
+    **data_and_test_options
+        Data options, as for `test_calibration`: `label`, `features`, `probs`, `classes`,
+        `renormalize` and `from_logits`, by which an array, columns or what `model` returns are
+        logits: the calibrators are given these, and `best` takes them. Options of the tests, such
+        as `kernel=`.
 
     Returns
     -------
@@ -202,20 +196,20 @@ def compare_calibrators(
     (300, 3)
     """
     chosen = check_score(score)
+    columns, options = parted(data_and_test_options, ColumnOptions)
     tests_of = make_calibration_tests(
-        test,
-        lens,
+        test=test,
+        lens=lens,
         null=null,
         correction=correction,
         level=level,
         n_resamples=n_resamples,
         n_jobs=n_jobs,
-        options=options,
+        **options,
     )
     seed = validation.check_seed(rng)
-    predictions, calibration_set = read_inputs(
-        ModelData(model, data, label, features, probs, classes, from_logits, renormalize)
-    )
+    given = ModelData(model, data, **columns)
+    predictions, calibration_set = read_inputs(given)
     functions = check_functions(measures, COLUMNS, "measures")
     if time_limit is not None:
         validation.check_positive(time_limit, "time_limit")
@@ -233,36 +227,15 @@ def compare_calibrators(
     if calibrators is None:
         fits = sum(len(inner) + 1 for inner in setup.inner) + 1
         calibrators, left_out = compared_by_default(setup.n_fit, predictions.m, fits, time_limit)
-    maps = resolve_calibrators(calibrators, predictions.m, from_logits=from_logits)
+    maps = resolve_calibrators(calibrators, predictions.m, from_logits=given.from_logits)
     outcomes, winners = _cross_validated(maps, setup, progress)
     everything = {**outcomes, SELECTED: of_selected(outcomes, winners, setup)}
     rows = rows_of(maps, everything, setup, winners)
     selected = min(maps, key=lambda name: _loss(outcomes[name]))
     best, notes_of_best = fit_to_all(maps[selected], predictions, calibration_set)
-    return CalibratorComparison(
-        rows=rows,
-        score=chosen.title,
-        selected=selected,
-        best=best,
-        data_name=predictions.source,
-        n=predictions.n,
-        m=predictions.m,
-        n_folds=len(setup.pairs),
-        n_fit=setup.n_fit,
-        n_held_out=setup.rows.size,
-        method=method_of(outcomes),
-        lens_of_measures=lens_of_measures(predictions.m),
-        n_resamples=tests_of.n_resamples,
-        seed=seed,
-        correction=tests_of.correction,
-        level=tests_of.level,
-        notes=(
-            *left_out,
-            *note_of_folds(cv),
-            *notes_of(outcomes, len(setup.pairs)),
-            *(f"best: {text}" for text in notes_of_best),
-        ),
-    )
+    facts = facts_of(outcomes, setup, cv)
+    facts["notes"] = (*left_out, *facts["notes"], *(f"best: {text}" for text in notes_of_best))
+    return CalibratorComparison(rows=rows, selected=selected, best=best, **facts)
 
 
 def make_setup(
@@ -356,6 +329,27 @@ def fit_to_all(
         else:
             best.fit(predictions)
     return best, [str(one.message) for one in caught]
+
+
+def facts_of(outcomes: Mapping[str, CrossValidated], setup: Setup, cv: object) -> dict[str, Any]:
+    """Return what a result says of the data, the folds and the tests."""
+    predictions, tests_of = setup.predictions, setup.tests_of
+    return {
+        "score": setup.score.title,
+        "lens_of_measures": lens_of_measures(predictions.m),
+        "method": method_of(outcomes),
+        "data_name": predictions.source,
+        "n": predictions.n,
+        "m": predictions.m,
+        "n_folds": len(setup.pairs),
+        "n_fit": setup.n_fit,
+        "n_held_out": setup.rows.size,
+        "n_resamples": tests_of.n_resamples,
+        "seed": setup.seed,
+        "correction": tests_of.correction,
+        "level": tests_of.level,
+        "notes": (*note_of_folds(cv), *notes_of(outcomes, len(setup.pairs))),
+    }
 
 
 def method_of(outcomes: Mapping[str, CrossValidated]) -> str:

@@ -7,14 +7,18 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from caltest import measures as all_measures
 from caltest import validation
-from caltest.comparison.calibration_tests import CalibrationTests, make_calibration_tests
-from caltest.comparison.inputs import check_functions
+from caltest.comparison.maps import check_functions
+from caltest.comparison.outcomes import (
+    CalibrationTests,
+    ComparedOptions,
+    make_calibration_tests,
+)
 from caltest.comparison.pairs import compared_pairs
 from caltest.comparison.ranking import check_control, check_names
 from caltest.comparison.scores import (
@@ -34,6 +38,7 @@ from caltest.lenses import Lens
 from caltest.measures import Measure, ScoreDecomposition
 from caltest.predictions import ModelData, Predictions, sources
 from caltest.predictions.models import is_model
+from caltest.predictions.options import ColumnOptions, parted
 from caltest.results import ComparedModel, HTestTable, ModelComparison, ScoreDifference
 from caltest.validation.arrays import AnyArray, listing
 
@@ -55,13 +60,8 @@ def compare_models(
     n_resamples: int = 999,
     rng: object = None,
     n_jobs: int | None = None,
-    label: str | None = None,
-    features: Sequence[str] | None = None,
-    classes: object = None,
-    from_logits: bool = False,
-    renormalize: bool = False,
     progress: Callable[[int, int], None] | None = None,
-    **options: Any,
+    **data_and_test_options: Unpack[ComparedOptions],
 ) -> ModelComparison:
     r"""Compare models on the same rows: proper scores, their differences, and calibration tests.
 
@@ -114,16 +114,11 @@ def compare_models(
         The seed.
     n_jobs : int, optional
         Threads, as in joblib; nothing depends on it.
-    label, features : str or list of str, optional
-        Columns of the data frame: the label, the features of the models.
-    classes : (m,) array, optional
-        Class labels in the order of the columns of the probabilities.
-    from_logits, renormalize : bool, default False
-        Read arrays and columns as logits; rescale rows whose sum is off by up to 0.01.
     progress : callable, optional
         Called with (models done, models in all).
-    **options
-        Options of the tests of calibration, such as `kernel=`.
+    **data_and_test_options
+        Data options, as for `test_calibration`: `label`, `features`, `classes`, `from_logits` and
+        `renormalize`. Options of the tests of calibration, such as `kernel=`.
 
     Returns
     -------
@@ -166,18 +161,20 @@ def compare_models(
     ('as it is', 0.034)
     """
     chosen = check_score(score)
+    columns, options = parted(data_and_test_options, ColumnOptions)
     tests_of = make_calibration_tests(
-        test,
-        lens,
+        test=test,
+        lens=lens,
         null=null,
         correction=correction,
         level=level,
         n_resamples=n_resamples,
         n_jobs=n_jobs,
-        options=options,
+        **options,
     )
     seed = validation.check_seed(rng)
-    given = ModelData(None, data, label, features, None, classes, from_logits, renormalize)
+    validation.check_unused("where each model has its own", probs=columns.get("probs"))
+    given = ModelData(None, data, **columns)
     named = check_models(models)
     if all(isinstance(one, Predictions) for one in named.values()):
         validation.check_unused("where all models are Predictions", data=data)

@@ -12,11 +12,16 @@ from numpy.typing import NDArray
 from caltest import render, validation
 from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
-from caltest.comparison.calibration_tests import make_calibration_tests
-from caltest.comparison.calibrators import make_setup, method_of, note_of_folds, notes_of
+from caltest.comparison.calibrators import facts_of, make_setup
 from caltest.comparison.maps import held_out, resolve_calibrators, set_of
-from caltest.comparison.outcomes import CrossValidated, Setup, evaluate, rows_of
-from caltest.comparison.scores import Codes, check_score, lens_of_measures
+from caltest.comparison.outcomes import (
+    CrossValidated,
+    Setup,
+    evaluate,
+    make_calibration_tests,
+    rows_of,
+)
+from caltest.comparison.scores import Codes, check_score
 from caltest.predictions import Predictions
 from caltest.render import Sheet
 from caltest.results import ComparedCalibrator, HTest
@@ -87,16 +92,9 @@ def out_of_fold(
     data: CalibrationSet | None = None,
     score: str = "log-loss",
     cv: object = 5,
-    test: object = None,
-    lens: object = "strong",
-    null: str | None = None,
-    correction: str | None = "holm",
-    level: float | None = None,
-    n_resamples: int = 999,
     rng: object = None,
-    n_jobs: int | None = None,
     progress: Callable[[str], None] | None = None,
-    **options: Any,
+    **tests: Any,
 ) -> OutOfFold:
     """Score and test maps on rows that they were not fitted to, as `compare_calibrators` does.
 
@@ -112,12 +110,13 @@ def out_of_fold(
         As in `compare_calibrators`.
     data : CalibrationSet, optional
         What the maps are fitted to where it is not the probabilities, as logits.
-    score, cv, test, lens, null, correction, level, n_resamples, rng, n_jobs : optional
+    score, cv, rng : optional
         As in `compare_calibrators`.
     progress : callable, optional
         Called with what is done next.
-    **options
-        Of the measures.
+    **tests
+        `test`, `lens`, `null`, `correction`, `level`, `n_resamples`, `n_jobs` and options of the
+        measures, as in `compare_calibrators`.
 
     Returns
     -------
@@ -138,16 +137,7 @@ def out_of_fold(
     >>> found["temperature"].tests[0].pvalue == result["temperature"].tests[0].pvalue
     True
     """
-    tests_of = make_calibration_tests(
-        test,
-        lens,
-        null=null,
-        correction=correction,
-        level=level,
-        n_resamples=n_resamples,
-        n_jobs=n_jobs,
-        options=options,
-    )
+    tests_of = make_calibration_tests(**tests)
     seed = validation.check_seed(rng)
     data = data or set_of(predictions)
     maps = resolve_calibrators(calibrators, predictions.m, from_logits=data.inputs.from_logits)
@@ -173,20 +163,7 @@ def out_of_fold(
         tests=tuple(test for part in outcomes[REFERENCE].tests for test in part.tests),
         weight=setup.weight,
         units=setup.units,
-        score=setup.score.title,
-        lens_of_measures=lens_of_measures(predictions.m),
-        method=method_of(outcomes),
-        data_name=predictions.source,
-        n=predictions.n,
-        m=predictions.m,
-        n_folds=len(setup.pairs),
-        n_fit=setup.n_fit,
-        n_held_out=setup.rows.size,
-        n_resamples=tests_of.n_resamples,
-        seed=seed,
-        correction=tests_of.correction,
-        level=tests_of.level,
-        notes=(*note_of_folds(cv), *notes_of(outcomes, len(setup.pairs))),
+        **facts_of(outcomes, setup, cv),
     )
 
 

@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.comparison.calibration_tests import CalibrationTests
-from caltest.comparison.midpoint import redrawn_pvalue
+from caltest.comparison.outcomes import CalibrationTests
 from caltest.comparison.scores import (
     Codes,
     ProperScore,
@@ -21,13 +20,18 @@ from caltest.comparison.scores import (
     weights_of,
 )
 from caltest.htests.combine import adjusted_pvalues
+from caltest.numerics.labels import resample_keys, row_hashes
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
+from caltest.predictions.redrawing import Inversion
 from caltest.results import ScoreDifference
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
 TIES = 100 * np.finfo(float).eps
 BATCH = 64  # draws a seed; changing it changes every seeded p-value
+MANY = 50.0  # labels that carry the variance of the sum, from which on none decides
+CELLS = 1 << 20  # numbers at a time, 8 MiB
 ROWS = 1 << 14  # rows at a time, 8 MiB of signs
 
 
@@ -188,3 +192,142 @@ def _batch(values: Floats, child: np.random.SeedSequence, size: int) -> Floats:
         signs = np.where(bits[:, : len(rows)], 1.0, -1.0)
         total += signs @ rows
     return total
+
+
+# ---- labels redrawn from a model between the two -------------------------------------------------
+
+
+def redrawn_pvalue(
+    first: Predictions,
+    second: Predictions,
+    score: ProperScore,
+    differences: Floats,
+    *,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+) -> float:
+    r"""Test the sum of differences of a score by labels redrawn between two models.
+
+    H0: the label of row i has the probabilities :math:`q_i = (1 - t_i) a_i + t_i b_i`, with
+    :math:`t_i \in [0, 1]` at which both models have the same expected score. Given the
+    predictions, this says all of the labels, so that
+
+    .. math:: p = \frac{1 + \#\{b : |\sum_i w_i d_i(y^*_{bi})| \ge |\sum_i w_i d_i(y_i)|\}}{1 + B},
+        \quad y^*_{bi} \sim Cat(q_i),
+
+    is exact under it, with labels that were not observed too. It is the largest of three such
+    hypotheses, see `places_between`: the score is the same in each row, or each model is right in
+    its own half of what decides, where a few labels do.
+
+    Parameters
+    ----------
+    first, second : Predictions
+        Of the same rows, with the same labels and weights.
+    score : ProperScore
+        What is compared.
+    differences : (n,) array
+        The score of the first less that of the second in each row, finite where there is weight.
+    n_resamples : int
+        B.
+    seed : int
+        That of the redrawn labels.
+    n_jobs : int or None
+        Threads, as in joblib.
+
+    Returns
+    -------
+    float
+        The p-value.
+
+    References
+    ----------
+    Rubin (1980), Randomization analysis of experimental data: the Fisher randomization test
+    comment, JASA 75 (sharp null hypotheses); Gneiting, Raftery (2007), Strictly proper scoring
+    rules, prediction, and estimation, JASA 102, section 2 (expected scores are linear).
+    """
+    weight = weights_of(first)
+    kept = np.flatnonzero(weight > 0)
+    keys = resample_keys(seed, n_resamples)
+    a, b, weight = first.probs[kept], second.probs[kept], weight[kept]
+    places = places_between(a, b, score.of_classes(a) - score.of_classes(b), weight)
+    width = max(1, CELLS // max(n_resamples, first.m))
+    tasks = [
+        (a[rows], b[rows], [t[rows] for t in places], weight[rows], kept[rows], score, keys)
+        for rows in np.split(np.arange(kept.size), np.arange(width, kept.size, width))
+    ]
+    sums = np.sum(list(map_threads(_redrawn_sums, tasks, n_jobs)), axis=0)
+    own = weight * differences[kept]
+    extreme = np.abs(sums) >= abs(float(own.sum())) - TIES * float(np.abs(own).sum())
+    return float(1 + np.count_nonzero(extreme, axis=1).max()) / (1 + n_resamples)
+
+
+def _redrawn_sums(
+    first: Floats,
+    second: Floats,
+    places: list[Floats],
+    weight: Floats,
+    rows: Rows,
+    score: ProperScore,
+    keys: NDArray[np.uint64],
+) -> Floats:
+    """Return the sums over rows of the differences at labels redrawn at each place, (k, B)."""
+    table = weight[:, None] * (score.of_classes(first) - score.of_classes(second))
+    sums = []
+    for t in places:
+        redrawing = Inversion((1.0 - t)[:, None] * first + t[:, None] * second)
+        redrawing.rows = row_hashes(rows)
+        sums.append(table[np.arange(rows.size), redrawing.labels(keys)].sum(axis=1))
+    return np.array(sums)
+
+
+def places_between(first: Floats, second: Floats, table: Floats, weight: Floats) -> list[Floats]:
+    r"""Return mixtures (1 - t) a + t b of two models at which their expected scores are the same.
+
+    With the differences :math:`d_{ij}` of the scores of row i at label j, (n, m), and their means
+    :math:`D^a_i = \sum_j a_{ij} d_{ij} \le 0 \le D^b_i` under either model, since the score is
+    proper, they are the same in each row at
+
+    .. math:: t_i = -D^a_i / (D^b_i - D^a_i),
+
+    for two classes the only model of that kind. They are the same on the whole, too, where the
+    first model is right in some rows and the second in the others, one of them moved towards
+    :math:`t_i` until the sum of :math:`w_i D_i` is 0. Then events may be many more in the few rows
+    that decide: those whose labels make most difference, up to half of the variance of the sum, are
+    taken apart, and either model is right there. Where fifty labels or more carry the variance, by
+    :math:`(\sum_i E[d_i^2])^2 / \sum_i E[d_i^4]`, the first mixture is enough.
+
+    Parameters
+    ----------
+    first, second : (n, m) array
+        Probabilities.
+    table : (n, m) array
+        The score of the first less that of the second, for each label.
+    weight : (n,) array
+        Weights of the rows.
+
+    Returns
+    -------
+    list of (n,) array
+        The t of three mixtures, or of the first alone.
+    """
+    own = np.minimum(np.einsum("ij,ij->i", first, table), 0.0)
+    other = np.maximum(np.einsum("ij,ij->i", second, table), 0.0)
+    spread = other - own
+    t = np.divide(-own, spread, out=np.zeros_like(own), where=spread > 0)
+    mixed = (1.0 - t)[:, None] * first + t[:, None] * second
+    variance = np.square(weight) * np.einsum("ij,ij->i", mixed, np.square(table))
+    fourth = np.square(np.square(weight)) @ np.einsum("ij,ij->i", mixed, table**4)
+    if variance.sum() ** 2 >= MANY * fourth:
+        return [t]
+    order = np.argsort(-weight * np.ptp(table, axis=1), kind="stable")
+    share = np.cumsum(variance[order])
+    decisive = np.zeros(t.size, dtype=bool)
+    decisive[order[: np.searchsorted(share, share[-1] / 2.0) + 1]] = True
+    places = [t]
+    for at_first in (decisive, ~decisive):
+        lost = -float((weight * own)[at_first].sum()), float((weight * other)[~at_first].sum())
+        if min(lost) > 0:
+            kept = min(1.0, lost[1] / lost[0]), min(1.0, lost[0] / lost[1])
+            places.append(np.where(at_first, (1.0 - kept[0]) * t, t + kept[1] * (1.0 - t)))
+    return places

@@ -1,149 +1,47 @@
-"""Tests of very many rows: counted in cells where they lie, and tested by these."""
+"""Tests of very many rows where they lie: counted in cells, or read by chunks."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from caltest import validation
-from caltest.errors import DegenerateDataWarning, NotApplicable
-from caltest.htests.combine import adjusted_rows, omnibus, pvalue_of_groups
-from caltest.htests.groups import FROM, STANDS_IN, GroupsCall, test_of_groups
-from caltest.htests.outcome import with_parts
+from caltest.errors import NotApplicable
+from caltest.htests.asked import Asked, Plan, as_columns
+from caltest.htests.groups import GroupsCall, in_one_pass
+from caltest.htests.runner import Answer, Answering
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
-from caltest.measures.gap import gap_of_cells
-from caltest.measures.outcome import Outcome
-from caltest.measures.tolerance import Tolerance
-from caltest.nulls.cells import KEY, bind_cells, cells_tests
-from caltest.predictions import ModelData, sources
+from caltest.measures.chunks import BoundChunks
+from caltest.measures.gap import Gap, gap_of_cells, gap_of_sums
+from caltest.measures.outcome import Outcome, Part
+from caltest.nulls.base import Replicates, resampling_pvalue
+from caltest.nulls.cells import bind_cells, cells_tests
+from caltest.numerics.labels import resample_keys
+from caltest.predictions import sources
 from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.results.evidence import Counted
 from caltest.scale import Cells, count_rows
+from caltest.scale.chunks import SHARE, Chunk, Survey
 from caltest.scale.columns import Columns
 from caltest.scale.query import Counting
-from caltest.scale.sources import ENGINES, ROWS, CountedParts, Reader, Source, source_of
+from caltest.scale.readings import Readings
+from caltest.scale.sources import ENGINES, ON_ERROR, ROWS, CountedParts, Reader, Source
+from caltest.validation import check_choice
 from caltest.validation.suspicions import suspect_counted
 
-Progress = Callable[[int, int], None]
+__all__ = ["Asked", "CountedRows", "Prepared", "as_columns", "choose", "counted_rows", "tests_of"]
+
 MOST = 1 << 26  # resampled statistics of all rows of a table: 512 MiB
-OF_THE_USER = 5  # the stack level of the caller of the test
 SEVERAL_LENSES = "events of several lenses are redrawn each by itself: adjusted by Holm's method"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What `test_calibration` was asked, checked.
-
-    Attributes
-    ----------
-    given : ModelData
-        Model and data, not read.
-    measures : list of (str, Measure)
-        Keys and measures.
-    lenses : list of Lens
-        None for the usual one of segments.
-    tolerance : Tolerance or None
-        H0 is on the size of the error.
-    n_resamples : int or None
-        None for an adaptive number.
-    note : str
-        How the tests differ from what was asked for.
-    is_default : bool
-        Whether nobody named a test.
-    """
-
-    given: ModelData
-    measures: list[tuple[str, Measure]]
-    lenses: list[Lens]
-    null: str | None
-    tolerance: Tolerance | None
-    correction: str | None
-    n_resamples: int | None
-    seed: int
-    n_jobs: int | None
-    level: float | None
-    on_error: str
-    progress: Progress | None
-    note: str = ""
-    is_default: bool = False
-
-    @property
-    def columns(self) -> dict[str, Any]:
-        """The columns that cells are counted by."""
-        given, by = self.given, as_columns(self.given.by)
-        return {
-            "label": given.label,
-            "probs": given.probs,
-            "classes": given.classes,
-            "by": by,
-            "weight": given.sample_weight,
-        }
-
-    @property
-    def _needs_rows(self) -> dict[str, object]:
-        """Arguments that need the rows, by name; None where they were not given."""
-        given = self.given
-        return {
-            "null": None if self.null == "exact" else self.null,
-            "tolerance": self.tolerance,
-            **vars(given.dependence),
-            "features": given.features,
-            **{name: value or None for name, value in given.reading.items()},
-            "by": given.by if as_columns(given.by) == () else None,
-            "an array of sample_weight": None
-            if isinstance(given.sample_weight, str)
-            else given.sample_weight,
-        }
-
-    @property
-    def skips(self) -> bool:
-        """Whether what is wrong is left out, which only counting and reading by chunks can."""
-        return self.on_error == "skip"
-
-    @property
-    def bins(self) -> tuple[int, ...]:
-        """Numbers of bins that cells must not cross."""
-        found = {count for _, measure in self.measures for count in measure.cell_bins}
-        return tuple(sorted(found))
-
-    def check(self) -> None:
-        """Raise NotApplicable where something asked for needs the rows."""
-        self.check_arguments()
-        weight = None if self.given.sample_weight is None else [1.0, 2.0, 1.0, 1.0]
-        few = count_rows([0.25, 0.5, 0.5, 0.75], [0, 1, 0, 1], self.bins, weight)
-        for _, measure in self.measures:
-            bind_cells(measure, few)
-
-    def check_arguments(self) -> None:
-        """Raise NotApplicable where an argument needs the rows in memory."""
-        for name, value in self._needs_rows.items():
-            if value is not None:
-                raise NotApplicable(f"{name}= needs the rows", "use engine='rows'")
-        if self.n_resamples is None:
-            reason = "n_resamples='adaptive' needs the rows"
-            raise NotApplicable(reason, "pass a number, or use engine='rows'")
-
-    def has_cells(self) -> bool:
-        """Tell whether all that is asked for has a version for cells."""
-        try:
-            self.check()
-        except NotApplicable:
-            return False
-        return True
-
-
-def as_columns(by: Any) -> tuple[str, ...]:
-    """Return the columns that `by` names; none where it holds values, or is not given."""
-    names = [by] if isinstance(by, str) else by
-    is_list = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
-    return tuple(names) if is_list else ()
+STRONG = "strong"
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -153,84 +51,47 @@ class Prepared:
     reader: Reader
     counting: Counting
 
+    @staticmethod
+    def refuse(asked: Asked) -> None:
+        """Raise NotApplicable where something asked for needs the rows."""
+        asked.check_arguments()
+        weight = None if asked.given.sample_weight is None else [1.0, 2.0, 1.0, 1.0]
+        few = count_rows([0.25, 0.5, 0.5, 0.75], [0, 1, 0, 1], asked.bins, weight)
+        for _, measure in asked.measures:
+            bind_cells(measure, few)
+
+    @classmethod
+    def of(cls, reader: Reader, columns: Columns, asked: Asked) -> Prepared:
+        """Check that the lenses of these columns can be counted."""
+        usual = resolve_lens("strong" if len(columns.classes) == 2 else "confidence")
+        chosen = asked.lenses or [usual]  # of segments
+        lenses = [m for lens in chosen for m in lens.members_of(columns.classes)]
+        counting = Counting(columns, tuple(lenses), asked.bins)
+        counting.check()
+        return cls(reader, counting)
+
     def run(self, asked: Asked) -> HTest | HTestTable | GroupsTest:
-        """Count the rows, and test the cells."""
-        return run_cells(self, asked)
+        """Count the rows of a source in one query, and test the cells.
 
-
-def source_for(engine: str, asked: Asked) -> tuple[Source | None, Prepared | None]:
-    """Return where the rows lie, if they are in no array, and how they become cells.
-
-    Parameters
-    ----------
-    engine : {"auto", "rows", "cells"}
-        "auto" takes cells for more than 2 million rows, and where rows may be left out, if all that
-        is asked for has a version for cells.
-    asked : Asked
-        What is asked for, of a model or of data alone.
-
-    Raises
-    ------
-    InvalidInput
-        If cells are asked for what is no frame, path or iterator.
-    NotApplicable
-        If cells are asked for what needs the rows.
-    """
-    validation.check_choice(engine, ENGINES, "engine")
-    source = source_asked(asked)
-    if engine == "cells":
-        if source is None:
-            reason = "engine='cells' takes a data frame, a lazy one, paths or an iterator of frames"
-            raise NotApplicable(reason, "use engine='rows' for arrays and models")
-        asked.check()
-        return source, _prepared(source, asked)
-    if source is None or engine == "rows" or stays(source, asked) or not asked.has_cells():
-        return source, None
-    many, source = are_many(source, asked)
-    prepared = None
-    if many:
-        with suppress(*() if source.is_stream else (NotApplicable,)):
-            prepared = _prepared(source, asked)
-    return source, prepared
-
-
-def source_asked(asked: Asked) -> Source | None:
-    """Return where the rows lie, if they are in no array."""
-    model, data = asked.given.model, asked.given.data
-    alone = data if model is None else model if data is None else None
-    return None if alone is None else source_of(alone)
-
-
-def stays(source: Source, asked: Asked) -> bool:
-    """Tell whether the rows are in memory and few, and none may be left out."""
-    if asked.skips or not source.is_eager:
-        return False
-    return bool(sources.as_frame(source.native).shape[0] <= ROWS)
-
-
-def are_many(source: Source, asked: Asked) -> tuple[bool, Source]:
-    """Tell whether rows are many, or may be left out; return a source that has all of them."""
-    return (True, source) if asked.skips else source.has_more_rows(ROWS)
-
-
-def _prepared(source: Source, asked: Asked) -> Prepared:
-    """Read which columns there are, and check that the lenses can be counted."""
-    reader = Reader(source, asked.columns, on_error=asked.on_error, progress=asked.progress)
-    return prepared_of(reader, reader.columns(), asked)
-
-
-def prepared_of(reader: Reader, columns: Columns, asked: Asked) -> Prepared:
-    """Check that the lenses of these columns can be counted."""
-    usual = resolve_lens("strong" if len(columns.classes) == 2 else "confidence")
-    chosen = asked.lenses or [usual]  # of segments
-    lenses = [m for lens in chosen for m in lens.members_of(columns.classes)]
-    counting = Counting(columns, tuple(lenses), asked.bins)
-    counting.check()
-    return Prepared(reader, counting)
+        Returns
+        -------
+        HTest, HTestTable or GroupsTest
+            A table where tests, lenses or groups are several, a GroupsTest of more than 500 groups.
+        """
+        table, columns = self.reader.count(self.counting), self.counting.columns
+        weighted, events = columns.weight is not None, len(self.counting.lenses)
+        groups = table.count_groups() if columns.by else 0
+        if in_one_pass(groups, asked, events=events, weighted=weighted):
+            left_out, name = table.left_out.notes(), self.reader.source.name
+            call = GroupsCall(asked, self.counting, name, left_out)
+            return call.disjoint(self.counting.many(table.table, 0))
+        counted = counted_rows(self, table, grouped=True)
+        counted.suspect()
+        return counted.run(asked)
 
 
 @dataclass(frozen=True)
-class CountedRows:
+class CountedRows(Answering):
     """Rows that were counted in cells.
 
     Attributes
@@ -256,6 +117,11 @@ class CountedRows:
     left_out: tuple[str, ...]
     grouped: bool
 
+    @property
+    def m(self) -> int:  # type: ignore[override]  # an attribute of others
+        """Number of classes."""
+        return len(self.classes)
+
     def under(self, lenses: Sequence[Lens]) -> CountedRows:
         """Return what some of the lenses leave."""
         kept = [k for k, lens in enumerate(self.lenses) if lens in lenses]
@@ -268,6 +134,82 @@ class CountedRows:
             columns = [(one.mean, one.counts, one.hits) for one in self.events[0].values()]
             mean, rows, events = map(np.concatenate, zip(*columns, strict=True))
             suspect_counted(mean, rows, events, np.array(self.classes))
+
+    def parts(self, asked: Asked) -> dict[Any, list[tuple[Lens, Any]]]:
+        """Return what is tested of each group: the cells of each lens.
+
+        Raises
+        ------
+        NotApplicable
+            If the resampled statistics of all would fill the memory.
+        """
+        groups = sorted({group for cells in self.events for group in cells}, key=_order)
+        seen = list(zip(self.lenses, self.events, strict=True))
+        found = {g: [(lens, cells[g]) for lens, cells in seen if g in cells] for g in groups}
+        count = sum(map(len, found.values())) * len(asked.measures)
+        size = count * (1 + asked.most_resamples)
+        if size > MOST:
+            raise NotApplicable(
+                f"{count} tests of groups and lenses with B = {asked.n_resamples} hold {size} "
+                f"resampled statistics, more than {MOST}",
+                "pass a smaller n_resamples, a test such as 'ks', or a column with fewer groups",
+            )
+        return found
+
+    def answers(self, plans: Sequence[Plan], asked: Asked) -> Iterator[Answer | NotApplicable]:
+        """Yield the answer to each plan, in their order, or why there is none."""
+        for _, members in groupby(plans, lambda plan: plan.seed):
+            some = list(members)
+            found: dict[int, Answer | NotApplicable] = {}
+            for cells in {id(plan.predictions): plan.predictions for plan in some}.values():
+                own = [k for k, plan in enumerate(some) if plan.predictions is cells]
+                found |= zip(own, _answers([some[k] for k in own], cells, asked), strict=True)
+            yield from (found[k] for k in range(len(some)))
+
+    def apart(self, plans: Sequence[Plan]) -> str:
+        """Tell of several lenses, whose events are redrawn each by itself."""
+        return SEVERAL_LENSES if len({str(plan.lens) for plan in plans}) > 1 else ""
+
+
+def _order(group: object) -> tuple[str, Any]:
+    return (type(group).__name__, group)
+
+
+def _answers(plans: Sequence[Plan], cells: Cells, asked: Asked) -> Iterator[Answer | NotApplicable]:
+    """Yield the answers to the tests of the same cells: they see the same redrawn events."""
+    bound = [_bound(plan, cells) for plan in plans]
+    pairs = [(plan.measure, one) for plan, one in bound if not isinstance(one, NotApplicable)]
+    draws = asked.draws(plans[0].seed)
+    outcomes = iter(cells_tests(pairs, cells, **draws) if pairs else ())
+    for plan, one in bound:
+        if isinstance(one, NotApplicable):
+            yield one
+            continue
+        kind = "confidence" if plan.lens.is_confidence else "event"
+        yield Answer(
+            plan,
+            next(outcomes),
+            cells.rows,
+            gap_of_cells(cells, kind, cells.event),
+            cells,
+            counted=Counted(plan.measure, plan.lens, cells, plan.seed),
+        )
+
+
+def _bound(plan: Plan, cells: Cells) -> tuple[Plan, Any]:
+    """Bind the measure of a plan, or in a group that is too small the nearest that is defined."""
+    try:
+        return plan, bind_cells(plan.measure, cells)
+    except NotApplicable as error:
+        for nearest in plan.nearest(error.reason, weighted=cells.weights is not None):
+            with suppress(NotApplicable):
+                return nearest, bind_cells(nearest.measure, cells)
+        return plan, error
+
+
+def tests_of(counted: CountedRows, asked: Asked) -> HTest | HTestTable:
+    """Test rows that were counted."""
+    return counted.run(asked)
 
 
 def counted_rows(prepared: Prepared, table: CountedParts, *, grouped: bool) -> CountedRows:
@@ -290,203 +232,207 @@ def counted_rows(prepared: Prepared, table: CountedParts, *, grouped: bool) -> C
     )
 
 
-def run_cells(prepared: Prepared, asked: Asked) -> HTest | HTestTable | GroupsTest:
-    """Count the rows of a source in one query, and test the cells.
+# ---- chunks -------------------------------------------------------------------------------------
+
+
+class RowsByChunks(Answering):
+    """Rows of several classes that are read twice, chunk by chunk.
 
     Parameters
     ----------
-    prepared : Prepared
-        How the rows are read, and what is counted.
+    reader : Reader
+        How they are read.
+    counting : Counting
+        What their columns hold.
+    """
+
+    def __init__(self, reader: Reader, counting: Counting) -> None:
+        self.reader, self.counting = reader, counting
+        self.name, self.m = reader.source.name, len(counting.columns.classes)
+
+    @staticmethod
+    def refuse(asked: Asked) -> None:
+        """Raise NotApplicable where something asked for is not to be had by chunks."""
+        asked.check_arguments()
+        if as_columns(asked.given.by):
+            raise NotApplicable("chunks have no groups", "use engine='rows', or test without by=")
+        if asked.given.sample_weight is not None:
+            raise NotApplicable("chunks have no sample weights", "use engine='rows'")
+        for lens in asked.lenses:
+            if str(lens) != STRONG:
+                reason = f"chunks are for the lens {STRONG!r}, not for {str(lens)!r}"
+                raise NotApplicable(reason, "use engine='cells' or 'rows'")
+        probs = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]])
+        few = Survey.of(3, (0, 0), [Chunk(probs, np.array([0, 1]), {})])
+        for _, measure in asked.measures:
+            measure.bind_chunks(few, "abc")
+
+    @classmethod
+    def of(cls, reader: Reader, columns: Columns, asked: Asked) -> RowsByChunks:
+        """Check that there are several classes."""
+        if len(columns.classes) == 2:
+            remedy = "use engine='cells' or 'rows' for two"
+            raise NotApplicable("chunks are for more than two classes", remedy)
+        return cls(reader, Counting(columns, tuple(asked.lenses)))
+
+    @property
+    def left_out(self) -> tuple[str, ...]:  # type: ignore[override]  # known once they are read
+        """What is left out of the rows, in words."""
+        return self.reader.left_out.notes()
+
+    def parts(self, asked: Asked) -> dict[Any, list[tuple[Lens, Any]]]:
+        """Return the lens, which is the same for all tests; rows are not held."""
+        return {None: [(asked.lenses[0], None)]}
+
+    def answers(self, plans: Sequence[Plan], asked: Asked) -> Iterator[Answer | NotApplicable]:
+        """Yield the answer to each plan: all see the same redrawn labels."""
+        with Readings(self.reader, self.counting, asked.progress) as readings:
+            survey = readings.survey()
+            names = [str(name) for name in self.counting.columns.classes]
+            bound = [(plan.measure, plan.measure.bind_chunks(survey, names)) for plan in plans]
+            outcomes = chunks_tests(bound, readings, survey, **asked.draws(asked.seed))
+        for plan, outcome in zip(plans, outcomes, strict=True):
+            yield Answer(plan, outcome, survey.n, _gap(survey))
+
+
+def _gap(survey: Survey) -> Gap:
+    """Measure the gap of the confidence."""
+    confidence, squares, right, both = (survey.confidence / SHARE).tolist()
+    n = survey.n
+    predicted, observed = confidence / n, right / n
+    residuals = squares - 2.0 * both + right - n * (predicted - observed) ** 2
+    return gap_of_sums(
+        "confidence", "right", n, predicted, observed, confidence - squares, residuals
+    )
+
+
+def chunks_tests(
+    bound: Sequence[tuple[Measure, BoundChunks]],
+    readings: Readings,
+    survey: Survey,
+    *,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+) -> list[Outcome]:
+    """Test measures of the same rows by labels redrawn from the predictions.
+
+    The label of a row in a resample depends on the probabilities of the row, on its number among
+    those that have the same, and on the seed. All measures see the same labels.
+    """
+    references = next(([one.references] for _, one in bound if one.references.size), [])  # the same
+    keys = np.concatenate([resample_keys(seed, n_resamples), *references])
+    make = partial(_totals, [one.make for _, one in bound], 1 + keys.size)
+    totals = readings.redraw(survey, make, keys, n_jobs)
+    return [
+        _outcome(measure, one, *one.values(some, n_resamples))
+        for (measure, one), some in zip(bound, totals, strict=True)
+    ]
+
+
+def _totals(makes: Sequence[Any], size: int) -> list[Any]:
+    """Make the sums of several measures, on a worker."""
+    return [make(size) for make in makes]
+
+
+def _outcome(
+    measure: Measure, bound: BoundChunks, values: Floats, parts: tuple[Part, ...]
+) -> Outcome:
+    observed, resampled = float(values[0]), values[1:]
+    return Outcome(
+        statistic_name=measure.symbol,
+        statistic=observed,
+        pvalue=resampling_pvalue(observed, resampled, bound.scale, measure.alternative),
+        estimate=observed,
+        alternative=measure.alternative,
+        null_text="labels redrawn from the predictions",
+        parameters={**bound.parameters, **bound.error()},
+        notes=bound.notes,
+        degenerate=bound.degenerate,
+        distribution=resampled,
+        replicates=Replicates(values, bound.scale, measure.alternative),
+        parts=parts,
+    )
+
+
+# ---- which of them ------------------------------------------------------------------------------
+
+
+Way = Prepared | RowsByChunks
+WAYS: dict[str, type[Way]] = {"chunks": RowsByChunks, "cells": Prepared}
+
+
+def choose(engine: str, asked: Asked) -> tuple[Source | None, Way | None]:
+    """Return where the rows lie, if they are in no array, and how they are tested there.
+
+    Parameters
+    ----------
+    engine : {"auto", "rows", "cells", "chunks"}
+        "auto" takes chunks or cells for more than 2 million rows, and where rows may be left out,
+        if none of what is asked for needs the rows in memory.
     asked : Asked
-        What is asked for; `asked.check()` has passed.
+        What is asked for, of a model or of data alone.
 
     Returns
     -------
-    HTest, HTestTable or GroupsTest
-        A table where tests, lenses or groups are several, a GroupsTest of more than 500 groups.
+    Source or None
+        Where the rows lie.
+    Prepared, RowsByChunks or None
+        What tests them there; None where they are to be read into memory.
+
+    Raises
+    ------
+    InvalidInput
+        If an option is unknown.
+    NotApplicable
+        If cells or chunks are asked for what has no rows to count, or for what needs them.
     """
-    counting = prepared.counting
-    table = prepared.reader.count(counting)
-    if counting.columns.by and _is_one_pass(table.count_groups(), counting.lenses, asked):
-        return _run_groups(table, prepared.reader.source.name, asked)
-    counted = counted_rows(prepared, table, grouped=True)
-    counted.suspect()
-    return tests_of(counted, asked)
+    check_choice(asked.on_error, ON_ERROR, "on_error")
+    check_choice(engine, ENGINES, "engine")
+    source = asked.source
+    if engine in WAYS:
+        if source is None:
+            reason = f"engine={engine!r} takes a data frame, a lazy one, paths or an iterator of "
+            remedy = "use engine='rows' for arrays and models"
+            raise NotApplicable(f"{reason}frames", remedy)
+        WAYS[engine].refuse(asked)
+        return source, WAYS[engine].of(*_columns(source, asked), asked)
+    if source is None or engine == "rows" or _stays(source, asked):
+        return source, None
+    ways = [way for way in WAYS.values() if _can(way, asked)]
+    if not ways:
+        return source, None
+    many = asked.on_error == "skip"
+    if not many:
+        many, source = source.has_more_rows(ROWS)
+    if not many:
+        return source, None
+    reader, columns = _columns(source, asked)
+    for way in ways:
+        try:
+            return source, way.of(reader, columns, asked)
+        except NotApplicable:
+            if way is ways[-1] and source.is_stream:  # it cannot be read again
+                raise
+    return source, None
 
 
-def tests_of(counted: CountedRows, asked: Asked) -> HTest | HTestTable:
-    """Test rows that were counted; see `run_cells`."""
-    lenses, grouped = counted.lenses, counted.grouped
-    runs = _runs(counted.events, lenses, asked, grouped=grouped)
-    call = _Call(counted.name, counted.classes, counted.left_out, asked)
-    rows, too_small = call.run_all(list(runs))
-    is_family = any(lens.is_family for lens in asked.lenses)
-    if len(asked.measures) == len(asked.lenses) == 1 and not grouped and not is_family:
-        return rows[0]
-    correction, notes = asked.correction, [*counted.left_out, *too_small]
-    if correction == "joint" and len({row.lens for row in rows}) > 1:
-        correction = "holm"
-        notes.append(SEVERAL_LENSES)
-    adjusted, name = adjusted_rows(rows, correction)
-    together = tuple(_omnibus(rows, asked)) if grouped else ()
-    return HTestTable(
-        tuple(rows),
-        name,
-        adjusted,
-        level=asked.level,
-        notes=tuple(notes),
-        omnibus=together,
-        together=pvalue_of_groups(rows, together),
-    )
+def _stays(source: Source, asked: Asked) -> bool:
+    """Tell whether the rows are in memory and few, and none may be left out."""
+    skips = asked.on_error == "skip"
+    return not skips and source.is_eager and sources.as_frame(source.native).shape[0] <= ROWS
 
 
-def _is_one_pass(groups: int, lenses: Sequence[Lens], asked: Asked) -> bool:
-    """Tell whether groups are so many that they are tested in one pass, and can be."""
-    if groups < FROM or len(lenses) > 1 or asked.given.sample_weight is not None:
+def _columns(source: Source, asked: Asked) -> tuple[Reader, Columns]:
+    """Return how the rows are read, and which columns there are."""
+    reader = Reader(source, asked.columns, on_error=asked.on_error, progress=asked.progress)
+    return reader, reader.columns()
+
+
+def _can(way: type[Way], asked: Asked) -> bool:
+    """Tell whether none of what is asked for is refused there."""
+    try:
+        way.refuse(asked)
+    except NotApplicable:
         return False
-    one = len(asked.measures) == 1 and asked.measures[0][1].offers("bind_groups")
-    return asked.is_default or one
-
-
-def _run_groups(counted: CountedParts, name: str, asked: Asked) -> GroupsTest:
-    """Test very many groups in one pass."""
-    counting, left_out = counted.counting, counted.left_out.notes()
-    key, measure = test_of_groups(asked.measures, default=asked.is_default)
-    call = GroupsCall(
-        asked=asked,
-        key=key,
-        measure=measure,
-        lens=counting.lenses[0],
-        m=len(counting.columns.classes),
-        data_name=name,
-        notes=(*left_out, *([STANDS_IN] if asked.is_default else [])),
-    )
-    return call.disjoint(counting.many(counted.table, 0))
-
-
-@dataclass(frozen=True)
-class _Run:
-    """Rows of the table that have the same cells."""
-
-    lens: Lens
-    cells: Cells
-    seed: int
-    group: object
-    is_one_of_many: bool
-
-
-def _runs(
-    events: Sequence[dict[Any, Cells]], lenses: Sequence[Lens], asked: Asked, *, grouped: bool
-) -> Iterator[_Run]:
-    groups = sorted({group for cells in events for group in cells}, key=_order)
-    seeds = [asked.seed]
-    if grouped:
-        children = np.random.SeedSequence(asked.seed).spawn(len(groups))
-        seeds = [int(child.generate_state(1)[0]) for child in children]
-    one_of_many = grouped or len(lenses) > len(asked.lenses)
-    for seed, group in zip(seeds, groups, strict=True):
-        for lens, cells in zip(lenses, events, strict=True):
-            if group in cells:
-                yield _Run(lens, cells[group], seed, group, one_of_many)
-
-
-def _order(group: object) -> tuple[str, Any]:
-    return (type(group).__name__, group)
-
-
-@dataclass(frozen=True)
-class _Call:
-    """What the rows of one call share."""
-
-    data_name: str
-    classes: Sequence[object]
-    left_out: tuple[str, ...]
-    asked: Asked
-
-    def run_all(self, runs: list[_Run]) -> tuple[list[HTest], list[str]]:
-        """Return the results, and notes on classes and groups that are too small for a test."""
-        self._check_size(len(runs) * len(self.asked.measures))
-        rows: list[tuple[int, HTest]] = []
-        notes: list[str] = []
-        for run in runs:
-            rows += self._results(run, notes, len(runs) * len(self.asked.measures))
-        groups = [run.group for run in runs]
-        place = {group: number for number, group in enumerate(dict.fromkeys(groups))}
-        rows.sort(key=lambda row: (place[row[1].group], row[0]))  # stable: lenses keep their order
-        return [row for _, row in rows], notes
-
-    def _check_size(self, count: int) -> None:
-        """Raise NotApplicable where the resampled statistics of all rows would fill the memory."""
-        size = count * (1 + (self.asked.n_resamples or 0))
-        if size > MOST:
-            raise NotApplicable(
-                f"{count} tests of groups and lenses with B = {self.asked.n_resamples} hold {size} "
-                f"resampled statistics, more than {MOST}",
-                "pass a smaller n_resamples, a test such as 'ks', or a column with fewer groups",
-            )
-
-    def _results(self, run: _Run, notes: list[str], count: int) -> list[tuple[int, HTest]]:
-        """Return the results of the same cells, with the number of the test of each."""
-        bound = []
-        for number, (key, measure) in enumerate(self.asked.measures):
-            try:
-                bound.append((number, key, measure, bind_cells(measure, run.cells)))
-            except NotApplicable as error:
-                if not run.is_one_of_many or len(notes) + 1 == count:
-                    raise
-                group = "" if run.group is None else f"group {run.group!r}, "
-                notes.append(f"{key} under {group}lens {run.lens} is left out: {error}")
-                warnings.warn(notes[-1], DegenerateDataWarning, stacklevel=OF_THE_USER)
-        outcomes = cells_tests(
-            [(measure, one) for _, _, measure, one in bound],
-            run.cells,
-            n_resamples=self.asked.n_resamples or 0,
-            seed=run.seed,
-            n_jobs=self.asked.n_jobs,
-        )
-        for message in dict.fromkeys(text for one in outcomes for text in one.degenerate):
-            warnings.warn(message, DegenerateDataWarning, stacklevel=OF_THE_USER)
-        pairs = zip(bound, outcomes, strict=True)
-        return [
-            (number, self._result(run, key, measure, outcome, count // len(self.asked.measures)))
-            for (number, key, measure, _), outcome in pairs
-        ]
-
-    def _result(self, run: _Run, key: str, measure: Measure, outcome: Outcome, among: int) -> HTest:
-        asked = self.asked
-        kind = "confidence" if run.lens.is_confidence else "event"
-        result = HTest.from_outcome(
-            outcome,
-            test=key,
-            method=f"Exact test of calibration: {measure.title}",
-            estimate_name=measure.estimate_symbol,
-            null=KEY,
-            n=run.cells.rows,
-            m=len(self.classes),
-            lens=str(run.lens),
-            claim=run.lens.claim,
-            data_name=self.data_name,
-            n_resamples=asked.n_resamples,
-            seed=run.seed,
-            note=asked.note,
-            level=asked.level,
-            group=run.group,
-            size=gap_of_cells(run.cells, kind, run.cells.event),
-            counted=Counted(measure, run.lens, run.cells, run.seed),
-        )
-        result = replace(result, notes=(*result.notes, *self.left_out))
-        search = {"among": among, "n_resamples": asked.n_resamples or 0, "seed": run.seed}
-        return with_parts(result, outcome.parts, run.cells, **search)
-
-
-def _omnibus(rows: Sequence[HTest], asked: Asked) -> Iterator[HTest]:
-    """Yield the test of all groups together for each test and lens that two groups have."""
-    for _, some in groupby(sorted(rows, key=_of_test), key=_of_test):
-        members = list(some)
-        if len(members) > 1:
-            title = members[0].method.partition(": ")[2]
-            yield omnibus(members, title=title, n_resamples=asked.n_resamples or 0, seed=asked.seed)
-
-
-def _of_test(row: HTest) -> tuple[str, str]:
-    return row.test, row.lens
+    return True

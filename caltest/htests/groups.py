@@ -1,28 +1,27 @@
-"""Very many groups of rows that are counted in cells: tested in one pass, not one by one."""
+"""Very many groups, whose rows are counted in cells: tested in one pass, not one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
+from caltest.htests.asked import Asked, as_columns
 from caltest.htests.combine import adjusted_pvalues
-from caltest.lenses import Lens
 from caltest.measures import REGISTRY, Measure
 from caltest.measures.cells import BoundGroups
 from caltest.measures.gap import limits_of_groups
 from caltest.numerics.group_totals import Totals, dispersions
 from caltest.numerics.labels import resample_keys, row_hashes
+from caltest.predictions import Predictions
 from caltest.results import GroupsTest
 from caltest.results.groups import ARRAYS
-from caltest.scale import ManyCells
-
-if TYPE_CHECKING:
-    from caltest.htests.cells import Asked
+from caltest.scale import Counting, ManyCells, counted
+from caltest.scale.columns import Columns
 
 Floats = NDArray[np.float64]
 Together = dict[str, tuple[float, str]]
@@ -36,7 +35,7 @@ SHARES = (0.8, 0.2)  # of the level: far groups, and many that are a little off
 TIES = 1e-12  # of a sum, relative to its size
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class GroupsCall:
     """One test of very many groups.
 
@@ -44,14 +43,8 @@ class GroupsCall:
     ----------
     asked : Asked
         What `test_calibration` was asked.
-    key : str
-        Of the test.
-    measure : Measure
-        One that binds to groups.
-    lens : Lens
-        It leaves one event.
-    m : int
-        Number of classes.
+    counting : Counting
+        What the cells were counted by, under one lens that leaves one event.
     data_name : str
         What is tested.
     notes : tuple of str
@@ -59,12 +52,15 @@ class GroupsCall:
     """
 
     asked: Asked
-    key: str
-    measure: Measure
-    lens: Lens
-    m: int
+    counting: Counting
     data_name: str
     notes: tuple[str, ...] = ()
+
+    @property
+    def test(self) -> tuple[str, Measure]:
+        """Key and measure: what was asked for, or what stands in for the default."""
+        asked = self.asked
+        return (INSTEAD, REGISTRY[INSTEAD]()) if asked.is_default else asked.measures[0]
 
     def disjoint(self, many: ManyCells) -> GroupsTest:
         r"""Test each of very many groups that share no row, and all of them together.
@@ -121,11 +117,11 @@ class GroupsCall:
             omnibus={"all segments": (least, "the least one times their number")},
             parameters={**parts[0].parameters, "cells": cells, "error by cells": _in_words(error)},
             overlap=True,
-            claim=f"in every segment, {self.lens.claim}",
+            claim=f"in every segment, {self.counting.lenses[0].claim}",
         )
 
     def _pvalues(self, many: ManyCells) -> tuple[BoundGroups, Floats]:
-        bound, asked = self.measure.bind_groups(many), self.asked
+        bound, asked = self.test[1].bind_groups(many), self.asked
         wanted = max(asked.n_resamples or 0, min(AT_LEAST * len(many), AT_MOST))
         return bound, bound.pvalues(n_resamples=wanted, seed=asked.seed, n_jobs=asked.n_jobs)
 
@@ -151,7 +147,9 @@ class GroupsCall:
         pvalue: float,
         together: Together,
     ) -> GroupsTest:
-        asked = self.asked
+        asked, lens = self.asked, self.counting.lenses[0]
+        key, measure = self.test
+        stands_in = (STANDS_IN,) if asked.is_default else ()
         low, high = limits_of_groups(many)
         adjusted, name = adjusted_pvalues(pvalues, asked.correction)  # type: ignore[arg-type]
         error = _in_words(bound.error)
@@ -169,12 +167,12 @@ class GroupsCall:
             adjusted=adjusted,
             pvalue=pvalue,
             omnibus=together,
-            test=self.key,
-            title=self.measure.title,
-            statistic_name=self.measure.symbol,
-            lens=str(self.lens),
-            claim=f"in every group, {self.lens.claim}",
-            m=self.m,
+            test=key,
+            title=measure.title,
+            statistic_name=measure.symbol,
+            lens=str(lens),
+            claim=f"in every group, {lens.claim}",
+            m=len(self.counting.columns.classes),
             correction=None if name == "none" else name,
             null_text=bound.null_text,
             parameters={**bound.parameters, "cells": len(many.cells), "error by cells": error},
@@ -182,35 +180,59 @@ class GroupsCall:
             seed=asked.seed,
             data_name=self.data_name,
             level=asked.level,
-            notes=(*self.notes, *_notes(many, bound)),
+            notes=(*self.notes, *stands_in, *_notes(many, bound)),
         )
 
 
-def test_of_groups(
-    measures: Sequence[tuple[str, Measure]], *, default: bool
-) -> tuple[str, Measure]:
-    """Return the test of very many groups, with its key.
+def in_one_pass(groups: int, asked: Asked, *, events: int, weighted: bool) -> bool:
+    """Choose how groups are tested, whatever their rows are: in one pass, or one after the other.
+
+    Very many are tested in one pass: by the KS test where nobody named another, since the default
+    one takes each group by itself.
 
     Parameters
     ----------
-    measures : sequence of (str, Measure)
+    groups : int
+        How many.
+    asked : Asked
         What was asked for.
-    default : bool
-        Whether nobody named a test: then the KS test stands in for the default one.
-
-    Raises
-    ------
-    NotApplicable
-        If there are several tests.
+    events : int
+        How many events the lenses leave.
+    weighted : bool
+        Whether rows have weights.
     """
-    if default:
-        return INSTEAD, REGISTRY[INSTEAD]()
-    if len(measures) > 1:
-        raise NotApplicable("very many groups take one test", "ask for each by itself")
-    return measures[0]
+    if groups < FROM or events > 1 or weighted:
+        return False
+    one = len(asked.measures) == 1 and asked.measures[0][1].offers("bind_groups")
+    return asked.is_default or one
 
 
-test_of_groups.__test__ = False  # type: ignore[attr-defined]  # no test of pytest
+def groups_in_memory(predictions: Predictions, asked: Asked) -> GroupsTest | None:
+    """Test the groups of predictions in one pass; None where each is to be tested by itself."""
+    rows_only = asked.null not in (None, "exact") or asked.n_resamples is None
+    if rows_only or predictions.has_dependence or not asked.is_default:
+        return None
+    import polars as pl
+
+    names, codes = np.unique(np.asarray(predictions.groups), return_inverse=True)
+    lenses = tuple(lens for one in asked.lenses for lens in one.members(predictions))
+    weighted = predictions.sample_weight is not None
+    if not in_one_pass(names.size, asked, events=len(lenses), weighted=weighted):
+        return None
+    m = predictions.m
+    probs = {f"p{k}": predictions.probs[:, k] for k in (range(m) if m > 2 else (1,))}
+    classes, values = tuple(predictions.classes.tolist()), tuple(map(float, range(m)))
+    counting = Counting(Columns("y", tuple(probs), classes, values, "number", ("g",)), lenses)
+    try:
+        counting.check()
+    except NotApplicable:  # a lens that leaves no event
+        return None
+    frame = pl.DataFrame({**probs, "y": predictions.labels, "g": codes})
+    many = counting.many(counted([frame], counting), 0)
+    column = " x ".join(as_columns(asked.given.by)) or "group"
+    own = tuple((name,) for name in names.tolist())
+    call = GroupsCall(asked, counting, predictions.source)
+    return call.disjoint(replace(many, columns=(column,), values=own))
 
 
 def _in_words(error: float | None) -> str:

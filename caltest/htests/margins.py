@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from caltest import validation
 from caltest.errors import NotApplicable
-from caltest.htests.cells import Asked, Prepared, Progress, as_columns, source_for
+from caltest.htests.asked import Asked, as_columns
+from caltest.htests.cells import Prepared, choose
 from caltest.htests.groups import INSTEAD, GroupsCall
-from caltest.lenses import Lens, resolve_lens
+from caltest.lenses import resolve_lens
 from caltest.measures import REGISTRY
 from caltest.predictions import ModelData
 from caltest.scale import Counting, ManyCells
-from caltest.scale.sources import ENGINES, Source, source_of
+from caltest.scale.sources import ENGINES
+from caltest.segments import SegmentsTest, test_segments
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,65 +30,79 @@ if TYPE_CHECKING:
 ROWS_ONLY = "on segments of rows that are counted in cells; use engine='rows'"
 
 
-@dataclass(frozen=True, kw_only=True)
-class SegmentsAsked:
-    """What `test_calibration` was asked of segments, where rows may be counted in cells.
+def run_segments(
+    engine: str,
+    given: ModelData,
+    lens: Any,
+    options: Mapping[str, Any],
+    *,
+    n_resamples: Any,
+    rng: object,
+    **settings: Any,
+) -> SegmentsTest | GroupsTest:
+    """Test segments; where rows are counted in cells, as groups of margins of these.
 
-    Attributes
+    Parameters
     ----------
+    engine : {"auto", "rows", "cells", "chunks"}
+        As for `test_calibration`, as all that is not named here.
     given : ModelData
         Model and data, not read; its groups are the segments that were named.
     lens : str, Lens or None
         None for the usual one.
-    """
-
-    given: ModelData
-    lens: str | Lens | None
-    seed: int
-    n_jobs: int | None
-    level: float | None
-    on_error: str
-    progress: Progress | None
-
-    @property
-    def asked(self) -> Asked:
-        """The same as of groups: one test, each p-value adjusted by Holm's method."""
-        return Asked(
-            given=replace(self.given, by=list(as_columns(self.given.by))),
-            measures=[(INSTEAD, REGISTRY[INSTEAD]())],
-            lenses=[] if self.lens is None else [resolve_lens(self.lens)],
-            null=None,
-            tolerance=None,
-            correction="holm",
-            n_resamples=1,  # nothing is redrawn
-            seed=self.seed,
-            n_jobs=self.n_jobs,
-            level=self.level,
-            on_error=self.on_error,
-            progress=self.progress,
-        )
-
-
-def segments_source(engine: str, segments: SegmentsAsked) -> tuple[Source | None, Prepared | None]:
-    """Return where the rows lie, if they do, and how they become cells, if they are to.
+    options : Mapping
+        Those of `test_segments`.
+    n_resamples : int
+        As for `test_calibration`.
+    rng : None, int, Generator or SeedSequence
+        As for `test_calibration`.
+    **settings
+        As for `test_calibration`: n_jobs, level, on_error and progress.
 
     Raises
     ------
     NotApplicable
         If cells are asked for and segments are no columns of the data.
     """
+    names, seed = as_columns(given.by), validation.check_seed(rng)
+    asked = Asked(
+        given=replace(given, features=None, by=list(names)),
+        measures=[(INSTEAD, REGISTRY[INSTEAD]())],
+        lenses=[] if lens is None else [resolve_lens(lens)],
+        null=None,
+        tolerance=None,
+        correction="holm",
+        n_resamples=1,  # nothing is redrawn
+        seed=seed,
+        **settings,
+    )
     validation.check_choice(engine, ENGINES, "engine")
-    given, names = segments.given, as_columns(segments.given.by)
-    if engine == "cells":
-        if not names:
-            reason = "engine='cells' takes segments that are columns of the data, by name"
-            raise NotApplicable(reason, "use engine='rows'")
-        return source_for(engine, segments.asked)
-    alone = given.data if given.model is None else given.model if given.data is None else None
-    source = None if alone is None else source_of(alone)
-    if source is None or source.is_eager:
-        return None, None
-    return source_for(engine, segments.asked) if names else (source, None)
+    if engine == "cells" and not names:
+        reason = "engine='cells' takes segments that are columns of the data, by name"
+        raise NotApplicable(reason, "use engine='rows'")
+    source, prepared = asked.source, None
+    if engine != "cells" and (source is None or source.is_eager):
+        source = None
+    elif names:
+        source, prepared = choose("auto" if engine == "chunks" else engine, asked)
+    if isinstance(prepared, Prepared):
+        may_need_rows = engine == "auto" and not prepared.reader.source.is_stream
+        with suppress(*[NotApplicable] if may_need_rows else []):
+            return test_margins(prepared, asked, **options)
+    return test_segments(
+        given.model if source is None else None,
+        given.data if source is None else source.table(),
+        segments=given.by,
+        features=given.features,
+        lens=lens,
+        n_resamples=n_resamples,  # refused there where it is no number
+        rng=seed,
+        label=given.label,
+        probs=given.probs,
+        **given.options,
+        **{name: settings[name] for name in ("n_jobs", "level", "progress")},
+        **options,
+    )
 
 
 def test_margins(
@@ -123,15 +140,8 @@ def test_margins(
     counted = prepared.reader.count(counting)
     _check_categories(counted.table, counting.columns.by, bins)
     deepest = min(2 if depth is None else depth, len(counting.columns.by))
-    call = GroupsCall(
-        asked=asked,
-        key=INSTEAD,
-        measure=REGISTRY[INSTEAD](),
-        lens=counting.lenses[0],
-        m=len(counting.columns.classes),
-        data_name=prepared.reader.source.name,
-        notes=counted.left_out.notes(),
-    )
+    left_out = counted.left_out.notes()
+    call = GroupsCall(asked, counting, prepared.reader.source.name, left_out)
     result = call.overlapping(_margins(counting, counted.table, deepest, min_size))
     if len(result) == 1:
         reason = f"no segment has at least {min_size} rows and leaves out some"

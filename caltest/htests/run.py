@@ -2,91 +2,33 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
-
-import numpy as np
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Unpack
 
 from caltest import validation
-from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
-from caltest.htests.cells import Asked
-from caltest.htests.chunks import source_for
-from caltest.htests.combine import METHODS, adjusted_rows, omnibus, pvalue_of_groups
-from caltest.htests.margins import SegmentsAsked, segments_source, test_margins
+from caltest.errors import invalid, shown
+from caltest.htests.asked import Asked, Plan
+from caltest.htests.cells import choose
+from caltest.htests.combine import METHODS
+from caltest.htests.margins import run_segments
 from caltest.htests.named import REGISTRY, check_options
-from caltest.htests.outcome import result_of
+from caltest.htests.options import CalibrationOptions
+from caltest.htests.runner import RowsInMemory, run_plan
 from caltest.lenses import Lens, resolve_lens
-from caltest.lenses.base import induced
 from caltest.measures import Measure
-from caltest.measures.outcome import Outcome
 from caltest.measures.tolerance import Tolerance
 from caltest.nulls import REGISTRY as NULLS
-from caltest.nulls.adaptive import LEVEL, MOST, adaptive_null
-from caltest.nulls.cluster import treated_as_independent
-from caltest.nulls.tolerance import at_least_exact, tolerance_null
-from caltest.predictions import ModelData, Predictions
-from caltest.predictions.dependence import Dependence
+from caltest.predictions import ModelData
+from caltest.predictions.options import ColumnOptions, Reading, RowOptions, parted
 from caltest.results import GroupsTest, HTest, HTestTable
-from caltest.segments import SegmentsTest, test_segments
+from caltest.segments import SegmentsTest
 
-SPREAD = (
-    "clusters have rows in several groups, which depend on each other: the groups are not tested "
-    "together"
-)
+__all__ = ["REGISTRY", "Plan", "resolve_tests", "run_plan", "test_calibration"]
+
 DEFAULT = "combined"  # where the caller names no test
 INSTEAD = "skce"  # where the caller asks for what the default has not, and this test has
 SEGMENT_OPTIONS = ("depth", "bins", "min_size", "statistic", "keep")
-OF_THE_USER = 5  # the stack level, in functions that run one plan, of the caller of the test
-
-
-class Weightless(NotApplicable):
-    """None of the rows that a lens leaves counts."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """One row to be computed: a test of a measure under a lens, for one group."""
-
-    test: str
-    measure: Measure
-    null: str
-    lens: Lens
-    predictions: Predictions
-    seed: int
-    number: int  # of the test among those that were asked for
-    group: object = None
-    is_one_of_many: bool = False  # a class of a family or a group, not asked for by name
-    note: str = ""  # how it differs from what was asked for
-    tolerance: Tolerance | None = None  # H0 is on the size of the error
-    clear_at: float | None = None  # the level of the decision that ends an adaptive resampling
-    among: int = 1  # how many groups or lenses are searched for what is wrong
-
-    @property
-    def may_be_left_out(self) -> bool:
-        """Whether it may be too small for a test that has a meaning for others."""
-        has_meaning = self.tolerance is not None or self.null in (*self.measure.nulls, "cluster")
-        return self.is_one_of_many and has_meaning
-
-    def check_weights(self) -> None:
-        """Raise Weightless where all weights of the rows that the lens leaves are 0."""
-        weight = self.predictions.sample_weight
-        if weight is not None and not weight.all():
-            seen = self.lens(self.predictions).sample_weight
-            if seen is not None and not seen.any():
-                raise Weightless("all rows have the weight 0", "give some a positive weight")
-
-    def instead(self, note: str, **changes: Any) -> Plan:
-        """Return what takes its place, with a note on it after its own."""
-        return replace(self, note="; ".join(filter(None, (self.note, note))), **changes)
-
-    @property
-    def together(self) -> tuple[int, str]:
-        """What the rows of all groups that make up one omnibus test share."""
-        return self.number, str(self.lens)
 
 
 def test_calibration(
@@ -99,26 +41,13 @@ def test_calibration(
     tolerance: float | None = None,
     equivalence: bool = False,
     by: object = None,
-    cluster: object = None,
-    time: object = None,
-    lag: int | None = None,
     segments: object = None,
     correction: str | None = "joint",
     n_resamples: int | str = 999,
     rng: object = None,
     n_jobs: int | None = None,
     level: float | None = None,
-    label: str | None = None,
-    features: Sequence[str] | None = None,
-    probs: str | Sequence[str] | None = None,
-    sample_weight: object = None,
-    classes: object = None,
-    from_logits: bool = False,
-    renormalize: bool = False,
-    engine: str = "auto",
-    on_error: str = "raise",
-    progress: Callable[[int, int], None] | None = None,
-    **options: Any,
+    **data_and_test_options: Unpack[CalibrationOptions],
 ) -> HTest | HTestTable | SegmentsTest | GroupsTest:
     r"""Test the hypothesis that a model's probabilities are calibrated.
 
@@ -161,25 +90,14 @@ def test_calibration(
         vectors, all of them take the place of random ones. The table's `omnibus` has the test of
         all groups together, Fisher's combination of their p-values: compared with that of their
         resamples where all groups are resampled, so that it is as exact as they are, elsewhere by
-        its chi^2 distribution. Where rows are counted in cells, more than 500 groups are tested in
-        one pass, by the KS test where no other is named: with a `GroupsTest`.
-    cluster : (n,) array or column name, optional
-        The cluster of each row, such as its patient: rows of a cluster may depend on each other,
-        those of different clusters are independent. The null is then "cluster", which flips the
-        signs of the residuals cluster by cluster; another null that is asked for takes the rows as
-        independent, with a note. By default the clusters that the Predictions have.
-    time : (n,) array or column name, optional
-        The time of each row, for forecasts that overlap: rows depend if they are up to `lag` steps
-        apart, a step for each distinct time. Their clusters are blocks of time, some times as long,
-        with `cluster` those of each cluster.
-    lag : int, optional
-        With `time`: h - 1 for forecasts of what happens within the next h steps; 0 where rows of
-        the same time alone depend.
+        its chi^2 distribution. More than 500 groups are tested in one pass with a `GroupsTest`, by
+        the KS test, where no test is named and the lens leaves one event; where rows are counted in
+        cells by any named test that can be.
     segments : str, list of str, dict, data frame, bool (n, S) array or True, optional
         Test all segments of the rows, which may overlap, in place of groups: the values of these
         columns and their intersections, or a boolean column for each; True takes all columns of the
         features. See `test_segments`, which this calls: it has statistics, a null and an adjustment
-        of its own, and `options` are its `depth=`, `bins=`, `min_size=`, `statistic=`, `keep=`.
+        of its own, and other options are its `depth=`, `bins=`, `min_size=`, `statistic=`, `keep=`.
         Where rows are counted in cells, they are the values of columns and their intersections,
         each tested by KS, adjusted by Holm's method and returned as a `GroupsTest`.
     correction : str or None, default "joint"
@@ -188,9 +106,9 @@ def test_calibration(
         known, and adjusted p-values reach down to 1 / (B + 1) for any number of rows. The
         family-wise error rate is that of hypotheses that hold together; where some hold each by
         itself only, Holm's method allows for any dependence. It takes the place of "joint" where a
-        row has another null than the exact one, and for more than 500 groups that are counted in
-        cells, which share no row and lose nothing by it. Otherwise a method of
-        statsmodels' `multipletests`, such as "holm", "fdr_bh" or "none".
+        row has another null than the exact one, and for more than 500 groups that are tested in one
+        pass, which share no row and lose nothing by it. Otherwise a method of statsmodels'
+        `multipletests`, such as "holm", "fdr_bh" or "none".
     n_resamples : int or "adaptive", default 999
         B; the smallest attainable p-value of a resampling null is 1 / (B + 1). With "adaptive" the
         exact null redraws labels until the decision at `level`, or at 0.05, is clear, and for a
@@ -205,16 +123,40 @@ def test_calibration(
         Threads, as in joblib; the p-value does not depend on it.
     level : float, optional
         Significance level in (0, 1). The print holds a verdict only where it is given.
+    **data_and_test_options
+        Data options, which are listed under Other Parameters, and options of the measure, such as
+        `kernel=` and `estimator=`; with `segments`, of these.
+
+    Returns
+    -------
+    HTest, HTestTable, SegmentsTest or GroupsTest
+        A table where tests, lenses or groups are several, a SegmentsTest with `segments`; of more
+        than 500 groups, and of segments that are counted in cells, the table that is a GroupsTest.
+
+    Other Parameters
+    ----------------
     label, features, probs : str or list of str, optional
         Columns of the data frame: the label, the features of `model`, the probabilities.
-    sample_weight : (n,) array or column name, optional
-        Weights of the rows: labels are redrawn row by row, whatever the weight, so that a row of
-        weight 2 is no two rows that were seen; see each measure for what it does with weights. By
-        default those that the Predictions have.
     classes : (m,) array, optional
         Class labels in the order of the columns of the probabilities.
     from_logits, renormalize : bool, default False
         Read an array or columns as logits; rescale rows whose sum is off by up to 0.01.
+    sample_weight : (n,) array or column name, optional
+        Weights of the rows: labels are redrawn row by row, whatever the weight, so that a row of
+        weight 2 is no two rows that were seen; see each measure for what it does with weights. By
+        default those that the Predictions have.
+    cluster : (n,) array or column name, optional
+        The cluster of each row, such as its patient: rows of a cluster may depend on each other,
+        those of different clusters are independent. The null is then "cluster", which flips the
+        signs of the residuals cluster by cluster; another null that is asked for takes the rows as
+        independent, with a note. By default the clusters that the Predictions have.
+    time : (n,) array or column name, optional
+        The time of each row, for forecasts that overlap: rows depend if they are up to `lag` steps
+        apart, a step for each distinct time. Their clusters are blocks of time, some times as long,
+        with `cluster` those of each cluster.
+    lag : int, optional
+        With `time`: h - 1 for forecasts of what happens within the next h steps; 0 where rows of
+        the same time alone depend.
     engine : {"auto", "rows", "cells", "chunks"}, default "auto"
         Of frames, paths and iterators: "rows" reads them into memory; "cells" counts them where
         they lie, in one query, and tests the counts of 2^16 cells of predictions; "chunks" reads
@@ -229,14 +171,6 @@ def test_calibration(
     progress : callable, optional
         Called with (rows done, rows in all) of the table; parts of the data where these are counted
         in cells, and rows of the data where they are read by chunks.
-    **options
-        Options of the measure, such as `kernel=` and `estimator=`; with `segments`, of these.
-
-    Returns
-    -------
-    HTest, HTestTable, SegmentsTest or GroupsTest
-        A table where tests, lenses or groups are several, a SegmentsTest with `segments`; of more
-        than 500 groups, and of segments, that are counted in cells, a GroupsTest.
 
     Raises
     ------
@@ -257,151 +191,83 @@ def test_calibration(
     >>> 0 < result.pvalue <= 1
     True
     """
+    columns, rows, how, options = parted(data_and_test_options, ColumnOptions, RowOptions, Reading)
+    engine, on_error = how.get("engine", "auto"), how.get("on_error", "raise")
+    progress = how.get("progress")
+    given = ModelData(model, data, by=by, **columns, **rows)
+    settings: dict[str, Any] = {
+        "n_resamples": n_resamples,
+        "rng": rng,
+        "n_jobs": n_jobs,
+        "level": level,
+        "on_error": on_error,
+        "progress": progress,
+    }
+    own: dict[str, Any] = {
+        "null": null,
+        "tolerance": tolerance,
+        "equivalence": equivalence,
+        "correction": correction,
+    }
     if segments is not None:
-        _check_for_segments(
-            lens,
-            options,
-            test=test,
-            null=_unless(null, default="exact"),
-            tolerance=tolerance,
-            equivalence=_unless(equivalence, default=False),
-            by=by,
-            cluster=cluster,
-            time=time,
-            lag=lag,
-            sample_weight=sample_weight,
-            correction="none" if correction is None else _unless(correction, default="joint"),
-        )
-        named = ModelData(
-            model, data, label, None, probs, classes, from_logits, renormalize, segments
-        )
-        lying = SegmentsAsked(
-            given=named,
-            lens=lens,  # type: ignore[arg-type]  # one, as was checked
-            seed=validation.check_seed(rng),
-            n_jobs=n_jobs,
-            level=level,
-            on_error=on_error,
-            progress=progress,
-        )
-        lies, counted = segments_source(engine, lying)
-        if counted is not None:
-            may_need_rows = engine == "auto" and not counted.reader.source.is_stream
-            with suppress(*[NotApplicable] if may_need_rows else []):
-                return test_margins(counted, lying.asked, **options)
-        return test_segments(
-            model if lies is None else None,
-            data if lies is None else lies.table(),
-            segments=segments,
-            lens=lens,  # type: ignore[arg-type]  # one, as was checked
-            n_resamples=n_resamples,  # type: ignore[arg-type]  # refused there where no number
-            rng=lying.seed,
-            n_jobs=n_jobs,
-            level=level,
-            label=label,
-            features=features,
-            probs=probs,
-            classes=classes,
-            from_logits=from_logits,
-            renormalize=renormalize,
-            progress=progress,
-            **options,
-        )
-    fixed = validation.check_resamples(n_resamples)
-    level = None if level is None else validation.check_level(level)
-    validation.check_choice("none" if correction is None else correction, METHODS, "correction")
-    validation.check_jobs(n_jobs)
-    bound = validation.check_tolerance(tolerance, equivalence=equivalence, null=null)
-    if bound is not None:
-        validation.check_fixed_resamples(n_resamples, "a tolerance")
-    seed = validation.check_seed(rng)
-    measures, note = resolve_tests(test, options, null=null, tolerance=bound)
-    lenses = [resolve_lens(one) for one in _as_list("strong" if lens is None else lens, "lens")]
-    asked = Asked(
-        given=ModelData(
-            model,
-            data,
-            label,
-            features,
-            probs,
-            classes,
-            from_logits,
-            renormalize,
-            by,
-            Dependence(cluster, time, lag),
-            sample_weight,
-        ),
-        measures=measures,
-        lenses=lenses,
-        null=null,
-        tolerance=None if bound is None else Tolerance(bound, equivalence),
-        correction=correction,
-        n_resamples=fixed,
-        seed=seed,
-        n_jobs=n_jobs,
-        level=level,
-        on_error=on_error,
-        progress=progress,
-        note=note,
-        is_default=test is None and not note,
-    )
-    source, prepared = source_for(engine, asked)
-    if prepared is not None:
-        return prepared.run(asked)
-    if source is None or source.is_eager:
-        return _run_rows(asked.given.predictions(), asked)
-    given = replace(asked.given, model=None, data=source.table(asked.given.needs))
-    return _run_rows(given.predictions().from_source(source.name), asked)
+        own_rows = {name: getattr(given, name) for name in ("cluster", "time", "lag")}
+        weight = {"sample_weight": given.sample_weight}
+        check_for_segments(lens, options, test=test, by=by, **own, **own_rows, **weight)
+        return run_segments(engine, replace(given, by=segments), lens, options, **settings)
+    asked = asked_of(given, test, lens, options, **own, **settings)
+    source, way = choose(engine, asked)
+    if way is not None:
+        return way.run(asked)
+    return RowsInMemory(asked.predictions(source), grouped=by is not None).run(asked)
 
 
 # Or pytest would collect it in a user's test module.
 test_calibration.__test__ = False  # type: ignore[attr-defined]
 
 
-def _run_rows(predictions: Predictions, asked: Asked) -> HTest | HTestTable:
-    """Test predictions in memory."""
-    measures, lenses, grouped = asked.measures, asked.lenses, asked.given.by is not None
-    found = list(
-        _plans(measures, lenses, asked.null, predictions, seed=asked.seed, grouped=grouped)
+def asked_of(
+    given: ModelData,
+    test: Any,
+    lens: Any,
+    options: Mapping[str, Any],
+    *,
+    n_resamples: int | str,
+    rng: object,
+    tolerance: float | None,
+    equivalence: bool,
+    **settings: Any,
+) -> Asked:
+    """Check what is asked of tests; the arguments are those of `test_calibration`."""
+    fixed, null = validation.check_resamples(n_resamples), settings["null"]
+    if settings["level"] is not None:
+        settings["level"] = validation.check_level(settings["level"])
+    correction = settings["correction"]
+    validation.check_choice("none" if correction is None else correction, METHODS, "correction")
+    validation.check_jobs(settings["n_jobs"])
+    bound = validation.check_tolerance(tolerance, equivalence=equivalence, null=null)
+    if bound is not None:
+        validation.check_fixed_resamples(n_resamples, "a tolerance")
+    seed = validation.check_seed(rng)
+    measures, note = resolve_tests(test, options, null=null, tolerance=bound)
+    return Asked(
+        given=given,
+        measures=measures,
+        lenses=[resolve_lens(one) for one in _as_list("strong" if lens is None else lens, "lens")],
+        tolerance=None if bound is None else Tolerance(bound, equivalence),
+        n_resamples=fixed,
+        seed=seed,
+        note=note,
+        is_default=test is None and not note,
+        **settings,
     )
-    among = len(found) // len(measures)
-    plans = [replace(plan, note=asked.note, among=among) for plan in found]
-    if asked.tolerance is not None:
-        plans = [replace(plan, null="tolerance", tolerance=asked.tolerance) for plan in plans]
-    elif asked.n_resamples is None:
-        plans = [replace(plan, clear_at=asked.level or LEVEL) for plan in plans]
-    B = MOST if asked.n_resamples is None else asked.n_resamples
-    run = partial(_run_or_nearest, n_resamples=B, n_jobs=asked.n_jobs, level=asked.level)
-    run_plans, left_out = _run_all(plans, run, asked.progress)
-    rows = tuple(row for _, row in run_plans)
-    if len(measures) == len(lenses) == 1 and not grouped and not lenses[0].is_family:
-        return rows[0]
-    correction = asked.correction
-    together: tuple[HTest, ...] = ()
-    if grouped and _clusters_in_two_groups(run_plans):
-        left_out = [*left_out, SPREAD]
-        correction = "holm" if correction == "joint" else correction
-    else:
-        together = tuple(_omnibus_tests(run_plans, n_resamples=B, seed=asked.seed))
-    adjusted, name = adjusted_rows(rows, correction)
-    return HTestTable(
-        rows,
-        name,
-        adjusted,
-        level=asked.level,
-        notes=tuple(left_out),
-        omnibus=together,
-        together=pvalue_of_groups(rows, together),
-    )
 
 
-def _unless(value: object, *, default: object) -> object:
-    """Return None for the default; an array is equal to none."""
-    return None if isinstance(value, type(default)) and value == default else value
-
-
-def _check_for_segments(lens: object, options: Mapping[str, object], **others: object) -> None:
-    """Check that nothing is asked of segments that their test has not; the others must be None."""
+def check_for_segments(lens: object, options: Mapping[str, object], **others: object) -> None:
+    """Check that nothing is asked of segments that their test has not; the others have no value."""
+    for name, default in (("null", "exact"), ("equivalence", False), ("correction", "joint")):
+        value = "none" if name == "correction" and others[name] is None else others[name]
+        is_default = isinstance(value, type(default)) and value == default
+        others[name] = None if is_default else value
     own = "on segments, which have statistics, an exact null and a joint adjustment of their own"
     validation.check_unused(own, **others)
     if isinstance(lens, list | tuple):
@@ -444,161 +310,3 @@ def _beyond_default(options: Mapping[str, Any], null: str | None, tolerance: flo
         return f"has no {null} null"
     others = (name for name in options if name not in default.options)
     return next((f"takes no {name}=" for name in others if name in instead.options), "")
-
-
-def _plans(
-    measures: list[tuple[str, Measure]],
-    lenses: list[Lens],
-    null: str | None,
-    predictions: Predictions,
-    *,
-    seed: int,
-    grouped: bool,
-) -> Iterator[Plan]:
-    if null is not None:
-        validation.check_choice(null, NULLS, "null")
-    groups = predictions.by_group() if grouped else {None: predictions}
-    seeds = _seeds_of_groups(seed, len(groups)) if grouped else [seed]
-    for own, (group, part) in zip(seeds, groups.items(), strict=True):
-        for number, (key, measure) in enumerate(measures):
-            for lens in lenses:
-                for member in lens.members(part):
-                    yield Plan(
-                        test=key,
-                        measure=measure,
-                        null=null or _default_null(measure, part),
-                        lens=member,
-                        predictions=part,
-                        seed=own,
-                        number=number,
-                        group=group,
-                        is_one_of_many=grouped or lens.is_family,
-                    )
-
-
-def _default_null(measure: Measure, predictions: Predictions) -> str:
-    return "cluster" if predictions.has_dependence else measure.nulls[0]
-
-
-def _seeds_of_groups(seed: int, count: int) -> list[int]:
-    """Derive seeds, so that groups are resampled independently and each can be run by itself."""
-    children = np.random.SeedSequence(seed).spawn(count)
-    return [int(child.generate_state(1)[0]) for child in children]
-
-
-def _run_all(
-    plans: list[Plan],
-    run: Callable[[Plan], HTest],
-    progress: Callable[[int, int], None] | None,
-) -> tuple[list[tuple[Plan, HTest]], list[str]]:
-    """Run all plans; return their results, and notes on those that are left out."""
-    rows: list[tuple[Plan, HTest]] = []
-    left_out: list[str] = []
-    reason: NotApplicable | None = None  # of one that has weights
-    for done, plan in enumerate(plans, start=1):
-        try:
-            plan.check_weights()
-            rows.append((plan, run(plan)))
-        except NotApplicable as error:
-            is_weightless = isinstance(error, Weightless)
-            reason = reason if is_weightless else error
-            if not (is_weightless or plan.may_be_left_out) or len(left_out) + 1 == len(plans):
-                raise reason or error from None
-            left_out.append(_warn_left_out(plan, error))
-        if progress is not None:
-            progress(done, len(plans))
-    return rows, left_out
-
-
-def _run_or_nearest(
-    plan: Plan, *, n_resamples: int, n_jobs: int | None, level: float | None
-) -> HTest:
-    """Run a plan; in a group that is too small for it, the nearest one that is defined."""
-    run = partial(run_plan, n_resamples=n_resamples, n_jobs=n_jobs)
-    try:
-        seen, outcome = run(plan)
-    except NotApplicable as error:
-        for nearest in _nearest_plans(plan, error.reason):
-            with suppress(NotApplicable):
-                seen, outcome = run(nearest)
-                plan = nearest
-                break
-        else:
-            raise
-    for message in outcome.degenerate:
-        warnings.warn(message, DegenerateDataWarning, stacklevel=OF_THE_USER)
-    return result_of(plan, seen, outcome, n_resamples=n_resamples, level=level)
-
-
-def run_plan(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predictions, Outcome]:
-    """Run a plan; return the predictions as the lens shows them, and the outcome."""
-    redraws = plan.tolerance is not None or NULLS[plan.null].resamples
-    seen = induced(plan.lens, plan.predictions) if redraws else plan.lens(plan.predictions)
-    settings = {"n_resamples": n_resamples, "seed": plan.seed, "n_jobs": n_jobs}
-    if plan.tolerance is None:
-        null = NULLS[plan.null]
-        null = null if plan.clear_at is None else adaptive_null(null, plan.clear_at)
-        outcome = null.test(plan.measure, seen, **settings)
-        if seen.has_dependence and plan.null != "cluster":
-            outcome = treated_as_independent(outcome, seen)
-        return seen, outcome
-    if seen.has_dependence:
-        from caltest.intervals.cluster import cluster_tolerance_test
-
-        return seen, cluster_tolerance_test(
-            plan.measure,
-            seen,
-            tolerance=plan.tolerance,
-            n_resamples=n_resamples,
-            seed=plan.seed,
-            n_jobs=n_jobs,
-        )
-    outcome = tolerance_null(plan.tolerance).test(plan.measure, seen, **settings)
-    if not plan.tolerance.equivalence and plan.measure.is_raised_to_exact(seen.n):
-        exact = NULLS["exact"].test(plan.measure, seen, **settings).pvalue
-        outcome = at_least_exact(outcome, exact)
-    return seen, outcome
-
-
-def _nearest_plans(plan: Plan, reason: str) -> Iterator[Plan]:
-    """Yield the exact test of a group, then that of the nearest measure, with a note on each."""
-    weighted = plan.predictions.sample_weight is not None
-    if plan.group is None or plan.null not in plan.measure.nulls:
-        return
-    if "exact" in plan.measure.nulls and plan.null != "exact" and not weighted:
-        yield plan.instead(f"tested by the exact null: {reason}", null="exact")
-    variant = plan.measure.few_rows(weighted=weighted)
-    if variant != plan.measure:
-        note = f"tested by the {variant.description}: {reason}"
-        yield plan.instead(note, measure=variant, null="exact")
-
-
-def _clusters_in_two_groups(rows: list[tuple[Plan, HTest]]) -> bool:
-    """Tell whether a cluster has rows in two groups, which then depend on each other."""
-    parts = {plan.group: plan.predictions.clusters for plan, _ in rows}
-    found = [np.unique(codes) for codes in parts.values() if codes is not None]
-    return bool(found) and np.unique(np.concatenate(found)).size < sum(a.size for a in found)
-
-
-def _omnibus_tests(
-    rows: list[tuple[Plan, HTest]], *, n_resamples: int, seed: int
-) -> Iterator[HTest]:
-    """Yield the test of all groups together for each test and lens that two groups have."""
-    together: dict[tuple[int, str], list[tuple[Plan, HTest]]] = {}
-    for plan, row in rows:
-        if plan.group is not None and plan.tolerance is None:
-            together.setdefault(plan.together, []).append((plan, row))
-    for members in together.values():
-        if len(members) > 1:
-            members.sort(key=lambda item: item[0].note)  # what was asked for gives the title
-            title = members[0][0].measure.title
-            some = [row for _, row in members]
-            yield omnibus(some, title=title, n_resamples=n_resamples, seed=seed)
-
-
-def _warn_left_out(plan: Plan, error: NotApplicable) -> str:
-    """Warn that a class or group is too small for a test, and return the note on it."""
-    where = f"lens {plan.lens}" if plan.group is None else f"group {plan.group!r}, lens {plan.lens}"
-    note = f"{plan.test} under {where} is left out of the table: {error}"
-    warnings.warn(note, DegenerateDataWarning, stacklevel=OF_THE_USER)
-    return note

@@ -81,10 +81,10 @@ class CalibrationCheck(Check):
             result = test_calibration(model, (report.X_test, report.y_test), **asked)
         except NotApplicable as error:
             raise _not_applicable(str(error)) from error
-        if isinstance(result, HTestTable):
-            return pvalue_of_table(result), headline_of_table(result)
         if isinstance(result, SegmentsTest | GroupsTest):
             return result.pvalue, result.verdict().headline
+        if isinstance(result, HTestTable):
+            return pvalue_of_table(result), headline_of_table(result)
         return result.pvalue, headline(result)
 
 

@@ -4,57 +4,43 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, Unpack
 
 from caltest import validation
 from caltest.errors import invalid, shown
+from caltest.htests.options import MeasureOptions
 from caltest.htests.run import resolve_tests
-from caltest.lenses import Lens, resolve_lens
+from caltest.lenses import resolve_lens
 from caltest.measures import Measure
 from caltest.measures.tolerance import Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.base import check_applicable
 from caltest.planning.distributions import as_distribution, counted
-from caltest.planning.effect import effect_of
-from caltest.planning.rejection import most_extreme
 from caltest.planning.results import Power, PowerRow, Setting
-from caltest.planning.simulation import EFFECT, Study, StudyTest, simulate
-from caltest.planning.truths import StatedTruth
+from caltest.planning.simulation import EFFECT, Study, StudyTest, most_extreme, simulate
+from caltest.planning.truths import StatedTruth, effect_of
 from caltest.predictions import ModelData, Predictions
+from caltest.predictions.options import ColumnOptions, Procedure, Truth, parted
 
 NO_ERROR = 1e-13  # true errors below it come from rounding
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Procedure:
-    """The tests of each data set, as the user of `power` asks for them; not checked.
+class PlannedStudy(ColumnOptions, Truth, Procedure, MeasureOptions, total=False):
+    """What the predictions of a planned study are, what is true, and how it is tested."""
 
-    Attributes
-    ----------
-    test, lens, null, tolerance, equivalence, level
-        See `power`.
-    options : dict
-        Options of the measures.
-    """
-
-    test: object
-    lens: object
-    null: str | None
-    tolerance: float | None
-    equivalence: bool
-    level: float
-    options: dict[str, Any]
+    reference: Any
+    score: Any
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Simulation:
-    """How much is simulated, from which seed; see `power`. Not checked."""
-
-    n_datasets: int
-    n_resamples: int
-    rng: object
-    n_jobs: int | None
+PROCEDURE: Procedure = {
+    "test": None,
+    "lens": "strong",
+    "null": None,
+    "tolerance": None,
+    "equivalence": False,
+    "level": 0.05,
+}
 
 
 def power(
@@ -62,30 +48,12 @@ def power(
     data: object = None,
     *,
     n: int | Sequence[int],
-    temperature: float | None = None,
-    slope: float | None = None,
-    intercept: float | Sequence[float] | None = None,
-    ratio: float | None = None,
-    noise: float | None = None,
-    truth: object = None,
-    test: str | Measure | Sequence[str | Measure] | None = None,
-    lens: str | Lens = "strong",
-    null: str | None = None,
-    tolerance: float | None = None,
-    equivalence: bool = False,
-    level: float = 0.05,
     n_datasets: int = 1000,
     n_resamples: int = 199,
     rng: object = None,
     n_jobs: int | None = None,
-    label: str | None = None,
-    features: Sequence[str] | None = None,
-    probs: str | Sequence[str] | None = None,
-    classes: object = None,
-    from_logits: bool = False,
-    renormalize: bool = False,
     progress: Callable[[int, int], None] | None = None,
-    **options: Any,
+    **study: Unpack[PlannedStudy],
 ) -> Power:
     r"""Power of tests of calibration with n rows, by simulation.
 
@@ -105,6 +73,29 @@ def power(
         Features, where `model` is a model. Labels are never needed.
     n : int or list of int
         Number of rows, at least 1; several give a power curve.
+    n_datasets : int, default 1000
+        Simulated data sets for each n; the standard error of a power of 0.8 is then 0.013.
+    n_resamples : int, default 199
+        B of each test. The exact null stops as soon as its decision is certain. With level (B + 1)
+        an integer, an even one for two-sided tests, the size is exact, and a larger B has a little
+        more power.
+    rng : None, int, Generator or SeedSequence
+        The seed. A row depends on the seed and its n only, and not on n_jobs or the other sizes.
+    n_jobs : int, optional
+        Threads, as in joblib.
+    progress : callable, optional
+        Called with (data sets done, data sets in all).
+    **study
+        What is true, what is tested, and data options, all listed under Other Parameters; and
+        options of the measures, such as `kernel=` and `bins=`.
+
+    Returns
+    -------
+    Power
+        A row for each test and n.
+
+    Other Parameters
+    ----------------
     temperature : float, optional
         Truth softmax(log p / temperature); above 1 the predictions are too extreme.
     slope, intercept : float, optional
@@ -133,16 +124,6 @@ def power(
         power to certify that it is below, for calibrated predictions if no truth is given.
     level : float, default 0.05
         Significance level, in (0, 1).
-    n_datasets : int, default 1000
-        Simulated data sets for each n; the standard error of a power of 0.8 is then 0.013.
-    n_resamples : int, default 199
-        B of each test. The exact null stops as soon as its decision is certain. With level (B + 1)
-        an integer, an even one for two-sided tests, the size is exact, and a larger B has a little
-        more power.
-    rng : None, int, Generator or SeedSequence
-        The seed. A row depends on the seed and its n only, and not on n_jobs or the other sizes.
-    n_jobs : int, optional
-        Threads, as in joblib.
     label, features, probs : str or list of str, optional
         Columns of a data frame, as for `test_calibration`; a label is only kept from being a
         feature or a probability.
@@ -150,15 +131,6 @@ def power(
         Class labels in the order of the columns of the probabilities.
     from_logits, renormalize : bool, default False
         As for `test_calibration`.
-    progress : callable, optional
-        Called with (data sets done, data sets in all).
-    **options
-        Options of the measures, such as `kernel=` and `bins=`.
-
-    Returns
-    -------
-    Power
-        A row for each test and n.
 
     Raises
     ------
@@ -183,18 +155,15 @@ def power(
     ([100, 400], True)
     """
     sizes = _check_sizes(n)
-    given = ModelData(model, data, label, features, probs, classes, from_logits, renormalize)
-    stated = StatedTruth(temperature, slope, intercept, ratio, noise, truth)
-    tested = Procedure(test, lens, null, tolerance, equivalence, level, options)
-    simulated = Simulation(n_datasets, n_resamples, rng, n_jobs)
-    study, setting = plan_study(given, stated, tested, simulated)
+    simulated = {"n_datasets": n_datasets, "n_resamples": n_resamples}
+    planned, setting = plan_study(model, data, study, **simulated, rng=rng, n_jobs=n_jobs)
     total, done, rows = n_datasets * len(sizes), 0, list[list[PowerRow]]()
     for size in sizes:
         step = None if progress is None else _step(progress, done, total)
-        rows.append(simulate(study, size, range(n_datasets), progress=step))
+        rows.append(simulate(planned, size, range(n_datasets), progress=step))
         done += n_datasets
     by_test = zip(*rows, strict=True)
-    setting = with_pool_note(setting, study, sizes[-1])
+    setting = with_pool_note(setting, planned, sizes[-1])
     return Power(rows=tuple(row for test_rows in by_test for row in test_rows), setting=setting)
 
 
@@ -203,50 +172,34 @@ def _step(progress: Callable[[int, int], None], before: int, total: int) -> Call
 
 
 def plan_study(
-    given: ModelData, stated: StatedTruth, tested: Procedure, simulated: Simulation
+    model: object,
+    data: object,
+    options: PlannedStudy,
+    *,
+    n_datasets: int,
+    n_resamples: int,
+    rng: object,
+    n_jobs: int | None,
 ) -> tuple[Study, Setting]:
     """Check the arguments of `power` and return what is simulated and how it prints."""
-    study, note = _study(given, stated, tested, simulated)
-    resampled = [test.measure for test in study.tests if _resamples(test, study.tolerance)]
-    notes = tuple(filter(None, (note, _of_dependence(given), *_notes(study, resampled))))
-    effect = effect_of(study.distribution, study.truth, study.rng(EFFECT))
-    calibrated = effect.error < NO_ERROR
-    setting = Setting(
-        predictions=study.distribution.name,
-        m=study.distribution.m,
-        truth=study.truth.text,
-        effect=effect,
-        calibrated=calibrated,
-        kind="size" if calibrated and not tested.equivalence else "power",
-        lens=str(study.lens),
-        hypothesis=_claim(study),
-        level=study.level,
-        n_resamples=study.n_resamples if resampled else None,
-        seed=study.seed,
-        notes=notes,
-    )
-    return study, setting
-
-
-def _study(
-    given: ModelData, stated: StatedTruth, tested: Procedure, simulated: Simulation
-) -> tuple[Study, str]:
-    null, equivalence = tested.null, tested.equivalence
-    level = validation.check_level(tested.level)
-    n_resamples = validation.check_fixed_resamples(simulated.n_resamples, "simulations")
-    validation.check_integer(simulated.n_datasets, "n_datasets")
-    n_jobs = validation.check_jobs(simulated.n_jobs)
-    bound = validation.check_tolerance(tested.tolerance, equivalence=equivalence, null=null)
+    columns, stated, procedure, own = parted(options, ColumnOptions, Truth, Procedure)
+    given, asked = ModelData(model, data, **columns), {**PROCEDURE, **procedure}
+    null, equivalence = asked["null"], asked["equivalence"]
+    level = validation.check_level(asked["level"])
+    n_resamples = validation.check_fixed_resamples(n_resamples, "simulations")
+    validation.check_integer(n_datasets, "n_datasets")
+    n_jobs = validation.check_jobs(n_jobs)
+    bound = validation.check_tolerance(asked["tolerance"], equivalence=equivalence, null=null)
     tolerance = None if bound is None else Tolerance(bound, equivalence)
-    lens = resolve_lens(tested.lens)
+    lens = resolve_lens(asked["lens"])
     validation.check_not_family(lens.is_family, lens)
-    seed = validation.check_seed(simulated.rng)
-    measures, note = resolve_tests(tested.test, tested.options, null=null, tolerance=bound)
+    seed = validation.check_seed(rng)
+    measures, note = resolve_tests(asked["test"], own, null=null, tolerance=bound)
     tests = _with_nulls(measures, null, tolerance)
     distribution = as_distribution(given)
     study = Study(
         distribution=distribution,
-        truth=stated.for_classes(distribution.m),
+        truth=StatedTruth(**stated).for_classes(distribution.m),
         tests=tests,
         lens=lens,
         tolerance=tolerance,
@@ -255,7 +208,25 @@ def _study(
         seed=seed,
         n_jobs=n_jobs,
     )
-    return study, note
+    resampled = [test.measure for test in tests if _resamples(test, tolerance)]
+    notes = tuple(filter(None, (note, _of_dependence(given), *_notes(study, resampled))))
+    effect = effect_of(distribution, study.truth, study.rng(EFFECT))
+    calibrated = effect.error < NO_ERROR
+    setting = Setting(
+        predictions=distribution.name,
+        m=distribution.m,
+        truth=study.truth.text,
+        effect=effect,
+        calibrated=calibrated,
+        kind="size" if calibrated and not equivalence else "power",
+        lens=str(lens),
+        hypothesis=_claim(study),
+        level=level,
+        n_resamples=n_resamples if resampled else None,
+        seed=seed,
+        notes=notes,
+    )
+    return study, setting
 
 
 def _with_nulls(

@@ -94,10 +94,11 @@ def as_distribution(given: ModelData) -> PredictionDistribution:
 
 
 def distribution_of_table(
-    table: sources.Table, given: ModelData, *, name: str, weight: str | None = None
+    table: sources.Table, given: ModelData, *, name: str
 ) -> PredictionDistribution:
     """Resample the rows of named columns; a column of labels is not needed and not read."""
-    taken = [other for other in (given.label, weight) if other is not None]
+    weight = given.sample_weight
+    taken = [other for other in (given.label, weight) if isinstance(other, str)]
     columns = sources.prob_columns(table.names, given.probs, taken)
     several = len(columns) > 1
     rows = validation.check_probs(

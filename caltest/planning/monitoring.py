@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Unpack
 
 import numpy as np
 
@@ -10,9 +11,9 @@ from caltest import validation
 from caltest.errors import invalid, shown
 from caltest.monitoring import DriftDelay, Monitor, MonitoringPlan
 from caltest.planning.distributions import PredictionDistribution, as_distribution
-from caltest.planning.effect import effect_of
-from caltest.planning.truths import StatedTruth, Truth
+from caltest.planning.truths import LabelDistribution, StatedTruth, effect_of
 from caltest.predictions import ModelData
+from caltest.predictions.options import ColumnOptions, check_names
 
 DAYS = 365.25
 TEMPERATURES = (1.1, 1.2, 1.5, 2.0)
@@ -34,12 +35,7 @@ def plan_monitoring(
     intercept: Sequence[float] | float | None = None,
     n_streams: int = 50,
     rng: object = None,
-    label: str | None = None,
-    features: Sequence[str] | None = None,
-    probs: str | Sequence[str] | None = None,
-    classes: object = None,
-    from_logits: bool = False,
-    renormalize: bool = False,
+    **columns: Unpack[ColumnOptions],
 ) -> MonitoringPlan:
     """Plan how models are watched: levels for a rate of false alarms, and delays until an alarm.
 
@@ -65,8 +61,9 @@ def plan_monitoring(
         Streams for each drift.
     rng : optional
         Seed of the simulation.
-    label, features, probs, classes, from_logits, renormalize : optional
-        As for `caltest.power`.
+    **columns
+        Data options, `label`, `features`, `probs`, `classes`, `from_logits` and `renormalize`, as
+        for `caltest.power`.
 
     Returns
     -------
@@ -93,18 +90,19 @@ def plan_monitoring(
     >>> f"{plan.monitor_level:.1e}", plan.rows[1].rows < plan.rows[0].rows
     ('2.7e-06', True)
     """
+    check_names(columns, ColumnOptions, "plan_monitoring")
     per_day = validation.check_positive(rows_per_day, "rows_per_day")
     alarms = validation.check_positive(false_alarms_per_year, "false_alarms_per_year")
     count = validation.check_integer(models, "models", 1)
     checks = _check_not_negative(checks_per_day, "checks_per_day")
     streams = validation.check_integer(n_streams, "n_streams", 2)
     seed = validation.check_seed(rng)
-    given = ModelData(model, data, label, features, probs, classes, from_logits, renormalize)
-    distribution = as_distribution(given)
+    distribution = as_distribution(ModelData(model, data, **columns))
     share = alarms / (count * DAYS * (2.0 if checks else 1.0))
     level = _check_budget(share / per_day)
     rows = []
-    for place, truth in enumerate(_drifts(temperature, slope, intercept, distribution.m)):
+    drifts = {"temperature": temperature, "slope": slope, "intercept": intercept}
+    for place, truth in enumerate(_drifts(drifts, distribution.m)):
         after = [
             _delay(distribution, truth, level, np.random.default_rng([seed, place, stream]))
             for stream in range(streams)
@@ -136,7 +134,10 @@ def plan_monitoring(
 
 
 def _delay(
-    distribution: PredictionDistribution, truth: Truth, level: float, rng: np.random.Generator
+    distribution: PredictionDistribution,
+    truth: LabelDistribution,
+    level: float,
+    rng: np.random.Generator,
 ) -> float:
     """Return the rows from the change to the alarm of one stream, infinite if there was none."""
     watch = Monitor(restart=True, level=level)
@@ -153,18 +154,11 @@ def _delay(
 
 
 def _drifts(
-    temperature: Sequence[float] | float | None,
-    slope: Sequence[float] | float | None,
-    intercept: Sequence[float] | float | None,
-    m: int,
-) -> Iterator[Truth]:
+    stated: Mapping[str, Sequence[float] | float | None], m: int
+) -> Iterator[LabelDistribution]:
     """Yield what is true after each of the drifts."""
-    named = {"temperature": temperature, "slope": slope, "intercept": intercept}
-    if all(values is None for values in named.values()):
-        named["temperature"] = TEMPERATURES
-    for name, values in named.items():
-        if values is None:
-            continue
+    named = {name: values for name, values in stated.items() if values is not None}
+    for name, values in (named or {"temperature": TEMPERATURES}).items():
         for value in np.atleast_1d(validation.as_numbers(values, name)).tolist():
             yield StatedTruth(**{name: value}).for_classes(m)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Unpack
 
 import numpy as np
 import scipy
@@ -15,8 +15,9 @@ from caltest import render, validation
 from caltest.errors import NotApplicable, invalid
 from caltest.planning.distributions import PredictionDistribution, as_distribution, counted
 from caltest.planning.simulation import EFFECT
-from caltest.planning.truths import StatedTruth, Truth, check_two_classes
+from caltest.planning.truths import LabelDistribution, StatedTruth, check_two_classes
 from caltest.predictions import ModelData
+from caltest.predictions.options import ColumnOptions, PlannedData, Truth, check_names, parted
 from caltest.results.frames import FlatTable
 
 if TYPE_CHECKING:
@@ -105,19 +106,8 @@ def sample_size_for_precision(
     slope_width: float | None = 0.2,
     intercept_width: float | None = None,
     confidence: float = 0.95,
-    temperature: float | None = None,
-    slope: float | None = None,
-    intercept: float | None = None,
-    ratio: float | None = None,
-    noise: float | None = None,
-    truth: object = None,
     rng: object = None,
-    label: str | None = None,
-    features: Sequence[str] | None = None,
-    probs: str | Sequence[str] | None = None,
-    classes: object = None,
-    from_logits: bool = False,
-    renormalize: bool = False,
+    **study: Unpack[PlannedData],
 ) -> PrecisionSize:
     r"""Number of rows with which confidence intervals of calibration are as narrow as is wanted.
 
@@ -144,12 +134,12 @@ def sample_size_for_precision(
         Width of the interval of the calibration in the large.
     confidence : float, default 0.95
         Coverage of the intervals, in (0, 1).
-    temperature, slope, intercept, ratio, noise, truth : optional
-        What is true; see `power`. By default the predictions are calibrated.
     rng : None, int, Generator or SeedSequence
         Seed of the 200,000 predictions that stand for a distribution.
-    label, features, probs, classes, from_logits, renormalize : optional
-        As for `power`.
+    **study
+        What is true, `temperature`, `slope`, `intercept`, `ratio`, `noise` or `truth`, by default
+        that the predictions are calibrated; and data options, `label`, `features`, `probs`,
+        `classes`, `from_logits` and `renormalize`, as for `power`.
 
     Returns
     -------
@@ -180,18 +170,17 @@ def sample_size_for_precision(
     >>> [(row.measure, row.n) for row in planned.rows]
     [('E/O', 944), ('calibration slope', 463)]
     """
+    check_names(study, PlannedData, "sample_size_for_precision")
+    columns, stated, _ = parted(study, ColumnOptions, Truth)
     widths = _check_widths(
         ratio_width=ratio_width, slope_width=slope_width, intercept_width=intercept_width
     )
     confidence = validation.check_level(confidence, "confidence", percent=95)
     seed = validation.check_seed(rng)
-    distribution = as_distribution(
-        ModelData(model, data, label, features, probs, classes, from_logits, renormalize)
-    )
+    distribution = as_distribution(ModelData(model, data, **columns))
     remedy = "pass the probabilities of one class, (n,)"
     check_two_classes(distribution.m, "the width of an interval", remedy)
-    stated = StatedTruth(temperature, slope, intercept, ratio, noise, truth)
-    true = stated.for_classes(distribution.m)
+    true = StatedTruth(**stated).for_classes(distribution.m)
     risks = _risks(distribution, true, seed)
     z = -float(scipy.special.ndtri((1 - confidence) / 2))
     rows = tuple(CRITERIA[name](risks, width, z) for name, width in widths.items())
@@ -218,7 +207,7 @@ class Risks(NamedTuple):
         return float(np.average(values, weights=self.weights))
 
 
-def _risks(distribution: PredictionDistribution, true: Truth, seed: int) -> Risks:
+def _risks(distribution: PredictionDistribution, true: LabelDistribution, seed: int) -> Risks:
     """Return the risks of all rows, or of many draws."""
     p = distribution.pool
     if p is None:

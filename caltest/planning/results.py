@@ -10,8 +10,8 @@ import numpy as np
 
 from caltest import render
 from caltest.drawing import draw
-from caltest.planning.effect import Effect
 from caltest.planning.rates import clopper_pearson
+from caltest.planning.truths import Effect
 from caltest.results.frames import Frame, Table
 from caltest.results.printable import plain
 from caltest.validation import check_confidence, check_schema, checks_values

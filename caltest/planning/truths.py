@@ -1,4 +1,4 @@
-"""What is true in a planned study: the distribution of the labels given the predictions."""
+"""What is true in a planned study, and how far it is from the predictions."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.numerics.softmax import softmax
+from caltest.planning.distributions import PredictionDistribution
 from caltest.predictions import models
 
 Floats = NDArray[np.float64]
 
 CALIBRATED = "P(Y = k | p) = p_k: the predictions are calibrated"
+DRAWS = 20_000
 ABOVE_ONE = 1e-12  # by which rounding may take a probability above 1
 
 
 @dataclass(frozen=True)
-class Truth:
+class LabelDistribution:
     """The distribution of the labels given the predictions.
 
     Attributes
@@ -53,7 +55,7 @@ class StatedTruth:
     noise: object = None
     truth: object = None
 
-    def for_classes(self, m: int) -> Truth:
+    def for_classes(self, m: int) -> LabelDistribution:
         """Return what is stated, for predictions of m classes.
 
         Raises
@@ -64,7 +66,7 @@ class StatedTruth:
             If `ratio` is stated for several classes.
         """
         no_odds = self.slope is None and self.intercept is None
-        families: dict[str, tuple[object, Callable[[Any, int], Truth]]] = {
+        families: dict[str, tuple[object, Callable[[Any, int], LabelDistribution]]] = {
             "temperature": (self.temperature, _temperature),
             "slope and intercept": (None if no_odds else (self.slope, self.intercept), _log_odds),
             "ratio": (self.ratio, _ratio),
@@ -75,24 +77,26 @@ class StatedTruth:
         _check_one(list(stated))
         for value, make in stated.values():
             return make(value, m)
-        return Truth(CALIBRATED, lambda p: p)
+        return LabelDistribution(CALIBRATED, lambda p: p)
 
 
-def _temperature(value: object, _m: int) -> Truth:
+def _temperature(value: object, _m: int) -> LabelDistribution:
     T = validation.check_positive(value, "temperature")
-    return Truth(f"softmax(log p / T), temperature T = {T:g}", lambda p: softmax(_log(p), 1 / T))
+    return LabelDistribution(
+        f"softmax(log p / T), temperature T = {T:g}", lambda p: softmax(_log(p), 1 / T)
+    )
 
 
-def _log_odds(pair: tuple[object, object], m: int) -> Truth:
+def _log_odds(pair: tuple[object, object], m: int) -> LabelDistribution:
     b = 1.0 if pair[0] is None else validation.check_finite(pair[0], "slope")
     a = _check_intercept(0.0 if pair[1] is None else pair[1], m)
     shown_a = f"{a[1]:g}" if m == 2 else f"({', '.join(f'{x:g}' for x in a)})"
     what = "a + b logit(p)" if m == 2 else "a + b log p up to a constant"
     text = f"log odds {what}, slope b = {b:g}, intercept a = {shown_a}"
-    return Truth(text, lambda p: softmax(_log(p), b, a))
+    return LabelDistribution(text, lambda p: softmax(_log(p), b, a))
 
 
-def _ratio(value: object, m: int) -> Truth:
+def _ratio(value: object, m: int) -> LabelDistribution:
     ratio = validation.check_positive(value, "ratio")
     check_two_classes(m, "ratio", "use intercept=, temperature= or truth=")
 
@@ -100,28 +104,84 @@ def _ratio(value: object, m: int) -> Truth:
         event = _check_at_most_one(p[:, 1] / ratio, p[:, 1])
         return np.column_stack([1 - event, event])
 
-    return Truth(f"p / r, expected over observed events r = {ratio:g}", of)
+    return LabelDistribution(f"p / r, expected over observed events r = {ratio:g}", of)
 
 
-def _noise(value: object, _m: int) -> Truth:
+def _noise(value: object, _m: int) -> LabelDistribution:
     share = validation.check_share(value, "noise")
     text = f"a share of {share:g} of the labels is drawn uniformly over the classes"
-    return Truth(text, lambda p: (1 - share) * p + share / p.shape[1])
+    return LabelDistribution(text, lambda p: (1 - share) * p + share / p.shape[1])
 
 
-def _function(model: Any, _m: int) -> Truth:
+def _function(model: Any, _m: int) -> LabelDistribution:
     _check_maps(model)
 
     def of(p: Floats) -> Floats:
         values = validation.check_probs(models.predict(model, p)[0], name="true probabilities")
         return _check_shape(values, p.shape)
 
-    return Truth(models.describe(model), of)
+    return LabelDistribution(models.describe(model), of)
 
 
 def _log(p: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(p))
+
+
+# ---- how far it is from the predictions ----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    r"""Size of a deviation from calibration, over the distribution of the predictions.
+
+    Attributes
+    ----------
+    error : float
+        :math:`E[\frac12 \sum_k |P(Y = k \mid p) - p_k|]`, the true calibration error in total
+        variation; for two classes the mean absolute error of a risk.
+    excess : float
+        Expected Kullback-Leibler divergence of the predictions from the truth: the log loss that a
+        perfect recalibration would save.
+    predicted, true : float
+        For two classes the mean risk as predicted and the true event rate; for more the mean
+        confidence and the true accuracy.
+    draws : int or None
+        Predictions drawn to compute it; None where all rows were taken.
+    """
+
+    error: float
+    excess: float
+    predicted: float
+    true: float
+    draws: int | None
+
+
+def effect_of(
+    distribution: PredictionDistribution, truth: LabelDistribution, rng: np.random.Generator
+) -> Effect:
+    """Compute the size of the deviation, from all rows where rows are resampled."""
+    p = distribution.draw(rng, DRAWS) if distribution.pool is None else distribution.pool
+    q = truth.of(p)
+    top = np.ones(len(p), dtype=np.intp) if distribution.m == 2 else p.argmax(axis=1)
+    rows = np.arange(len(p))
+
+    def mean(values: Floats) -> float:
+        return float(np.average(values, weights=distribution.weights))
+
+    return Effect(
+        error=mean(np.abs(p - q).sum(axis=1) / 2),
+        excess=mean(_divergence(q, p)),
+        predicted=mean(p[rows, top]),
+        true=mean(q[rows, top]),
+        draws=DRAWS if distribution.pool is None else None,
+    )
+
+
+def _divergence(q: Floats, p: Floats) -> Floats:
+    from scipy.special import rel_entr
+
+    return np.asarray(np.maximum(rel_entr(q, p).sum(axis=1), 0.0))
 
 
 # ---- checks -------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from caltest.errors import invalid
 from caltest.predictions import files, models, sources
 from caltest.predictions.dependence import CLUSTER, cluster_codes
+from caltest.predictions.options import NumberOptions, check_names, parted
 from caltest.predictions.redrawing import Inversion, Later, Redrawing
 from caltest.validation import (
     as_array,
@@ -38,6 +39,22 @@ BLOCK = 1 << 18  # probabilities at a time, 2 MiB: as much as a cache holds
 LEAST_SHARE = 1e-38  # of the largest weight
 FIELDS = ("probs", "labels", "classes", "sample_weight", "groups", "clusters", "unit", "source")
 ROW_FIELDS = ("probs", "labels", "sample_weight", "groups", "clusters")
+OF_ROWS = ("sample_weight", "groups", "clusters")
+
+
+class RowValues(NumberOptions, total=False):
+    """Values of rows beside their probabilities, and how numbers are read."""
+
+    classes: object
+    sample_weight: object
+    groups: object
+    clusters: object
+
+
+class TableColumns(RowValues, total=False):
+    """The columns of a table that make up predictions, and how their numbers are read."""
+
+    probs: str | Sequence[str] | None
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -214,13 +231,7 @@ class Predictions:
         model: object,
         X: object,
         y: object,
-        *,
-        sample_weight: object = None,
-        groups: object = None,
-        clusters: object = None,
-        classes: object = None,
-        from_logits: bool = False,
-        renormalize: bool = False,
+        **rows: Unpack[RowValues],
     ) -> Predictions:
         """Predict the rows of X with a fitted model.
 
@@ -232,8 +243,9 @@ class Predictions:
             Features that the model was not fitted on.
         y : array_like, shape (n,) or (n, m)
             Labels of the rows of X.
-        sample_weight, groups, clusters, classes, from_logits, renormalize : optional
-            As for `Predictions`; the classes are those of the model.
+        **rows
+            `sample_weight`, `groups`, `clusters`, `classes`, `from_logits` and `renormalize`, as
+            for `Predictions`; the classes are by default those of the model.
 
         Returns
         -------
@@ -254,22 +266,13 @@ class Predictions:
         >>> Predictions.from_model(GaussianNB().fit(X[::2], y[::2]), X[1::2], y[1::2])
         Predictions(n=75, m=3, source='GaussianNB()')
         """
+        check_names(rows, RowValues, "Predictions.from_model")
         X, y = check_pair((X, y))
-        suspicions.suspect_index(
-            X=X, y=y, sample_weight=sample_weight, groups=groups, clusters=clusters
-        )
+        suspicions.suspect_index(X=X, y=y, **{name: rows.get(name) for name in OF_ROWS})
         probs, known = models.predict(model, X)
-        return cls(
-            probs,
-            as_array(y, "y"),
-            classes=known if classes is None else classes,
-            sample_weight=sample_weight,
-            groups=groups,
-            clusters=clusters,
-            from_logits=from_logits,
-            renormalize=renormalize,
-            source=models.describe(model),
-        )
+        if rows.get("classes") is None:
+            rows["classes"] = known
+        return cls(probs, as_array(y, "y"), **rows, source=models.describe(model))
 
     @classmethod
     def from_frame(
@@ -277,13 +280,7 @@ class Predictions:
         df: object,
         *,
         label: str | None,
-        probs: str | Sequence[str] | None = None,
-        groups: object = None,
-        clusters: object = None,
-        sample_weight: object = None,
-        classes: object = None,
-        from_logits: bool = False,
-        renormalize: bool = False,
+        **columns: Unpack[TableColumns],
     ) -> Predictions:
         """Take the columns of a pandas, polars or Arrow table.
 
@@ -293,6 +290,17 @@ class Predictions:
             A table with one row per prediction.
         label : str
             Column of the labels.
+        **columns
+            `probs`, `groups`, `clusters`, `sample_weight`, `classes`, `from_logits` and
+            `renormalize`.
+
+        Returns
+        -------
+        Predictions
+            The predictions.
+
+        Other Parameters
+        ----------------
         probs : str or list of str, optional
             A column, P(class 1) of two; a prefix; or the columns in the order of the classes. By
             default the columns that begin with `"p_"`, else with `"prob_"`.
@@ -308,11 +316,6 @@ class Predictions:
         from_logits, renormalize : bool
             As for `Predictions`.
 
-        Returns
-        -------
-        Predictions
-            The predictions.
-
         Raises
         ------
         InvalidInput
@@ -326,19 +329,9 @@ class Predictions:
         >>> Predictions.from_frame(df, label="y").classes.tolist()
         ['dog', 'cat']
         """
-        suspicions.suspect_index(
-            df=df, groups=groups, clusters=clusters, sample_weight=sample_weight
-        )
-        raw = sources.choose_columns(
-            sources.table_of_frame(df),
-            label=label,
-            probs=probs,
-            classes=classes,
-            sample_weight=sample_weight,
-            groups=groups,
-            clusters=clusters,
-        )
-        return cls(**raw, from_logits=from_logits, renormalize=renormalize, source="data frame")
+        check_names(columns, TableColumns, "Predictions.from_frame")
+        suspicions.suspect_index(df=df, **{name: columns.get(name) for name in OF_ROWS})
+        return cls._of_table(sources.table_of_frame(df), "data frame", label, columns)
 
     @classmethod
     def read(
@@ -346,14 +339,8 @@ class Predictions:
         path: str | Path | BinaryIO,
         *,
         label: str | None,
-        probs: str | Sequence[str] | None = None,
-        groups: object = None,
-        clusters: object = None,
-        sample_weight: object = None,
-        classes: object = None,
-        from_logits: bool = False,
-        renormalize: bool = False,
         file_format: str | None = None,
+        **columns: Unpack[TableColumns],
     ) -> Predictions:
         """Read a file: CSV, TSV, Parquet, Feather or Arrow IPC, JSON lines or NPZ, by its suffix.
 
@@ -361,11 +348,14 @@ class Predictions:
         ----------
         path : str, Path or binary file
             The file; CSV and TSV may be compressed, ".csv.gz".
-        label, probs, groups, clusters, sample_weight, classes, from_logits, renormalize : optional
-            As for `from_frame`. In an NPZ file the names are those of its arrays, and `probs` may
-            be one array of shape (n, m), by default the one called "probs".
+        label : str
+            Column of the labels.
         file_format : {"csv", "tsv", "parquet", "feather", "jsonl", "npz"}, optional
             By default that of the suffix; an open file has none.
+        **columns
+            `probs`, `groups`, `clusters`, `sample_weight`, `classes`, `from_logits` and
+            `renormalize`, as for `from_frame`. In an NPZ file the names are those of its arrays,
+            and `probs` may be one array of shape (n, m), by default the one called "probs".
 
         Returns
         -------
@@ -383,17 +373,17 @@ class Predictions:
         >>> Predictions.read("predictions.csv", label="y", probs="p_")  # doctest: +SKIP
         Predictions(n=899, m=10, source='predictions.csv')
         """
-        raw = sources.choose_columns(
-            files.table_of_file(path, file_format=file_format),
-            label=label,
-            probs=probs,
-            classes=classes,
-            sample_weight=sample_weight,
-            groups=groups,
-            clusters=clusters,
-        )
-        name = files.name_of(path)
-        return cls(**raw, from_logits=from_logits, renormalize=renormalize, source=name)
+        check_names(columns, TableColumns, "Predictions.read")
+        table = files.table_of_file(path, file_format=file_format)
+        return cls._of_table(table, files.name_of(path), label, columns)
+
+    @classmethod
+    def _of_table(
+        cls, table: sources.Table, source: str, label: str | None, columns: TableColumns
+    ) -> Predictions:
+        read_as, named = parted(columns, NumberOptions)
+        raw = sources.choose_columns(table, label=label, **named)
+        return cls(**raw, **read_as, source=source)
 
     # ---- what they become -----------------------------------------------------------------------
 

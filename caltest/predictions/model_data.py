@@ -14,7 +14,6 @@ from caltest.predictions.dependence import Dependence
 from caltest.validation import as_array, check_choice, check_not_label, check_pair, check_unused
 from caltest.validation.suspicions import suspect_index
 
-INDEPENDENT = Dependence()
 # "pass classes=[...]", in a remedy
 ARGUMENT = re.compile(
     r"\b(pass|or) (classes=(?:\[.*?\]|range\(.*?\))|(?:from_logits|renormalize)=True)"
@@ -39,23 +38,30 @@ class ModelData:
     by : array_like, str, list of str or True, optional
         Groups of the rows: values, a column, several columns that are crossed, or those that the
         Predictions have.
-    dependence : Dependence
-        Which rows may depend on each other.
     sample_weight : array_like or str, optional
         Weights of the rows: values, or a column.
+    cluster, time, lag : optional
+        Which rows may depend on each other, as for `Dependence`.
     """
 
     model: object
     data: object = None
     label: str | None = None
-    features: str | Sequence[str] | None = None
+    features: Any = None
     probs: str | Sequence[str] | None = None
     classes: object = None
     from_logits: bool = False
     renormalize: bool = False
     by: object = None
-    dependence: Dependence = INDEPENDENT
     sample_weight: object = None
+    cluster: object = None
+    time: object = None
+    lag: object = None
+
+    @property
+    def dependence(self) -> Dependence:
+        """Which rows may depend on each other."""
+        return Dependence(self.cluster, self.time, self.lag)
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -105,7 +111,7 @@ class ModelData:
             return self._of_table(model, data)
         check_unused("where data is not a data frame", **self.columns)
         y = data[1] if isinstance(data, tuple) and len(data) == 2 else data
-        suspect_index(labels=y, by=self.by, cluster=self.dependence.cluster)
+        suspect_index(labels=y, by=self.by, cluster=self.cluster)
         if isinstance(data, Predictions):
             result = self._of_predictions(model, data)
         else:
@@ -136,7 +142,7 @@ class ModelData:
 
     def _of_table(self, model: object, df: object) -> Predictions:
         table = sources.table_of_frame(df)
-        suspect_index(data=df, cluster=self.dependence.cluster)
+        suspect_index(data=df, cluster=self.cluster)
         dependence = self.dependence.of_table(table, self.label)
         return dependence.given_to(self._read_table(model, df, table))
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from caltest import validation
 from caltest.errors import NotApplicable
@@ -19,7 +19,7 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.outputs import check_target, write_whole
 from caltest.predictions import ModelData, Predictions
-from caltest.predictions.dependence import Dependence
+from caltest.predictions.options import ColumnOptions, EngineOptions, check_names, parted
 from caltest.reporting.about import adequacy, check_meta, with_event
 from caltest.reporting.answered import answer_of
 from caltest.reporting.blocks import Section
@@ -159,6 +159,10 @@ class Report:
         return f'<iframe title="Report" style="{style}" srcdoc="{escape(self.to_html())}"></iframe>'
 
 
+class Reported(ColumnOptions, EngineOptions, total=False):
+    """The options of data of a report; see `test_calibration`."""
+
+
 def report(
     model: object,
     data: object = None,
@@ -179,17 +183,10 @@ def report(
     n_resamples: int = 999,
     rng: object = None,
     n_jobs: int | None = None,
-    label: str | None = None,
-    features: Sequence[str] | None = None,
-    probs: str | Sequence[str] | None = None,
-    classes: object = None,
-    from_logits: bool = False,
-    renormalize: bool = False,
     command: str | None = None,
     time: dt.datetime | None = None,
-    engine: str = "auto",
-    on_error: str = "raise",
     progress: Callable[[str], None] | None = None,
+    **data_options: Unpack[Reported],
 ) -> Report:
     r"""Test a model and tell on a page what was found, where, and how to repeat it.
 
@@ -249,16 +246,23 @@ def report(
         The seed of all tests and of the folds; the page shows it.
     n_jobs : int, optional
         Threads, as in joblib; the numbers do not depend on it.
-    label, features, probs : str or list of str, optional
-        Columns of the data frame, as for `test_calibration`.
-    classes : (m,) array, optional
-        Class labels in the order of the columns of the probabilities.
-    from_logits, renormalize : bool, default False
-        As for `test_calibration`.
     command : str, optional
         How the report was asked for, shown as it is.
     time : datetime, optional
         When it was made; by default now.
+    progress : callable, optional
+        Called with what is done next.
+    **data_options
+        Data options, as for `test_calibration`: `label`, `features`, `probs`, `classes`,
+        `from_logits`, `renormalize`, `engine` and `on_error`.
+
+    Returns
+    -------
+    Report
+        With `to_html()`, `to_markdown()`, `to_json()` and `save(path)`.
+
+    Other Parameters
+    ----------------
     engine : {"auto", "rows", "cells"}, default "auto"
         As for `test_calibration`: "cells" counts the rows of a frame, of files or of chunks in 2^16
         cells of predictions where they lie; "auto" does so with more than 2 million, unless
@@ -267,13 +271,6 @@ def report(
     on_error : {"raise", "skip"}, default "raise"
         Whether rows and files that are wrong are left out of cells; the page says how many. With
         "skip" "auto" counts any number of rows.
-    progress : callable, optional
-        Called with what is done next.
-
-    Returns
-    -------
-    Report
-        With `to_html()`, `to_markdown()`, `to_json()` and `save(path)`.
 
     Raises
     ------
@@ -291,6 +288,9 @@ def report(
     ['answer', 'estimates', 'where']
     >>> page.save("report.html")  # doctest: +SKIP
     """
+    check_names(data_options, Reported, "report")
+    read, how, _ = parted(data_options, ColumnOptions, EngineOptions)
+    engine, on_error = how.get("engine", "auto"), how.get("on_error", "raise")
     validation.check_choice("none" if correction is None else correction, METHODS, "correction")
     settings = Settings(
         seed=validation.check_seed(rng),
@@ -308,19 +308,17 @@ def report(
     tests = None if test is None else _checked_tests(test)
     lenses = None if lens is None else [resolve_lens(one) for one in _as_list(lens, "lens")]
     maps = _calibrators(recalibrate)
-    given = ModelData(model, data, label, features, probs, classes, from_logits, renormalize, by)
-    if cluster is not None:
-        if segments is not None:
-            validation.check_unused("with segments", cluster=cluster)
-        given = replace(given, dependence=Dependence(cluster))
+    given = ModelData(model, data, by=by, cluster=cluster, **read)
+    if segments is not None:
+        validation.check_unused("with segments", cluster=cluster)
     needs_rows = {
         "segments": segments is not None,
         "cluster": cluster is not None,
         "recalibrate": maps,
         "tolerance": tolerance is not None,
-        "features": features,
-        "from_logits": from_logits,
-        "renormalize": renormalize,
+        "features": given.features,
+        "from_logits": given.from_logits,
+        "renormalize": given.renormalize,
         "by": by is not None and not as_columns(by),
     }
     asked: dict[str, Any] = {
@@ -397,7 +395,7 @@ def _read(given: ModelData, *, fitted: bool) -> tuple[Predictions, CalibrationSe
     """Read the predictions and, where maps are fitted to logits, these."""
     if not (fitted and given.from_logits):
         return given.predictions(), None
-    from caltest.comparison.inputs import read_inputs
+    from caltest.comparison.maps import read_inputs
 
     return read_inputs(given)
 

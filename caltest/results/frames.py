@@ -39,8 +39,12 @@ class Frame(Result):
         backend : {"polars", "pandas"}
             Which data frame to build. pandas has to be installed for the second.
         """
-        frame: pl.DataFrame | pd.DataFrame = data_frame(self.records(), backend)
+        frame: pl.DataFrame | pd.DataFrame = data_frame(self._columns(), backend)
         return frame
+
+    def _columns(self) -> Sequence[Mapping[str, Any]] | Mapping[str, Any]:
+        """Return what the data frame is made of: records, or columns whose types are kept."""
+        return self.records()
 
     def to_csv(self) -> str:
         """Return one line of values per record under one line of names."""

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest import render
 from caltest.drawing import draw
-from caltest.results.frames import Frame, data_frame
-from caltest.results.printable import Summary, given, plain
+from caltest.results.htest import HTest
+from caltest.results.printable import Summary, plain
+from caltest.results.table import HTestTable
 from caltest.validation import check_integer, check_schema, checks_values, read_only
 from caltest.validation.schemas import parse_json
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
     from matplotlib.axes import Axes
 
     from caltest.measures.gap import Gap
@@ -42,12 +41,60 @@ ARRAYS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class GroupsTest(Frame):
-    """The test of calibration in each of very many groups, counted in cells.
+class GroupRows(Sequence[HTest]):
+    """The tests of very many groups, each made when it is asked for.
 
-    `test_calibration` returns it for `by=` with more than 500 groups, and for `segments=`, where
-    the rows are counted in cells.
+    Parameters
+    ----------
+    test : GroupsTest
+        Their arrays.
+    """
+
+    def __init__(self, test: GroupsTest) -> None:
+        self.test = test
+
+    def __len__(self) -> int:
+        return self.test.sizes.size
+
+    @overload
+    def __getitem__(self, index: int) -> HTest: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[HTest, ...]: ...
+    def __getitem__(self, index: int | slice) -> HTest | tuple[HTest, ...]:
+        if isinstance(index, slice):
+            return tuple(self[g] for g in range(len(self))[index])
+        test, g = self.test, range(len(self))[index]
+        statistic = float(test.statistics[g])
+        is_value = len(test.columns) == 1 and not test.overlap
+        return HTest(
+            test=test.test,
+            method=f"Exact test of calibration: {test.title}",
+            statistic_name=test.statistic_name,
+            statistic=statistic,
+            pvalue=float(test.pvalues[g]),
+            estimate_name=test.statistic_name,
+            estimate=statistic,
+            null="exact",
+            alternative="greater",
+            null_text=test.null_text,
+            n=int(test.sizes[g]),
+            m=test.m,
+            lens=test.lens,
+            claim=test.claim.partition(", ")[2],
+            data_name=test.data_name,
+            seed=test.seed,
+            level=test.level,
+            group=test.values[g][0] if is_value else test.name(g),
+            size=test.gap_of(g),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class GroupsTest(HTestTable):
+    """A table of the tests of very many groups: arrays, whose rows become tests when asked for.
+
+    `test_calibration` returns it for `by=` with more than 500 groups that are tested in one pass,
+    and for `segments=`, where the rows are counted in cells.
 
     Attributes
     ----------
@@ -65,8 +112,12 @@ class GroupsTest(Frame):
         Standard deviation of observed - predicted if the predictions are calibrated.
     statistics, pvalues, adjusted : (G,) array
         Of the test; p-values before and after adjustment.
-    pvalue : float
+    pvalue, together : float
         That the predictions are calibrated in every group.
+    rows : sequence of HTest
+        The test of each group, made when it is asked for.
+    light_bounds : None
+        There are no traffic lights.
     omnibus : dict
         The p-values it is made of, by name, each with what it says in words.
     test, title, statistic_name : str
@@ -110,6 +161,9 @@ class GroupsTest(Frame):
 
     schema: ClassVar[str] = "caltest/groups/1"
 
+    rows: Sequence[HTest] = field(init=False, compare=False)  # type: ignore[assignment]
+    together: float = field(init=False)
+    light_bounds: None = field(init=False, default=None)
     columns: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
     sizes: Ints = field(compare=False)
@@ -122,7 +176,7 @@ class GroupsTest(Frame):
     pvalues: Floats = field(compare=False)
     adjusted: Floats = field(compare=False)
     pvalue: float
-    omnibus: Mapping[str, tuple[float, str]]
+    omnibus: Mapping[str, tuple[float, str]]  # type: ignore[assignment]
     test: str
     title: str
     statistic_name: str
@@ -144,9 +198,8 @@ class GroupsTest(Frame):
             object.__setattr__(self, name, read_only(np.array(getattr(self, name), dtype=kind)))
         for name in ("columns", "notes"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
-
-    def __len__(self) -> int:
-        return self.sizes.size
+        object.__setattr__(self, "rows", GroupRows(self))
+        object.__setattr__(self, "together", self.pvalue)
 
     @property
     def least_pvalue(self) -> float:
@@ -167,16 +220,6 @@ class GroupsTest(Frame):
     def gap(self) -> Floats:
         """The share of events less the mean prediction of each group, (G,)."""
         return self.observed - self.predicted
-
-    @property
-    def rejected(self) -> NDArray[np.bool_]:
-        """Where the adjusted p-value is at most the level; asks for a level if none was given."""
-        return np.asarray(self.adjusted <= given(self.level))
-
-    @property
-    def n_rejected(self) -> int:
-        """How many groups have an adjusted p-value of at most the level."""
-        return int(np.count_nonzero(self.rejected))
 
     def name(self, group: int) -> str:
         """Say which rows a group has: the values of its columns.
@@ -222,29 +265,39 @@ class GroupsTest(Frame):
             If the count is no whole number from 0 on.
         """
         some = self.order[: check_integer(count, "count", 0)]
-        return tuple(self._gap_of(int(g)) for g in some)
+        return tuple(self.gap_of(int(g)).one_of(len(self)) for g in some)
 
-    def _gap_of(self, g: int) -> Gap:
+    def gap_of(self, g: int) -> Gap:
+        """Return the gap of a group by its number, with a 95 % interval of its own.
+
+        Parameters
+        ----------
+        g : int
+            The number.
+
+        Returns
+        -------
+        Gap
+            With the adjusted p-value of the group.
+        """
         from caltest.measures.gap import Gap, Where
 
         name = self.name(g)
+        kind = "segment" if self.overlap else "group"
+        whose: dict[str, Any] = {kind: name}
         measured = Gap.of(
-            kind="segment" if self.overlap else "group",
+            kind=kind,
             name=name,
             n=int(self.sizes[g]),
             predicted=float(self.predicted[g]),
             observed=float(self.events[g] / self.sizes[g]),
             deviation=float(self.deviation[g]),
             pvalue=float(self.adjusted[g]),
-            where=Where(
-                group=None if self.overlap else name,
-                segment=name if self.overlap else None,
-                lens=self.lens,
-            ),
+            where=Where(lens=self.lens, **whose),
         )
-        return measured.one_of(len(self))
+        return replace(measured, low=float(self.low[g]), high=float(self.high[g]))
 
-    def plot(self, kind: str = "funnel", *, rows: int = 20, ax: Axes | None = None) -> Axes:
+    def plot(self, kind: str | None = "funnel", *, rows: int = 20, ax: Axes | None = None) -> Axes:
         """Draw the gaps of all groups in a funnel, or those of the worst; see `plots.groups`.
 
         Parameters
@@ -261,7 +314,7 @@ class GroupsTest(Frame):
         matplotlib.axes.Axes
             The axes.
         """
-        return draw("groups.groups", self, kind=kind, rows=rows, ax=ax)
+        return draw("groups.groups", self, kind=kind or "funnel", rows=rows, ax=ax)
 
     def summary(self) -> Summary:
         """Return the longer print: a hundred groups, with statistics and p-values."""
@@ -279,7 +332,7 @@ class GroupsTest(Frame):
 
         return verdict_of_groups(self)
 
-    def _table(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[Any]]:
         """Return the columns of the data frame; those of groups keep their types."""
         groups = zip(*self.values, strict=True) if self.values else [()] * len(self.columns)
         # A column of the data that is called as one of the numbers comes with its kind.
@@ -301,30 +354,16 @@ class GroupsTest(Frame):
 
     def records(self) -> list[dict[str, Any]]:
         """Return one dictionary of plain values per group."""
-        table = self._table()
+        table = self._columns()
         return [
             {name: plain(value) for name, value in zip(table, row, strict=True)}
             for row in zip(*table.values(), strict=True)
         ]
 
-    @overload
-    def to_frame(self, *, backend: Literal["polars"] = "polars") -> pl.DataFrame: ...
-    @overload
-    def to_frame(self, *, backend: Literal["pandas"]) -> pd.DataFrame: ...
-    def to_frame(self, *, backend: str = "polars") -> pl.DataFrame | pd.DataFrame:
-        """Return one row per group as a data frame, whose first columns are those of the groups.
-
-        Parameters
-        ----------
-        backend : {"polars", "pandas"}
-            Which data frame to build. pandas has to be installed for the second.
-        """
-        frame: pl.DataFrame | pd.DataFrame = data_frame(self._table(), backend)
-        return frame
-
     def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
         """Return plain Python values that JSON can hold; there is no null distribution."""
-        return {f.name: plain(getattr(self, f.name)) for f in fields(self)}
+        own = {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.init}
+        return {name: own[name] for name in self.__annotations__ if name in own}
 
     @classmethod
     @checks_values

@@ -51,6 +51,11 @@ class HTestTable(Table[HTest]):
         Where given, each row has a traffic light; see `traffic_lights`.
     columns : tuple of str
         Parameters of the rows that stand beside the numbers in prints and data frames.
+    pvalues : (len(rows),) array
+        The p-values before adjustment, read-only.
+    pvalue : float
+        That of the table as a whole: of groups that of all, of tests within a tolerance the largest
+        one, else the least adjusted one.
 
     Examples
     --------
@@ -75,6 +80,8 @@ class HTestTable(Table[HTest]):
     together: float | None = None
     light_bounds: tuple[float, float, float] | None = None
     columns: tuple[str, ...] = ()
+    pvalues: NDArray[np.float64] = field(init=False, compare=False)
+    pvalue: float = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "notes", tuple(self.notes))
@@ -88,11 +95,14 @@ class HTestTable(Table[HTest]):
         object.__setattr__(self, "adjusted", read_only(np.array(self.adjusted, dtype=np.float64)))
         if self.correction == "none":
             object.__setattr__(self, "correction", None)
+        pvalues = read_only(np.array([row.pvalue for row in self.rows]))
+        object.__setattr__(self, "pvalues", pvalues)
+        object.__setattr__(self, "pvalue", render.pvalue_of_table(self))
 
     @property
-    def pvalues(self) -> NDArray[np.float64]:
-        """The p-values before adjustment, a (len(rows),) array."""
-        return read_only(np.array([row.pvalue for row in self.rows]))
+    def n_rejected(self) -> int:
+        """How many adjusted p-values are at most the level."""
+        return int(np.count_nonzero(self.rejected))
 
     @property
     def rejected(self) -> NDArray[np.bool_]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from caltest import render
 from caltest.errors import NotApplicable
+from caltest.results.groups import GroupsTest
 from caltest.results.printable import Result, plain
 from caltest.validation import check_schema, checks_values
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from caltest.render import Sheet
     from caltest.render.verdicts import Claim
     from caltest.results.detectable import Detectable
-    from caltest.results.groups import GroupsTest
     from caltest.results.htest import HTest
     from caltest.results.interval import Interval
     from caltest.results.table import HTestTable
@@ -118,6 +118,8 @@ def verdict_of_test(
 
 def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdict:
     """Return the verdict of several tests; `pvalue` may be adjusted for other questions."""
+    if isinstance(table, GroupsTest):
+        return verdict_of_groups(table, pvalue=pvalue)
     p = render.pvalue_of_table(table) if pvalue is None else pvalue
     worst = table.rows[render.worst_first(table)[0]]
     claim = render.claim_of(worst)
@@ -141,14 +143,15 @@ def verdict_of_segments(test: SegmentsTest, *, pvalue: float | None = None) -> V
     return _verdict(test, p, render.CALIBRATION, sentences, places)
 
 
-def verdict_of_groups(test: GroupsTest) -> Verdict:
-    """Return the verdict on very many groups."""
+def verdict_of_groups(test: GroupsTest, *, pvalue: float | None = None) -> Verdict:
+    """Return the verdict on very many groups; `pvalue` may be adjusted for other questions."""
+    p = test.pvalue if pvalue is None else pvalue
     bound = SPEAKS if test.level is None else test.level
     places = tuple(gap for gap in test.worst(MOST_PLACES) if (gap.pvalue or 0.0) <= bound)
-    first = render.headline_of_groups(test)
+    first = render.headline_of_groups(test, p)
     sentences = [("answer", first)]
     sentences += [("where", f"{render.place_in_words(place)}.") for place in places[1:]]
-    return _verdict(test, test.pvalue, render.CALIBRATION, sentences, places)
+    return _verdict(test, p, render.CALIBRATION, sentences, places)
 
 
 def _verdict(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
-from caltest.predictions import files
+from caltest.predictions import files, options
 from caltest.scale.cells import NEVER
 from caltest.scale.columns import Columns, are_alike, column, read_columns
 from caltest.scale.query import WRONG_LABEL, Counting, collected, stacked
@@ -23,8 +23,7 @@ from caltest.validation.options import check_choice
 if TYPE_CHECKING:
     import polars as pl
 
-ENGINES = ("auto", "rows", "cells", "chunks")
-ON_ERROR = ("raise", "skip")
+ENGINES, ON_ERROR = options.ENGINES, options.ON_ERROR
 ROWS = 2_000_000  # above which "auto" takes cells or chunks
 AT_A_TIME = 64  # files in one query
 MERGED = 1 << 21  # rows of tables of cells that are held before they are added up

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Unpack
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.lenses.base import induced
 from caltest.measures.gap import LEVEL, gap_of_sums
 from caltest.predictions import ModelData, Predictions, models, sources
+from caltest.predictions.options import ColumnOptions, check_names
 from caltest.segments.cells import AllRows, Chunk, Order, Tables, matrix_chunks, union_chunks
 from caltest.segments.columns import Column, column_of, without_rare
 from caltest.segments.inputs import Given, names_of, read_segments
@@ -64,7 +66,6 @@ def test_segments(
     data: object = None,
     *,
     segments: object = None,
-    features: object = None,
     depth: int | None = None,
     bins: int = 10,
     min_size: int = 20,
@@ -75,12 +76,8 @@ def test_segments(
     rng: object = None,
     n_jobs: int | None = None,
     level: float | None = None,
-    label: str | None = None,
-    probs: str | Sequence[str] | None = None,
-    classes: object = None,
-    from_logits: bool = False,
-    renormalize: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    **columns: Unpack[ColumnOptions],
 ) -> SegmentsTest:
     r"""Test the calibration in all segments of the data, which may overlap, in both directions.
 
@@ -97,11 +94,6 @@ def test_segments(
         Columns of the data frame `data` by name, or columns with their values: categories as they
         are, numbers with more than `bins` values cut at quantiles, missing values as a value. Or
         one boolean column per segment. They must not depend on the labels.
-    features : list of str, data frame or (n, d) array, optional
-        Where `segments` is left out or True: the columns to scan, by default the X of data = (X,
-        y), or all columns of the data frame but the label and the probabilities. Beside the values
-        and parts of columns, a scan takes both sides of each cut of a number, "age <= 30" and "age
-        > 30". A list of names says also which features `model` takes.
     depth : int, optional
         The most conditions that define a segment, by default 2: one- and two-way tables of the
         columns. The segments of a matrix are taken as they are.
@@ -128,17 +120,24 @@ def test_segments(
     level : float, optional
         Significance level in (0, 1). The print holds a verdict only where it is given; intervals
         are of 95 % whatever it is.
-    label, probs : str or list of str, optional
-        Columns of the data frame.
-    classes, from_logits, renormalize : optional
-        As in `test_calibration`.
     progress : callable, optional
         Called with (parts done, parts in all), from any thread but one at a time.
+    **columns
+        Data options, as for `test_calibration`: `label`, `probs`, `classes`, `from_logits`,
+        `renormalize`, and `features`.
 
     Returns
     -------
     SegmentsTest
         The p-value of all segments together, and the worst segments with adjusted p-values.
+
+    Other Parameters
+    ----------------
+    features : list of str, data frame or (n, d) array, optional
+        Where `segments` is left out or True: the columns to scan, by default the X of data = (X,
+        y), or all columns of the data frame but the label and the probabilities. Beside the values
+        and parts of columns, a scan takes both sides of each cut of a number, "age <= 30" and "age
+        > 30". A list of names says also which features `model` takes.
 
     Raises
     ------
@@ -197,8 +196,9 @@ def test_segments(
         level=level,
         progress=progress,
     )
-    named = names_of(features)
-    given = ModelData(model, data, label, named, probs, classes, from_logits, renormalize)
+    check_names(columns, ColumnOptions, "test_segments")
+    features = columns.get("features")
+    given = replace(ModelData(model, data, **columns), features=names_of(features))
     predictions = _readable(given).predictions()
     source = read_segments(segments, features, given, predictions.n)
     return test_source(source, predictions, settings)

@@ -7,15 +7,16 @@ import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from caltest import render, validation
 from caltest.errors import invalid, shown
 from caltest.htests import test_calibration
-from caltest.predictions import ModelData, Predictions
-from caltest.predictions.dependence import Dependence
+from caltest.htests.options import CalibrationOptions
+from caltest.predictions import ModelData
+from caltest.predictions.options import RowOptions, parted
 from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.segments import SegmentsTest
 
@@ -24,9 +25,27 @@ SEED = 0
 OF_THE_USER = 3  # the stack level of the caller of an assertion
 
 Tested = HTest | HTestTable | SegmentsTest | GroupsTest
-READING = ("label", "features", "probs", "classes", "from_logits", "renormalize")
-DEPENDENCE = ("cluster", "time", "lag")
 NO_QUESTION = ("n_resamples", "n_jobs")
+
+
+class Arguments(CalibrationOptions, total=False):
+    """What `test_calibration` takes beside level and seed."""
+
+    test: object
+    lens: object
+    null: str | None
+    by: object
+    segments: object
+    equivalence: bool
+    correction: str | None
+    n_resamples: int | str
+    n_jobs: int | None
+
+
+class ArgumentsWithTolerance(Arguments, total=False):
+    """The same with a tolerance."""
+
+    tolerance: float | None
 
 
 class TooFewRowsWarning(UserWarning):
@@ -95,7 +114,7 @@ def assert_calibrated(
     *,
     level: float = LEVEL,
     rng: object = SEED,
-    **arguments: Any,
+    **arguments: Unpack[ArgumentsWithTolerance],
 ) -> Tested:
     """Fail where the hypothesis that the model is calibrated is rejected.
 
@@ -159,7 +178,7 @@ def assert_within(
     tolerance: float,
     level: float = LEVEL,
     rng: object = SEED,
-    **arguments: Any,
+    **arguments: Unpack[Arguments],
 ) -> HTest | HTestTable:
     """Fail unless the calibration error is shown to be within the tolerance.
 
@@ -268,9 +287,10 @@ def check_within(
     if "test" in arguments:
         found = test_calibration(model, data, **asked)
     else:
-        predictions = _predictions(model, data, arguments)
-        asked = {name: asked[name] for name in asked if name not in (*READING, *DEPENDENCE, "by")}
-        asked["by"] = None if arguments.get("by") is None else True
+        read, asked = parted(asked, RowOptions)
+        by = asked.pop("by", None)
+        predictions = ModelData(model, data, by=by, **read).predictions()
+        asked["by"] = None if by is None else True
         asked.setdefault("lens", "strong" if predictions.m == 2 else "confidence")
         found = test_calibration(None, predictions, test="ks", **asked)
     repeat = _repeat("assert_within", {**given, "level": level, "rng": seed})
@@ -335,12 +355,6 @@ def _seed(rng: object) -> int:
         remedy = "pass a number: a test whose seed is drawn anew can be repeated until it passes"
         raise invalid("rng must be a seed", "None", remedy)
     return validation.check_seed(rng)
-
-
-def _predictions(model: object, data: object, arguments: Mapping[str, Any]) -> Predictions:
-    reading = {name: arguments[name] for name in (*READING, "by") if name in arguments}
-    dependence = Dependence(*(arguments.get(name) for name in DEPENDENCE))
-    return ModelData(model, data, dependence=dependence, **reading).predictions()
 
 
 def _repeat(name: str, arguments: Mapping[str, Any]) -> str:

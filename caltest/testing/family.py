@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from caltest import render
 from caltest.htests.combine import JOINT
 from caltest.numerics.joint import ROUNDING
-from caltest.results import HTest, HTestTable
+from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.testing.assertions import Checked, Tested
 
 if TYPE_CHECKING:
     from caltest.nulls.base import Replicates
     from caltest.predictions import Predictions
-    from caltest.results import GroupsTest
     from caltest.segments import SegmentsTest
 
 Floats = NDArray[np.float64]
@@ -230,12 +229,14 @@ def _loudest_last(
 
 
 def _rows(found: Tested) -> tuple[HTest, ...]:
-    if isinstance(found, HTestTable):
+    if isinstance(found, HTestTable) and not isinstance(found, GroupsTest):
         return found.rows
     return (found,) if isinstance(found, HTest) else ()
 
 
 def _count(found: Tested) -> int:
+    if isinstance(found, GroupsTest):
+        return found.n
     if isinstance(found, HTestTable) and render.noun_of(found.rows) in {"groups", "grades"}:
         return sum(row.n for row in found)
     return found.rows[0].n if isinstance(found, HTestTable) else found.n

@@ -102,7 +102,7 @@ def _asker(test: str | Callable[..., float]) -> Callable[[Floats, NDArray[np.int
                 warnings.simplefilter("ignore")
                 data = Predictions(probs, labels, classes=list(range(probs.shape[1])))
                 found = test_calibration(data, test=test, n_resamples=199, rng=rng)
-            return found.pvalue  # type: ignore[union-attr]  # one test, one lens
+            return found.pvalue
 
         return named
     if not callable(test):

@@ -88,7 +88,7 @@ def _asker(lens: Lens) -> Callable[[Floats, NDArray[np.int64], int], float]:
     def ask(probs: Floats, labels: NDArray[np.int64], rng: int) -> float:
         data = Predictions(probs, labels, classes=list(range(probs.shape[1])))
         found = test_calibration(data, test="brier", lens=lens, n_resamples=99, rng=rng)
-        return found.pvalue  # type: ignore[union-attr]  # one test, one lens
+        return found.pvalue
 
     return ask
 

@@ -31,10 +31,15 @@ NAMED = 12  # classes up to which an order is written out
 
 def suspect(message: str) -> None:
     """Warn of a likely mistake, at the line of the caller of caltest."""
+    warn_caller(message, SuspectInputWarning)
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the caller of caltest."""
     level, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_globals["__name__"].startswith("caltest."):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, SuspectInputWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
 
 
 def suspect_counted(event: Floats, rows: Codes, events: Codes, classes: AnyArray) -> None:

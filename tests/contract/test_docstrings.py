@@ -6,8 +6,14 @@ import doctest
 import inspect
 import re
 import types
+import typing
+from typing import Unpack
 
 import caltest
+from caltest.htests.options import CalibrationOptions
+from caltest.predictions.options import ColumnOptions, Reading
+
+OF_MEASURES = CalibrationOptions.__annotations__.keys() - Reading.__annotations__.keys()
 
 
 def public_objects():
@@ -47,12 +53,38 @@ def documented_parameters(value):
 
 
 def entries(doc):
-    """Names of the entries under Parameters and Attributes."""
-    sections = re.split(r"^(\w[\w ]+)\n-{3,}\n", doc, flags=re.MULTILINE)
-    bodies = dict(zip(sections[1::2], sections[2::2], strict=True))
-    text = bodies.get("Parameters", "") + bodies.get("Attributes", "")
+    """Names of the entries under Parameters, Other Parameters and Attributes."""
+    text = described(doc)
     heads = re.findall(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*) ?(?::|$)", text, flags=re.MULTILINE)
     return {name.strip("* ") for head in heads for name in head.split(",")}
+
+
+def described(doc):
+    """Return the text of the sections that have an entry for each parameter."""
+    sections = re.split(r"^(\w[\w ]+)\n-{3,}\n", doc, flags=re.MULTILINE)
+    bodies = dict(zip(sections[1::2], sections[2::2], strict=True))
+    return "".join(
+        bodies.get(name, "") for name in ("Parameters", "Other Parameters", "Attributes")
+    )
+
+
+def unpacked(value):
+    """Options that a function takes as `**name: Unpack[TypedDict]`, but those of measures."""
+    for parameter in inspect.signature(value).parameters.values():
+        if parameter.kind is parameter.VAR_KEYWORD and "Unpack" in str(parameter.annotation):
+            holder = type("Holder", (), {"__annotations__": {"kind": parameter.annotation}})
+            (kind,) = typing.get_args(typing.get_type_hints(holder, value.__globals__)["kind"])
+            return kind.__annotations__.keys() - OF_MEASURES
+    return set()
+
+
+def mentioned(value):
+    """Options that the entry of `**name` lists, or that a function has which it refers to."""
+    text = described(inspect.cleandoc(value.__doc__))
+    words = re.search(r"^\*\*\w+\n((?: .*\n?)*)", text, flags=re.MULTILINE)
+    names = set(re.findall(r"`([\w.]+)=?`", words[1])) if words else set()
+    others = [PUBLIC[name] for n in names if (name := n.removeprefix("caltest.")) in PUBLIC]
+    return names.union(*(documented_parameters(one) for one in others))
 
 
 def test_docstring_starts_with_a_claim_and_has_an_example(case):
@@ -69,6 +101,33 @@ def test_docstring_names_every_parameter(case):
     for name, value in PUBLIC.items():
         with case(name):
             assert set(inspect.signature(value).parameters) <= documented_parameters(value)
+
+
+def test_docstring_names_every_data_option(case):
+    """Options that are taken together are listed, here or where the docstring refers to."""
+    for name in FUNCTIONS:
+        with case(name):
+            value = PUBLIC[name]
+            assert unpacked(value) <= documented_parameters(value) | mentioned(value)
+
+
+def test_option_without_a_description_is_found():
+    """What a docstring leaves out is missed, an argument and a data option."""
+
+    def function(data, own=None, **columns: Unpack[ColumnOptions]):
+        """Do it.
+
+        Parameters
+        ----------
+        data : object
+            The data.
+        **columns
+            Data options: `label`, `features`, `probs`, `classes` and `from_logits`.
+        """
+
+    missed = set(inspect.signature(function).parameters) - documented_parameters(function)
+    assert missed == {"own"}
+    assert unpacked(function) - mentioned(function) == {"renormalize"}
 
 
 def test_docstring_says_what_is_returned(case):

@@ -13,7 +13,7 @@ import pytest
 import caltest as ct
 from caltest.calibrators import REGISTRY as CALIBRATORS
 from caltest.cli.app import run
-from caltest.cli.schema import bundled, kinds
+from caltest.cli.list_ import bundled, kinds
 from caltest.errors import NotApplicable
 from caltest.htests import REGISTRY as TESTS
 from caltest.results import Result

@@ -359,6 +359,6 @@ class Draw:
 
 def documented(source: Any) -> dict[str, str]:
     """Return what may be given, as the command line reads it off the docstrings."""
-    from caltest.cli import entries
+    from caltest.cli import completion
 
-    return entries._documented(source)  # what `caltest list` prints
+    return completion._documented(source)  # what `caltest list` prints

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from caltest.planning import Power, PowerRow, PrecisionRow, PrecisionSize, SampleSize
-from caltest.planning.effect import Effect
 from caltest.planning.results import Setting
+from caltest.planning.truths import Effect
 
 FOLDER = Path(__file__).parent / "planning"
 EFFECT = Effect(error=0.05434, excess=0.01222, predicted=0.2844, true=0.3333, draws=20_000)

@@ -14,10 +14,10 @@ from scipy.optimize import brentq
 from scipy.stats import beta, binom, norm
 
 import caltest as ct
-from caltest.planning import crossing
-from caltest.planning.crossing import Search
+from caltest.planning import search as searching
 from caltest.planning.distributions import as_distribution
 from caltest.planning.results import PowerRow
+from caltest.planning.search import Search
 from caltest.planning.truths import StatedTruth
 from caltest.predictions import ModelData
 
@@ -180,7 +180,7 @@ def search_of(monkeypatch):
             rejections = int(rng.binomial(len(sets), curve(n)))
             return [replace(blank, n=n, n_datasets=len(sets), rejections=rejections)]
 
-        monkeypatch.setattr(crossing, "simulate", simulate)
+        monkeypatch.setattr(searching, "simulate", simulate)
         return Search(None, 0.8, 20, 10_000, 1000).run()
 
     return search

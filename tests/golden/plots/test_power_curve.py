@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from caltest import plots
 from caltest.planning import Power, PowerRow, SampleSize
-from caltest.planning.effect import Effect
 from caltest.planning.results import Setting
+from caltest.planning.truths import Effect
 
 SETTING = Setting(
     predictions="Beta(2, 5)",

@@ -164,7 +164,7 @@ def test_closed_pipe_is_no_error(command):
 def test_interrupted_program_says_so():
     """Control-C in the middle of the work is one line and status 130."""
     code = (
-        "import os, signal, sys; from caltest.cli import app, progress; "
+        "import os, signal, sys; from caltest.cli import app; "
         "import caltest.cli.demo as demo; "
         # What a shell starts in the background ignores Control-C.
         "signal.signal(signal.SIGINT, signal.default_int_handler); "

@@ -11,7 +11,7 @@ import pytest
 import caltest as ct
 from caltest import Predictions
 from caltest.calibrators import Calibrator, OneVsRest, TemperatureScaling, VectorScaling
-from caltest.cli import calibration_map
+from caltest.cli import calibrate
 
 pytestmark = pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
 
@@ -81,7 +81,7 @@ def test_logits_are_fitted_as_they_stand(caltest, logits_csv, tmp_path):
     z = frame.select(pl.col("^z_.*$")).to_numpy()
     classes = ["ant", "bee", "cat"]
     expected = VectorScaling(from_logits=True, classes=classes).fit(z, frame["y"].to_numpy())
-    read = calibration_map.read(path)
+    read = calibrate.read_map(path)
     np.testing.assert_array_equal(read.calibrator.predict_proba(z), expected.predict_proba(z))
 
 
@@ -92,7 +92,7 @@ def test_map_of_two_classes_is_fitted_for_each_of_more(caltest, predictions_csv,
     note = "caltest: --method isotonic is for two classes: fitted for each class against"
     assert note in caltest(*words).err
     assert caltest(*words, "--quiet") == (0, "", "")
-    assert isinstance(calibration_map.read(path).calibrator, OneVsRest)
+    assert isinstance(calibrate.read_map(path).calibrator, OneVsRest)
 
 
 @pytest.mark.full
@@ -109,7 +109,7 @@ def test_method_may_be_selected(caltest, logits_csv, tmp_path):
     )
     note = f"caltest: --method auto selected {compared.selected} by cross-validated log loss ("
     assert finished.err.startswith(note)
-    again = calibration_map.read(path).calibrator.predict_proba(z)
+    again = calibrate.read_map(path).calibrator.predict_proba(z)
     np.testing.assert_allclose(again, compared.best.predict_proba(z), rtol=1e-12)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from caltest import calibrators, htests, lenses, nulls
-from caltest.cli import completion, formats
+from caltest.cli import completion, options
 from caltest.cli.app import run
 from caltest.htests.combine import METHODS
 
@@ -42,7 +42,7 @@ def test_lenses_and_corrections_are_those_there_are():
     """Lenses with a blank are offered filled in; the corrections are those of the tables."""
     for lens in completion.LENSES:
         assert lenses.resolve_lens(lens)
-    assert formats.CORRECTIONS == METHODS
+    assert options.CORRECTIONS == METHODS
 
 
 @pytest.mark.parametrize(

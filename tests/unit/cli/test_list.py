@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from caltest import calibrators, htests, kernels, lenses, measures, nulls
-from caltest.cli import entries
+from caltest.cli import completion
 
 REGISTRIES = {
     "tests": htests.REGISTRY,
@@ -58,7 +58,7 @@ def test_list_of_every_entry_has_its_options(caltest, kind):
     for key in REGISTRIES[kind]:
         finished = caltest("list", kind, key)
         assert finished.status == 0
-        for name in entries.options_of(kind, key):
+        for name in completion.options_of(kind, key):
             assert f"{name}:" in finished.out
     assert "--set kernel.metric:" in caltest("list", "kernels", "gaussian").out
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import caltest as package
-from caltest.cli.schema import bundled
+from caltest.cli.list_ import bundled
 
 ASKED = ("--label", "y", "--probs", "p")
 

@@ -8,7 +8,7 @@ from contextlib import redirect_stderr
 
 import pytest
 
-from caltest.cli import progress
+from caltest.cli import output
 
 
 class Terminal(io.StringIO):
@@ -22,13 +22,13 @@ class Terminal(io.StringIO):
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
     """No delay, and a terminal that can draw."""
-    monkeypatch.setattr(progress, "DELAY", 0.0)
+    monkeypatch.setattr(output, "DELAY", 0.0)
     monkeypatch.setenv("TERM", "xterm")
 
 
 def test_bar_shows_for_long_work():
     """Work that outlasts the delay shows the bar with its word."""
-    with redirect_stderr(Terminal()) as terminal, progress.progress_bar("testing") as update:
+    with redirect_stderr(Terminal()) as terminal, output.progress_bar("testing") as update:
         time.sleep(0.2)
         update(1, 2)
         time.sleep(0.2)
@@ -38,7 +38,7 @@ def test_bar_shows_for_long_work():
 
 def test_bar_shows_rows_per_second():
     """Where steps are rows of data."""
-    with redirect_stderr(Terminal()) as terminal, progress.progress_bar("testing") as update:
+    with redirect_stderr(Terminal()) as terminal, output.progress_bar("testing") as update:
         for done in (100_000, 200_000, 300_000):
             update(done, 1_000_000)
             time.sleep(0.2)
@@ -47,15 +47,15 @@ def test_bar_shows_rows_per_second():
 
 def test_bar_does_not_show_for_short_work(monkeypatch):
     """Work under a second leaves no trace."""
-    monkeypatch.setattr(progress, "DELAY", 60.0)
-    with redirect_stderr(Terminal()) as terminal, progress.progress_bar("testing") as update:
+    monkeypatch.setattr(output, "DELAY", 60.0)
+    with redirect_stderr(Terminal()) as terminal, output.progress_bar("testing") as update:
         update(1, 1)
     assert not terminal.getvalue().strip()
 
 
 def test_bar_does_not_show_where_quiet():
     """--quiet holds on a terminal too."""
-    with redirect_stderr(Terminal()) as terminal, progress.progress_bar("a", quiet=True) as update:
+    with redirect_stderr(Terminal()) as terminal, output.progress_bar("a", quiet=True) as update:
         time.sleep(0.1)
         update(1, 2)
     assert not terminal.getvalue()
@@ -63,7 +63,7 @@ def test_bar_does_not_show_where_quiet():
 
 def test_bar_does_not_show_in_a_pipe(capsys):
     """What is not a terminal gets nothing."""
-    with progress.progress_bar("testing") as update:
+    with output.progress_bar("testing") as update:
         time.sleep(0.1)
         update(1, 2)
     assert capsys.readouterr() == ("", "")
@@ -73,7 +73,7 @@ def test_bar_goes_away_on_an_error():
     """The error is not swallowed, and no thread goes on drawing."""
 
     def fail_in_the_middle():
-        with progress.progress_bar("testing"):
+        with output.progress_bar("testing"):
             time.sleep(0.1)
             raise KeyError("lost")
 

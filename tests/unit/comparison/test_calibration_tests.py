@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import combine_pvalues
 
 from caltest import InvalidInput
-from caltest.comparison.calibration_tests import fisher_pvalue, make_calibration_tests
+from caltest.comparison.outcomes import fisher_pvalue, make_calibration_tests
 from caltest.datasets import generative_model
 
 SETTINGS = {
@@ -16,7 +16,6 @@ SETTINGS = {
     "level": None,
     "n_resamples": 19,
     "n_jobs": None,
-    "options": {},
 }
 
 
@@ -37,7 +36,9 @@ def test_fisher_pvalue_is_never_0_and_one_stays_as_it_is():
 
 def test_judge_runs_every_test_under_every_lens():
     """In the order of test_calibration, one of each."""
-    judge = make_calibration_tests(["skce", "ks"], ["confidence", "classwise[0]"], **SETTINGS)
+    judge = make_calibration_tests(
+        test=["skce", "ks"], lens=["confidence", "classwise[0]"], **SETTINGS
+    )
     results = judge(generative_model("M1", n=40, m=3, rng=1), seed=1)
     assert [(row.test, row.lens) for row in results] == [
         ("skce", "confidence"),
@@ -50,4 +51,4 @@ def test_judge_runs_every_test_under_every_lens():
 def test_judge_refuses_a_family_of_lenses():
     """A comparison has a column for a test, not for a class."""
     with pytest.raises(InvalidInput, match="got classwise; name a member"):
-        make_calibration_tests("skce", "classwise", **SETTINGS)
+        make_calibration_tests(test="skce", lens="classwise", **SETTINGS)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from caltest import Predictions, compare_models
-from caltest.comparison.midpoint import places_between, redrawn_pvalue
+from caltest.comparison.pairs import places_between, redrawn_pvalue
 from caltest.comparison.scores import SCORES
 
 

@@ -183,3 +183,15 @@ def test_partial_sums_inside_of_cells_are_bounded():
     assert bound.value() == pytest.approx(1.5e-7, abs=1e-10)
     assert bound.value() + bound.error() == pytest.approx(0.25, abs=0.26)
     assert bound.value() + bound.error() >= 0.25 - 1e-6
+
+
+def test_group_that_is_too_small_has_the_nearest_test():
+    """As where the rows are in memory, with the note; one that has none is left out."""
+    rng = np.random.default_rng(1)
+    p = rng.uniform(0.2, 0.8, 61)
+    frame = {"p": p, "y": rng.random(61) < p, "g": ["a"] * 60 + ["b"]}
+    asked = {"label": "y", "probs": "p", "by": "g", "engine": "cells", "rng": 1, "n_resamples": 19}
+    with pytest.warns(UserWarning, match="no bandwidth"):
+        table = calibration_test(None, pl.DataFrame(frame), test="skce", **asked)
+    assert [row.group for row in table] == ["a", "b"]
+    assert "tested by the squared kernel calibration error, biased" in table[1].notes[0]

@@ -12,7 +12,7 @@ import pytest
 from caltest import GroupsTest, InvalidInput, NotApplicable, SegmentsTest, test_segments
 from caltest import test_calibration as calibration_test
 from caltest.cli.app import run as command
-from caltest.cli.schema import bundled
+from caltest.cli.list_ import bundled
 from caltest.scale import sources
 
 

@@ -11,9 +11,9 @@ import pytest
 from scipy.stats import norm
 
 from caltest import NotApplicable
-from caltest.planning import crossing
-from caltest.planning.crossing import Crossing, Search
+from caltest.planning import search as searching
 from caltest.planning.results import PowerRow
+from caltest.planning.search import Crossing, Search
 
 BLANK = PowerRow(
     test="skce", null="", n=0, n_datasets=0, rejections=0, estimate_name="", estimate=math.nan
@@ -31,7 +31,7 @@ def search(monkeypatch):
             rejections = int(rng.binomial(len(sets), curve(n)))
             return [replace(BLANK, n=n, n_datasets=len(sets), rejections=rejections)]
 
-        monkeypatch.setattr(crossing, "simulate", simulate)
+        monkeypatch.setattr(searching, "simulate", simulate)
         return Search(None, 0.8, n_min, n_max, 300)
 
     return make
@@ -78,7 +78,7 @@ def test_search_that_is_far_from_the_power_ends_early(search):
     one = search(lambda _: 0.1, n_max=300)
     with pytest.raises(NotApplicable, match="does not reach a power"):
         one.run()
-    assert one.seen[300].n_datasets == crossing.FIRST_DATASETS
+    assert one.seen[300].n_datasets == searching.FIRST_DATASETS
 
 
 def test_message_says_where_the_curve_reaches_the_power(search):
@@ -116,8 +116,8 @@ def test_looks_at_one_size_are_joined():
     """Rejections add up; the mean of estimates weighs the data sets that have one."""
     first = replace(BLANK, n=50, n_datasets=10, rejections=4, estimate=1.0, infinite=2)
     second = replace(first, n_datasets=30, rejections=20, estimate=2.0, not_applicable=4)
-    joined = crossing._joined(first, second)
+    joined = searching._joined(first, second)
     assert (joined.n_datasets, joined.rejections) == (40, 24)
     assert (joined.infinite, joined.not_applicable) == (4, 4)
     assert joined.estimate == pytest.approx((8 * 1.0 + 24 * 2.0) / 32)
-    assert math.isnan(crossing._joined(BLANK, BLANK).estimate)
+    assert math.isnan(searching._joined(BLANK, BLANK).estimate)

@@ -9,7 +9,7 @@ import caltest as ct
 from caltest.htests import REGISTRY
 from caltest.htests.run import Plan
 from caltest.lenses import resolve_lens
-from caltest.planning.rejection import decide, most_extreme
+from caltest.planning.simulation import decide, most_extreme
 
 
 def plan_of(test, data, seed, lens="strong"):

@@ -11,7 +11,7 @@ import pytest
 
 import caltest as ct
 from caltest.calibrators import REGISTRY
-from caltest.cli.schema import bundled
+from caltest.cli.list_ import bundled
 from caltest.errors import InvalidInput
 from caltest.results import HTest, HTestTable
 from caltest.validation import check_schema, load_schema

@@ -1,0 +1,521 @@
+"""`caltest calibrate fit` and `apply`: a calibration map, fitted, kept in a file, and applied.
+
+The file is what `to_json` of the calibrator gives, and what it was fitted on;
+`caltest.calibrators.Calibrator.from_json` reads it too.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from caltest import __version__
+from caltest.cli import completion, inputs, options, settings
+from caltest.cli.inputs import STREAM, PredictionFile
+from caltest.cli.options import TABLES, grouped, says
+from caltest.cli.output import choose_format, echo, progress_bar, to_file, write_text
+from caltest.errors import InvalidInput, invalid, shown
+from caltest.outputs import check_target
+from caltest.predictions import files, sources
+from caltest.predictions.options import Says
+from caltest.results.printable import plain
+from caltest.validation import (
+    check_choice,
+    check_logits,
+    check_probs,
+    check_schema,
+    check_version,
+    listing,
+)
+from caltest.validation.schemas import parse_json
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from caltest.calibrators import Calibrator
+    from caltest.predictions import Predictions
+    from caltest.predictions.sources import Table
+
+SCHEMA = "caltest/calibration-map/1"
+AUTO = "auto"
+
+
+# ---- fit -----------------------------------------------------------------------------------------
+
+
+def _complete_method(incomplete: str) -> list[str]:
+    return completion.starting((AUTO, *completion.keys("calibrators")), incomplete)
+
+
+@grouped
+def fit(
+    file: PredictionFile,
+    *,
+    method: Annotated[
+        str,
+        Says(
+            "KEY",
+            "Calibrator: temperature, dirichlet, isotonic, ..., see `caltest list calibrators`; "
+            "or auto, for the one with the least cross-validated log loss.",
+            _complete_method,
+        ),
+    ],
+    set_: Annotated[
+        options.Keys,
+        says(
+            "set_",
+            "Option of the calibrator, such as lam=0.01; see `caltest list calibrators KEY`. "
+            "Repeatable.",
+        ),
+    ] = None,
+    n_resamples: Annotated[int, says("n_resamples", "Resamples of the test in the summary.")] = 999,
+    rng: Annotated[
+        int,
+        says("rng", "Seed of all random numbers; the same file and seed give the same map."),
+    ] = 0,
+    n_jobs: int | None = None,
+    output: Annotated[
+        Path | None, says("output", "Write the map here (JSON); - is standard output.")
+    ] = None,
+    quiet: Annotated[bool, says("quiet", "No summary, no progress bar and no warnings.")] = False,
+) -> None:
+    """Fit a calibration map to predictions that the model was not fitted on, and save it.
+
+    The map goes to --output, or else to standard output; a summary of it is printed, and how maps
+    of four fifths of the rows do on the others, as `caltest compare` has it for the same seed.
+    """
+    choose_format(None, output, file=file.file)
+    with progress_bar("fitting", quiet=quiet):
+        from sklearn.base import clone
+
+        from caltest.validation import check_jobs, check_seed
+
+        seed, jobs = check_seed(rng), check_jobs(n_jobs)
+        parsed = settings.parse(set_)
+        if method == AUTO:
+            settings.check_known_settings(parsed, (), f"--method {AUTO}")
+        else:
+            chosen = settings.calibrator(method, parsed, seed=seed, n_jobs=jobs)
+        predictions, values = file.read(file.probs)
+        if method == AUTO:
+            chosen, note, name = _selected(
+                predictions, values, logits=file.from_logits, seed=seed, jobs=jobs
+            )
+        else:
+            name = method
+            chosen, note = _for_classes(chosen, predictions.m, jobs)
+        fitted = _fitted(clone(chosen), predictions, values, file.from_logits)
+        options: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed, "n_jobs": jobs}
+        summary = "" if quiet else str(fitted.summary(**options))
+        if not quiet:
+            given = values if file.from_logits else None
+            summary += _out_of_fold({name: chosen}, predictions, given, options)
+    data = _data(predictions, file)
+    write_text(map_json(_without_jobs(fitted), data), output=output)
+    if note and not quiet:
+        echo(f"caltest: {note}\n", err=True)
+    if summary:
+        echo(summary, err=to_file(output) is None)
+
+
+def _selected(
+    predictions: Predictions, values: object, *, logits: bool, seed: int, jobs: int | None
+) -> tuple[Calibrator, str, str]:
+    """Return the calibrator with the least cross-validated log loss, a note, and its name."""
+    from sklearn.base import clone
+
+    from caltest import compare_calibrators
+
+    if logits and predictions.sample_weight is not None:
+        rule = "--method auto must not be given with both --logits and --weight"
+        raise invalid(rule, "both", "name a method")
+    compared = compare_calibrators(
+        values if logits else predictions,
+        predictions.classes[predictions.labels] if logits else None,
+        classes=predictions.classes.tolist() if logits else None,
+        from_logits=logits,
+        test="brier",  # the cheapest: no test is looked at here
+        n_resamples=1,
+        rng=seed,
+        n_jobs=jobs,
+    )
+    scores = {row.name: row.scores.get(compared.score) for row in compared.rows[:-1]}
+    shown = ", ".join(f"{name} {value:.4g}" for name, value in scores.items() if value is not None)
+    note = f"--method auto selected {compared.selected} by cross-validated log loss ({shown})"
+    left_out = [text for text in compared.notes if text.startswith("left out")]
+    note = "; ".join([note, *left_out])
+    return clone(compared.best), note, compared.selected
+
+
+def _for_classes(calibrator: Calibrator, m: int, jobs: int | None) -> tuple[Calibrator, str]:
+    """Return the map itself, or one for each class where it is a map of two, and a note on it."""
+    from caltest.calibrators import BinaryCalibrator, OneVsRest
+
+    if m == 2 or not isinstance(calibrator, BinaryCalibrator):
+        return calibrator, ""
+    note = f"--method {calibrator.key} is for two classes: fitted for each class against the others"
+    return OneVsRest(calibrator, n_jobs=jobs), note
+
+
+def _fitted(
+    calibrator: Calibrator, predictions: Predictions, values: object, logits: bool
+) -> Calibrator:
+    """Fit to the logits as they stand: not every map sees only the probabilities in them."""
+    if not logits:
+        return calibrator.fit(predictions)
+    calibrator.set_params(from_logits=True, classes=predictions.classes.tolist())
+    labels = predictions.classes[predictions.labels]
+    return calibrator.fit(values, labels, predictions.sample_weight)
+
+
+def _out_of_fold(
+    maps: dict[str, Calibrator], predictions: Predictions, logits: Any, options: dict[str, Any]
+) -> str:
+    """Print how the map does on rows that it was not fitted to, by the rule of `compare`."""
+    from caltest import render
+    from caltest.comparison.calibrators import FEWEST_ROWS
+    from caltest.comparison.maps import set_of
+    from caltest.comparison.out_of_fold import out_of_fold
+
+    if predictions.n < FEWEST_ROWS:
+        return f"\nOut of fold: not tested, {predictions.n} rows are fewer than {FEWEST_ROWS}.\n"
+    data = set_of(predictions, None if logits is None else check_logits(logits))
+    found = out_of_fold(predictions, maps, data=data, correction=None, **options)
+    return render.text(found.sheet())
+
+
+def _without_jobs(calibrator: Calibrator) -> Calibrator:
+    """Forget the number of threads, which is no property of the map."""
+    if "n_jobs" in calibrator.get_params(deep=False):
+        calibrator.set_params(n_jobs=None)
+    return calibrator
+
+
+def _data(predictions: Predictions, file: PredictionFile) -> dict[str, Any]:
+    """Describe what the map was fitted on, so that it can be told again."""
+    from caltest.reporting.reproduction import data_hash
+
+    return {
+        "source": predictions.source,
+        "n": predictions.n,
+        "label": file.label,
+        "columns": file.columns,
+        "sha256": data_hash(predictions),
+    }
+
+
+# ---- apply ---------------------------------------------------------------------------------------
+
+
+@grouped
+def apply(
+    map_: Annotated[
+        Path, typer.Argument(metavar="MAP", help="What `caltest calibrate fit` wrote.")
+    ],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="NEW",
+            help="Predictions without or with labels: CSV, TSV, Parquet, Feather, JSON lines or "
+            "NPZ; - for standard input.",
+        ),
+    ],
+    *,
+    probs: Annotated[
+        str | None,
+        says(
+            "probs",
+            "Columns of the probabilities, or logits, if other than those of the fit: a prefix, "
+            "one name, or names joined by commas in the order of the classes.",
+        ),
+    ] = None,
+    renormalize: bool = False,
+    prefix: Annotated[
+        str, Says("TEXT", "What the names of the new columns begin with.")
+    ] = "calibrated_",
+    input_format: str | None = None,
+    form: Annotated[
+        str | None,
+        says(
+            "form",
+            f"{', '.join(TABLES)}; by default that of --output's suffix, else that of NEW.",
+            offers=TABLES,
+        ),
+    ] = None,
+    output: Path | None = None,
+    quiet: bool = False,
+) -> None:
+    """Add calibrated probabilities to a file, whose columns all stay as they are.
+
+    The new columns are named calibrated_CLASS. Those of the probabilities must have the names that
+    they had in the fit, or be named by --probs.
+    """
+    path = to_file(output)
+    if path is not None:
+        check_target(path, "--output", inputs=(file, map_))
+    with progress_bar("calibrating", quiet=quiet):
+        fitted = read_map(map_)
+        opened, read_as = inputs.source(file, input_format)
+        write_as = _format(form, path, read_as or files.format_of(file))
+        table = files.table_of_file(opened, file_format=read_as)
+        columns = _columns(fitted, table, probs)
+        values = _values(fitted, table, columns, renormalize=renormalize)
+        as_text = write_as in files.TYPELESS
+        raw = files.raw_table(opened, file_format=read_as, as_text=as_text)
+        added = _added(fitted, table, columns, values, prefix)
+        _write(_with(raw, added), path, write_as)
+
+
+def _format(name: str | None, output: Path | None, read_as: str | None) -> str:
+    if name is not None:
+        return check_choice(name, TABLES, "--format")
+    if output is None or not output.suffix:
+        return read_as or "csv"
+    found = files.format_of(output)
+    if found is None:
+        rule = f"--output must end in {', '.join(files.SUFFIXES)}, .csv.gz or .tsv.gz"
+        raise invalid(rule, repr(output.name), "name the format by --format")
+    return found
+
+
+def _columns(fitted: Map, table: Table, probs: str | None) -> list[str]:
+    """Find the columns in the order of the classes."""
+    if probs is None and fitted.columns is not None:
+        missing = [name for name in fitted.columns if name not in table.names]
+        _check_columns(missing, table.names)
+        return fitted.columns
+    chosen = options.parse_probs(probs)
+    found = sources.prob_columns(table.names, chosen)
+    if isinstance(chosen, list) or len(found) == 1:
+        return found
+    named = dict(zip(sources.stems(found, chosen), found, strict=True))
+    _check_classes(list(named), fitted.classes)
+    return [named[name] for name in fitted.classes]
+
+
+def _values(
+    fitted: Map, table: Table, columns: list[str], *, renormalize: bool
+) -> NDArray[np.float64]:
+    """Return the calibrated probabilities, (n, m)."""
+    from caltest.calibrators.inputs import Inputs
+
+    calibrator = fitted.calibrator
+    raw = sources.numbers_of_columns(table, columns)
+    _check_width(raw.shape, len(fitted.classes))
+    logits = bool(calibrator.from_logits)
+    try:
+        checked = (
+            check_logits(raw)
+            if logits
+            else check_probs(raw, renormalize=renormalize, classes=calibrator.classes_)
+        )
+    except InvalidInput as error:  # the map says what its columns hold
+        remedy = error.remedy.replace("or from_logits=True", "as in the fit")
+        raise InvalidInput(error.rule, error.got, remedy) from error
+    return calibrator.calibrate(Inputs(checked, from_logits=logits))
+
+
+def _added(
+    fitted: Map, table: Table, columns: list[str], values: NDArray[np.float64], prefix: str
+) -> dict[str, NDArray[np.float64]]:
+    """Name the new columns: one where the file has one, of the second of two classes."""
+    is_matrix = len(columns) == 1 and table.column(columns[0]).ndim == 2
+    if is_matrix:
+        added = {prefix.rstrip("_"): values}
+    else:
+        shown = range(values.shape[1]) if len(columns) > 1 else [1]
+        added = {f"{prefix}{fitted.classes[k]}": values[:, k] for k in shown}
+    _check_new(list(added), table.names)
+    return added
+
+
+def _with(raw: Any, added: dict[str, NDArray[np.float64]]) -> Any:
+    """Return the table with the new columns at its end."""
+    if isinstance(raw, dict):
+        return raw | added
+    import polars as pl
+
+    return raw.with_columns([pl.Series(name, values) for name, values in added.items()])
+
+
+def _write(table: Any, path: Path | None, file_format: str) -> None:
+    if path is not None:
+        files.write_table(table, path, file_format=file_format)
+        return
+    content = io.BytesIO()
+    files.write_table(table, content, file_format=file_format)
+    if file_format not in files.TEXT and sys.stdout.isatty():
+        rule = f"--output must be a file for {file_format}, which is not text"
+        raise invalid(rule, "a terminal", "add -o FILE")
+    echo(content.getvalue())
+
+
+# ---- the file of a map ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """A fitted calibrator, and the columns that it was fitted on.
+
+    Attributes
+    ----------
+    calibrator : Calibrator
+        Fitted.
+    columns : list of str or None
+        Names of the columns of the probabilities; None where the file does not say.
+    """
+
+    calibrator: Calibrator
+    columns: list[str] | None
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the classes as text."""
+        return [str(name) for name in self.calibrator.classes_.tolist()]
+
+
+def map_json(calibrator: Calibrator, data: dict[str, Any]) -> str:
+    """Return the text of the file.
+
+    Parameters
+    ----------
+    calibrator : Calibrator
+        Fitted.
+    data : dict
+        What it was fitted on: source, n, label, columns, sha256.
+
+    Returns
+    -------
+    str
+        JSON that depends on the data, the options and the version only.
+    """
+    saved = calibrator.to_dict()
+    values = {
+        "schema": SCHEMA,
+        "caltest": __version__,
+        "title": calibrator.title,
+        "classes": plain(np.asarray(calibrator.classes_)),
+        "from_logits": bool(calibrator.from_logits),
+        "data": data,
+        **saved,
+    }
+    return json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read_map(path: Path) -> Map:
+    """Read the file of a map, or what `to_json` of a calibrator wrote.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    Map
+        The calibrator with the names of its columns.
+
+    Raises
+    ------
+    InvalidInput
+        If the file is none of these, was written by a later version, or is damaged.
+    """
+    from caltest.calibrators import Calibrator
+
+    name = path.name
+    if path == STREAM or not path.is_file():
+        got = f"{str(path)!r}"
+        raise invalid("MAP must name a file", got, "fit one with caltest calibrate fit")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise _corrupt(name, error) from error
+    values = _object(text, f"MAP {name!r}")
+    # What to_json of a calibrator wrote names no schema: it has no data.
+    check = check_schema if "schema" in values else check_version
+    values = check(values, SCHEMA, f"MAP {name!r}")
+    if "calibrator" not in values or not values.get("state"):
+        got = f"{name!r} without a fitted calibrator"
+        remedy = "fit one with caltest calibrate fit"
+        raise invalid("MAP must be a calibration map", got, remedy)
+    try:
+        calibrator = Calibrator.from_dict(values)
+        columns = _columns_of_fit(values, calibrator)
+    except InvalidInput:
+        raise
+    except Exception as error:  # values of any type may stand where others belong
+        raise _corrupt(name, error) from error
+    return Map(calibrator, columns)
+
+
+def _columns_of_fit(values: dict[str, Any], calibrator: Calibrator) -> list[str] | None:
+    data = values.get("data")
+    columns: Sequence[str] | None = data.get("columns") if isinstance(data, dict) else None
+    if columns is None:
+        columns = getattr(calibrator, "feature_names_in_", None)
+    if columns is None:
+        return None
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+        raise TypeError(f"columns must be names, not {shown(columns)}")
+    return list(columns)
+
+
+def _object(text: str, name: str) -> dict[str, Any]:
+    """Parse the text of a JSON file that holds one object."""
+    remedy = "pass what caltest wrote"
+    values = parse_json(text, f"{name} must be JSON", remedy)
+    if not isinstance(values, dict):
+        raise invalid(f"{name} must be a JSON object", f"a {type(values).__name__}", remedy)
+    return values
+
+
+def _corrupt(name: str, error: Exception) -> InvalidInput:
+    """Word the error for a calibration map whose values do not fit together."""
+    got = f"{name!r}, in which {type(error).__name__}: {error}"
+    remedy = "fit it again with caltest calibrate fit"
+    return invalid("MAP must be a complete calibration map", got, remedy)
+
+
+# ---- checks -------------------------------------------------------------------------------------
+
+
+def _check_columns(missing: Sequence[str], names: Sequence[str]) -> None:
+    """Check that the columns that a map was fitted on are there."""
+    if missing:
+        rule = f"NEW must have the columns of the fit, {listing(list(missing), limit=10)}"
+        got = f"the columns {listing(list(names), limit=30)}"
+        raise invalid(rule, got, "name its columns by --probs, in the order of the classes")
+
+
+def _check_classes(found: Sequence[str], classes: Sequence[str]) -> None:
+    """Check that the columns under a prefix are named after the classes of the fit."""
+    if sorted(found) != sorted(classes):
+        rule = f"columns of --probs must be those of the classes {listing(list(classes), limit=10)}"
+        remedy = "join the names of the columns by commas, in the order of the classes"
+        raise invalid(rule, listing(list(found), limit=10), remedy)
+
+
+def _check_width(shape: tuple[int, ...], m: int) -> None:
+    """Check that there is a column for each class of the fit, or one of two classes."""
+    width = shape[1] if len(shape) == 2 else 1
+    if width != m and not (width == 1 and m == 2):
+        rule = f"NEW must have a column for each of the {m} classes of the fit"
+        remedy = "name the columns by --probs, in the order of the classes"
+        raise invalid(rule, f"{width}", remedy)
+
+
+def _check_new(names: Sequence[str], taken: Collection[str]) -> None:
+    """Check that new columns do not replace old ones."""
+    twice = [name for name in names if name in taken]
+    if twice or len(set(names)) < len(names):
+        found = twice or [name for name in names if names.count(name) > 1]
+        rule = "columns that are added must have new names"
+        raise invalid(rule, listing(found[:3]), "choose another --prefix")

@@ -1,0 +1,179 @@
+"""What `test_calibration` was asked, and the plan of each test that this makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from caltest.errors import NotApplicable
+from caltest.lenses import Lens
+from caltest.measures import Measure
+from caltest.measures.tolerance import Tolerance
+from caltest.nulls.adaptive import MOST
+from caltest.predictions import ModelData, Predictions
+from caltest.scale.sources import Source, source_of
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What `test_calibration` was asked, checked.
+
+    Attributes
+    ----------
+    given : ModelData
+        Model and data, not read.
+    measures : list of (str, Measure)
+        Keys and measures.
+    lenses : list of Lens
+        None for the usual one of segments.
+    tolerance : Tolerance or None
+        H0 is on the size of the error.
+    n_resamples : int or None
+        None for an adaptive number.
+    note : str
+        How the tests differ from what was asked for.
+    is_default : bool
+        Whether nobody named a test.
+    """
+
+    given: ModelData
+    measures: list[tuple[str, Measure]]
+    lenses: list[Lens]
+    null: str | None
+    tolerance: Tolerance | None
+    correction: str | None
+    n_resamples: int | None
+    seed: int
+    n_jobs: int | None
+    level: float | None
+    on_error: str
+    progress: Progress | None
+    note: str = ""
+    is_default: bool = False
+
+    @property
+    def most_resamples(self) -> int:
+        """The number of resamples; the largest one where it is adaptive."""
+        return MOST if self.n_resamples is None else self.n_resamples
+
+    def draws(self, seed: int) -> dict[str, Any]:
+        """Return how a null draws what it needs: the number of resamples, the seed and threads."""
+        return {"n_resamples": self.most_resamples, "seed": seed, "n_jobs": self.n_jobs}
+
+    @property
+    def source(self) -> Source | None:
+        """Where the rows lie, if they are in no array."""
+        model, data = self.given.model, self.given.data
+        alone = data if model is None else model if data is None else None
+        return None if alone is None else source_of(alone)
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns that rows are counted or read by."""
+        given, by = self.given, as_columns(self.given.by)
+        return {
+            "label": given.label,
+            "probs": given.probs,
+            "classes": given.classes,
+            "by": by,
+            "weight": given.sample_weight,
+        }
+
+    def predictions(self, source: Source | None) -> Predictions:
+        """Read the rows into memory, from where they lie if they are in no array."""
+        if source is None or source.is_eager:
+            return self.given.predictions()
+        given = replace(self.given, model=None, data=source.table(self.given.needs))
+        return given.predictions().from_source(source.name)
+
+    @property
+    def bins(self) -> tuple[int, ...]:
+        """Numbers of bins that cells must not cross."""
+        found = {count for _, measure in self.measures for count in measure.cell_bins}
+        return tuple(sorted(found))
+
+    def check_arguments(self) -> None:
+        """Raise NotApplicable where an argument needs the rows in memory."""
+        given = self.given
+        weight = given.sample_weight
+        need_rows = {
+            "null": None if self.null == "exact" else self.null,
+            "tolerance": self.tolerance,
+            **vars(given.dependence),
+            "features": given.features,
+            **{name: value or None for name, value in given.reading.items()},
+            "by": given.by if as_columns(given.by) == () else None,
+            "an array of sample_weight": None if isinstance(weight, str) else weight,
+        }
+        for name, value in need_rows.items():
+            if value is not None:
+                raise NotApplicable(f"{name}= needs the rows", "use engine='rows'")
+        if self.n_resamples is None:
+            reason = "n_resamples='adaptive' needs the rows"
+            raise NotApplicable(reason, "pass a number, or use engine='rows'")
+
+
+def as_columns(by: Any) -> tuple[str, ...]:
+    """Return the columns that `by` names; none where it holds values, or is not given."""
+    names = [by] if isinstance(by, str) else by
+    is_list = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
+    return tuple(names) if is_list else ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One row to be computed: a test of a measure under a lens, for one group."""
+
+    test: str
+    measure: Measure
+    null: str
+    lens: Lens
+    predictions: Any  # Predictions before the lens, or Cells; None where chunks are read
+    seed: int
+    number: int  # of the test among those that were asked for
+    group: object = None
+    is_one_of_many: bool = False  # a class of a family or a group, not asked for by name
+    note: str = ""  # how it differs from what was asked for
+    tolerance: Tolerance | None = None  # H0 is on the size of the error
+    clear_at: float | None = None  # the level of the decision that ends an adaptive resampling
+    among: int = 1  # how many groups or lenses are searched for what is wrong
+
+    @property
+    def may_be_left_out(self) -> bool:
+        """Whether it may be too small for a test that has a meaning for others."""
+        has_meaning = self.tolerance is not None or self.null in (*self.measure.nulls, "cluster")
+        return self.is_one_of_many and has_meaning
+
+    def instead(self, note: str, **changes: Any) -> Plan:
+        """Return what takes its place, with a note on it after its own."""
+        return replace(self, note="; ".join(filter(None, (self.note, note))), **changes)
+
+    def nearest(self, reason: str, *, weighted: bool) -> Iterator[Plan]:
+        """Yield what a group that is too small is tested by, with a note on why.
+
+        The exact null, then the nearest measure that is defined.
+        """
+        if self.group is None or self.null not in self.measure.nulls:
+            return
+        if "exact" in self.measure.nulls and self.null != "exact" and not weighted:
+            yield self.instead(f"tested by the exact null: {reason}", null="exact")
+        variant = self.measure.few_rows(weighted=weighted)
+        if variant != self.measure:
+            note = f"tested by the {variant.description}: {reason}"
+            yield self.instead(note, measure=variant, null="exact")
+
+    @property
+    def together(self) -> tuple[int, str]:
+        """What the rows of all groups that make up one omnibus test share."""
+        return self.number, str(self.lens)
+
+
+def seeds_of_groups(seed: int, count: int) -> list[int]:
+    """Derive seeds, so that groups are resampled independently and each can be run by itself."""
+    children = np.random.SeedSequence(seed).spawn(count)
+    return [int(child.generate_state(1)[0]) for child in children]

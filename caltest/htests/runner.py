@@ -1,0 +1,422 @@
+"""The one runner: plans of tests, answered by rows in memory, cells or chunks, become results."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from caltest import render, validation
+from caltest.errors import DegenerateDataWarning, NotApplicable
+from caltest.htests.asked import Asked, Plan, seeds_of_groups
+from caltest.htests.combine import adjusted_rows, omnibus, pvalue_of_groups
+from caltest.htests.groups import groups_in_memory
+from caltest.htests.places import NAMED, find_places
+from caltest.lenses import Lens
+from caltest.lenses.base import induced
+from caltest.measures import Measure
+from caltest.measures.gap import Gap, event_rows, gap_of
+from caltest.measures.outcome import Outcome, Part
+from caltest.nulls import REGISTRY as NULLS
+from caltest.nulls.adaptive import LEVEL, adaptive_null
+from caltest.nulls.cluster import treated_as_independent
+from caltest.nulls.tolerance import at_least_exact, tolerance_null
+from caltest.predictions import Predictions
+from caltest.results import HTest, HTestTable
+from caltest.results.evidence import Counted, Evidence
+from caltest.scale import Cells
+from caltest.validation.suspicions import warn_caller
+
+EXACT = "exact"
+TOLD = 0.1  # largest adjusted p-value of what a component found that is told with the answer
+SPREAD = (
+    "clusters have rows in several groups, which depend on each other: the groups are not tested "
+    "together"
+)
+Row = tuple[Plan, HTest]
+
+
+class Weightless(NotApplicable):
+    """None of the rows that a lens leaves counts."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The outcome of a plan, and what the test saw.
+
+    Attributes
+    ----------
+    plan : Plan
+        What was run: that which was planned, or the nearest that is defined.
+    outcome : Outcome
+        Its numbers.
+    n : int
+        How many rows the test saw.
+    size : Gap
+        Mean prediction and observed share.
+    searched : Predictions, Cells or None
+        Where places are searched for; None where no rows are kept.
+    evidence, counted : optional
+        What the result keeps for later questions.
+    """
+
+    plan: Plan
+    outcome: Outcome
+    n: int
+    size: Gap
+    searched: Predictions | Cells | None = None
+    evidence: Evidence | None = None
+    counted: Counted | None = None
+
+
+class Answering(ABC):
+    """Rows that can be tested: in memory, counted in cells, or read by chunks.
+
+    Attributes
+    ----------
+    name : str
+        What is tested, for print.
+    m : int
+        Number of classes.
+    grouped : bool
+        Whether each group is tested by itself.
+    left_out : tuple of str
+        What is left out of the rows, in words; known once they are read.
+    tells_tests : bool
+        Whether progress is told in tests; elsewhere in rows or parts, as these are read.
+    """
+
+    name: str
+    m: int
+    grouped: bool = False
+    left_out: tuple[str, ...] = ()
+    tells_tests: bool = False
+
+    def run(self, asked: Asked) -> HTest | HTestTable:
+        """Return the results of all that was asked: a table where there are several."""
+        rows, left_out = _run_all(self, self.plans(asked), asked)
+        several = len(asked.measures) * len(asked.lenses) > 1 or self.grouped
+        if not several and not asked.lenses[0].is_family:
+            return rows[0][1]
+        return _table(self, rows, left_out, asked)
+
+    def plans(self, asked: Asked) -> list[Plan]:
+        """Return the tests: by group, test and lens."""
+        parts = self.parts(asked)
+        seeds = seeds_of_groups(asked.seed, len(parts)) if self.grouped else [asked.seed]
+        return [
+            Plan(
+                test=key,
+                measure=measure,
+                null=self.null_of(measure, part, asked),
+                lens=lens,
+                predictions=part,
+                seed=seed,
+                number=number,
+                group=group,
+                is_one_of_many=self.grouped or lens not in asked.lenses,
+                note=asked.note,
+                tolerance=asked.tolerance,
+                clear_at=(asked.level or LEVEL) if asked.n_resamples is None else None,
+                among=sum(map(len, parts.values())),
+            )
+            for seed, (group, seen) in zip(seeds, parts.items(), strict=True)
+            for number, (key, measure) in enumerate(asked.measures)
+            for lens, part in seen
+        ]
+
+    def null_of(self, measure: Measure, part: Any, asked: Asked) -> str:
+        """Return the null of a measure: the exact one, where rows are not in memory."""
+        return EXACT
+
+    @abstractmethod
+    def parts(self, asked: Asked) -> dict[Any, list[tuple[Lens, Any]]]:
+        """Return what is tested of each group, or of None: a lens, and what the test is given."""
+
+    @abstractmethod
+    def answers(self, plans: Sequence[Plan], asked: Asked) -> Iterator[Answer | NotApplicable]:
+        """Yield the answer to each plan, in their order, or why there is none."""
+
+    def spread(self, plans: Sequence[Plan]) -> str:
+        """Say why groups depend on each other; empty where they do not."""
+        return ""
+
+    def apart(self, plans: Sequence[Plan]) -> str:
+        """Say why the tests do not see the same resamples; empty where they do."""
+        return ""
+
+
+def _run_all(source: Answering, plans: Sequence[Plan], asked: Asked) -> tuple[list[Row], list[str]]:
+    """Return the results of all plans, and notes on those that are left out."""
+    rows: list[Row] = []
+    left_out: list[str] = []
+    reason: NotApplicable | None = None  # of one that has weights
+    told: set[object] = set()
+    answers = zip(plans, source.answers(plans, asked), strict=True)
+    for done, (plan, answer) in enumerate(answers, start=1):
+        if isinstance(answer, NotApplicable):
+            is_weightless = isinstance(answer, Weightless)
+            reason = reason if is_weightless else answer
+            if not (is_weightless or plan.may_be_left_out) or len(left_out) + 1 == len(plans):
+                raise reason or answer from None
+            left_out.append(_left_out(plan, answer))
+            warn_caller(left_out[-1], DegenerateDataWarning)
+        else:
+            own = {(plan.group, str(plan.lens), text): text for text in answer.outcome.degenerate}
+            for text in (text for key, text in own.items() if key not in told):
+                warn_caller(text, DegenerateDataWarning)
+            told |= own.keys()
+            rows.append((answer.plan, _result(source, answer, asked)))
+        if source.tells_tests and asked.progress is not None:
+            asked.progress(done, len(plans))
+    return rows, left_out
+
+
+def _left_out(plan: Plan, error: NotApplicable) -> str:
+    """Say that a class or group is too small for a test."""
+    where = f"lens {plan.lens}" if plan.group is None else f"group {plan.group!r}, lens {plan.lens}"
+    return f"{plan.test} under {where} is left out of the table: {error}"
+
+
+def _result(source: Answering, answer: Answer, asked: Asked) -> HTest:
+    plan = answer.plan
+    kind, claim = plan.null, plan.lens.claim
+    if plan.tolerance is not None:
+        kind, claim = plan.tolerance.title, plan.tolerance.claim(plan.measure.estimate_symbol)
+    whole = HTest.from_outcome(
+        answer.outcome,
+        test=plan.test,
+        method=f"{kind.capitalize()} test of calibration: {plan.measure.title}",
+        estimate_name=plan.measure.estimate_symbol,
+        null=plan.null,
+        n=answer.n,
+        m=source.m,
+        lens=str(plan.lens),
+        claim=claim,
+        data_name=source.name,
+        n_resamples=asked.most_resamples,
+        seed=plan.seed,
+        note=plan.note,
+        level=asked.level,
+        group=plan.group,
+        size=answer.size,
+        evidence=answer.evidence,
+        counted=answer.counted,
+    )
+    if source.left_out:
+        whole = replace(whole, notes=(*whole.notes, *source.left_out))
+    search = {"among": plan.among, "n_resamples": asked.most_resamples, "seed": plan.seed}
+    return _with_parts(whole, answer.outcome.parts, answer.searched, **search)
+
+
+def _table(
+    source: Answering, found: Sequence[Row], left_out: Sequence[str], asked: Asked
+) -> HTestTable:
+    plans, rows = [plan for plan, _ in found], tuple(row for _, row in found)
+    is_joint = asked.correction == "joint"
+    spread = source.spread(plans)
+    apart = source.apart(plans) if is_joint else ""
+    correction = "holm" if is_joint and (spread or apart) else asked.correction
+    together = () if spread else tuple(_omnibus_tests(found, asked))
+    adjusted, name = adjusted_rows(rows, correction)
+    return HTestTable(
+        rows,
+        name,
+        adjusted,
+        level=asked.level,
+        notes=tuple(filter(None, (*source.left_out, *left_out, spread, apart))),
+        omnibus=together,
+        together=pvalue_of_groups(rows, together),
+    )
+
+
+def _omnibus_tests(rows: Sequence[Row], asked: Asked) -> Iterator[HTest]:
+    """Yield the test of all groups together for each test and lens that two groups have."""
+    together: dict[tuple[int, str], list[Row]] = {}
+    for plan, row in rows:
+        if plan.group is not None and plan.tolerance is None:
+            together.setdefault(plan.together, []).append((plan, row))
+    about: dict[str, Any] = {"n_resamples": asked.most_resamples, "seed": asked.seed}
+    for members in together.values():
+        if len(members) > 1:
+            members.sort(key=lambda item: item[0].note)  # what was asked for gives the title
+            title = members[0][0].measure.title
+            yield omnibus([row for _, row in members], title=title, **about)
+
+
+def _with_parts(
+    whole: HTest, parts: Sequence[Part], seen: Predictions | Cells | None, **search: Any
+) -> HTest:
+    """Add the statistics that a test combines, what they found, and where it is, if it rejects.
+
+    Parameters
+    ----------
+    whole : HTest
+        Without them.
+    parts : sequence of Part
+        The loudest first; none where the test combines none.
+    seen : Predictions or Cells, optional
+        What the test saw, to be searched for places; None where no rows are kept.
+    **search
+        Of `find_places`: among, n_resamples and seed.
+    """
+    if not parts:
+        return whole
+    places: tuple[Gap, ...] = ()
+    if seen is not None and whole.pvalue <= (NAMED if whole.level is None else whole.level):
+        search |= {"lens": whole.lens, "group": whole.group, "level": whole.level}
+        places = find_places(seen, **search)
+    loud = [part for part in parts if part.adjusted <= TOLD and (part.in_words or places)]
+    finding = loud[0].finding if loud else ""
+    if loud and not loud[0].in_words:
+        finding = render.wrong_in_words(places[0])
+    return replace(whole, components=_components(whole, parts), finding=finding, places=places)
+
+
+def _components(whole: HTest, parts: Sequence[Part]) -> HTestTable:
+    """Return the statistics that a test combines as results, in their order."""
+    rows = [
+        replace(
+            whole,
+            test=part.key,
+            method=f"Component of the {whole.test} test: {part.title}",
+            statistic_name=part.title,
+            statistic=part.values[0],
+            pvalue=part.pvalue,
+            estimate_name=part.estimate_name,
+            estimate=part.estimate,
+            alternative="two-sided" if part.two_sided else "greater",
+            lens=part.lens if whole.lens == "strong" else whole.lens,
+            parameters={"finding": part.finding},
+            n_resamples=whole.n_resamples and part.values.size - 1,
+            stopping=None,
+            null_distribution=part.values[1:],
+            notes=(),
+            evidence=None,
+            replicates=None,
+        )
+        for part in parts
+    ]
+    return HTestTable(
+        tuple(rows), "joint", np.array([part.adjusted for part in parts]), level=whole.level
+    )
+
+
+# ---- rows in memory -----------------------------------------------------------------------------
+
+
+class RowsInMemory(Answering):
+    """Predictions that can be tested.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        The rows.
+    grouped : bool
+        Whether each of their groups is tested by itself.
+    """
+
+    tells_tests = True
+
+    def __init__(self, predictions: Predictions, *, grouped: bool) -> None:
+        self.predictions, self.grouped = predictions, grouped
+        self.name, self.m = predictions.source, predictions.m
+
+    def run(self, asked: Asked) -> HTest | HTestTable:
+        """Return the results of all that was asked; of very many groups tested in one pass."""
+        many = groups_in_memory(self.predictions, asked) if self.grouped else None
+        return super().run(asked) if many is None else many
+
+    def parts(self, asked: Asked) -> dict[Any, list[tuple[Lens, Any]]]:
+        """Return what is tested of each group: the predictions before the lens."""
+        if asked.null is not None:
+            validation.check_choice(asked.null, NULLS, "null")
+        groups = self.predictions.by_group() if self.grouped else {None: self.predictions}
+        return {
+            group: [(member, part) for lens in asked.lenses for member in lens.members(part)]
+            for group, part in groups.items()
+        }
+
+    def null_of(self, measure: Measure, part: Any, asked: Asked) -> str:
+        """Return the null of a measure: by default that of clusters where rows have some."""
+        if asked.tolerance is not None:
+            return "tolerance"
+        return asked.null or ("cluster" if part.has_dependence else measure.nulls[0])
+
+    def answers(self, plans: Sequence[Plan], asked: Asked) -> Iterator[Answer | NotApplicable]:
+        """Yield the answer to each plan, in their order, or why there is none."""
+        for plan in plans:
+            try:
+                yield _answer(plan, asked)
+            except NotApplicable as error:
+                yield error
+
+    def spread(self, plans: Sequence[Plan]) -> str:
+        """Tell of clusters with rows in two groups, which then depend on each other."""
+        parts = {plan.group: plan.predictions.clusters for plan in plans} if self.grouped else {}
+        found = [np.unique(codes) for codes in parts.values() if codes is not None]
+        sizes = sum(codes.size for codes in found)
+        return SPREAD if found and np.unique(np.concatenate(found)).size < sizes else ""
+
+
+def _answer(plan: Plan, asked: Asked) -> Answer:
+    """Run a plan; in a group that is too small for it, the nearest one that is defined."""
+    _check_weights(plan)
+    B, n_jobs = asked.most_resamples, asked.n_jobs
+    try:
+        seen, outcome = run_plan(plan, n_resamples=B, n_jobs=n_jobs)
+    except NotApplicable as error:
+        weighted = plan.predictions.sample_weight is not None
+        for nearest in plan.nearest(error.reason, weighted=weighted):
+            with suppress(NotApplicable):
+                seen, outcome = run_plan(nearest, n_resamples=B, n_jobs=n_jobs)
+                plan = nearest
+                break
+        else:
+            raise
+    evidence = Evidence(plan.measure, plan.lens, plan.predictions, plan.seed)
+    return Answer(plan, outcome, seen.n, _size(plan, seen), seen, evidence)
+
+
+def _check_weights(plan: Plan) -> None:
+    """Raise Weightless where all weights of the rows that the lens leaves are 0."""
+    weight = plan.predictions.sample_weight
+    if weight is not None and not weight.all():
+        seen = plan.lens(plan.predictions).sample_weight
+        if seen is not None and not seen.any():
+            raise Weightless("all rows have the weight 0", "give some a positive weight")
+
+
+def run_plan(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predictions, Outcome]:
+    """Run a plan; return the predictions as the lens shows them, and the outcome."""
+    redraws = plan.tolerance is not None or NULLS[plan.null].resamples
+    seen = induced(plan.lens, plan.predictions) if redraws else plan.lens(plan.predictions)
+    settings: dict[str, Any] = {"n_resamples": n_resamples, "seed": plan.seed, "n_jobs": n_jobs}
+    if plan.tolerance is None:
+        null = NULLS[plan.null]
+        null = null if plan.clear_at is None else adaptive_null(null, plan.clear_at)
+        outcome = null.test(plan.measure, seen, **settings)
+        if seen.has_dependence and plan.null != "cluster":
+            outcome = treated_as_independent(outcome, seen)
+        return seen, outcome
+    if seen.has_dependence:
+        from caltest.intervals.cluster import cluster_tolerance_test
+
+        return seen, cluster_tolerance_test(
+            plan.measure, seen, tolerance=plan.tolerance, **settings
+        )
+    outcome = tolerance_null(plan.tolerance).test(plan.measure, seen, **settings)
+    if not plan.tolerance.equivalence and plan.measure.is_raised_to_exact(seen.n):
+        exact = NULLS["exact"].test(plan.measure, seen, **settings).pvalue
+        outcome = at_least_exact(outcome, exact)
+    return seen, outcome
+
+
+def _size(plan: Plan, seen: Predictions) -> Gap:
+    if seen.m > 2 or plan.lens.is_confidence:
+        return gap_of(event_rows(seen), "confidence", "right")
+    return gap_of(event_rows(seen), "event", str(seen.classes[1]))

@@ -1,0 +1,220 @@
+"""Options that many functions take, each described once: what is read, and what is planned.
+
+Functions take them as `**data: Unpack[Reading]`; `caltest.cli.options` makes the options of the
+command line of the same annotations.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, TypedDict
+
+ENGINES = ("auto", "rows", "cells", "chunks")
+ON_ERROR = ("raise", "skip")
+
+
+@dataclass(frozen=True, slots=True)
+class Says:
+    """What the command line says of an option.
+
+    Attributes
+    ----------
+    metavar : str
+        Name of its value; empty for a switch.
+    text : str
+        Its help.
+    offers : str, sequence of str or callable
+        What TAB offers: words, "columns" of the file, "settings", the keys of a registry, or what
+        completes a word.
+    flag : str
+        Its names, by default that of the argument of Python.
+    show_default : str, optional
+        Default that its help shows.
+    """
+
+    metavar: str
+    text: str
+    offers: str | Sequence[str] | Callable[..., list[str]] = ()
+    flag: str = ""
+    show_default: str | None = None
+
+
+def column(text: str, flag: str = "") -> Says:
+    """Return what is said of an option that names a column of the file."""
+    return Says("COLUMN", text, "columns", flag)
+
+
+class NumberOptions(TypedDict, total=False):
+    """How numbers are read; see `test_calibration`."""
+
+    from_logits: Annotated[
+        bool, Says("", "The columns hold logits, not probabilities.", flag="--logits")
+    ]
+    renormalize: Annotated[bool, Says("", "Rescale rows whose sum is off by rounding.")]
+
+
+class ColumnOptions(NumberOptions, total=False):
+    """How a model, its data and their columns are read; see `test_calibration`."""
+
+    label: Annotated[str | None, column("Column of the true labels.")]
+    features: object  # names of columns, and for `test_segments` their values too
+    probs: Annotated[
+        str | Sequence[str] | None,
+        Says(
+            "NAMES",
+            "Columns of the probabilities: a prefix (p_), one name (binary: the probability of "
+            "the second class), or names joined by commas.",
+            "columns",
+        ),
+    ]
+    classes: Annotated[
+        object, Says("NAMES", "Classes in the order of the probabilities, joined by commas.")
+    ]
+
+
+class RowOptions(ColumnOptions, total=False):
+    """The same with weights of rows, and with rows that depend on each other."""
+
+    sample_weight: Annotated[object, column("Column of the weights of the rows.", "--weight")]
+    cluster: Annotated[
+        object,
+        column("Rows with the same value here, such as a patient, may depend on each other."),
+    ]
+    time: Annotated[
+        object, column("Rows depend on each other where their times are up to --lag steps apart.")
+    ]
+    lag: Annotated[
+        int | None,
+        Says("STEPS", "With --time: h - 1 for forecasts of what happens within h steps."),
+    ]
+
+
+class EngineOptions(TypedDict, total=False):
+    """Where rows are counted, and what becomes of those that are wrong; see `test_calibration`."""
+
+    engine: Annotated[
+        str,
+        Says(
+            "NAME",
+            "rows: read into memory; cells: count 2^16 cells of predictions in one query; "
+            "chunks: sums over chunks of rows, of several classes; auto: cells or chunks above 2 "
+            "million rows.",
+            ENGINES,
+        ),
+    ]
+    on_error: Annotated[
+        str,
+        Says(
+            "NAME",
+            "With cells, files that cannot be read and rows that are wrong: raise, or skip with "
+            "a note.",
+            ON_ERROR,
+        ),
+    ]
+
+
+class Reading(RowOptions, EngineOptions, total=False):
+    """All options of data; see `test_calibration`, where each is described."""
+
+    progress: Callable[[int, int], None] | None
+
+
+class Truth(TypedDict, total=False):
+    """What is true in a planned study; see `power`."""
+
+    temperature: Annotated[float | None, Says("T", "Truth: softmax(log p / T).")]
+    slope: Annotated[float | None, Says("B", "Truth: log odds A + B logit(p).")]
+    intercept: Annotated[
+        float | Sequence[float] | None,
+        Says("A", "The A of --slope; one for each class of several."),
+    ]
+    ratio: Annotated[float | None, Says("R", "Truth: p / R, so that 1.2 is a risk 20 % too high.")]
+    noise: Annotated[float | None, Says("S", "Truth: a share S of the labels is uniform.")]
+    truth: Annotated[
+        object, Says("FILE", "Truth: the map that `caltest calibrate fit` wrote.", flag="--map")
+    ]
+
+
+class Procedure(TypedDict, total=False):
+    """The tests of a planned study; see `power`."""
+
+    test: Annotated[
+        object,
+        Says("KEY", "Test: combined (the default), skce, ... Repeatable, as --lens.", "tests"),
+    ]
+    lens: Annotated[
+        object,
+        Says(
+            "KEY",
+            "Aspect of the predictions to test: strong (the default), confidence, classwise, ... "
+            "Repeat it or join keys by commas.",
+            "lenses",
+        ),
+    ]
+    null: Annotated[
+        str | None,
+        Says(
+            "KEY",
+            "Null distribution of the statistic: exact (the default of most tests), ...",
+            "nulls",
+        ),
+    ]
+    tolerance: Annotated[
+        float | None,
+        Says("T", "Test that the error is at most T, in the units of the printed estimate."),
+    ]
+    equivalence: Annotated[
+        bool,
+        Says(
+            "",
+            "Test that the error is at least --tolerance: a small p-value shows calibration "
+            "within it.",
+        ),
+    ]
+    level: Annotated[float, Says("L", "Significance level, such as 0.05.")]
+
+
+class PlannedData(ColumnOptions, Truth, total=False):
+    """Where the predictions of a planned study come from, and what is true there; see `power`."""
+
+
+def parted(options: Mapping[str, object], *kinds: type) -> list[dict[str, Any]]:
+    """Part the options that a function was given by what describes them.
+
+    Parameters
+    ----------
+    options : Mapping
+        The options by name.
+    *kinds : type of TypedDict
+        What describes some of them; one that two of these describe goes to the first.
+
+    Returns
+    -------
+    list of dict
+        Those of each kind, and in the end the others, as of a measure.
+    """
+    others: dict[str, Any] = dict(options)
+    found = [{n: others.pop(n) for n in names_of(kind) if n in others} for kind in kinds]
+    return [*found, others]
+
+
+def names_of(kind: type) -> Mapping[str, object]:
+    """Return the names of the options that a TypedDict describes, as keys."""
+    return kind.__annotations__
+
+
+def check_names(options: Mapping[str, object], kind: type, function: str) -> None:
+    """Check that a function was given no option but those of a kind, as Python does by itself."""
+    for name in options:
+        if name not in names_of(kind):
+            near = did_you_mean(name, names_of(kind))
+            words = f"{function}() got an unexpected keyword argument {name!r}"
+            raise TypeError("; ".join(filter(None, (words, near))))
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Name the option that is spelt nearly so, or nothing."""
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.75)
+    return f"did you mean {near[0]}=?" if near else ""
