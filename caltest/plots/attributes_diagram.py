@@ -8,10 +8,9 @@ import numpy as np
 
 from caltest.lenses import Lens
 from caltest.plots import base
-from caltest.plots.event import RowsEvent
 from caltest.plots.reliability import TALL, reliability_diagram, scale_of_diagram
 from caltest.plots.scales import check_scale
-from caltest.plots.seen import seen
+from caltest.plots.seen import RowsEvent, seen
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Confidence, Lens, Strong, resolve_lens
-from caltest.plots.event import CellsEvent, RowsEvent
-from caltest.plots.seen import View, check_single, seen
+from caltest.plots.seen import CellsEvent, RowsEvent, View, check_single, seen
 from caltest.predictions import ModelData
 from caltest.scale import Counting
 from caltest.scale.sources import ENGINES, ROWS, Reader, source_of

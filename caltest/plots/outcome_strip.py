@@ -11,8 +11,8 @@ from caltest.plots import base
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from caltest.plots.event import Event
     from caltest.plots.scales import Scale
+    from caltest.plots.seen import Event
 
 GAP, STRIP = 1.02, 0.2  # where the strip starts, and its height, as shares of the axes
 CELLS = 50

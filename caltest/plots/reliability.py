@@ -18,10 +18,9 @@ from caltest.measures.scores.decomposition import ScoreDecomposition
 from caltest.measures.smooth.smooth_curve import SmoothCurve
 from caltest.plots import base
 from caltest.plots.counted import view_of_table
-from caltest.plots.event import Event, Limits
 from caltest.plots.outcome_strip import strip
 from caltest.plots.scales import Scale, check_scale, diagonal, scale_of
-from caltest.plots.seen import View, view_of
+from caltest.plots.seen import Event, Limits, View, view_of
 from caltest.plots.tips import set_tips
 from caltest.validation import check_unused
 

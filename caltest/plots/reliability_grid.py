@@ -15,9 +15,9 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.measures.bins.ece import ece
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.plots import base
-from caltest.plots.event import RowsEvent
 from caltest.plots.reliability import Diagram, scale_of_diagram
 from caltest.plots.scales import UNIT, Scale, check_scale
+from caltest.plots.seen import RowsEvent
 from caltest.predictions import Predictions, as_measured
 from caltest.results import HTest, HTestTable
 from caltest.results.evidence import required

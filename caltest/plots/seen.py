@@ -2,18 +2,53 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from typing import NamedTuple
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from caltest.errors import NotApplicable, invalid
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.errors import DegenerateDataWarning, NotApplicable, invalid
+from caltest.intervals import choose
 from caltest.lenses import Confidence, Lens, Strong, resolve_lens
+from caltest.measures.bins.reliability_bins import (
+    ReliabilityBins,
+    bins_of_cells,
+    reliability_bins,
+)
+from caltest.measures.isotonic.confidence_band_curve import (
+    band_limits_of_cells,
+    confidence_band_curve,
+)
+from caltest.measures.isotonic.corp_curve import CorpCurve, corp_curve
+from caltest.measures.isotonic.corp_curve import curve_of_cells as corp_of_cells
 from caltest.measures.one_dimension import check_one_dimension
+from caltest.measures.recalibration.calibration_intercept import CalibrationIntercept
+from caltest.measures.recalibration.calibration_slope import CalibrationSlope
+from caltest.measures.recalibration.coefficient_interval import cell_coefficient_bounds
+from caltest.measures.recalibration.profile import INTERCEPT_ALONE, SLOPE
+from caltest.measures.scores.decomposition import (
+    ScoreDecomposition,
+    brier_parts_of_cells,
+    score_decomposition,
+)
+from caltest.measures.smooth.ici import E90, ICI
+from caltest.measures.smooth.smooth_curve import SmoothCurve, curve_of_cells, smooth_curve
 from caltest.plots.base import name_text, pvalue_text
-from caltest.plots.event import CellsEvent, Event, RowsEvent
 from caltest.predictions import Predictions, as_measured
+from caltest.render import rows_of_slope
 from caltest.results import HTest
 from caltest.results.evidence import required
+from caltest.scale import Cells
 from caltest.validation import check_unused
+
+if TYPE_CHECKING:
+    from caltest.measures import Measure
+    from caltest.measures.outcome import Ends
+    from caltest.predictions import Predictions
+    from caltest.scale import Cells
 
 
 class Seen(NamedTuple):
@@ -100,3 +135,208 @@ def check_single(lens: Lens, members: Sequence[Lens]) -> None:
     if lens.is_family:
         remedy = f"pass one, such as {str(members[0])!r}, or call reliability_grid for all"
         raise invalid("lens must be a single one", repr(str(lens)), remedy)
+
+
+Floats = NDArray[np.float64]
+Kind = TypeVar("Kind")
+
+
+class Limits(NamedTuple):
+    """A confidence band of the curve of calibration; see `ConfidenceBandCurve`."""
+
+    x: Floats
+    lower: Floats
+    upper: Floats
+    level: float
+
+
+class Event(Protocol):
+    """Predictions of an event and how often it happened, as a diagram asks for them.
+
+    Attributes
+    ----------
+    n : int
+        Rows.
+    names : (str, str)
+        What happens without the event, and the event.
+    is_weighted : bool
+        Whether rows have weights.
+    values, rows, mass : (k,) array
+        Predictions, and the rows and the weight that each stands for.
+    happened : (k,) array
+        The part of that with the event.
+    counts : (int, int)
+        Rows without and with the event.
+    """
+
+    n: int
+    names: tuple[str, str]
+    is_weighted: bool
+    values: Floats
+    rows: Floats
+    mass: Floats
+    happened: Floats
+    counts: tuple[int, int]
+
+    def bins(self, binning: str, bins: int, level: float) -> ReliabilityBins:
+        """Return the bins with their consistency limits."""
+
+    def smooth(self, level: float) -> SmoothCurve:
+        """Return the smooth curve with its band."""
+
+    def corp(self) -> CorpCurve:
+        """Return the isotonic fit."""
+
+    def parts(self) -> ScoreDecomposition:
+        """Return the parts of the Brier score."""
+
+    def band(self, level: float) -> Limits:
+        """Return the confidence band of the curve of calibration."""
+
+    def numbers(self, level: float) -> list[str]:
+        """Return the numbers beside the diagram, a line each."""
+
+
+class RowsEvent:
+    """Rows of two classes."""
+
+    def __init__(self, predictions: Predictions) -> None:
+        self.predictions = predictions
+        self.n = predictions.n
+        self.names = str(predictions.classes[0]), str(predictions.classes[1])
+        weight = predictions.sample_weight
+        self.is_weighted = weight is not None
+        happened = predictions.labels == 1
+        events = int(np.count_nonzero(happened))
+        self.counts = predictions.n - events, events
+        counted = slice(None) if weight is None else weight > 0
+        self.values = predictions.probs[counted, 1]
+        self.rows = np.ones(self.values.size)
+        self.mass = self.rows if weight is None else weight[counted]
+        self.happened = self.mass * happened[counted]
+
+    def bins(self, binning: str, bins: int, level: float) -> ReliabilityBins:
+        """Return the bins with their consistency limits."""
+        return _single(
+            reliability_bins(self.predictions, binning=binning, bins=bins, confidence=level)
+        )
+
+    def smooth(self, level: float) -> SmoothCurve:
+        """Return the smooth curve with its band."""
+        return _single(smooth_curve(self.predictions, confidence=level))
+
+    def corp(self) -> CorpCurve:
+        """Return the isotonic fit."""
+        return _single(corp_curve(self.predictions))
+
+    def parts(self) -> ScoreDecomposition:
+        """Return the parts of the Brier score."""
+        return _single(score_decomposition(self.predictions))
+
+    def band(self, level: float) -> Limits:
+        """Return the confidence band of the curve of calibration."""
+        found = _single(confidence_band_curve(self.predictions, confidence=level))
+        return Limits(found.x, found.lower, found.upper, level)
+
+    def numbers(self, level: float) -> list[str]:
+        """Return the numbers beside the diagram, a line each."""
+        return number_lines(self.predictions, level)
+
+
+class CellsEvent:
+    """Cells of rows, each at its mean prediction."""
+
+    def __init__(self, cells: Cells) -> None:
+        self.cells = cells
+        self.is_weighted = cells.weights is not None
+        self.n = cells.rows
+        self.names = cells.no_event, cells.event
+        events = int(cells.hits.sum())
+        self.counts = cells.rows - events, events
+        self.values = cells.mean
+        self.rows = cells.counts.astype(np.float64)
+        self.mass = cells.n.astype(np.float64)
+        self.happened = cells.events.astype(np.float64)
+
+    def bins(self, binning: str, bins: int, level: float) -> ReliabilityBins:
+        """Return the bins with their consistency limits."""
+        return bins_of_cells(self.cells, binning, bins, level)
+
+    def smooth(self, level: float) -> SmoothCurve:
+        """Return the smooth curve with its band."""
+        return curve_of_cells(self.cells, level)
+
+    def corp(self) -> CorpCurve:
+        """Return the isotonic fit."""
+        return corp_of_cells(self.cells)
+
+    def parts(self) -> ScoreDecomposition:
+        """Return the parts of the Brier score."""
+        return brier_parts_of_cells(self.cells)
+
+    def band(self, level: float) -> Limits:
+        """Return the confidence band of the curve of calibration."""
+        return Limits(*band_limits_of_cells(self.cells, level), level)
+
+    def numbers(self, level: float) -> list[str]:
+        """Return the numbers beside the diagram, a line each."""
+        return cell_number_lines(self.cells, level)
+
+
+def _single(value: Kind | list[Kind]) -> Kind:
+    """Return what a measure gave under a lens that is no family."""
+    return value[0] if isinstance(value, list) else value
+
+
+RESAMPLES, SEED = 199, 1
+MOST_ROWS = 2000  # with which a loess is resampled, as a picture should not take long
+
+
+def number_lines(predictions: Predictions, level: float) -> list[str]:
+    """Return a line with an interval for each number that the data have."""
+    lines = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateDataWarning)
+        for name, measure in (("intercept", CalibrationIntercept()), ("slope", CalibrationSlope())):
+            lines += _line(name, measure, predictions, level, percent=False)
+        for error in (ICI(), E90()):
+            lines += _line(error.symbol, error, predictions, level, percent=True)
+    return lines
+
+
+def cell_number_lines(cells: Cells, level: float) -> list[str]:
+    """Return a line with an interval for each number that the cells have."""
+    lines = []
+    for name, column in (("intercept", INTERCEPT_ALONE), ("slope", SLOPE)):
+        with suppress(NotApplicable):
+            ends = cell_coefficient_bounds(cells, column, name, level=level)
+            lines.append(_in_words(name, ends))
+    return lines
+
+
+def _line(
+    name: str, measure: Measure, predictions: Predictions, level: float, *, percent: bool
+) -> list[str]:
+    """Return a number with its interval, in percentage points or as it is."""
+    try:
+        if percent and predictions.n > MOST_ROWS:
+            value = float(measure.evaluate(predictions, None, "strong", None))
+            return [f"{name} {100 * value:.1f} points"]
+        method = choose(measure, "cluster" if predictions.has_dependence else None)
+        options: dict[str, Any] = {
+            "level": level,
+            "n_resamples": RESAMPLES,
+            "seed": SEED,
+            "n_jobs": None,
+        }
+        ends = method.compute(measure, predictions, **options)
+    except NotApplicable:
+        return []
+    if percent:
+        low, high = 100 * ends.low, 100 * ends.high
+        return [f"{name} {100 * ends.estimate:.1f} points ({low:.1f} to {high:.1f})"]
+    return [_in_words(name, ends)]
+
+
+def _in_words(name: str, ends: Ends) -> str:
+    return f"{name} {ends.estimate:.2f} ({ends.low:.2f} to {ends.high:.2f}){rows_of_slope(ends)}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from caltest.measures.gap import Gap
+from caltest.render import Sheet
 from caltest.results import HTest, HTestTable, Result
 from caltest.results.printable import plain
 from caltest.results.verdict import Verdict
@@ -351,3 +352,114 @@ def as_dict(value: object) -> Any:
     if isinstance(value, tuple | list):
         return [as_dict(item) for item in value]
     return plain(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What all tests of a report share."""
+
+    seed: int
+    n_resamples: int
+    correction: str | None
+    level: float | None
+    n_jobs: int | None
+    by: bool
+    progress: Callable[[str], None]
+
+    @property
+    def of_tests(self) -> dict[str, Any]:
+        """The options of `test_calibration`."""
+        return {"correction": self.correction, **self.of_draws}
+
+    @property
+    def of_draws(self) -> dict[str, Any]:
+        """How labels are redrawn, and the level."""
+        return {
+            "n_resamples": self.n_resamples,
+            "rng": self.seed,
+            "n_jobs": self.n_jobs,
+            "level": self.level,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A drawn figure.
+
+    Attributes
+    ----------
+    section : str
+        Key of the section that it stands in.
+    title, description : str
+        What it shows, and what is seen in it.
+    svg : str
+        One `<svg>` element.
+    width : float
+        In points.
+    """
+
+    section: str
+    title: str
+    description: str
+    svg: str
+    width: float
+
+
+SHOWN = 12  # rows of a table that are not folded
+MOST_ROWS = 200  # of the tables of classes and ranges
+APPENDIX = ("data", "diagrams", "scores", "comparison", "methods", "reproduction")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A part of a section; `kind` says which of the others it has.
+
+    Attributes
+    ----------
+    kind : {"headline", "text", "note", "heading", "sheet", "facts", "figure", "formula", "lines"}
+    text : str
+        Of a paragraph, a note, a heading or a formula.
+    sheet : Sheet or None
+        A table, or facts as pairs.
+    figure : Figure or None
+    shown : int
+        How many rows of the table are not folded.
+    bars : tuple of (low, gap, high)
+        Of each row of the table, which a page draws beside it.
+    lights : tuple of str
+        The colour of each row of the table.
+    """
+
+    kind: str
+    text: str = ""
+    sheet: Sheet | None = None
+    figure: Figure | None = None
+    shown: int = SHOWN
+    bars: tuple[tuple[float, float, float], ...] = ()
+    lights: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section with its key, heading and parts."""
+
+    key: str
+    title: str
+    blocks: tuple[Block, ...]
+
+    @property
+    def is_appendix(self) -> bool:
+        """Whether it is behind what a reader signs."""
+        return self.key in APPENDIX
+
+
+def notes(notes: Sequence[str]) -> Iterator[Block]:
+    """Yield a note for each text.
+
+    Yields
+    ------
+    Block
+        Of the section.
+    """
+    for note in notes:
+        yield Block(kind="note", text=note)

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest import measures
 from caltest.errors import NotApplicable
-from caltest.lenses import resolve_lens
-from caltest.measures.gap import Gap, event_rows, gap_of, share_limits
-from caltest.measures.recalibration.expected_observed_ratio import ExpectedObserved
+from caltest.measures.gap import LEVEL, share_limits
+from caltest.measures.recalibration.expected_observed_ratio import ratio_of_counts
 from caltest.predictions import Predictions
 from caltest.render import Sheet, rows_of_slope
-from caltest.reporting.blocks import Block
-from caltest.reporting.content import Estimate
+from caltest.reporting.content import Block, Estimate, Settings
 from caltest.reporting.profiles import Profile
-from caltest.reporting.tested import Settings
-from caltest.reporting.wording import number, short_pvalue
+from caltest.reporting.reading import number, short_pvalue
 from caltest.results import HTest, HTestTable, Interval
+
+if TYPE_CHECKING:
+    from caltest.reporting.source import Source
 
 Floats = NDArray[np.float64]
 
@@ -56,28 +57,40 @@ OF_TESTS: dict[str, tuple[str, float | None, str, str]] = {
 
 
 def collect_estimates(
-    predictions: Predictions, tests: HTestTable, profile: Profile, settings: Settings
-) -> tuple[Estimate, ...]:
-    """Return the numbers of the field for data of two classes, or for confidence."""
-    settings.progress("estimates")
-    lens = "strong" if predictions.m == 2 else "confidence"
-    seen = resolve_lens(lens)(predictions)
-    first = _of_two(seen, profile) if predictions.m == 2 else _of_many(predictions, seen, profile)
-    rows = (row for row in tests.rows if row.lens == lens and row.group is None)
-    return (*first, *estimates_of_tests(rows, settings))
-
-
-def gap_estimates(gap: Gap, rows: float, profile: Profile, m: int) -> Iterator[Estimate]:
-    """Yield the gap of the event of two classes, or accuracy and confidence with theirs.
+    source: Source, tests: HTestTable, profile: Profile, settings: Settings
+) -> Iterator[Estimate]:
+    """Yield the numbers of the field for data of two classes, or for confidence.
 
     Yields
     ------
     Estimate
-        With its interval; that of the accuracy is of so many rows.
+        With its interval, where there is one.
     """
+    yield from _gap_estimates(source, profile)
+    if source.m == 2 and source.weight is None:
+        expected, observed = source.totals()
+        if observed and expected > 0:
+            found = ratio_of_counts(expected, observed, source.n, LEVEL)
+            yield Estimate(
+                name="expected / observed (E/O)",
+                value=found.ratio,
+                ideal=1.0,
+                low=found.low,
+                high=found.high,
+                note=f"{expected:,.1f} {profile.events} predicted, {observed:,} observed",
+            )
+    if source.m > 2 and source.predictions is not None:
+        yield from _of_many(source.predictions)
+    rows = (row for row in tests.rows if row.lens == source.lens and row.group is None)
+    yield from estimates_of_tests(rows, settings)
+
+
+def _gap_estimates(source: Source, profile: Profile) -> Iterator[Estimate]:
+    """Yield the gap of the event of two classes, or accuracy and confidence with theirs."""
+    gap = source.gap()
     name, note = "accuracy less confidence", "below 0: overconfident"
-    if m > 2:
-        low, high = share_limits(gap.observed, rows)
+    if source.m > 2:
+        low, high = share_limits(gap.observed, source.effective)
         yield Estimate(name="mean confidence", value=gap.predicted, unit="share")
         yield Estimate(name="accuracy", value=gap.observed, low=low, high=high, unit="share")
     else:
@@ -88,29 +101,8 @@ def gap_estimates(gap: Gap, rows: float, profile: Profile, m: int) -> Iterator[E
     )
 
 
-def ratio_estimate(found: ExpectedObserved, profile: Profile) -> Estimate:
-    """Return the number of events that are expected over that of those observed."""
-    return Estimate(
-        name="expected / observed (E/O)",
-        value=found.ratio,
-        ideal=1.0,
-        low=found.low,
-        high=found.high,
-        note=f"{found.expected:,.1f} {profile.events} predicted, {found.observed:,} observed",
-    )
-
-
-def _of_two(seen: Predictions, profile: Profile) -> Iterator[Estimate]:
-    yield from gap_estimates(gap_of(event_rows(seen), "event", "all rows"), seen.n, profile, 2)
-    if seen.sample_weight is None and seen.labels.any() and seen.probs[:, 1].sum() > 0:
-        found = measures.expected_observed_interval(seen)
-        if not isinstance(found, list):
-            yield ratio_estimate(found, profile)
-
-
-def _of_many(predictions: Predictions, seen: Predictions, profile: Profile) -> Iterator[Estimate]:
-    gap = gap_of(event_rows(seen), "event", "all rows")
-    yield from gap_estimates(gap, _effective(seen), profile, predictions.m)
+def _of_many(predictions: Predictions) -> Iterator[Estimate]:
+    """Yield what takes all the probabilities of a row."""
     temperature = temperature_interval(predictions)
     if temperature is not None:
         value, low, high = temperature
@@ -128,11 +120,6 @@ def _of_many(predictions: Predictions, seen: Predictions, profile: Profile) -> I
         unit="points",
         note="mean over classes of the gap of 15 bins; above 0 by chance too",
     )
-
-
-def _effective(seen: Predictions) -> float:
-    weight = seen.sample_weight
-    return float(seen.n if weight is None else weight.sum() ** 2 / (weight @ weight))
 
 
 def estimates_of_tests(rows: Iterator[HTest], settings: Settings) -> Iterator[Estimate]:

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from caltest import plots
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
-from caltest.reporting.content import Content, Where
-from caltest.reporting.gaps import ranked
+from caltest.reporting.content import Content, Figure, Recalibrated, Where
+from caltest.reporting.html import inline_svg
+from caltest.reporting.places import ranked
 from caltest.reporting.profiles import Profile
-from caltest.reporting.reading import sentence
-from caltest.reporting.svg import inline_svg
-from caltest.reporting.wording import equals, short_pvalue
+from caltest.reporting.reading import equals, sentence, short_pvalue
 from caltest.results import HTest, HTestTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-    from caltest.reporting.recalibrated import HeldOut
+    from caltest.reporting.source import Source
     from caltest.segments import SegmentsTest
 
 
@@ -36,31 +34,7 @@ MOST_AFTER = 6  # calibrators with a diagram
 GRID_WORK = 1e8  # n m beyond which classes have no diagrams of their own
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """A drawn figure.
-
-    Attributes
-    ----------
-    section : str
-        Key of the section that it stands in.
-    title, description : str
-        What it shows, and what is seen in it.
-    svg : str
-        One `<svg>` element.
-    width : float
-        In points.
-    """
-
-    section: str
-    title: str
-    description: str
-    svg: str
-    width: float
-
-
-@dataclass(frozen=True, slots=True)
-class Sketch:
+class Sketch(NamedTuple):
     """A figure to be drawn."""
 
     section: str
@@ -70,51 +44,34 @@ class Sketch:
 
 
 def draw_figures(
-    predictions: Predictions, content: Content, profile: Profile, outcomes: Sequence[HeldOut]
+    source: Source,
+    content: Content,
+    profile: Profile,
+    outcomes: Sequence[tuple[Recalibrated, Predictions]],
 ) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
     """Draw what can be drawn; note what cannot."""
-    tests = content.answer.tests
-    figures, left_out = _drawn(
-        [
-            _answer_sketch(predictions, _subject(predictions)),
-            *_of_estimates(predictions, tests),
-            *_of_grades(content.grades),
-            *_of_decisions(predictions, profile),
-            *_of_groups(content.where),
-            *_of_segments(content.segments),
-            *_of_tests(tests),
-            *_of_predictions(predictions, profile),
-            *_of_outcomes(outcomes),
-        ]
-    )
-    if predictions.m > 2 and predictions.n * predictions.m > GRID_WORK:
+    tests, rows = content.answer.tests, source.predictions
+    many = source.m > 2
+    of = "the predicted class" if many else f"class {source.event.names[1]}"
+    seen = tests[0] if rows is None else rows
+    grid = rows is not None and many and rows.probs.size <= GRID_WORK
+    sketches = [_answer_sketch(seen, of)]
+    if rows is not None:
+        sketches += _of_estimates(tests)
+        sketches += _of_grades(content.grades)
+    if rows is not None and profile.decisions and not many:
+        sketches.append(_decision_sketch(rows))
+    sketches += _of_groups(content.where)
+    sketches += _of_segments(content.segments)
+    sketches += _of_tests(tests)
+    sketches.append(_corp_sketch(seen, of))
+    if profile.key == "forecast" and not many:
+        sketches.append(_attributes_sketch(seen, of))
+    sketches += _of_classes(tests) if rows is None else [_grid_sketch(rows)] if grid else []
+    sketches += _of_outcomes(outcomes)
+    figures, left_out = _drawn(sketches)
+    if rows is not None and many and not grid:
         left_out.append("No figure for each class: there are too many predictions to draw them.")
-    return tuple(figures), tuple(left_out)
-
-
-def draw_counted(content: Content) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
-    """Draw what cells are enough for."""
-    tests = content.answer.tests
-    first = tests[0]
-    of = "the predicted class" if first.m > 2 else f"class {content.data.classes[1].name}"
-    classes = [row for row in tests.rows if row.lens.startswith("classwise")]
-    figures, left_out = _drawn(
-        [
-            _answer_sketch(first, of),
-            *_of_groups(content.where),
-            *_of_tests(tests),
-            _corp_sketch(first, of),
-            *(
-                Sketch(
-                    "diagrams",
-                    f"Class {row.lens[len('classwise[') : -1]}",
-                    f"Reliability diagram against the rest; p {equals(row.pvalue)}. {KEY}",
-                    partial(_small, row),
-                )
-                for row in sorted(classes, key=lambda row: row.pvalue)[:MOST_CLASSES_DRAWN]
-            ),
-        ]
-    )
     return tuple(figures), tuple(left_out)
 
 
@@ -185,13 +142,9 @@ def _small(source: object, **options: Any) -> Axes:
     return ax
 
 
-def _subject(predictions: Predictions) -> str:
-    return f"class {predictions.classes[1]}" if predictions.m == 2 else "the predicted class"
-
-
-def _of_estimates(predictions: Predictions, table: HTestTable) -> Iterator[Sketch]:
+def _of_estimates(table: HTestTable) -> Iterator[Sketch]:
     for row in table.rows:
-        if row.test == "calibration-belt" and predictions.m == 2:
+        if row.test == "calibration-belt" and row.m == 2:
             yield Sketch(
                 "estimates",
                 "GiViTI calibration belt",
@@ -211,15 +164,14 @@ def _of_grades(table: HTestTable | None) -> Iterator[Sketch]:
         )
 
 
-def _of_decisions(predictions: Predictions, profile: Profile) -> Iterator[Sketch]:
-    if profile.decisions and predictions.m == 2:
-        yield Sketch(
-            "decisions",
-            "Decision curve",
-            "Net benefit of the model at each threshold probability, with its interval, beside "
-            "that of treating all and none.",
-            lambda: plots.decision_curve(predictions),
-        )
+def _decision_sketch(rows: Predictions) -> Sketch:
+    return Sketch(
+        "decisions",
+        "Decision curve",
+        "Net benefit of the model at each threshold probability, with its interval, beside that "
+        "of treating all and none.",
+        lambda: plots.decision_curve(rows),
+    )
 
 
 def _of_groups(where: Where) -> Iterator[Sketch]:
@@ -256,23 +208,34 @@ def _of_tests(table: HTestTable) -> Iterator[Sketch]:
         )
 
 
-def _of_predictions(predictions: Predictions, profile: Profile) -> Iterator[Sketch]:
-    of = _subject(predictions)
-    yield _corp_sketch(predictions, of)
-    if profile.key == "forecast" and predictions.m == 2:
+def _attributes_sketch(source: object, of: str) -> Sketch:
+    return Sketch(
+        "diagrams",
+        f"Attributes diagram of {of}",
+        "Observed frequencies of bins, the climatology, and the region in which forecasts have "
+        "skill.",
+        lambda: plots.attributes_diagram(source),
+    )
+
+
+def _grid_sketch(rows: Predictions) -> Sketch:
+    return Sketch(
+        "diagrams",
+        "Reliability diagrams of classes",
+        "Each class against the rest, those with the largest error first.",
+        lambda: plots.reliability_grid(rows),
+    )
+
+
+def _of_classes(table: HTestTable) -> Iterator[Sketch]:
+    """Yield diagrams of the classes that were tested each."""
+    classes = [row for row in table.rows if row.lens.startswith("classwise")]
+    for row in sorted(classes, key=lambda row: row.pvalue)[:MOST_CLASSES_DRAWN]:
         yield Sketch(
             "diagrams",
-            f"Attributes diagram of {of}",
-            "Observed frequencies of bins, the climatology, and the region in which forecasts "
-            "have skill.",
-            lambda: plots.attributes_diagram(predictions),
-        )
-    if predictions.m > 2 and predictions.n * predictions.m <= GRID_WORK:
-        yield Sketch(
-            "diagrams",
-            "Reliability diagrams of classes",
-            "Each class against the rest, those with the largest error first.",
-            lambda: plots.reliability_grid(predictions),
+            f"Class {row.lens[len('classwise[') : -1]}",
+            f"Reliability diagram against the rest; p {equals(row.pvalue)}. {KEY}",
+            partial(_small, row),
         )
 
 
@@ -290,15 +253,13 @@ def _of_segments(segments: SegmentsTest | None) -> Iterator[Sketch]:
     )
 
 
-def _of_outcomes(outcomes: Sequence[HeldOut]) -> Iterator[Sketch]:
-    for outcome in outcomes[:MOST_AFTER]:
-        row = outcome.row
+def _of_outcomes(outcomes: Sequence[tuple[Recalibrated, Predictions]]) -> Iterator[Sketch]:
+    for row, predictions in outcomes[:MOST_AFTER]:
         when = "before" if row.key == "identity" else f"after {row.key}"
         tested = "" if row.pvalue is None else f"p {equals(row.pvalue)}, "
         yield Sketch(
             "comparison",
             f"Rows that were held out, {when}",
-            f"Reliability diagram of {outcome.predictions.n:,} rows; {tested}ECE {row.ece:.4f}. "
-            + KEY,
-            partial(_small, outcome.predictions),
+            f"Reliability diagram of {predictions.n:,} rows; {tested}ECE {row.ece:.4f}. {KEY}",
+            partial(_small, predictions),
         )

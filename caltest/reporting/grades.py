@@ -10,9 +10,8 @@ from caltest.errors import NotApplicable
 from caltest.htests import test_master_scale
 from caltest.predictions import Predictions
 from caltest.render import Sheet
-from caltest.reporting.blocks import Block
-from caltest.reporting.tested import Settings
-from caltest.reporting.wording import count, equals, percent, short_pvalue
+from caltest.reporting.content import Block, Settings
+from caltest.reporting.reading import count, equals, percent, short_pvalue
 from caltest.results import HTestTable
 
 MOST_PDS = 25  # distinct predictions that are grades of themselves

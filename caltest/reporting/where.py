@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from caltest.errors import NotApplicable
-from caltest.htests import DEFAULT
 from caltest.predictions import Predictions
 from caltest.render import FIRST_EVIDENCE, Sheet
-from caltest.reporting.blocks import MOST_ROWS, Block, notes
-from caltest.reporting.content import Content, Place, Where
-from caltest.reporting.gaps import group_places, is_named, is_rejected, ranked
-from caltest.reporting.places import find_places
+from caltest.reporting.content import (
+    MOST_ROWS,
+    Block,
+    Content,
+    Place,
+    Settings,
+    Where,
+    notes,
+)
+from caltest.reporting.places import group_places, is_named, is_rejected, judged, ranked
 from caltest.reporting.profiles import Profile
-from caltest.reporting.reading import segments_reading
-from caltest.reporting.tested import Settings, run
-from caltest.reporting.wording import DASH, count, equals, points, share, short_pvalue, span
+from caltest.reporting.reading import (
+    DASH,
+    count,
+    equals,
+    points,
+    segments_reading,
+    share,
+    short_pvalue,
+    span,
+)
 from caltest.results import HTestTable
 from caltest.results.verdict import SPEAKS
 from caltest.segments import SegmentsTest
 from caltest.segments.inputs import Given
 from caltest.segments.run import Settings as SegmentSettings
 from caltest.segments.run import test_source
+
+if TYPE_CHECKING:
+    from caltest.reporting.source import Source
 
 MOST_SEGMENTS = 50
 GAP = (
@@ -30,16 +46,22 @@ GAP = (
 )
 
 
-def find_where(predictions: Predictions, settings: Settings) -> Where:
+def find_where(source: Source, settings: Settings) -> Where:
     """Compare classes and ranges, and test each group."""
-    groups, remarks = _groups(predictions, settings)
+    groups: HTestTable | None = None
+    remarks: tuple[str, ...] = ()
+    if settings.by:
+        try:
+            groups = source.groups(settings)
+        except NotApplicable as error:
+            remarks = (f"Groups are not tested: {error}",)
     settings.progress("classes and ranges")
     return Where(
-        lens="strong" if predictions.m == 2 else "confidence",
-        places=find_places(predictions, n_resamples=settings.n_resamples, seed=settings.seed),
+        lens=source.lens,
+        places=judged(source.search(), n_resamples=settings.n_resamples, seed=settings.seed),
         groups=groups,
         group_places=() if groups is None else group_places(groups),
-        notes=tuple(remarks),
+        notes=remarks if groups is None else tuple(groups.notes),
     )
 
 
@@ -57,17 +79,6 @@ def find_segments(predictions: Predictions, columns: Given, settings: Settings) 
             level=settings.level,
         ),
     )
-
-
-def _groups(predictions: Predictions, settings: Settings) -> tuple[HTestTable | None, list[str]]:
-    """Test each group."""
-    if predictions.groups is None or not settings.by:
-        return None, []
-    try:
-        result = run(predictions, DEFAULT, "strong", settings, by=True)
-    except NotApplicable as error:
-        return None, [f"Groups are not tested: {error}"]
-    return result, list(result.notes)
 
 
 def group_blocks(content: Content, profile: Profile) -> Iterator[Block]:
