@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest import measures
+from caltest.calibrators.linear.temperature import LARGEST_TEMPERATURE, SMALLEST_TEMPERATURE
+from caltest.calibrators.linear.temperature_loops import inverse_temperature
 from caltest.errors import NotApplicable
 from caltest.measures.gap import LEVEL, share_limits
 from caltest.measures.recalibration.expected_observed_ratio import ratio_of_counts
+from caltest.numerics.softmax import softmax
 from caltest.predictions import Predictions
 from caltest.render import Sheet, rows_of_slope
 from caltest.reporting.content import Block, Estimate, Settings
@@ -27,7 +30,7 @@ Floats = NDArray[np.float64]
 
 Z = 1.959963984540054  # of a normal interval of 95 %
 SMALLEST = 1e-12  # probability whose logarithm is taken
-STEPS = 50
+INVERSE = (1 / LARGEST_TEMPERATURE, 1 / SMALLEST_TEMPERATURE)
 
 # The tests whose estimate stands in the table: name, value of calibration, unit, what it says.
 OF_TESTS: dict[str, tuple[str, float | None, str, str]] = {
@@ -169,43 +172,24 @@ def temperature_interval(predictions: Predictions) -> tuple[float, float, float]
     >>> low < 1 < high
     True
     """
-    weight = (
-        np.ones(predictions.n) if predictions.sample_weight is None else predictions.sample_weight
-    )
+    probs, labels = predictions.probs, predictions.labels
+    weight = np.ones(predictions.n)
+    if predictions.sample_weight is not None:
+        weight = np.array(predictions.sample_weight)
     # No temperature changes a probability of 0: rows with such an outcome tell nothing of it.
-    weight = weight * (predictions.probs[np.arange(predictions.n), predictions.labels] > 0)
-    logs = np.log(np.maximum(predictions.probs, SMALLEST))
-    b = 1.0
-    for _ in range(STEPS):
-        score, curvature = _likelihood(logs, predictions.labels, b)
-        information = float(weight @ curvature)
-        if information <= 0:
-            return None
-        step = float(weight @ score) / information
-        b = min(max(b + step, b / 2), 2 * b)
-        if abs(step) < 1e-9:
-            break
-    else:
+    told = (weight > 0) & (probs[np.arange(predictions.n), labels] > 0)
+    logs, labels, weight = np.log(np.maximum(probs[told], SMALLEST)), labels[told], weight[told]
+    b, curvature = inverse_temperature(logs, labels, weight, INVERSE)
+    if curvature <= 0 or not INVERSE[0] < b < INVERSE[1]:
         return None
-    score, curvature = _likelihood(logs, predictions.labels, b)
-    sums = weight * score
+    expected = np.einsum("ik,ik->i", softmax(logs, b), logs)
+    sums = weight * (logs[np.arange(labels.size), labels] - expected)
     if predictions.has_dependence:
-        codes = np.unique(np.asarray(predictions.clusters), return_inverse=True)[1]
+        codes = np.unique(np.asarray(predictions.clusters)[told], return_inverse=True)[1]
         sums = np.asarray(np.bincount(codes, sums), dtype=np.float64)
-    half = Z * float(np.sqrt(sums @ sums)) / float(weight @ curvature)
+    half = Z * float(np.sqrt(sums @ sums)) / (curvature * float(weight.sum()))
     low = b - half
     return 1.0 / b, 1.0 / (b + half), 1.0 / low if low > 0 else float("inf")
-
-
-def _likelihood(logs: Floats, labels: NDArray[np.int64], b: float) -> tuple[Floats, Floats]:
-    """Return the derivative of each row's log likelihood, and less the second one."""
-    scaled = b * logs
-    scaled -= scaled.max(axis=1, keepdims=True)
-    probs = np.exp(scaled)
-    probs /= probs.sum(axis=1, keepdims=True)
-    mean = np.einsum("ik,ik->i", probs, logs)
-    square = np.einsum("ik,ik,ik->i", probs, logs, logs)
-    return logs[np.arange(labels.size), labels] - mean, square - np.square(mean)
 
 
 def estimate_blocks(estimates: Sequence[Estimate]) -> Iterator[Block]:

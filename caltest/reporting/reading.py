@@ -10,8 +10,6 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from caltest import render
-from caltest.results import HTest, HTestTable
 from caltest.results.compared_calibrators import REFERENCE
 from caltest.segments import SegmentsTest
 
@@ -44,18 +42,6 @@ def frequency(pvalue: float) -> str:
     if pvalue < 1e-4:
         return "fewer than 1 in 10,000"
     return f"about {1e4 * pvalue:.2g} in 10,000"
-
-
-def reading(test: HTest, adjusted: float | None = None) -> str:
-    """Return in words what one test found."""
-    parts = [f"Were {_hypothesis(test)}, {_event(test)} in {_how_often(test)}."]
-    if test.side:
-        parts.append(f"The test looks for one side only: {test.side}.")
-    if test.components is not None:
-        parts.append(_loudest(test.components))
-    if test.level is not None:
-        parts.append(_verdict(test, test.pvalue if adjusted is None else adjusted))
-    return " ".join(parts)
 
 
 def after_reading(row: Recalibrated, found: OutOfFold) -> str:
@@ -92,13 +78,6 @@ def sentence(error: Exception) -> str:
     return f"{str(error).rstrip('.')}."
 
 
-def _loudest(components: HTestTable) -> str:
-    """What the component says that is farthest out, with its p-value among all of them."""
-    row, adjusted = components.rows[0], render.pvalue(float(components.adjusted[0]))
-    finding = row.parameters["finding"]
-    return f"Farthest out is {row.test} (p {render.equals(adjusted)}): {finding}."
-
-
 def segments_reading(test: SegmentsTest) -> str:
     """Return in words what the test of segments found."""
     worst = test.rows[0]
@@ -122,79 +101,6 @@ def _rejected(test: SegmentsTest) -> str:
         return "no segment is rejected"
     one = test.n_rejected == 1
     return "one segment is rejected" if one else f"{test.n_rejected:,} segments are rejected"
-
-
-def _hypothesis(test: HTest) -> str:
-    """What the p-value supposes: right probabilities, or an error within or beyond a tolerance."""
-    if test.null != "tolerance":
-        return f"{_subject(test)} right"
-    limit = f"{'least' if test.alternative == 'less' else 'most'} {test.parameters['tolerance']:g}"
-    return f"the {test.estimate_name} of {_subject(test)} at {limit}"
-
-
-def _subject(test: HTest) -> str:
-    """The probabilities that the lens looks at."""
-    where = "" if test.group is None else f" in the group {test.group}"
-    lens, _, of = test.lens.partition("[")
-    named = {
-        "strong": "the predicted probabilities"
-        if test.m == 2
-        else "all the probabilities of each prediction",
-        "confidence": "the probabilities of the predicted classes",
-        "classwise": f"the probabilities of class {of.removesuffix(']')}",
-        "top-label": f"the confidence in predictions of class {of.removesuffix(']')}",
-    }
-    return named.get(lens, f"the probabilities under the lens {test.lens}") + where
-
-
-def _event(test: HTest) -> str:
-    """The deviation that was seen, in the direction in which the p-value counts."""
-    name, value = test.statistic_name, render.number(test.statistic)
-    if test.alternative == "two-sided":
-        return f"{name} would be as far from its expected value as {value}, in either direction,"
-    return f"{name} would be {value} or {'less' if test.alternative == 'less' else 'more'}"
-
-
-def _how_often(test: HTest) -> str:
-    among = "data sets like this one"
-    often = frequency(test.pvalue)
-    if _is_upper_bound(test) and often.startswith("about"):
-        often = f"at most {often}"
-    count = redrawn_count(test)
-    if count is None:
-        return f"{often} {among}"
-    if count == 0:
-        often = f"at most about 1 in {(test.n_resamples or 0) + 1:,}"
-    resamples = f"{test.n_resamples:,} resamples"
-    if test.null != "bootstrap":
-        resamples = f"{test.n_resamples:,} sets of labels drawn from the probabilities"
-    return f"{often} {among} (in {f'{count:,}' if count else 'none'} of {resamples})"
-
-
-def _is_upper_bound(test: HTest) -> bool:
-    """Tell whether such a statistic comes up less often than the p-value says, or may.
-
-    That is so for an inequality, for hypotheses that hold many sizes of an error, and where none of
-    the resampled statistics is as far in the direction of the observed one.
-    """
-    return test.is_bound or test.null == "tolerance" or test.is_least_pvalue
-
-
-def redrawn_count(test: HTest) -> int | None:
-    """Return how many of the resampled values were as extreme, where the p-value is such a count.
-
-    It is not that of a two-sided test, which doubles the count of one side.
-    """
-    if test.n_resamples is None or test.alternative == "two-sided" or test.null == "tolerance":
-        return None
-    count = test.pvalue * (test.n_resamples + 1) - 1
-    return round(count) if math.isclose(count, round(count), abs_tol=1e-6) else None
-
-
-def _verdict(test: HTest, adjusted: float) -> str:
-    if test.level is not None and adjusted <= test.level:
-        return f"At level {test.level:g}: rejected."
-    return f"At level {test.level:g}: not rejected."
 
 
 MINUS = "\u2212"
