@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,26 +38,16 @@ from caltest.measures.scores.decomposition import (
 from caltest.measures.smooth.ici import E90, ICI
 from caltest.measures.smooth.smooth_curve import SmoothCurve, curve_of_cells, smooth_curve
 from caltest.plots.base import name_text, pvalue_text
-from caltest.predictions import Predictions, as_measured
+from caltest.predictions import ModelData, Predictions, as_measured
 from caltest.render import rows_of_slope
 from caltest.results import HTest
 from caltest.results.evidence import required
-from caltest.scale import Cells
-from caltest.validation import check_unused
+from caltest.scale import Cells, Counting
+from caltest.scale.sources import ENGINES, ROWS, Reader, source_of
+from caltest.validation import check_choice, check_unused
 
 if TYPE_CHECKING:
-    from caltest.measures import Measure
     from caltest.measures.outcome import Ends
-    from caltest.predictions import Predictions
-    from caltest.scale import Cells
-
-
-class Seen(NamedTuple):
-    """Predictions of two classes as a lens shows them, and the test behind them if there is one."""
-
-    predictions: Predictions
-    lens: Lens
-    result: HTest | None = None
 
 
 class View(NamedTuple):
@@ -102,17 +93,19 @@ def view_of(source: object, labels: object, lens: str | Lens | None, what: str) 
                 "run test_calibration under that lens, or with engine='rows'",
             )
         return View(CellsEvent(source.counted.cells), source.lens, source)
-    shown = seen(source, labels, lens, what)
-    return View(RowsEvent(shown.predictions), str(shown.lens), shown.result)
+    predictions, shown = seen(source, labels, lens, what)
+    result = source if isinstance(source, HTest) else None
+    return View(RowsEvent(predictions), str(shown), result)
 
 
-def seen(source: object, labels: object, lens: str | Lens | None, what: str) -> Seen:
-    """Look at a result or at predictions through a lens that leaves two classes.
+def seen(
+    source: object, labels: object, lens: str | Lens | None, what: str
+) -> tuple[Predictions, Lens]:
+    """Look at a result or at predictions through a lens that leaves two classes; return the lens.
 
     Without a lens it is that of the result, or none for two classes; where more than two are left,
     that of the confidence. `what` names the plot in messages.
     """
-    result = source if isinstance(source, HTest) else None
     if isinstance(source, HTest):
         check_unused("where the first argument is the result of a test", labels=labels)
         evidence = required(source.evidence, what)
@@ -127,7 +120,7 @@ def seen(source: object, labels: object, lens: str | Lens | None, what: str) -> 
         resolved = Confidence()
         shown = resolved(predictions)
     check_one_dimension(shown, what)
-    return Seen(shown, resolved, result)
+    return shown, resolved
 
 
 def check_single(lens: Lens, members: Sequence[Lens]) -> None:
@@ -150,8 +143,8 @@ class Limits(NamedTuple):
     level: float
 
 
-class Event(Protocol):
-    """Predictions of an event and how often it happened, as a diagram asks for them.
+class RowsEvent:
+    """Rows of two classes.
 
     Attributes
     ----------
@@ -167,38 +160,9 @@ class Event(Protocol):
         The part of that with the event.
     counts : (int, int)
         Rows without and with the event.
+    rate : float
+        The observed frequency.
     """
-
-    n: int
-    names: tuple[str, str]
-    is_weighted: bool
-    values: Floats
-    rows: Floats
-    mass: Floats
-    happened: Floats
-    counts: tuple[int, int]
-
-    def bins(self, binning: str, bins: int, level: float) -> ReliabilityBins:
-        """Return the bins with their consistency limits."""
-
-    def smooth(self, level: float) -> SmoothCurve:
-        """Return the smooth curve with its band."""
-
-    def corp(self) -> CorpCurve:
-        """Return the isotonic fit."""
-
-    def parts(self) -> ScoreDecomposition:
-        """Return the parts of the Brier score."""
-
-    def band(self, level: float) -> Limits:
-        """Return the confidence band of the curve of calibration."""
-
-    def numbers(self, level: float) -> list[str]:
-        """Return the numbers beside the diagram, a line each."""
-
-
-class RowsEvent:
-    """Rows of two classes."""
 
     def __init__(self, predictions: Predictions) -> None:
         self.predictions = predictions
@@ -214,6 +178,7 @@ class RowsEvent:
         self.rows = np.ones(self.values.size)
         self.mass = self.rows if weight is None else weight[counted]
         self.happened = self.mass * happened[counted]
+        self.rate = float(self.happened.sum() / self.mass.sum())
 
     def bins(self, binning: str, bins: int, level: float) -> ReliabilityBins:
         """Return the bins with their consistency limits."""
@@ -240,11 +205,13 @@ class RowsEvent:
 
     def numbers(self, level: float) -> list[str]:
         """Return the numbers beside the diagram, a line each."""
-        return number_lines(self.predictions, level)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DegenerateDataWarning)
+            return list(_row_numbers(self.predictions, level))
 
 
 class CellsEvent:
-    """Cells of rows, each at its mean prediction."""
+    """Cells of rows, each at its mean prediction; see `RowsEvent`."""
 
     def __init__(self, cells: Cells) -> None:
         self.cells = cells
@@ -257,6 +224,7 @@ class CellsEvent:
         self.rows = cells.counts.astype(np.float64)
         self.mass = cells.n.astype(np.float64)
         self.happened = cells.events.astype(np.float64)
+        self.rate = float(self.happened.sum() / self.mass.sum())
 
     def bins(self, binning: str, bins: int, level: float) -> ReliabilityBins:
         """Return the bins with their consistency limits."""
@@ -280,7 +248,10 @@ class CellsEvent:
 
     def numbers(self, level: float) -> list[str]:
         """Return the numbers beside the diagram, a line each."""
-        return cell_number_lines(self.cells, level)
+        return list(_cell_numbers(self.cells, level))
+
+
+Event = RowsEvent | CellsEvent
 
 
 def _single(value: Kind | list[Kind]) -> Kind:
@@ -292,51 +263,103 @@ RESAMPLES, SEED = 199, 1
 MOST_ROWS = 2000  # with which a loess is resampled, as a picture should not take long
 
 
-def number_lines(predictions: Predictions, level: float) -> list[str]:
-    """Return a line with an interval for each number that the data have."""
-    lines = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DegenerateDataWarning)
-        for name, measure in (("intercept", CalibrationIntercept()), ("slope", CalibrationSlope())):
-            lines += _line(name, measure, predictions, level, percent=False)
-        for error in (ICI(), E90()):
-            lines += _line(error.symbol, error, predictions, level, percent=True)
-    return lines
+def _row_numbers(predictions: Predictions, level: float) -> Iterator[str]:
+    """Yield a line with an interval for each number that the data have."""
+    options: dict[str, Any] = {"level": level, "n_resamples": RESAMPLES, "seed": SEED}
+    null = "cluster" if predictions.has_dependence else None
+    for measure, name in (
+        (CalibrationIntercept(), "intercept"),
+        (CalibrationSlope(), "slope"),
+        (ICI(), ""),
+        (E90(), ""),
+    ):
+        points = "" if name else measure.symbol
+        with suppress(NotApplicable):
+            if points and predictions.n > MOST_ROWS:
+                value = float(measure.evaluate(predictions, None, "strong", None))
+                yield f"{points} {100 * value:.1f} points"
+                continue
+            ends = choose(measure, null).compute(measure, predictions, n_jobs=None, **options)
+            yield _in_points(points, ends) if points else _in_words(name, ends)
 
 
-def cell_number_lines(cells: Cells, level: float) -> list[str]:
-    """Return a line with an interval for each number that the cells have."""
-    lines = []
+def _cell_numbers(cells: Cells, level: float) -> Iterator[str]:
+    """Yield a line with an interval for each number that the cells have."""
     for name, column in (("intercept", INTERCEPT_ALONE), ("slope", SLOPE)):
         with suppress(NotApplicable):
-            ends = cell_coefficient_bounds(cells, column, name, level=level)
-            lines.append(_in_words(name, ends))
-    return lines
+            yield _in_words(name, cell_coefficient_bounds(cells, column, name, level=level))
 
 
-def _line(
-    name: str, measure: Measure, predictions: Predictions, level: float, *, percent: bool
-) -> list[str]:
-    """Return a number with its interval, in percentage points or as it is."""
-    try:
-        if percent and predictions.n > MOST_ROWS:
-            value = float(measure.evaluate(predictions, None, "strong", None))
-            return [f"{name} {100 * value:.1f} points"]
-        method = choose(measure, "cluster" if predictions.has_dependence else None)
-        options: dict[str, Any] = {
-            "level": level,
-            "n_resamples": RESAMPLES,
-            "seed": SEED,
-            "n_jobs": None,
-        }
-        ends = method.compute(measure, predictions, **options)
-    except NotApplicable:
-        return []
-    if percent:
-        low, high = 100 * ends.low, 100 * ends.high
-        return [f"{name} {100 * ends.estimate:.1f} points ({low:.1f} to {high:.1f})"]
-    return [_in_words(name, ends)]
+def _in_points(name: str, ends: Ends) -> str:
+    value, low, high = (100 * end for end in (ends.estimate, ends.low, ends.high))
+    return f"{name} {value:.1f} points ({low:.1f} to {high:.1f})"
 
 
 def _in_words(name: str, ends: Ends) -> str:
     return f"{name} {ends.estimate:.2f} ({ends.low:.2f} to {ends.high:.2f}){rows_of_slope(ends)}"
+
+
+def view_of_table(
+    data: object,
+    lens: str | Lens | None,
+    what: str,
+    *,
+    label: str,
+    probs: str | Sequence[str] | None,
+    classes: object,
+    bins: int,
+    engine: str,
+    on_error: str,
+) -> View:
+    """Look at the rows of frames or files, whose columns are named; see `view_of`.
+
+    Parameters
+    ----------
+    data : data frame, path, pattern, list of paths or iterator of frames
+        Where the rows lie.
+    lens : str or Lens, optional
+        By default none for two classes, and that of the confidence for more.
+    what : str
+        The plot, for messages.
+    label, probs, classes : str, str or sequence of str, and array
+        The columns, as for `test_calibration`.
+    bins : int
+        Number of bins of equal width, which will be unions of cells.
+    engine : {"auto", "rows", "cells"}
+        "auto" counts more than 2 million rows in cells.
+    on_error : {"raise", "skip"}
+        Whether rows that are wrong are left out of cells.
+    """
+    check_choice(engine, ENGINES, "engine")
+    source = source_of(data)
+    if source is None:
+        raise NotApplicable(
+            "label= and probs= name columns of a data frame, of files or of frames that an "
+            "iterator gives",
+            "leave them out for arrays, predictions and results",
+        )
+    if engine == "auto":
+        many, source = source.has_more_rows(ROWS)
+        engine = "cells" if many else "rows"
+    if engine == "cells":
+        columns = {"label": label, "probs": probs, "classes": classes, "by": ()}
+        return _of_cells(Reader(source, columns, on_error=on_error), lens, bins)
+    named = ModelData(None, None, label=label, probs=probs, classes=classes)
+    given = replace(named, data=source.table(named.needs))
+    return view_of(given.predictions(), None, lens, what)
+
+
+def _of_cells(reader: Reader, lens: str | Lens | None, bins: int) -> View:
+    columns = reader.columns()
+    default = Strong() if len(columns.classes) == 2 else Confidence()
+    chosen = default if lens is None else resolve_lens(lens)
+    check_single(chosen, chosen.members_of(columns.classes))
+    counting = Counting(columns, (chosen,), (bins,))
+    counting.check()
+    counted = reader.count(counting)
+    for note in counted.left_out.notes():
+        warnings.warn(note, DegenerateDataWarning, stacklevel=4)
+    (event,) = counting.split(counted.table)
+    if not event:
+        raise NotApplicable(f"the lens {str(chosen)!r} leaves no rows", "pass another lens")
+    return View(CellsEvent(event[None]), str(chosen))

@@ -88,8 +88,9 @@ def size_and_power(
         raise needs_calibrated()
     low, high = check_range(levels, "levels")
     band = validation.check_level(band, "band")
-    fig = _figure(len(curves)) if fig is None else _given(fig)
     shape = -(-len(curves) // COLUMNS), min(len(curves), COLUMNS)
+    inches = max(4.6, PANEL * shape[1] + 0.4), PANEL * shape[0] + 1.1
+    fig = base.figure_of(fig, inches, "pass a matplotlib figure")
     axes = fig.subplots(*shape, squeeze=False, sharex=True, sharey=True).ravel()
     for spare in axes[len(curves) :]:
         spare.remove()
@@ -199,24 +200,9 @@ def _name_axes(panels: NDArray[Any], shape: tuple[int, int], *, errors: bool) ->
             ax.tick_params(labelbottom=True)
 
 
-def _figure(size: int) -> Figure:
-    columns, rows = min(size, COLUMNS), -(-size // COLUMNS)
-    return base.figure((max(4.6, PANEL * columns + 0.4), PANEL * rows + 1.1))
-
-
-def _given(fig: Figure | SubFigure) -> Figure | SubFigure:
-    from matplotlib.figure import FigureBase
-
-    validation.check_instance(fig, FigureBase, "fig", "pass a matplotlib figure")
-    return fig
-
-
 def _legend(fig: Figure | SubFigure, panels: NDArray[Any]) -> None:
     """Draw one legend for all panels, below them."""
-    handles: dict[str, Any] = {}
-    for ax in panels:
-        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
+    handles = base.named_handles(panels)
     bands = [label for label in handles if " band of " in label]
     order = [label for label in handles if label not in bands] + bands
     style: dict[str, Any] = {"frameon": False, "fontsize": base.SMALL, "handlelength": 2.6}

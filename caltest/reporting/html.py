@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from caltest import __version__
-from caltest.plots.tips import tips_of
+from caltest.plots.base import tips_of
 from caltest.render import Sheet
 from caltest.render.formats import escape_markdown, markdown_table, printable
 from caltest.reporting.content import Block, Content, Section
