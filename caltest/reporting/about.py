@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from caltest import __version__
 from caltest.errors import invalid, shown
 from caltest.predictions import Predictions
-from caltest.render import Sheet
-from caltest.reporting.content import Block, Content, Reproduction
+from caltest.reporting.content import Block, Content, Reproduction, facts
 from caltest.reporting.profiles import Profile
 from caltest.scale import Cells
 
@@ -120,13 +119,12 @@ def about_blocks(content: Content) -> Iterator[Block]:
     names = [name for name in meta if name not in (SIGNATURES, *WORDS)]
     if not names:
         return
-    facts = [(name.capitalize(), meta[name]) for name in names if name == PERIOD]
-    facts += [
-        ("Sample adequacy", " ".join(filter(None, (content.adequacy, meta.get(ADEQUACY, "")))))
-    ]
-    facts += [(name, meta[name]) for name in names if name not in (PERIOD, ADEQUACY, LIMITATIONS)]
-    facts += [(name.capitalize(), meta[name]) for name in names if name == LIMITATIONS]
-    yield Block(kind="facts", sheet=Sheet(title="Stated by the author", facts=tuple(facts)))
+    enough = " ".join(filter(None, (content.adequacy, meta.get(ADEQUACY, ""))))
+    others = [name for name in names if name not in (PERIOD, ADEQUACY, LIMITATIONS)]
+    stated = [(name.capitalize(), meta[name]) for name in names if name == PERIOD]
+    stated += [("Sample adequacy", enough), *((name, meta[name]) for name in others)]
+    stated += [(name.capitalize(), meta[name]) for name in names if name == LIMITATIONS]
+    yield facts("Stated by the author", stated)
 
 
 def signature_blocks(content: Content) -> Iterator[Block]:
@@ -139,8 +137,7 @@ def signature_blocks(content: Content) -> Iterator[Block]:
     """
     names = signers(dict(content.meta).get(SIGNATURES, ""))
     if names:
-        sheet = Sheet(title="Signatures", facts=tuple((name, "") for name in names))
-        yield Block(kind="lines", sheet=sheet)
+        yield facts("Signatures", [(name, "") for name in names], "lines")
 
 
 LIBRARIES = ("numpy", "scipy", "numba", "matplotlib")
@@ -212,15 +209,8 @@ def reproduction_blocks(content: Content) -> Iterator[Block]:
         Of the section.
     """
     told = content.reproduction
-    facts = [
-        ("versions", ", ".join(f"{name} {value}" for name, value in told.versions.items())),
-        ("seed", str(told.seed)),
-        ("resamples (B)", f"{told.n_resamples:,}"),
-        ("data, SHA-256", told.data_hash),
-        ("time", told.time),
-    ]
-    if told.command is not None:
-        facts.insert(0, ("command", told.command))
-    if content.author is not None:
-        facts.insert(0, ("author", content.author))
-    yield Block(kind="facts", sheet=Sheet(title="This run", facts=tuple(facts)))
+    versions = ", ".join(f"{name} {value}" for name, value in told.versions.items())
+    known = [("author", content.author), ("command", told.command), ("versions", versions)]
+    known += [("seed", str(told.seed)), ("resamples (B)", f"{told.n_resamples:,}")]
+    known += [("data, SHA-256", told.data_hash), ("time", told.time)]
+    yield facts("This run", [(name, value) for name, value in known if value is not None])

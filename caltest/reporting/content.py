@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -187,6 +187,11 @@ class WithinRow:
     estimate: float
     exceeds: float
     within: float
+
+    @property
+    def pvalues(self) -> tuple[float, float]:
+        """Against an error of at least the tolerance, then against one of at most that."""
+        return self.within, self.exceeds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -451,6 +456,36 @@ class Section:
     def is_appendix(self) -> bool:
         """Whether it is behind what a reader signs."""
         return self.key in APPENDIX
+
+
+def paragraph(text: str) -> Block:
+    """Return a paragraph."""
+    return Block(kind="text", text=text)
+
+
+def table(
+    title: str,
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    explained: str = "",
+    **options: Any,
+) -> Block:
+    """Return a table; `explained` is a note below it, behind its name and a colon."""
+    name, _, text = explained.partition(": ")
+    sheet = Sheet(
+        title=title,
+        header=tuple(header),
+        rows=tuple(map(tuple, rows)),
+        n_text=options.pop("n_text", 1),
+        closing=options.pop("closing", ((name, text),) if text else ()),
+    )
+    return Block(kind="sheet", sheet=sheet, **options)
+
+
+def facts(title: str, pairs: Iterable[tuple[str, str]], kind: str = "facts") -> Block:
+    """Return names with their values, a line each, or lines to sign on."""
+    return Block(kind=kind, sheet=Sheet(title=title, facts=tuple(pairs)))
 
 
 def notes(notes: Sequence[str]) -> Iterator[Block]:

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from caltest.nulls.cluster import Clusters
-from caltest.render import Sheet
-from caltest.reporting.content import MOST_ROWS, Block, ClassCount, Data
+from caltest.reporting.content import MOST_ROWS, Block, ClassCount, Data, facts, notes, table
 from caltest.reporting.reading import DASH, MINUS, count, share
 from caltest.results import HTestTable
 
@@ -78,20 +77,15 @@ def data_blocks(data: Data) -> Iterator[Block]:
     Block
         Of the section.
     """
-    facts = [
-        ("source", data.source),
-        ("rows (n)", f"{data.n:,}"),
-        ("classes (m)", f"{data.m:,}"),
-    ]
-    if data.groups:
-        facts.append(("groups", f"{len(data.groups):,}"))
-    yield Block(kind="facts", sheet=Sheet(title="The data", facts=tuple(facts)))
+    sizes = {"rows (n)": data.n, "classes (m)": data.m, "groups": len(data.groups)}
+    known = [(name, f"{size:,}") for name, size in sizes.items() if size]
+    yield facts("The data", [("source", data.source), *known])
     if not data.classes:
         return
     total = sum(row.observed for row in data.classes)
     ordered = sorted(data.classes, key=lambda row: -abs(row.observed - row.expected))
     kept = data.classes if data.m <= MOST_ROWS else ordered[:MOST_ROWS]
-    rows = tuple(
+    rows = [
         (
             str(row.name),
             count(row.observed),
@@ -101,19 +95,15 @@ def data_blocks(data: Data) -> Iterator[Block]:
             DASH if row.predicted is None else count(row.predicted),
         )
         for row in kept
+    ]
+    yield table(
+        "Balance of the classes",
+        ("class", "observed", "share", "expected", "difference", "predicted"),
+        rows,
+        explained="columns: expected is the sum of the probabilities of the class, difference "
+        "observed less expected; predicted counts the rows where the class has the largest "
+        "probability",
     )
-    header = ("class", "observed", "share", "expected", "difference", "predicted")
-    closing = (
-        (
-            "columns",
-            (
-                "expected is the sum of the probabilities of the class, difference observed less "
-                "expected; predicted counts the rows where the class has the largest probability"
-            ),
-        ),
-    )
-    sheet = Sheet(title="Balance of the classes", header=header, rows=rows, closing=closing)
-    yield Block(kind="sheet", sheet=sheet)
     if len(kept) < data.m:
         text = f"{data.m - len(kept):,} classes whose difference is smaller are not listed."
-        yield Block(kind="note", text=text)
+        yield from notes([text])

@@ -17,10 +17,10 @@ from caltest.measures.gap import LEVEL, share_limits
 from caltest.measures.recalibration.expected_observed_ratio import ratio_of_counts
 from caltest.numerics.softmax import softmax
 from caltest.predictions import Predictions
-from caltest.render import Sheet, rows_of_slope
-from caltest.reporting.content import Block, Estimate, Settings
+from caltest.render import rows_of_slope
+from caltest.reporting.content import Block, Estimate, Settings, table
 from caltest.reporting.profiles import Profile
-from caltest.reporting.reading import number, short_pvalue
+from caltest.reporting.reading import MINUS, number, short_pvalue
 from caltest.results import HTest, HTestTable, Interval
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 Z = 1.959963984540054  # of a normal interval of 95 %
+WORDS = {"points": " points", "share": " %"}  # behind what is shown times 100
 SMALLEST = 1e-12  # probability whose logarithm is taken
 INVERSE = (1 / LARGEST_TEMPERATURE, 1 / SMALLEST_TEMPERATURE)
 
@@ -200,33 +201,22 @@ def estimate_blocks(estimates: Sequence[Estimate]) -> Iterator[Block]:
     Block
         Of the section.
     """
-    if not estimates:
-        return
-    rows = tuple(_estimate_row(one) for one in estimates)
-    header = ("measure", "value", "95 % interval", "calibrated", "p-value", "")
-    sheet = Sheet(title="Estimates", header=header, rows=rows)
-    yield Block(kind="sheet", sheet=sheet)
+    if estimates:
+        header = ("measure", "value", "95 % interval", "calibrated", "p-value", "")
+        yield table("Estimates", header, map(_estimate_row, estimates))
 
 
 def _estimate_row(one: Estimate) -> tuple[str, ...]:
-    value, low, high, ideal = _in_unit(one)
+    value, low, high = (_in_unit(end, one.unit) for end in (one.value, one.low, one.high))
     interval = f"{low} to {high}" if low and high else ""
     pvalue = "" if one.pvalue is None else short_pvalue(one.pvalue)
-    return (one.name, value, interval, ideal, pvalue, one.note)
+    ideal = "" if one.ideal is None else f"{(100 if one.unit == 'points' else 1) * one.ideal:g}"
+    return (one.name, value + WORDS.get(one.unit, ""), interval, ideal, pvalue, one.note)
 
 
-def _in_unit(one: Estimate) -> tuple[str, ...]:
-    values = (one.value, one.low, one.high)
-    if one.unit == "points":
-        value, low, high = (None if v is None else f"{100 * v:.1f}" for v in values)
-        ideal = "" if one.ideal is None else f"{100 * one.ideal:g}"
-        return (
-            f"{value} points".replace("-", "\u2212"),
-            *((v or "").replace("-", "\u2212") for v in (low, high)),
-            ideal,
-        )
-    if one.unit == "share":
-        texts = ["" if v is None else f"{100 * v:.1f}" for v in values]
-        return (f"{texts[0]} %", *texts[1:], "")
-    texts = ["" if v is None else number(v, 4 if one.unit == "score" else 2) for v in values]
-    return (*texts, "" if one.ideal is None else f"{one.ideal:g}")
+def _in_unit(value: float | None, unit: str) -> str:
+    if value is None:
+        return ""
+    if unit in WORDS:
+        return f"{100 * value:.1f}".replace("-", MINUS)
+    return number(value, 4 if unit == "score" else 2)

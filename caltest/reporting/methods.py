@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from caltest import measures, nulls
 from caltest.lenses import resolve_lens
-from caltest.reporting.content import Block, MethodText
+from caltest.reporting.content import Block, MethodText, paragraph
 from caltest.results import HTest
 from caltest.segments import test_segments
 
@@ -241,7 +241,7 @@ def method_blocks(methods: Sequence[MethodText]) -> Iterator[Block]:
         for kind, text in method.text:
             yield Block(kind=kind, text=text)
         if method.references:
-            yield Block(kind="text", text=f"Source: {method.references}")
+            yield paragraph(f"Source: {method.references}")
 
 
 # ruff: noqa: RUF001 - Greek letters are what this file is for

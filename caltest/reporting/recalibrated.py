@@ -12,8 +12,15 @@ from caltest.comparison.calibrators import FEWEST_ROWS
 from caltest.comparison.out_of_fold import OutOfFold, out_of_fold
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
-from caltest.render import Sheet
-from caltest.reporting.content import Block, Recalibrated, RecalibrationContent, Settings, notes
+from caltest.reporting.content import (
+    Block,
+    Recalibrated,
+    RecalibrationContent,
+    Settings,
+    notes,
+    paragraph,
+    table,
+)
 from caltest.reporting.reading import after_reading, decimal, short_pvalue
 from caltest.results import ComparedCalibrator
 
@@ -53,7 +60,7 @@ def compare(
         helps=_helps(found, predictions, data),
         tests=found.tests,
         method=found.method,
-        lens=_lens(found),
+        lens=next((test.lens for row in found.rows for test in row.tests), "strong"),
         n_fit=found.n_fit,
         n_held_out=found.n_held_out,
         n_folds=found.n_folds,
@@ -79,10 +86,6 @@ def _named(calibrators: Sequence[Calibrator]) -> dict[str, Calibrator]:
         count = sum(other.key == one.key for other in named.values())
         named[f"{one.key} {count + 1}" if count else one.key] = one
     return named
-
-
-def _lens(found: OutOfFold) -> str:
-    return next((test.lens for row in found.rows for test in row.tests), "strong")
 
 
 def _row(row: ComparedCalibrator, found: OutOfFold) -> Recalibrated:
@@ -116,13 +119,12 @@ def comparison_blocks(comparison: RecalibrationContent | None) -> Iterator[Block
     """
     if comparison is None:
         return
-    yield Block(
-        kind="text",
-        text=f"Each calibrator was fitted {comparison.n_folds} times, to {comparison.n_fit:,} rows "
-        f"or one more, and tested on the rows that the fit had not seen, {comparison.n_held_out:,} "
+    yield paragraph(
+        f"Each calibrator was fitted {comparison.n_folds} times, to {comparison.n_fit:,} rows or "
+        f"one more, and tested on the rows that the fit had not seen, {comparison.n_held_out:,} "
         f"rows in all (folds at random, seed {comparison.seed}). {comparison.method}, lens: "
         f"{comparison.lens}. The commands \u201ccaltest compare\u201d and \u201ccaltest calibrate "
-        "fit\u201d have the same p-values for this seed.",
+        "fit\u201d have the same p-values for this seed."
     )
     names = [MARKS.get(row.key, row.key) for row in comparison.rows]
     fields = ("log_loss", "brier", "ece", "difference", "stderr")
@@ -132,11 +134,11 @@ def comparison_blocks(comparison: RecalibrationContent | None) -> Iterator[Block
     if adjusted:
         tested.append([_pvalue(row.adjusted) for row in comparison.rows])
     header = ("calibrator", "p-value", *adjusted, "log loss", "Brier", "ECE", "difference", "s.e.")
-    rows = tuple(zip(names, *tested, *columns, strict=True))
-    closing = (("difference", "of the log loss, from that before, with its standard error"),)
-    yield Block(
-        kind="sheet",
-        sheet=Sheet(title="Rows that were held out", header=header, rows=rows, closing=closing),
+    yield table(
+        "Rows that were held out",
+        header,
+        zip(names, *tested, *columns, strict=True),
+        explained="difference: of the log loss, from that before, with its standard error",
     )
     yield from notes(comparison.left_out)
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from caltest import measures
 from caltest.lenses import Classwise
 from caltest.plots.seen import RowsEvent
-from caltest.render import Sheet
-from caltest.reporting.content import Block, Parts, Score, Scores, notes
+from caltest.reporting.content import Block, Parts, Score, Scores, notes, table
 from caltest.reporting.reading import decimal
 from caltest.reporting.tested import frequent_classes
 from caltest.results import HTestTable
@@ -88,47 +87,28 @@ def score_blocks(scores: Scores) -> Iterator[Block]:
     Block
         Of the section.
     """
-    rows = tuple(
-        (score.name, value, expected, f"{low} to {high}" if low and high else "")
-        for score in scores.scores
-        for value, expected, low, high in [
-            decimal((score.value, score.expected, score.low, score.high))
-        ]
+    rows = []
+    for one in scores.scores:
+        value, expected, low, high = decimal((one.value, one.expected, one.low, one.high))
+        rows.append((one.name, value, expected, f"{low} to {high}" if low and high else ""))
+    yield table(
+        "Scores",
+        ("score", "value", "if calibrated", "95 % of values"),
+        rows,
+        explained="if calibrated: the mean, and the range by the central limit theorem, over "
+        "labels redrawn from the probabilities; a calibration error is not 0 for a calibrated "
+        "model either",
     )
-    header = ("score", "value", "if calibrated", "95 % of values")
-    closing = (
-        (
-            "if calibrated",
-            (
-                "the mean, and the range by the central limit theorem, over labels redrawn from "
-                "the probabilities; a calibration error is not 0 for a calibrated model either"
-            ),
-        ),
-    )
-    sheet = Sheet(title="Scores", header=header, rows=rows, closing=closing)
-    yield Block(kind="sheet", sheet=sheet)
     columns = [
         decimal([getattr(part.parts, name) for part in scores.parts])
         for name in ("score", "miscalibration", "discrimination", "uncertainty")
     ]
-    names = [part.lens for part in scores.parts]
-    title = "Brier = miscalibration \u2212 discrimination + uncertainty"
-    yield Block(
-        kind="sheet",
-        sheet=Sheet(
-            title=title,
-            header=("lens", "Brier", "MCB", "DSC", "UNC"),
-            rows=tuple(zip(names, *columns, strict=True)),
-            closing=(
-                (
-                    "parts",
-                    (
-                        "by the isotonic fit of the labels (CORP; Dimitriadis, Gneiting, Jordan "
-                        "2021): MCB is what recalibration could gain on these data, DSC what the "
-                        "predictions gain on the class frequencies, UNC the score of these"
-                    ),
-                ),
-            ),
-        ),
+    yield table(
+        "Brier = miscalibration \u2212 discrimination + uncertainty",
+        ("lens", "Brier", "MCB", "DSC", "UNC"),
+        zip([part.lens for part in scores.parts], *columns, strict=True),
+        explained="parts: by the isotonic fit of the labels (CORP; Dimitriadis, Gneiting, Jordan "
+        "2021): MCB is what recalibration could gain on these data, DSC what the predictions gain "
+        "on the class frequencies, UNC the score of these",
     )
     yield from notes(scores.notes)

@@ -15,8 +15,16 @@ from caltest.lenses import Classwise, Confidence, Lens, Strong
 from caltest.measures import Measure
 from caltest.nulls.cells import bind_cells
 from caltest.predictions import Predictions
-from caltest.render import Sheet
-from caltest.reporting.content import Block, Content, RecalibrationContent, Settings, notes
+from caltest.reporting.content import (
+    Block,
+    Content,
+    RecalibrationContent,
+    Settings,
+    facts,
+    notes,
+    paragraph,
+    table,
+)
 from caltest.reporting.reading import MEANING, short_pvalue, significant
 from caltest.results import HTest, HTestTable
 from caltest.results.verdict import Verdict, together
@@ -39,9 +47,9 @@ def test_blocks(content: Content) -> Iterator[Block]:
     Block
         Of the section.
     """
-    table = content.answer.tests
-    adjusted = ("adjusted",) if table.correction is not None else ()
-    rows = tuple(
+    tested = content.answer.tests
+    adjusted = ("adjusted",) if tested.correction is not None else ()
+    rows = [
         (
             row.test,
             row.lens,
@@ -49,32 +57,22 @@ def test_blocks(content: Content) -> Iterator[Block]:
             *((short_pvalue(value),) if adjusted else ()),
             f"{row.estimate_name} {significant(row.estimate)}",
         )
-        for row, value in zip(table, table.adjusted.tolist(), strict=True)
-    )
+        for row, value in zip(tested, tested.adjusted.tolist(), strict=True)
+    ]
     header = ("test", "lens", "p-value", *adjusted, "estimate")
-    sheet = Sheet(
-        title="Tests of calibration",
-        header=header,
-        rows=rows,
-        n_text=2,
-        closing=_table_notes(table),
+    yield paragraph(MEANING)
+    yield paragraph(
+        f"The answer is that of {tested[0].test}, the first of them, with its own p-value, "
+        "adjusted for groups and segments where there are some but not for the other tests."
     )
-    yield Block(kind="text", text=MEANING)
-    yield Block(
-        kind="text",
-        text=f"The answer is that of {table[0].test}, the first of them, with its own p-value, "
-        "adjusted for groups and segments where there are some but not for the other tests.",
-    )
-    yield Block(kind="sheet", sheet=sheet)
-    findings = tuple(_findings(table))
-    if findings:
+    yield table("Tests of calibration", header, rows, n_text=2, closing=_table_notes(tested))
+    if findings := list(_findings(tested)):
         yield Block(kind="heading", text="What the combined tests saw first")
-        yield Block(kind="facts", sheet=Sheet(title="Findings", facts=findings))
-    if table.level is not None:
-        yield Block(
-            kind="text",
-            text=f"At level {table.level:g}, with adjusted p-values, calibration is rejected by "
-            f"{int(table.rejected.sum())} of {len(table)} tests.",
+        yield facts("Findings", findings)
+    if tested.level is not None:
+        yield paragraph(
+            f"At level {tested.level:g}, with adjusted p-values, calibration is rejected by "
+            f"{int(tested.rejected.sum())} of {len(tested)} tests."
         )
     yield from notes(content.answer.left_out)
 

@@ -8,8 +8,7 @@ from typing import Any, cast
 from caltest.errors import NotApplicable
 from caltest.htests import test_calibration
 from caltest.predictions import Predictions
-from caltest.render import Sheet
-from caltest.reporting.content import Block, Settings, Within, WithinRow, notes
+from caltest.reporting.content import Block, Settings, Within, WithinRow, notes, table
 from caltest.reporting.reading import equals, sentence, short_pvalue
 from caltest.results import HTest
 from caltest.results.verdict import SPEAKS
@@ -106,26 +105,14 @@ def within_blocks(within: Within | None) -> Iterator[Block]:
         return
     if within.rows:
         size = f"{100 * within.tolerance:.3g} points"
-        rows = tuple(
-            (
-                row.name,
-                f"{100 * row.estimate:.1f}",
-                short_pvalue(row.within),
-                short_pvalue(row.exceeds),
-            )
-            for row in within.rows
+        yield table(
+            "Both hypotheses",
+            ("error", "points", f"p, at least {size}", f"p, at most {size}"),
+            [
+                (one.name, f"{100 * one.estimate:.1f}", *map(short_pvalue, one.pvalues))
+                for one in within.rows
+            ],
+            explained=f"p-values: a small one under \u201cat least {size}\u201d shows that the "
+            f"error is smaller, under \u201cat most {size}\u201d that it is larger",
         )
-        header = ("error", "points", f"p, at least {size}", f"p, at most {size}")
-        closing = (
-            (
-                "p-values",
-                (
-                    f"a small one under \u201cat least {size}\u201d shows that the error is "
-                    f"smaller, under \u201cat most {size}\u201d that it is larger"
-                ),
-            ),
-        )
-        title = "Both hypotheses"
-        sheet = Sheet(title=title, header=header, rows=rows, closing=closing)
-        yield Block(kind="sheet", sheet=sheet)
     yield from notes(within.left_out)
