@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 from caltest import render, validation
@@ -16,7 +16,7 @@ from caltest import render, validation
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.figure import Figure
 
     from caltest.measures.recalibration.belt_curve import CalibrationBeltCurve
     from caltest.results import HTest
@@ -130,16 +130,19 @@ def named_handles(panels: Iterable[Axes]) -> dict[str, Artist]:
     return named
 
 
-def figure_of(
-    given: Figure | SubFigure | None, size: tuple[float, float], remedy: str = ""
-) -> Figure | SubFigure:
+def figure_of(given: object, size: tuple[float, float], remedy: str = "") -> Figure:
     """Return the figure or subfigure given, or a new one."""
     from matplotlib.figure import FigureBase
 
     if given is None:
         return figure(size)
-    own: Figure | SubFigure = validation.check_instance(given, FigureBase, "fig", remedy)
-    return own
+    own: Any = validation.check_instance(given, FigureBase, "fig", remedy)
+    return cast("Figure", own)
+
+
+def band(ax: Axes, x: object, low: object, high: object, **style: Any) -> None:
+    """Shade what lies between two curves, by default in pale blue."""
+    ax.fill_between(x, low, high, **{"color": BLUE, "alpha": BAND, "linewidth": 0} | style)  # type: ignore[arg-type]
 
 
 def legend(ax: Axes, **kwargs: Any) -> None:

@@ -119,8 +119,8 @@ def calibration_graphs(
     graphs = [_graphs(part, knots) for part in parts]
     from caltest.plots.shown import axes_array
 
-    fig = base.figure_of(fig, (SIZE[0], SIZE[1] * len(parts)))
-    grid = fig.subplots(len(parts), 4, squeeze=False)
+    canvas = base.figure_of(fig, (SIZE[0], SIZE[1] * len(parts)))
+    grid = canvas.subplots(len(parts), 4, squeeze=False)
     drawn = np.concatenate([np.append(one.score, one.probability) for one in graphs])
     on = scale_for(drawn, scale, zoom=zoom)
     names = ("before recalibration: ", "after recalibration: ") if len(parts) > 1 else ("",)

@@ -162,8 +162,7 @@ def _draw_interval(ax: Axes, calibrator: Calibrator, p: Floats, on: Scale) -> No
     with np.errstate(divide="ignore"):
         given = np.log(p) - np.log1p(-p) if calibrator.from_logits else p
     low, high = (on.place(end) for end in calibrator.interval(given).T)
-    style: dict[str, Any] = {"alpha": base.BAND, "color": base.BLUE, "linewidth": 0}
-    ax.fill_between(p, low, high, label="$p_0$ to $p_1$", **style)
+    base.band(ax, p, low, high, label="$p_0$ to $p_1$")
 
 
 LOWEST = 500  # of what the largest probability is divided by where the plot starts
@@ -215,8 +214,7 @@ def latent_function(
     z = places_of_plot(calibrator.score_range_, logarithmic=not calibrator.from_logits)
     mean, lower, upper = calibrator.latent(z, confidence=confidence)
     ax = base.axes(ax, SIZE)
-    band: dict[str, Any] = {"alpha": base.BAND, "color": base.BLUE, "linewidth": 0}
-    ax.fill_between(z, lower, upper, label=f"{100 * confidence:g} % band", **band)
+    base.band(ax, z, lower, upper, label=f"{100 * confidence:g} % band")
     ax.plot(z, mean, color=base.BLUE, linewidth=base.LINE, label="latent mean")
     identity = z if calibrator.from_logits else np.log(z)
     ax.plot(z, identity, color=base.BLACK, ls="--", linewidth=base.THIN, label="identity")

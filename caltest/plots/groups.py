@@ -237,11 +237,11 @@ def _draw_gaps(
     """Draw named gaps, the first at the top, with sizes and p-values at the right."""
     shown = []
     for name, one, pvalue in rows:
-        ends = (100 * value for value in (one.gap, one.low, one.high))
+        gap, low, high = (100 * value for value in (one.gap, one.low, one.high))
         text = f"n = {one.n}, p {render.equals(render.pvalue(pvalue))}"
         color = base.VERMILION if one.gap > 0 else base.BLUE
         is_filled = level is None or pvalue <= level
-        shown.append(base.Difference(name, *ends, text, is_filled, color))
+        shown.append(base.Difference(name, gap, low, high, text, is_filled, color))
     ax = base.differences(ax, shown, 6.4, LONGEST)
     return base.label_axes(ax, f"observed - predicted, percentage points, {intervals}", "")
 

@@ -102,13 +102,12 @@ class Diagram:
         _points(ax, found, scale, compared=joined or self.bars is not None)
 
     def _draw_confidence_band(self, ax: Axes, event: Event, scale: Scale) -> None:
-        band = self.band
-        if isinstance(band, ConfidenceBandCurve):
-            band = Limits(band.x, band.lower, band.upper, band.level)
-        elif band == "confidence" or (self.corp and band == "auto" and not event.is_weighted):
-            band = event.band(self.level)
-        if isinstance(band, Limits):
-            _confidence_band(ax, band, scale)
+        if isinstance(self.band, ConfidenceBandCurve):
+            _confidence_band(ax, self.band, scale)
+        elif self.band == "confidence" or (
+            self.corp and self.band == "auto" and not event.is_weighted
+        ):
+            _confidence_band(ax, event.band(self.level), scale)
 
 
 def reliability_diagram(
@@ -245,9 +244,9 @@ def reliability_diagram(
         check_unused("without label=", probs=probs, classes=classes)
         view = view_of(source, labels, lens, NAME)
     else:
-        options: dict[str, Any] = {"label": label, "probs": probs, "classes": classes}
-        options |= {"bins": bins, "engine": engine, "on_error": on_error}
-        view = view_of_table(labels if source is None else source, lens, NAME, **options)
+        columns: dict[str, Any] = {"label": label, "probs": probs, "classes": classes}
+        columns |= {"engine": engine, "on_error": on_error}
+        view = view_of_table(labels if source is None else source, lens, NAME, bins, **columns)
     ax = base.axes(ax, TALL if numbers else LOW)
     on = scale_of_diagram(view.event, scale, zoom=zoom, bins=bins)
     _draw_view(ax, view, diagram, on, histogram=histogram)
@@ -296,8 +295,7 @@ def _smooth(ax: Axes, found: SmoothCurve, scale: Scale, *, band: bool) -> None:
     if band:
         low, high = found.lower[inside], found.upper[inside]
         name = f"{100 * found.level:g} % band, simultaneous"
-        style: dict[str, Any] = {"color": base.SKY, "alpha": base.BAND, "linewidth": 0}
-        ax.fill_between(x, low, high, zorder=0.5, label=name, **style)
+        base.band(ax, x, low, high, color=base.SKY, zorder=0.5, label=name)
     ax.plot(x, y, color=base.BLUE, linewidth=base.LINE, zorder=3, label="smooth curve")
 
 
@@ -353,7 +351,7 @@ def _curve(ax: Axes, x: Floats, y: Floats, scale: Scale) -> None:
     ax.plot(x[[0, -1]], y[[0, -1]], "o", color=base.BLUE, markersize=3, zorder=4, clip_on=False)
 
 
-def _confidence_band(ax: Axes, band: Limits, scale: Scale) -> None:
+def _confidence_band(ax: Axes, band: Limits | ConfidenceBandCurve, scale: Scale) -> None:
     """Draw the band as steps: bounds hold to the right of a prediction, or to its left.
 
     So they hold without some of the steps too.
@@ -458,10 +456,10 @@ def attributes_diagram(
     ax.axvline(rate, linestyle=":", **line)
     x = np.unique(np.append(on.edges(LINE_CELLS), np.clip(rate, on.low, on.high)))
     middle = (x + rate) / 2
-    skill: dict[str, Any] = {"color": base.GREEN, "alpha": 0.12, "linewidth": 0, "zorder": 0.4}
+    skill: dict[str, Any] = {"color": base.GREEN, "alpha": 0.12, "zorder": 0.4}
     left, right = x <= rate, x >= rate
-    ax.fill_between(x[left], on.low, middle[left], label="adds to the skill", **skill)
-    ax.fill_between(x[right], middle[right], on.high, **skill)
+    base.band(ax, x[left], on.low, middle[left], label="adds to the skill", **skill)
+    base.band(ax, x[right], middle[right], on.high, **skill)
     ax.plot(x, middle, linestyle="--", **line)
     base.legend_below(ax, right=base.inches(ax) > base.NARROW)
     return ax

@@ -127,13 +127,15 @@ def reliability_grid(
     from caltest.plots.shown import axes_array
 
     size = columns * PANEL[0] + 0.4, rows * PANEL[1] + 1.0
-    fig = base.figure_of(fig, size, "pass an empty figure, or leave it out")
-    cells = fig.add_gridspec(rows, columns)
-    parts = [base.axes(fig.add_subplot(cells[divmod(k, columns)])) for k in range(len(shown))]
+    canvas = base.figure_of(fig, size, "pass an empty figure, or leave it out")
+    cells = canvas.add_gridspec(rows, columns)
+    parts = [base.axes(canvas.add_subplot(cells[divmod(k, columns)])) for k in range(len(shown))]
     axes_scale = _scale_of(shown, scale, bins, zoom=zoom)
     for ax, panel in zip(parts, shown, strict=True):
         _draw(ax, panel, diagram, axes_scale)
-    _name(fig, parts, columns, f"{len(shown)} of {len(panels)}" if len(panels) > len(shown) else "")
+    _name(
+        canvas, parts, columns, f"{len(shown)} of {len(panels)}" if len(panels) > len(shown) else ""
+    )
     return axes_array(parts)
 
 

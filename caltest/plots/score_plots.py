@@ -238,14 +238,13 @@ def decision_curve(
     if thresholds is None:
         largest = max(float(part.probs[:, 1].max()) for part in parts)
         thresholds = np.arange(1, max(2, min(99, int(100 * largest)) + 1)) / 100
-    options = {"thresholds": thresholds, "confidence": confidence}
+    options: dict[str, Any] = {"thresholds": thresholds, "confidence": confidence}
     found = [cast("NetBenefit", benefit_of(part, **options)) for part in parts]
     ax = base.axes(ax, (5.2, 4.0))
     names = ("before recalibration", "after recalibration") if len(parts) > 1 else ("model",)
     styles = ((base.BLUE, "-"), (base.VERMILION, "--"))
     for one, name, (color, ls) in zip(found, names, styles, strict=False):
-        band: dict[str, Any] = {"color": color, "alpha": base.BAND / 1.5, "linewidth": 0}
-        ax.fill_between(one.threshold, one.low, one.high, **band)
+        base.band(ax, one.threshold, one.low, one.high, color=color, alpha=base.BAND / 1.5)
         ax.plot(one.threshold, one.model, color=color, ls=ls, linewidth=base.LINE, label=name)
     first = found[0]
     line: dict[str, Any] = {"linewidth": base.THIN * 1.5}

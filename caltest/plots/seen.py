@@ -303,13 +303,11 @@ def view_of_table(
     data: object,
     lens: str | Lens | None,
     what: str,
-    *,
-    label: str,
-    probs: str | Sequence[str] | None,
-    classes: object,
     bins: int,
+    *,
     engine: str,
     on_error: str,
+    **columns: Any,
 ) -> View:
     """Look at the rows of frames or files, whose columns are named; see `view_of`.
 
@@ -321,14 +319,14 @@ def view_of_table(
         By default none for two classes, and that of the confidence for more.
     what : str
         The plot, for messages.
-    label, probs, classes : str, str or sequence of str, and array
-        The columns, as for `test_calibration`.
     bins : int
         Number of bins of equal width, which will be unions of cells.
     engine : {"auto", "rows", "cells"}
         "auto" counts more than 2 million rows in cells.
     on_error : {"raise", "skip"}
         Whether rows that are wrong are left out of cells.
+    **columns
+        `label`, `probs` and `classes`, as for `test_calibration`.
     """
     check_choice(engine, ENGINES, "engine")
     source = source_of(data)
@@ -342,9 +340,8 @@ def view_of_table(
         many, source = source.has_more_rows(ROWS)
         engine = "cells" if many else "rows"
     if engine == "cells":
-        columns = {"label": label, "probs": probs, "classes": classes, "by": ()}
-        return _of_cells(Reader(source, columns, on_error=on_error), lens, bins)
-    named = ModelData(None, None, label=label, probs=probs, classes=classes)
+        return _of_cells(Reader(source, columns | {"by": ()}, on_error=on_error), lens, bins)
+    named = ModelData(None, None, **columns)
     given = replace(named, data=source.table(named.needs))
     return view_of(given.predictions(), None, lens, what)
 

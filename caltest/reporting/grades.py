@@ -85,10 +85,11 @@ def grade_blocks(tested: HTestTable | None) -> Iterator[Block]:
             )
         )
         bars.append((found.low - pd, defaults / n - pd, found.high - pd))
-    header = ("grade", "obligors", "PD, %", "expected", "defaults", "rate, %")
-    header += ("95 % of the rate", "p-value", "adjusted")
-    options = {"shown": 25, "bars": tuple(bars), "lights": tested.traffic_lights}
-    yield table("Grades of the master scale", header, rows, **options)
+    header = ["grade", "obligors", "PD, %", "expected", "defaults", "rate, %"]
+    header += ["95 % of the rate", "p-value", "adjusted"]
+    lights = tested.traffic_lights
+    title = "Grades of the master scale"
+    yield table(title, header, rows, shown=25, bars=tuple(bars), lights=lights)
     bounds = tested.light_bounds or ()
     if bounds:
         told = ", ".join(

@@ -280,11 +280,9 @@ class Counted:
     def tests(self, settings: Settings) -> Tested:
         """Run the plan, all tests of a lens for the same redrawn events."""
         rows: list[HTest] = []
-        for lens, entries in groupby(self.plan.entries, key=lambda entry: cast("Lens", entry[1])):
+        for lens, entries in groupby(self.plan.entries, key=lambda entry: entry[1]):
             settings.progress(f"tests, lens {lens}")
-            found = self._run(
-                self.whole, lens, dict(measure_of(test) for test, _ in entries), settings
-            )
+            found = self._run(self.whole, lens, [test for test, _ in entries], settings)
             rows += found.rows if isinstance(found, HTestTable) else [found]
         if settings.correction == "joint" and len({row.lens for row in rows}) > 1:
             settings = replace(settings, correction="holm")  # each lens has redrawn its own events
@@ -486,9 +484,8 @@ def _named(counted: CountedRows, event: str | None) -> CountedRows:
     names = named_event(counted.classes, event)
     if names is None:
         return counted
-    own = {"no_event": names[0], "event": names[1]}
     events = tuple(
-        {group: replace(cells, **own) for group, cells in some.items()}
+        {group: replace(cells, no_event=names[0], event=names[1]) for group, cells in some.items()}
         if lens == Strong()
         else some
         for lens, some in zip(counted.lenses, counted.events, strict=True)

@@ -175,3 +175,13 @@ def test_command_line_takes_patterns(frame, tmp_path, capsys):
     text = page.read_text(encoding="utf-8")
     assert "Left out:" in text
     assert "| 1 |" in text
+
+
+def test_options_of_a_measure_are_kept(frame):
+    """A measure that was passed is tested as it is."""
+    measure = ct.htests.REGISTRY["ece"].with_options({"bins": 5})
+    page = ct.report(None, frame, test=measure, **OPTIONS)
+    alone = ct.test_calibration(
+        None, frame, test=measure, engine="cells", n_resamples=99, rng=1, **NAMES
+    )
+    assert page.content.answer.tests[0].statistic == alone.statistic
