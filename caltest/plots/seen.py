@@ -28,8 +28,6 @@ from caltest.measures.isotonic.corp_curve import curve_of_cells as corp_of_cells
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.measures.recalibration.calibration_intercept import CalibrationIntercept
 from caltest.measures.recalibration.calibration_slope import CalibrationSlope
-from caltest.measures.recalibration.coefficient_interval import cell_coefficient_bounds
-from caltest.measures.recalibration.profile import INTERCEPT_ALONE, SLOPE
 from caltest.measures.scores.decomposition import (
     ScoreDecomposition,
     brier_parts_of_cells,
@@ -47,6 +45,7 @@ from caltest.scale.sources import ENGINES, ROWS, Reader, source_of
 from caltest.validation import check_choice, check_unused
 
 if TYPE_CHECKING:
+    from caltest.measures import Measure
     from caltest.measures.outcome import Ends
 
 
@@ -259,40 +258,43 @@ def _single(value: Kind | list[Kind]) -> Kind:
     return value[0] if isinstance(value, list) else value
 
 
+COEFFICIENTS = {"intercept": CalibrationIntercept(), "slope": CalibrationSlope()}
 RESAMPLES, SEED = 199, 1
 MOST_ROWS = 2000  # with which a loess is resampled, as a picture should not take long
 
 
 def _row_numbers(predictions: Predictions, level: float) -> Iterator[str]:
     """Yield a line with an interval for each number that the data have."""
-    options: dict[str, Any] = {"level": level, "n_resamples": RESAMPLES, "seed": SEED}
+    options: dict[str, Any] = {
+        "level": level,
+        "n_resamples": RESAMPLES,
+        "seed": SEED,
+        "n_jobs": None,
+    }
     null = "cluster" if predictions.has_dependence else None
-    for measure, name in (
-        (CalibrationIntercept(), "intercept"),
-        (CalibrationSlope(), "slope"),
-        (ICI(), ""),
-        (E90(), ""),
-    ):
-        points = "" if name else measure.symbol
+
+    def interval(measure: Measure) -> Ends:
+        return choose(measure, null).compute(measure, predictions, **options)
+
+    for name, measure in COEFFICIENTS.items():
         with suppress(NotApplicable):
-            if points and predictions.n > MOST_ROWS:
-                value = float(measure.evaluate(predictions, None, "strong", None))
-                yield f"{points} {100 * value:.1f} points"
+            yield _in_words(name, interval(measure))
+    for error in (ICI(), E90()):
+        with suppress(NotApplicable):
+            if predictions.n > MOST_ROWS:
+                value = float(error.evaluate(predictions, None, "strong", None))
+                yield f"{error.symbol} {100 * value:.1f} points"
                 continue
-            ends = choose(measure, null).compute(measure, predictions, n_jobs=None, **options)
-            yield _in_points(points, ends) if points else _in_words(name, ends)
+            ends = interval(error)
+            value, low, high = (100 * end for end in (ends.estimate, ends.low, ends.high))
+            yield f"{error.symbol} {value:.1f} points ({low:.1f} to {high:.1f})"
 
 
 def _cell_numbers(cells: Cells, level: float) -> Iterator[str]:
     """Yield a line with an interval for each number that the cells have."""
-    for name, column in (("intercept", INTERCEPT_ALONE), ("slope", SLOPE)):
+    for name, measure in COEFFICIENTS.items():
         with suppress(NotApplicable):
-            yield _in_words(name, cell_coefficient_bounds(cells, column, name, level=level))
-
-
-def _in_points(name: str, ends: Ends) -> str:
-    value, low, high = (100 * end for end in (ends.estimate, ends.low, ends.high))
-    return f"{name} {value:.1f} points ({low:.1f} to {high:.1f})"
+            yield _in_words(name, measure.cell_interval(cells, level=level))
 
 
 def _in_words(name: str, ends: Ends) -> str:

@@ -43,7 +43,7 @@ from caltest.reporting.profiles import PROFILES, Profile, profile_of, worded
 from caltest.reporting.reading import sentence
 from caltest.reporting.recalibrated import HeldOut, compare
 from caltest.reporting.scores import collect_scores
-from caltest.reporting.source import Source, count_rows, read_rows, table_to_count
+from caltest.reporting.source import Counted, Rows, count_rows, read_rows, table_to_count
 from caltest.reporting.tested import answer_of, plan_of, plan_of_cells
 from caltest.reporting.where import find_segments, find_where
 from caltest.reporting.within import certify
@@ -334,7 +334,7 @@ def report(
     table, counts = table_to_count(engine, given, needs_rows, skips=on_error == "skip")
     asked: dict[str, Any] = {"tests": tests, "lenses": lenses, "further": lambda m: field(m).binary}
     event, columns = dict(stated).get("event"), None
-    source: Source
+    source: Rows | Counted
     if table is not None and counts:
         plan = partial(plan_of_cells, **asked)
         source = count_rows(table, given, plan, event=event, settings=settings, on_error=on_error)
@@ -372,7 +372,7 @@ def _title(title: str | None, source: str) -> str:
 
 
 def _content(
-    source: Source,
+    source: Rows | Counted,
     *,
     maps: list[Calibrator],
     columns: Given | None,
