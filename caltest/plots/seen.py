@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from caltest.measures import Measure
     from caltest.measures.outcome import Ends
 
+Floats = NDArray[np.float64]
+Kind = TypeVar("Kind")
+
 
 class View(NamedTuple):
     """An event as a lens shows it, of rows or cells, and the test behind it if there is one."""
@@ -127,10 +130,6 @@ def check_single(lens: Lens, members: Sequence[Lens]) -> None:
     if lens.is_family:
         remedy = f"pass one, such as {str(members[0])!r}, or call reliability_grid for all"
         raise invalid("lens must be a single one", repr(str(lens)), remedy)
-
-
-Floats = NDArray[np.float64]
-Kind = TypeVar("Kind")
 
 
 class Limits(NamedTuple):

@@ -51,28 +51,28 @@ def draw_figures(
 ) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
     """Draw what can be drawn; note what cannot."""
     tests, rows = content.answer.tests, source.predictions
-    many = source.m > 2
-    of = "the predicted class" if many else f"class {source.event.names[1]}"
+    of = "the predicted class" if source.m > 2 else f"class {source.event.names[1]}"
     seen = tests[0] if rows is None else rows
-    grid = rows is not None and many and rows.probs.size <= GRID_WORK
-    sketches = [_answer_sketch(seen, of)]
-    if rows is not None:
-        sketches += _of_estimates(tests)
-        sketches += _of_grades(content.grades)
-    if rows is not None and profile.decisions and not many:
-        sketches.append(_decision_sketch(rows))
-    sketches += _of_groups(content.where)
-    sketches += _of_segments(content.segments)
-    sketches += _of_tests(tests)
-    sketches.append(_corp_sketch(seen, of))
-    if profile.key == "forecast" and not many:
-        sketches.append(_attributes_sketch(seen, of))
-    sketches += _of_classes(tests) if rows is None else [_grid_sketch(rows)] if grid else []
-    sketches += _of_outcomes(outcomes)
-    figures, left_out = _drawn(sketches)
-    if rows is not None and many and not grid:
+    figures, left_out = _drawn(
+        [
+            _answer_sketch(seen, of),
+            *([] if rows is None else _of_rows(rows, content, profile)),
+            *_of_groups(content.where),
+            *_of_segments(content.segments),
+            *_of_tests(tests),
+            *_further_sketches(seen, of, source.m, profile),
+            *(_of_classes(tests) if rows is None else []),
+            *_of_outcomes(outcomes),
+        ]
+    )
+    if rows is not None and _is_too_large(rows):
         left_out.append("No figure for each class: there are too many predictions to draw them.")
     return tuple(figures), tuple(left_out)
+
+
+def _is_too_large(rows: Predictions) -> bool:
+    """Tell whether classes have no diagrams of their own."""
+    return rows.m > 2 and rows.probs.size > GRID_WORK
 
 
 def _drawn(sketches: Sequence[Sketch]) -> tuple[list[Figure], list[str]]:
@@ -86,15 +86,9 @@ def _drawn(sketches: Sequence[Sketch]) -> tuple[list[Figure], list[str]]:
             continue
         key = f"figure-{len(figures) + 1}"
         svg = inline_svg(canvas, key=key, title=sketch.title, description=sketch.description)
-        figures.append(
-            Figure(
-                section=sketch.section,
-                title=sketch.title,
-                description=sketch.description,
-                svg=svg,
-                width=72 * float(canvas.get_figwidth()),
-            )
-        )
+        width = 72 * float(canvas.get_figwidth())
+        told = {name: getattr(sketch, name) for name in ("section", "title", "description")}
+        figures.append(Figure(svg=svg, width=width, **told))
     return figures, left_out
 
 
@@ -116,16 +110,6 @@ def _answer_sketch(source: object, of: str) -> Sketch:
     )
 
 
-def _corp_sketch(source: object, of: str) -> Sketch:
-    return Sketch(
-        "diagrams",
-        f"CORP diagram of {of}",
-        "Isotonic fit of the observed frequency to the predicted probability, without bins, with "
-        "the miscalibration, discrimination and uncertainty of the Brier score.",
-        lambda: plots.reliability_diagram(source, corp=True, numbers=False, ax=_axes(TALL)),
-    )
-
-
 def _axes(size: tuple[float, float]) -> Axes:
     """Return axes of a figure of so many inches."""
     from matplotlib.figure import Figure as Empty
@@ -142,8 +126,9 @@ def _small(source: object, **options: Any) -> Axes:
     return ax
 
 
-def _of_estimates(table: HTestTable) -> Iterator[Sketch]:
-    for row in table.rows:
+def _of_rows(rows: Predictions, content: Content, profile: Profile) -> Iterator[Sketch]:
+    """Yield the figures that need the rows: belt, grades and decisions."""
+    for row in content.answer.tests.rows:
         if row.test == "calibration-belt" and row.m == 2:
             yield Sketch(
                 "estimates",
@@ -152,26 +137,21 @@ def _of_estimates(table: HTestTable) -> Iterator[Sketch]:
                 f"they leave the diagonal the risks are off (p {equals(row.pvalue)}).",
                 partial(plots.calibration_belt, row),
             )
-
-
-def _of_grades(table: HTestTable | None) -> Iterator[Sketch]:
-    if table is not None:
+    if content.grades is not None:
         yield Sketch(
             "grades",
             "Default rates of the grades",
             "The default rate of each grade with its interval, that of the table, and the PD.",
-            lambda: plots.master_scale(table, confidence=0.95),
+            partial(plots.master_scale, content.grades, confidence=0.95),
         )
-
-
-def _decision_sketch(rows: Predictions) -> Sketch:
-    return Sketch(
-        "decisions",
-        "Decision curve",
-        "Net benefit of the model at each threshold probability, with its interval, beside that "
-        "of treating all and none.",
-        lambda: plots.decision_curve(rows),
-    )
+    if profile.decisions and rows.m == 2:
+        yield Sketch(
+            "decisions",
+            "Decision curve",
+            "Net benefit of the model at each threshold probability, with its interval, beside "
+            "that of treating all and none.",
+            partial(plots.decision_curve, rows),
+        )
 
 
 def _of_groups(where: Where) -> Iterator[Sketch]:
@@ -208,23 +188,30 @@ def _of_tests(table: HTestTable) -> Iterator[Sketch]:
         )
 
 
-def _attributes_sketch(source: object, of: str) -> Sketch:
-    return Sketch(
+def _further_sketches(seen: object, of: str, m: int, profile: Profile) -> Iterator[Sketch]:
+    """Yield the diagrams of the appendix, of rows or of the result of counted ones."""
+    yield Sketch(
         "diagrams",
-        f"Attributes diagram of {of}",
-        "Observed frequencies of bins, the climatology, and the region in which forecasts have "
-        "skill.",
-        lambda: plots.attributes_diagram(source),
+        f"CORP diagram of {of}",
+        "Isotonic fit of the observed frequency to the predicted probability, without bins, with "
+        "the miscalibration, discrimination and uncertainty of the Brier score.",
+        lambda: plots.reliability_diagram(seen, corp=True, numbers=False, ax=_axes(TALL)),
     )
-
-
-def _grid_sketch(rows: Predictions) -> Sketch:
-    return Sketch(
-        "diagrams",
-        "Reliability diagrams of classes",
-        "Each class against the rest, those with the largest error first.",
-        lambda: plots.reliability_grid(rows),
-    )
+    if profile.key == "forecast" and m == 2:
+        yield Sketch(
+            "diagrams",
+            f"Attributes diagram of {of}",
+            "Observed frequencies of bins, the climatology, and the region in which forecasts "
+            "have skill.",
+            partial(plots.attributes_diagram, seen),
+        )
+    if isinstance(seen, Predictions) and m > 2 and not _is_too_large(seen):
+        yield Sketch(
+            "diagrams",
+            "Reliability diagrams of classes",
+            "Each class against the rest, those with the largest error first.",
+            partial(plots.reliability_grid, seen),
+        )
 
 
 def _of_classes(table: HTestTable) -> Iterator[Sketch]:
