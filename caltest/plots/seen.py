@@ -257,7 +257,10 @@ def _single(value: Kind | list[Kind]) -> Kind:
     return value[0] if isinstance(value, list) else value
 
 
-COEFFICIENTS = {"intercept": CalibrationIntercept(), "slope": CalibrationSlope()}
+COEFFICIENTS: dict[str, CalibrationIntercept | CalibrationSlope] = {
+    "intercept": CalibrationIntercept(),
+    "slope": CalibrationSlope(),
+}
 RESAMPLES, SEED = 199, 1
 MOST_ROWS = 2000  # with which a loess is resampled, as a picture should not take long
 

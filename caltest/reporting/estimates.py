@@ -90,7 +90,13 @@ def collect_estimates(
 
 
 def _gap_estimates(source: Source, profile: Profile) -> Iterator[Estimate]:
-    """Yield the gap of the event of two classes, or accuracy and confidence with theirs."""
+    """Yield the gap of the event of two classes, or accuracy and confidence with theirs.
+
+    Yields
+    ------
+    Estimate
+        With its interval.
+    """
     gap = source.gap()
     name, note = "accuracy less confidence", "below 0: overconfident"
     if source.m > 2:
@@ -106,7 +112,13 @@ def _gap_estimates(source: Source, profile: Profile) -> Iterator[Estimate]:
 
 
 def _of_many(predictions: Predictions) -> Iterator[Estimate]:
-    """Yield what takes all the probabilities of a row."""
+    """Yield what takes all the probabilities of a row.
+
+    Yields
+    ------
+    Estimate
+        Temperature and classwise ECE.
+    """
     temperature = temperature_interval(predictions)
     if temperature is not None:
         value, low, high = temperature

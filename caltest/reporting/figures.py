@@ -189,7 +189,13 @@ def _of_tests(table: HTestTable) -> Iterator[Sketch]:
 
 
 def _further_sketches(seen: object, of: str, m: int, profile: Profile) -> Iterator[Sketch]:
-    """Yield the diagrams of the appendix, of rows or of the result of counted ones."""
+    """Yield the diagrams of the appendix, of rows or of the result of counted ones.
+
+    Yields
+    ------
+    Sketch
+        Without sections of their own.
+    """
     yield Sketch(
         "diagrams",
         f"CORP diagram of {of}",
