@@ -117,7 +117,7 @@ class Output(BaseEstimator):
         NotApplicable
             If the calibrator has no such picture.
         """
-        return draw("calibrators.plot_calibrator", self, kind, ax)
+        return draw("htests.plot_calibrator", self, kind, ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Return options and fitted map as plain values that JSON holds without loss.

@@ -201,7 +201,7 @@ def _without_jobs(calibrator: Calibrator) -> Calibrator:
 
 def _data(predictions: Predictions, file: PredictionFile) -> dict[str, Any]:
     """Describe what the map was fitted on, so that it can be told again."""
-    from caltest.reporting.reproduction import data_hash
+    from caltest.reporting.about import data_hash
 
     return {
         "source": predictions.source,

@@ -5,26 +5,20 @@ its own without pyplot, and returns the axes. As the value of a cell these show 
 notebook, once; `.figure.savefig("plot.pdf")` writes a file.
 """
 
-from caltest.plots.attributes_diagram import attributes_diagram
 from caltest.plots.calibration_belt import calibration_belt
 from caltest.plots.calibration_graphs import calibration_graphs
-from caltest.plots.calibration_map import calibration_map
-from caltest.plots.confusion_change import confusion_change
+from caltest.plots.calibration_map import calibration_map, latent_function
 from caltest.plots.critical_difference import critical_difference
-from caltest.plots.decision_curve import decision_curve
-from caltest.plots.groups import groups
-from caltest.plots.latent_function import latent_function
+from caltest.plots.groups import groups, segments
+from caltest.plots.heat_maps import confusion_change, parameter_heatmap
 from caltest.plots.master_scale import master_scale
-from caltest.plots.mcb_dsc import mcb_dsc
 from caltest.plots.monitor import monitor
 from caltest.plots.null_distribution import null_distribution
-from caltest.plots.parameter_heatmap import parameter_heatmap
 from caltest.plots.power_curve import power_curve
 from caltest.plots.pvalues import pvalues
-from caltest.plots.reliability import reliability_diagram
+from caltest.plots.reliability import attributes_diagram, reliability_diagram
 from caltest.plots.reliability_grid import reliability_grid
-from caltest.plots.score_differences import score_differences
-from caltest.plots.segments import segments
+from caltest.plots.score_plots import decision_curve, mcb_dsc, score_differences
 from caltest.plots.simplex_map import simplex_map
 from caltest.plots.size_and_power import size_and_power
 from caltest.plots.witness import witness

@@ -6,12 +6,15 @@ that drawing has no state, needs no display and may run in several threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from weakref import WeakKeyDictionary
 
 from caltest import render, validation
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -71,6 +74,75 @@ def label_axes(ax: Axes, x: str, y: str, title: str = "") -> Axes:
     if title:
         ax.set_title(title, fontsize=TEXT, loc="left")
     return ax
+
+
+class Difference(NamedTuple):
+    """A value with its interval, in a row of its own; None or infinite where there is none."""
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    text: str  # at the right
+    is_filled: bool
+    color: str = BLUE
+
+
+def differences(
+    ax: Axes | None, rows: Sequence[Difference], width: float, longest: int = LONGEST_NAME
+) -> Axes:
+    """Draw values with their intervals around a line at 0, the first at the top."""
+    ax = axes(ax, (width, 1.1 + 0.26 * len(rows)))
+    ax.axvline(0, color=GREY, linestyle=(0, (4, 3)), linewidth=THIN)
+    for y, row in enumerate(rows):
+        beside(ax, y, row.text)
+        if row.value is None or not math.isfinite(row.value):
+            continue
+        if row.low is not None and row.high is not None:
+            ax.plot([row.low, row.high], [y, y], color=row.color, linewidth=LINE)
+        face = row.color if row.is_filled else "white"
+        style: dict[str, Any] = {"color": row.color, "markerfacecolor": face, "markersize": 5}
+        ax.plot([row.value], [y], "o", zorder=4, **style)
+    name_rows(ax, names_text((row.name for row in rows), longest))
+    return ax
+
+
+def name_rows(ax: Axes, names: Sequence[str]) -> None:
+    """Name the rows of a picture at the left, the first at the top, with vertical lines behind."""
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="x", color=PALE, linewidth=THIN / 2)
+    ax.set_axisbelow(True)
+
+
+def beside(ax: Axes, y: float, text: str) -> None:
+    """Write a text at the right of a row."""
+    ax.text(1.02, y, text, transform=ax.get_yaxis_transform(), va="center", fontsize=SMALL)
+
+
+def named_handles(panels: Iterable[Axes]) -> dict[str, Artist]:
+    """Return what the legend of several axes names, each name once."""
+    named: dict[str, Artist] = {}
+    for ax in panels:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            named.setdefault(label, handle)
+    return named
+
+
+def figure_of(given: object, size: tuple[float, float], remedy: str = "") -> Figure:
+    """Return the figure or subfigure given, or a new one."""
+    from matplotlib.figure import FigureBase
+
+    if given is None:
+        return figure(size)
+    own: Any = validation.check_instance(given, FigureBase, "fig", remedy)
+    return cast("Figure", own)
+
+
+def band(ax: Axes, x: object, low: object, high: object, **style: Any) -> None:
+    """Shade what lies between two curves, by default in pale blue."""
+    ax.fill_between(x, low, high, **{"color": BLUE, "alpha": BAND, "linewidth": 0} | style)  # type: ignore[arg-type]
 
 
 def legend(ax: Axes, **kwargs: Any) -> None:
@@ -172,3 +244,17 @@ def names_text(names: Iterable[object], limit: int = LONGEST_NAME) -> list[str]:
         else short
         for place, (name, short) in enumerate(zip(whole, cut, strict=True), start=1)
     ]
+
+
+_TIPS: WeakKeyDictionary[Artist, tuple[str, ...]] = WeakKeyDictionary()
+
+
+def set_tips(artist: Artist, texts: Sequence[str]) -> None:
+    """Let each point of a scatter, or an artist as a whole, have a text."""
+    _TIPS[artist] = tuple(texts)
+
+
+def tips_of(figure: Figure) -> list[tuple[Artist, tuple[str, ...]]]:
+    """Return the artists of a figure that have texts, with them."""
+    found = figure.findobj(lambda artist: artist in _TIPS)
+    return [(artist, _TIPS[artist]) for artist in dict.fromkeys(found)]

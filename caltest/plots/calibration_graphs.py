@@ -13,7 +13,9 @@ from caltest.plots import base
 from caltest.plots.scales import Scale, check_scale, scale_for
 from caltest.plots.seen import seen
 from caltest.predictions import ModelData, Predictions
-from caltest.validation import check_instance, check_integer
+from caltest.results import HTest
+from caltest.results.evidence import required
+from caltest.validation import check_integer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from caltest.calibrators.spline.cumulative_spline import FittedSpline
-    from caltest.results import HTest
 
     Floats = NDArray[np.float64]
 
@@ -112,20 +113,14 @@ def calibration_graphs(
     >>> axes.shape, axes[0, 0].get_xlabel()
     ((1, 4), '(a) fractile')
     """
-    from matplotlib.figure import FigureBase
-
     check_integer(knots, "knots", 3)
     check_scale(scale, zoom=zoom)
-    before = seen(predictions, None, lens, "a calibration graph")
-    parts = [before.predictions]
-    if recalibrated is not None:
-        parts.append(before.lens(after_map(recalibrated, predictions)))
+    parts = before_and_after(predictions, recalibrated, lens, "a calibration graph")
     graphs = [_graphs(part, knots) for part in parts]
     from caltest.plots.shown import axes_array
 
-    if fig is None:
-        fig = base.figure((SIZE[0], SIZE[1] * len(parts)))
-    grid = check_instance(fig, FigureBase, "fig").subplots(len(parts), 4, squeeze=False)
+    canvas = base.figure_of(fig, (SIZE[0], SIZE[1] * len(parts)))
+    grid = canvas.subplots(len(parts), 4, squeeze=False)
     drawn = np.concatenate([np.append(one.score, one.probability) for one in graphs])
     on = scale_for(drawn, scale, zoom=zoom)
     names = ("before recalibration: ", "after recalibration: ") if len(parts) > 1 else ("",)
@@ -134,16 +129,21 @@ def calibration_graphs(
     return axes_array(grid)
 
 
-def after_map(recalibrated: object, source: Predictions | HTest) -> Predictions:
-    """Return the predictions after recalibration; a calibrator maps those before."""
-    from caltest.results import HTest
-    from caltest.results.evidence import required
+def before_and_after(
+    source: Predictions | HTest, recalibrated: object, lens: str | Lens | None, what: str
+) -> list[Predictions]:
+    """Return predictions as a lens shows them, and those after recalibration if they are given.
 
+    A calibrator maps those before the lens.
+    """
+    before, shown = seen(source, None, lens, what)
+    if recalibrated is None:
+        return [before]
     if isinstance(recalibrated, Predictions):
-        return recalibrated
+        return [before, shown(recalibrated)]
     if isinstance(source, HTest):
-        source = required(source.evidence, "a calibration graph").predictions
-    return ModelData(recalibrated, source).predictions()
+        source = required(source.evidence, what).predictions
+    return [before, shown(ModelData(recalibrated, source).predictions())]
 
 
 def _graphs(shown: Predictions, knots: int) -> _Graphs:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest import validation
+from caltest import render, validation
 from caltest.plots import base
-from caltest.plots.gap_rows import GapRow, draw_rows
 from caltest.results import GroupsTest
+from caltest.segments import SegmentsTest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from caltest.measures.gap import Gap
+    from caltest.segments.result import Segment
 
 Floats = NDArray[np.float64]
 Box = tuple[float, ...]  # left, right, low, high
@@ -98,19 +102,8 @@ def groups(
 
 
 def _gaps(result: GroupsTest, rows: int, ax: Axes | None) -> Axes:
-    shown = [
-        GapRow(
-            name=gap.name,
-            low=gap.low,
-            gap=gap.gap,
-            high=gap.high,
-            n=gap.n,
-            pvalue=float(gap.pvalue or 0.0),
-            is_filled=result.level is None or float(gap.pvalue or 0.0) <= result.level,
-        )
-        for gap in result.worst(rows)
-    ]
-    return draw_rows(shown, ax, "95 % intervals")
+    shown = [(gap.name, gap, float(gap.pvalue or 0.0)) for gap in result.worst(rows)]
+    return _draw_gaps(shown, result.level, ax, "95 % intervals")
 
 
 def _funnel(result: GroupsTest, ax: Axes | None) -> Axes:
@@ -230,3 +223,65 @@ def _name(ax: Axes, result: GroupsTest, x: Floats, gap: Floats, clear: NDArray[n
 
 def _overlap(one: Box, other: Box) -> bool:
     return one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
+
+
+LONGEST = 44
+
+
+def _draw_gaps(
+    rows: Sequence[tuple[str, Gap | Segment, float]],
+    level: float | None,
+    ax: Axes | None,
+    intervals: str,
+) -> Axes:
+    """Draw named gaps, the first at the top, with sizes and p-values at the right."""
+    shown = []
+    for name, one, pvalue in rows:
+        gap, low, high = (100 * value for value in (one.gap, one.low, one.high))
+        text = f"n = {one.n}, p {render.equals(render.pvalue(pvalue))}"
+        color = base.VERMILION if one.gap > 0 else base.BLUE
+        is_filled = level is None or pvalue <= level
+        shown.append(base.Difference(name, gap, low, high, text, is_filled, color))
+    ax = base.differences(ax, shown, 6.4, LONGEST)
+    return base.label_axes(ax, f"observed - predicted, percentage points, {intervals}", "")
+
+
+def segments(result: SegmentsTest, *, rows: int = 20, ax: Axes | None = None) -> Axes:
+    """Draw what was observed less what was predicted in the worst segments, with intervals.
+
+    A row for each, the worst first; its size and adjusted p-value are at the right. Segments that
+    are rejected are filled where the result has a level.
+
+    Parameters
+    ----------
+    result : SegmentsTest
+        What `test_segments` returned.
+    rows : int, default 20
+        The most segments that are shown.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> import numpy as np
+    >>> data = ct.datasets.generative_model("M1", n=400, m=2, rng=1)
+    >>> ward = np.repeat(["a", "b", "c", "d"], 100)
+    >>> result = ct.test_segments(data, segments={"ward": ward}, n_resamples=99, rng=1)
+    >>> ct.plots.segments(result).get_xlabel()
+    'observed - predicted, percentage points, 95 % intervals'
+    """
+    validation.check_instance(result, SegmentsTest, "result", "pass what ct.test_segments gave")
+    validation.check_integer(rows, "rows")
+    shown = [(segment.definition, segment, segment.adjusted) for segment in result.rows[:rows]]
+    return _draw_gaps(shown, result.level, ax, f"{100 * result.confidence:g} % intervals")

@@ -1,4 +1,4 @@
-"""The plot of a test: `HTest.plot`."""
+"""Which picture shows a test, a table or a calibrator: their methods `plot`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from caltest.errors import NotApplicable
 from caltest.plots.calibration_belt import calibration_belt
+from caltest.plots.calibration_map import calibration_map, fitted, latent_function
+from caltest.plots.heat_maps import parameter_heatmap
 from caltest.plots.master_scale import is_master_scale, master_scale
 from caltest.plots.null_distribution import null_distribution
 from caltest.plots.pvalues import pvalues
 from caltest.plots.reliability import reliability_diagram
+from caltest.plots.simplex_map import simplex_map
 from caltest.plots.witness import witness
 from caltest.results import HTest, HTestTable
 from caltest.validation import check_choice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from caltest.calibrators import Calibrator
 
 Draw = Callable[..., "Axes"]
 
@@ -67,3 +72,32 @@ def plot_table(table: HTestTable, kind: str | None, ax: Axes | None) -> Axes:
     if kind is None:
         kind = "master-scale" if is_master_scale(table) else "pvalues"
     return drawn[check_choice(kind, drawn, "kind")](table, ax=ax)
+
+
+MAPS: dict[str, Callable[..., Axes]] = {
+    "map": calibration_map,
+    "simplex": simplex_map,
+    "parameters": parameter_heatmap,
+    "latent": latent_function,
+}
+
+
+def plot_calibrator(calibrator: Calibrator, kind: str | None, ax: Axes | None) -> Axes:
+    """Draw a kind of picture, by default the natural one; see `Calibrator.plot`."""
+    chosen = _natural_map(fitted(calibrator)) if kind is None else kind
+    return MAPS[check_choice(chosen, MAPS, "kind")](calibrator, ax=ax)
+
+
+def _natural_map(calibrator: Calibrator) -> str:
+    """Return what shows the map best."""
+    from caltest.calibrators import GPCalibrator, SplineCalibrator
+    from caltest.calibrators.linear.linear_maps import LinearMap
+
+    if isinstance(calibrator, GPCalibrator):
+        return "latent"
+    m = calibrator.n_features_in_
+    if m == 2 or isinstance(calibrator, SplineCalibrator):
+        return "map"
+    if m == 3:
+        return "simplex"
+    return "parameters" if isinstance(calibrator, LinearMap) else "map"

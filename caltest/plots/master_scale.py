@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest import validation
-from caltest.errors import InvalidInput, invalid
+from caltest.errors import invalid
 from caltest.plots import base
 from caltest.results import HTest, HTestTable
 from caltest.results.table import LIGHTS
@@ -108,7 +108,11 @@ def is_master_scale(table: HTestTable) -> bool:
 def _grades(table: HTestTable) -> tuple[list[HTest], list[str]]:
     """Return the first row of each grade and its light."""
     if not is_master_scale(table):
-        raise no_grades()
+        raise invalid(
+            "table must be the result of test_master_scale",
+            "rows without PD and defaults",
+            "use the plot 'pvalues' for other tables",
+        )
     lights = table.traffic_lights or ("",) * len(table)
     first: dict[str, tuple[HTest, str]] = {}
     for row, light in zip(table.rows, lights, strict=True):
@@ -168,12 +172,3 @@ def _ticks(floor: float, top: float) -> tuple[list[float], list[str]]:
     ticks = [step * 10.0**k for k in decades for step in steps]
     ticks = [tick for tick in ticks if floor <= tick <= min(top, 1.0)]
     return ticks, [f"{100 * tick:.6g} %" for tick in ticks]
-
-
-def no_grades(name: str = "table") -> InvalidInput:
-    """Word the error for a table that is not of a master scale."""
-    return invalid(
-        f"{name} must be the result of test_master_scale",
-        "rows without PD and defaults",
-        "use the plot 'pvalues' for other tables",
-    )

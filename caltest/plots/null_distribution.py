@@ -165,20 +165,18 @@ def _draw_each(ax: Axes, view: _View, distinct: Floats, place: NDArray[np.intp])
     width = 0.8 * gaps.min() if gaps.size else 0.05 * (view.high - view.low)
     width = max(width, 0.004 * (view.high - view.low))
     size = distinct.size
-    shaded, others = (np.bincount(place[which], minlength=size) for which in _halves(view))
+    shaded, others = (np.bincount(place[k], minlength=size) for k in (view.tails, ~view.tails))
     n = view.values.size
     ax.bar(distinct, others / n, width, bottom=shaded / n, **_pale())
     ax.bar(distinct, shaded / n, width, **_shaded(view))
 
 
-def _halves(view: _View) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    return view.tails, ~view.tails
-
-
 def _draw_histogram(ax: Axes, view: _View, bins: int | None) -> None:
     edges = _edges(view, bins)
     unit = view.values.size * np.diff(edges)
-    extreme, others = (np.histogram(view.values[k], edges)[0] / unit for k in _halves(view))
+    extreme, others = (
+        np.histogram(view.values[k], edges)[0] / unit for k in (view.tails, ~view.tails)
+    )
     ax.stairs(extreme + others, edges, baseline=extreme, **_pale())
     ax.stairs(extreme, edges, **_shaded(view))
 

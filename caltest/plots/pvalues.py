@@ -75,8 +75,7 @@ def pvalues(table: HTestTable, *, rows: int = ROWS, ax: Axes | None = None) -> A
         ax.axhline(len(shown) - 0.5, color=base.GREY, linewidth=base.THIN)
     _scale(ax, names)
     for y, value in enumerate(final.tolist()):
-        text = f"{render.pvalue(value)} {render.stars(value)}"
-        ax.text(1.02, y, text, transform=ax.get_yaxis_transform(), va="center", fontsize=base.SMALL)
+        base.beside(ax, y, f"{render.pvalue(value)} {render.stars(value)}")
     legend = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 3, "borderaxespad": 0.2}
     base.legend(ax, **legend)
     return base.label_axes(ax, _axis_name(table, len(shown)), "")
@@ -95,8 +94,8 @@ def _names(rows: Sequence[HTest], omnibus: Sequence[HTest]) -> list[str]:
     differ = [f for f in fields if len({str(getattr(row, f)) for row in rows}) > 1]
     differ = differ or ["test"]
     names = [
-        ", ".join(base.name_text(getattr(row, field)) for field in differ if _says(row, field))
-        for row in rows
+        ", ".join(base.name_text(name) for name in parts if name is not None)
+        for parts in ([getattr(row, field) for field in differ] for row in rows)
     ]
     several = len({(test.test, test.lens) for test in omnibus}) > 1
     for test in omnibus:
@@ -105,10 +104,6 @@ def _names(rows: Sequence[HTest], omnibus: Sequence[HTest]) -> list[str]:
             parts.append(base.name_text(test.lens))
         names.append(", ".join(parts))
     return names
-
-
-def _says(row: HTest, field: str) -> bool:
-    return getattr(row, field) is not None
 
 
 def _mark(ax: Axes, first: Floats | None, final: Floats, n_rows: int) -> None:
@@ -148,11 +143,7 @@ def _scale(ax: Axes, names: Sequence[str]) -> None:
     ticks = [1e-4, 1e-3, 0.01, 0.05, 0.2, 1.0]
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.set_xticks([], minor=True)
-    ax.set_yticks(range(len(names)), names)
-    ax.set_ylim(len(names) - 0.4, -0.6)
-    ax.tick_params(axis="y", length=0)
-    ax.grid(axis="x", color=base.PALE, linewidth=base.THIN / 2)
-    ax.set_axisbelow(True)
+    base.name_rows(ax, names)
 
 
 def _axis_name(table: HTestTable, shown: int) -> str:

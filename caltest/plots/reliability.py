@@ -14,15 +14,11 @@ from caltest.lenses import Lens
 from caltest.measures.bins.reliability_bins import BINNINGS, ReliabilityBins
 from caltest.measures.isotonic.confidence_band_curve import ConfidenceBandCurve
 from caltest.measures.isotonic.corp_curve import CorpBand
-from caltest.measures.scores.decomposition import ScoreDecomposition
 from caltest.measures.smooth.smooth_curve import SmoothCurve
 from caltest.plots import base
-from caltest.plots.counted import view_of_table
-from caltest.plots.event import Event, Limits
-from caltest.plots.outcome_strip import strip
+from caltest.plots.base import set_tips
 from caltest.plots.scales import Scale, check_scale, diagonal, scale_of
-from caltest.plots.seen import View, view_of
-from caltest.plots.tips import set_tips
+from caltest.plots.seen import Event, Limits, View, view_of, view_of_table
 from caltest.validation import check_unused
 
 if TYPE_CHECKING:
@@ -30,6 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    from caltest.plots.scales import Scale
+    from caltest.plots.seen import Event
 
 NAME = "a reliability diagram"
 BARS = ("consistency",)
@@ -89,7 +87,7 @@ class Diagram:
         diagonal(ax, scale)
         scale.apply(ax)
         if isinstance(self.band, CorpBand):
-            _corp_band(ax, self.band, scale)
+            _if_calibrated(ax, self.band, self.band.x, scale, joined=True)
         else:
             self._draw_confidence_band(ax, event, scale)
         if self.corp:
@@ -98,21 +96,17 @@ class Diagram:
         if self.curve is not None:
             _smooth(ax, event.smooth(self.level), scale, band=self.band == "auto")
         found = self.bins_of(event, scale)
-        if self.band == "consistency":
-            _band_of_bins(ax, found, scale)
-        elif self.bars is not None:
-            _bars(ax, found, scale)
-        _points(ax, found, scale, compared=self.band == "consistency" or self.bars is not None)
-
-    @property
-    def _is_auto_corp(self) -> bool:
-        return self.corp and self.band == "auto"
+        joined = self.band == "consistency"
+        if joined or self.bars is not None:
+            _if_calibrated(ax, found, found.mean, scale, joined=joined)
+        _points(ax, found, scale, compared=joined or self.bars is not None)
 
     def _draw_confidence_band(self, ax: Axes, event: Event, scale: Scale) -> None:
         if isinstance(self.band, ConfidenceBandCurve):
-            band = self.band
-            _confidence_band(ax, Limits(band.x, band.lower, band.upper, band.level), scale)
-        elif self.band == "confidence" or (self._is_auto_corp and not event.is_weighted):
+            _confidence_band(ax, self.band, scale)
+        elif self.band == "confidence" or (
+            self.corp and self.band == "auto" and not event.is_weighted
+        ):
             _confidence_band(ax, event.band(self.level), scale)
 
 
@@ -250,17 +244,22 @@ def reliability_diagram(
         check_unused("without label=", probs=probs, classes=classes)
         view = view_of(source, labels, lens, NAME)
     else:
-        options: dict[str, Any] = {"label": label, "probs": probs, "classes": classes}
-        options |= {"bins": bins, "engine": engine, "on_error": on_error}
-        view = view_of_table(labels if source is None else source, lens, NAME, **options)
+        columns: dict[str, Any] = {"label": label, "probs": probs, "classes": classes}
+        columns |= {"engine": engine, "on_error": on_error}
+        view = view_of_table(labels if source is None else source, lens, NAME, bins, **columns)
     ax = base.axes(ax, TALL if numbers else LOW)
-    axes_scale = scale_of_diagram(view.event, scale, zoom=zoom, bins=bins)
-    diagram.draw(ax, view.event, axes_scale)
-    base.label_axes(ax, *view.axis_names)
-    if histogram:
-        strip(ax, view.event, axes_scale)
+    on = scale_of_diagram(view.event, scale, zoom=zoom, bins=bins)
+    _draw_view(ax, view, diagram, on, histogram=histogram)
     _texts(ax, view, diagram, pvalue, numbers=numbers)
     return ax
+
+
+def _draw_view(ax: Axes, view: View, diagram: Diagram, on: Scale, *, histogram: bool) -> None:
+    """Draw a diagram with its strip, and name the axes."""
+    diagram.draw(ax, view.event, on)
+    base.label_axes(ax, *view.axis_names)
+    if histogram:
+        _strip(ax, view.event, on)
 
 
 def scale_of_diagram(event: Event, scale: str | None, *, zoom: bool, bins: int) -> Scale:
@@ -275,7 +274,9 @@ def _texts(ax: Axes, view: View, diagram: Diagram, pvalue: float | None, *, numb
     if view.result is not None:
         lines.append(view.pvalue_text(view.result, pvalue))
     if diagram.corp:
-        lines.append(_parts_text(view.event.parts()))
+        parts = view.event.parts()
+        lines += [f"MCB {parts.miscalibration:.4f}", f"DSC {parts.discrimination:.4f}"]
+        lines.append(f"UNC {parts.uncertainty:.4f}")
     if not numbers or base.inches(ax) < WIDE:
         base.corner_text(ax, "\n".join(lines))
         base.legend_below(ax, columns=1 if base.inches(ax) < base.NARROW else 2)
@@ -283,15 +284,6 @@ def _texts(ax: Axes, view: View, diagram: Diagram, pvalue: float | None, *, numb
     lines += view.event.numbers(diagram.level)
     base.text_below(ax, "\n".join(lines))
     base.legend_below(ax, right=True)
-
-
-def _parts_text(parts: ScoreDecomposition) -> str:
-    named = {
-        "MCB": parts.miscalibration,
-        "DSC": parts.discrimination,
-        "UNC": parts.uncertainty,
-    }
-    return "\n".join(f"{name} {value:.4f}" for name, value in named.items())
 
 
 def _smooth(ax: Axes, found: SmoothCurve, scale: Scale, *, band: bool) -> None:
@@ -303,24 +295,21 @@ def _smooth(ax: Axes, found: SmoothCurve, scale: Scale, *, band: bool) -> None:
     if band:
         low, high = found.lower[inside], found.upper[inside]
         name = f"{100 * found.level:g} % band, simultaneous"
-        style: dict[str, Any] = {"color": base.SKY, "alpha": base.BAND, "linewidth": 0}
-        ax.fill_between(x, low, high, zorder=0.5, label=name, **style)
+        base.band(ax, x, low, high, color=base.SKY, zorder=0.5, label=name)
     ax.plot(x, y, color=base.BLUE, linewidth=base.LINE, zorder=3, label="smooth curve")
 
 
-def _bars(ax: Axes, found: ReliabilityBins, scale: Scale) -> None:
-    x, low, high = (scale.place(edge) for edge in (found.mean, found.lower, found.upper))
-    name = f"{100 * found.level:g} % if calibrated"
-    ax.vlines(x, low, high, color=base.PALE, linewidth=BAR_WIDTH, zorder=1, label=name)
-
-
-def _band_of_bins(ax: Axes, found: ReliabilityBins, scale: Scale) -> None:
-    if found.mean.size == 1:  # nothing to join
-        _bars(ax, found, scale)
-        return
-    x, low, high = (scale.place(edge) for edge in (found.mean, found.lower, found.upper))
-    name = f"{100 * found.level:g} % if calibrated"
-    ax.fill_between(x, low, high, color=base.PALE, linewidth=0, zorder=1, label=name)
+def _if_calibrated(
+    ax: Axes, found: ReliabilityBins | CorpBand, x: Floats, scale: Scale, *, joined: bool
+) -> None:
+    """Draw what a calibrated model shows at each prediction, `joined` to a band where it can be."""
+    x, low, high = (scale.place(values) for values in (x, found.lower, found.upper))
+    style: dict[str, Any] = {"color": base.PALE, "zorder": 1}
+    style["label"] = f"{100 * found.level:g} % if calibrated"
+    if joined and x.size > 1:
+        ax.fill_between(x, low, high, linewidth=0, **style)
+    else:
+        ax.vlines(x, low, high, linewidth=BAR_WIDTH, **style)
 
 
 def _points(ax: Axes, found: ReliabilityBins, scale: Scale, *, compared: bool) -> None:
@@ -362,15 +351,7 @@ def _curve(ax: Axes, x: Floats, y: Floats, scale: Scale) -> None:
     ax.plot(x[[0, -1]], y[[0, -1]], "o", color=base.BLUE, markersize=3, zorder=4, clip_on=False)
 
 
-def _corp_band(ax: Axes, band: CorpBand, scale: Scale) -> None:
-    x, lower, upper = (scale.place(values) for values in (band.x, band.lower, band.upper))
-    if x.size == 1:
-        ax.vlines(x, lower, upper, color=base.PALE, linewidth=BAR_WIDTH, zorder=1)
-    name = f"{100 * band.level:g} % if calibrated"
-    ax.fill_between(x, lower, upper, color=base.PALE, linewidth=0, zorder=1, label=name)
-
-
-def _confidence_band(ax: Axes, band: Limits, scale: Scale) -> None:
+def _confidence_band(ax: Axes, band: Limits | ConfidenceBandCurve, scale: Scale) -> None:
     """Draw the band as steps: bounds hold to the right of a prediction, or to its left.
 
     So they hold without some of the steps too.
@@ -394,3 +375,131 @@ def _confidence_band(ax: Axes, band: Limits, scale: Scale) -> None:
     )
     for edge in ((low_x, low_y), (high_x, high_y)):
         ax.plot(*edge, color=base.BLUE, linewidth=base.THIN, linestyle=":", zorder=2)
+
+
+LINE_CELLS = 200
+
+
+def attributes_diagram(
+    source: object,
+    labels: object = None,
+    *,
+    lens: str | Lens | None = None,
+    bins: int = 10,
+    binning: str | None = "uniform",
+    scale: str = "probability",
+    zoom: bool = False,
+    confidence: float = 0.95,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a reliability diagram with the lines that tell what the forecasts are worth.
+
+    The horizontal and the vertical line are the observed frequency, the climatology: forecasts
+    without resolution lie on the first. A point in the shaded area, nearer to the diagonal than to
+    it, adds to the Brier skill score, one outside takes from it.
+
+    Parameters
+    ----------
+    source : HTest, Predictions or array
+        As for `reliability_diagram`.
+    labels : (n,) or one-hot (n, m) array, optional
+        Observed classes, where `source` holds probabilities.
+    lens : str or Lens, optional
+        A lens that leaves two classes.
+    bins : int, default 10
+        Number of bins.
+    binning : {"uniform", "quantile"}
+        Bins of equal width or of equal mass.
+    scale : {"probability", "log-odds"}, default "probability"
+        Of both axes; on log odds the lines bend.
+    zoom : bool, default False
+        Whether axes of probabilities are cut to the data, as in `reliability_diagram`.
+    confidence : float, default 0.95
+        Probability of the bars.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If the lens leaves more than two classes, or a result holds no predictions any more.
+
+    References
+    ----------
+    Hsu, Murphy (1986), The attributes diagram: a geometrical framework for assessing the quality of
+    probability forecasts, International Journal of Forecasting 2.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M2", n=500, m=2, alpha=1.0, rng=1)
+    >>> ct.plots.attributes_diagram(data).get_xlabel()
+    'predicted probability of 1'
+    """
+    view = view_of(source, labels, lens, "an attributes diagram")
+    check_scale(scale, zoom=zoom)
+    diagram = Diagram(bins=bins, binning=binning, curve=None, level=confidence)
+    on = scale_of_diagram(view.event, scale, zoom=zoom, bins=bins)
+    ax = base.axes(ax, (TALL[0], TALL[1] + 0.4))
+    _draw_view(ax, view, diagram, on, histogram=True)
+    _texts(ax, view, diagram, None, numbers=True)
+    rate = view.event.rate
+    line: dict[str, Any] = {"color": base.GREEN, "linewidth": base.THIN, "zorder": 2}
+    ax.axhline(rate, linestyle=":", label="no resolution", **line)
+    ax.axvline(rate, linestyle=":", **line)
+    x = np.unique(np.append(on.edges(LINE_CELLS), np.clip(rate, on.low, on.high)))
+    middle = (x + rate) / 2
+    skill: dict[str, Any] = {"color": base.GREEN, "alpha": 0.12, "zorder": 0.4}
+    left, right = x <= rate, x >= rate
+    base.band(ax, x[left], on.low, middle[left], label="adds to the skill", **skill)
+    base.band(ax, x[right], middle[right], on.high, **skill)
+    ax.plot(x, middle, linestyle="--", **line)
+    base.legend_below(ax, right=base.inches(ax) > base.NARROW)
+    return ax
+
+
+GAP, STRIP = 1.02, 0.2  # where the strip starts, and its height, as shares of the axes
+CELLS = 50
+
+
+def _strip(ax: Axes, event: Event, scale: Scale) -> Axes:
+    """Draw histograms of rows with the event, upwards, and without it, downwards.
+
+    Each is as tall as the other, as one of the outcomes is often rare. Lines at the mean prediction
+    and at the observed frequency run through both; the legend of the axes has the numbers.
+    """
+    part = ax.inset_axes((0.0, GAP, 1.0, STRIP), sharex=ax)
+    p = scale.place(event.values)
+    edges = scale.edges(CELLS)
+    edges[[0, -1]] = min(edges[0], scale.low), max(edges[-1], scale.high)
+    names = [base.name_text(name) for name in event.names]
+    without = event.mass - event.happened
+    kinds = ((1, event.happened, 1.0, base.BLUE), (0, without, -1.0, base.GREY))
+    for which, rows, sign, color in kinds:
+        mass, _ = np.histogram(p, edges, weights=rows)
+        if not event.counts[which] or mass.max() == 0:
+            continue
+        style: dict[str, Any] = {"fill": True, "color": color, "alpha": 0.7}
+        part.stairs(sign * mass / mass.max(), edges, **style)
+        label = f"{names[which]}: {event.counts[which]:,} rows"
+        ax.fill_between([], [], color=color, alpha=0.7, label=label)
+    mean = float(event.mass @ event.values / event.mass.sum())
+    lines = (
+        (mean, "-", base.BLACK, "mean prediction"),
+        (event.rate, "--", base.VERMILION, "observed"),
+    )
+    for value, dashes, color, name in lines:
+        style = {"color": color, "linestyle": dashes, "linewidth": 1.2}
+        at = float(scale.place(np.array([value]))[0])
+        part.plot([at, at], [-1.05, 1.05], **style)
+        ax.plot([], [], label=f"{name} {100 * value:.1f} %", **style)
+    part.set_ylim(-1.08, 1.08)
+    part.axis("off")
+    return part

@@ -15,16 +15,15 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.measures.bins.ece import ece
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.plots import base
-from caltest.plots.event import RowsEvent
 from caltest.plots.reliability import Diagram, scale_of_diagram
 from caltest.plots.scales import UNIT, Scale, check_scale
+from caltest.plots.seen import RowsEvent
 from caltest.predictions import Predictions, as_measured
 from caltest.results import HTest, HTestTable
 from caltest.results.evidence import required
 from caltest.validation import check_unused
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
@@ -117,10 +116,6 @@ def reliability_grid(
     )
     check_scale(scale, zoom=zoom)
     validation.check_integer(most, "most")
-    if fig is not None:
-        from matplotlib.figure import FigureBase
-
-        validation.check_instance(fig, FigureBase, "fig", "pass an empty figure, or leave it out")
     if isinstance(source, HTestTable):
         check_unused("where the first argument is a table", labels=labels)
         panels = _panels_of_table(source, diagram)
@@ -131,14 +126,16 @@ def reliability_grid(
     rows = math.ceil(len(shown) / columns)
     from caltest.plots.shown import axes_array
 
-    if fig is None:
-        fig = base.figure((columns * PANEL[0] + 0.4, rows * PANEL[1] + 1.0))
-    cells = fig.add_gridspec(rows, columns)
-    parts = [base.axes(fig.add_subplot(cells[divmod(k, columns)])) for k in range(len(shown))]
+    size = columns * PANEL[0] + 0.4, rows * PANEL[1] + 1.0
+    canvas = base.figure_of(fig, size, "pass an empty figure, or leave it out")
+    cells = canvas.add_gridspec(rows, columns)
+    parts = [base.axes(canvas.add_subplot(cells[divmod(k, columns)])) for k in range(len(shown))]
     axes_scale = _scale_of(shown, scale, bins, zoom=zoom)
     for ax, panel in zip(parts, shown, strict=True):
         _draw(ax, panel, diagram, axes_scale)
-    _name(fig, parts, columns, f"{len(shown)} of {len(panels)}" if len(panels) > len(shown) else "")
+    _name(
+        canvas, parts, columns, f"{len(shown)} of {len(panels)}" if len(panels) > len(shown) else ""
+    )
     return axes_array(parts)
 
 
@@ -217,7 +214,6 @@ def _texts(pvalues: tuple[tuple[float, str], ...]) -> list[str]:
 
 def _name(fig: Figure, parts: Sequence[Axes], columns: int, selection: str) -> None:
     """Name the outer axes, and the colours once for all diagrams."""
-    named: dict[str, Artist] = {}
     for place, ax in enumerate(parts):
         left, bottom = place % columns == 0, place + columns >= len(parts)
         ax.tick_params(labelleft=left, labelbottom=bottom)
@@ -225,11 +221,10 @@ def _name(fig: Figure, parts: Sequence[Axes], columns: int, selection: str) -> N
             ax.set_xlabel("predicted probability", fontsize=base.SMALL)
         if left:
             ax.set_ylabel("observed frequency", fontsize=base.SMALL)
-        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            named.setdefault(label, handle)
     if selection:
         title = f"{selection} diagrams, those with the largest expected calibration error"
         fig.suptitle(title, fontsize=base.TEXT, x=0.02, ha="left")
+    named = base.named_handles(parts)
     abreast = min(len(named), COLUMNS if columns > 1 else 1)
     style = {"frameon": False, "fontsize": base.SMALL, "ncols": abreast}
     fig.legend(named.values(), named.keys(), loc="outside lower center", **style)

@@ -14,7 +14,7 @@ from caltest.validation import check_choice, check_flag
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from caltest.plots.event import Event
+    from caltest.plots.seen import Event
 
 Floats = NDArray[np.float64]
 

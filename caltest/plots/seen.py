@@ -2,26 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from caltest.errors import NotApplicable, invalid
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.errors import DegenerateDataWarning, NotApplicable, invalid
+from caltest.intervals import choose
 from caltest.lenses import Confidence, Lens, Strong, resolve_lens
+from caltest.measures.bins.reliability_bins import (
+    ReliabilityBins,
+    bins_of_cells,
+    reliability_bins,
+)
+from caltest.measures.isotonic.confidence_band_curve import (
+    band_limits_of_cells,
+    confidence_band_curve,
+)
+from caltest.measures.isotonic.corp_curve import CorpCurve, corp_curve
+from caltest.measures.isotonic.corp_curve import curve_of_cells as corp_of_cells
 from caltest.measures.one_dimension import check_one_dimension
+from caltest.measures.recalibration.calibration_intercept import CalibrationIntercept
+from caltest.measures.recalibration.calibration_slope import CalibrationSlope
+from caltest.measures.scores.decomposition import (
+    ScoreDecomposition,
+    brier_parts_of_cells,
+    score_decomposition,
+)
+from caltest.measures.smooth.ici import E90, ICI
+from caltest.measures.smooth.smooth_curve import SmoothCurve, curve_of_cells, smooth_curve
 from caltest.plots.base import name_text, pvalue_text
-from caltest.plots.event import CellsEvent, Event, RowsEvent
-from caltest.predictions import Predictions, as_measured
+from caltest.predictions import ModelData, Predictions, as_measured
+from caltest.render import rows_of_slope
 from caltest.results import HTest
 from caltest.results.evidence import required
-from caltest.validation import check_unused
+from caltest.scale import Cells, Counting
+from caltest.scale.sources import ENGINES, ROWS, Reader, source_of
+from caltest.validation import check_choice, check_unused
 
+if TYPE_CHECKING:
+    from caltest.measures import Measure
+    from caltest.measures.outcome import Ends
 
-class Seen(NamedTuple):
-    """Predictions of two classes as a lens shows them, and the test behind them if there is one."""
-
-    predictions: Predictions
-    lens: Lens
-    result: HTest | None = None
+Floats = NDArray[np.float64]
+Kind = TypeVar("Kind")
 
 
 class View(NamedTuple):
@@ -67,17 +95,19 @@ def view_of(source: object, labels: object, lens: str | Lens | None, what: str) 
                 "run test_calibration under that lens, or with engine='rows'",
             )
         return View(CellsEvent(source.counted.cells), source.lens, source)
-    shown = seen(source, labels, lens, what)
-    return View(RowsEvent(shown.predictions), str(shown.lens), shown.result)
+    predictions, shown = seen(source, labels, lens, what)
+    result = source if isinstance(source, HTest) else None
+    return View(RowsEvent(predictions), str(shown), result)
 
 
-def seen(source: object, labels: object, lens: str | Lens | None, what: str) -> Seen:
-    """Look at a result or at predictions through a lens that leaves two classes.
+def seen(
+    source: object, labels: object, lens: str | Lens | None, what: str
+) -> tuple[Predictions, Lens]:
+    """Look at a result or at predictions through a lens that leaves two classes; return the lens.
 
     Without a lens it is that of the result, or none for two classes; where more than two are left,
     that of the confidence. `what` names the plot in messages.
     """
-    result = source if isinstance(source, HTest) else None
     if isinstance(source, HTest):
         check_unused("where the first argument is the result of a test", labels=labels)
         evidence = required(source.evidence, what)
@@ -92,7 +122,7 @@ def seen(source: object, labels: object, lens: str | Lens | None, what: str) -> 
         resolved = Confidence()
         shown = resolved(predictions)
     check_one_dimension(shown, what)
-    return Seen(shown, resolved, result)
+    return shown, resolved
 
 
 def check_single(lens: Lens, members: Sequence[Lens]) -> None:
@@ -100,3 +130,237 @@ def check_single(lens: Lens, members: Sequence[Lens]) -> None:
     if lens.is_family:
         remedy = f"pass one, such as {str(members[0])!r}, or call reliability_grid for all"
         raise invalid("lens must be a single one", repr(str(lens)), remedy)
+
+
+class Limits(NamedTuple):
+    """A confidence band of the curve of calibration; see `ConfidenceBandCurve`."""
+
+    x: Floats
+    lower: Floats
+    upper: Floats
+    level: float
+
+
+class RowsEvent:
+    """Rows of two classes.
+
+    Attributes
+    ----------
+    n : int
+        Rows.
+    names : (str, str)
+        What happens without the event, and the event.
+    is_weighted : bool
+        Whether rows have weights.
+    values, rows, mass : (k,) array
+        Predictions, and the rows and the weight that each stands for.
+    happened : (k,) array
+        The part of that with the event.
+    counts : (int, int)
+        Rows without and with the event.
+    rate : float
+        The observed frequency.
+    """
+
+    def __init__(self, predictions: Predictions) -> None:
+        self.predictions = predictions
+        self.n = predictions.n
+        self.names = str(predictions.classes[0]), str(predictions.classes[1])
+        weight = predictions.sample_weight
+        self.is_weighted = weight is not None
+        happened = predictions.labels == 1
+        events = int(np.count_nonzero(happened))
+        self.counts = predictions.n - events, events
+        counted = slice(None) if weight is None else weight > 0
+        self.values = predictions.probs[counted, 1]
+        self.rows = np.ones(self.values.size)
+        self.mass = self.rows if weight is None else weight[counted]
+        self.happened = self.mass * happened[counted]
+        self.rate = float(self.happened.sum() / self.mass.sum())
+
+    def bins(self, binning: str, bins: int, level: float) -> ReliabilityBins:
+        """Return the bins with their consistency limits."""
+        return _single(
+            reliability_bins(self.predictions, binning=binning, bins=bins, confidence=level)
+        )
+
+    def smooth(self, level: float) -> SmoothCurve:
+        """Return the smooth curve with its band."""
+        return _single(smooth_curve(self.predictions, confidence=level))
+
+    def corp(self) -> CorpCurve:
+        """Return the isotonic fit."""
+        return _single(corp_curve(self.predictions))
+
+    def parts(self) -> ScoreDecomposition:
+        """Return the parts of the Brier score."""
+        return _single(score_decomposition(self.predictions))
+
+    def band(self, level: float) -> Limits:
+        """Return the confidence band of the curve of calibration."""
+        found = _single(confidence_band_curve(self.predictions, confidence=level))
+        return Limits(found.x, found.lower, found.upper, level)
+
+    def numbers(self, level: float) -> list[str]:
+        """Return the numbers beside the diagram, a line each."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DegenerateDataWarning)
+            return list(_row_numbers(self.predictions, level))
+
+
+class CellsEvent:
+    """Cells of rows, each at its mean prediction; see `RowsEvent`."""
+
+    def __init__(self, cells: Cells) -> None:
+        self.cells = cells
+        self.is_weighted = cells.weights is not None
+        self.n = cells.rows
+        self.names = cells.no_event, cells.event
+        events = int(cells.hits.sum())
+        self.counts = cells.rows - events, events
+        self.values = cells.mean
+        self.rows = cells.counts.astype(np.float64)
+        self.mass = cells.n.astype(np.float64)
+        self.happened = cells.events.astype(np.float64)
+        self.rate = float(self.happened.sum() / self.mass.sum())
+
+    def bins(self, binning: str, bins: int, level: float) -> ReliabilityBins:
+        """Return the bins with their consistency limits."""
+        return bins_of_cells(self.cells, binning, bins, level)
+
+    def smooth(self, level: float) -> SmoothCurve:
+        """Return the smooth curve with its band."""
+        return curve_of_cells(self.cells, level)
+
+    def corp(self) -> CorpCurve:
+        """Return the isotonic fit."""
+        return corp_of_cells(self.cells)
+
+    def parts(self) -> ScoreDecomposition:
+        """Return the parts of the Brier score."""
+        return brier_parts_of_cells(self.cells)
+
+    def band(self, level: float) -> Limits:
+        """Return the confidence band of the curve of calibration."""
+        return Limits(*band_limits_of_cells(self.cells, level), level)
+
+    def numbers(self, level: float) -> list[str]:
+        """Return the numbers beside the diagram, a line each."""
+        return list(_cell_numbers(self.cells, level))
+
+
+Event = RowsEvent | CellsEvent
+
+
+def _single(value: Kind | list[Kind]) -> Kind:
+    """Return what a measure gave under a lens that is no family."""
+    return value[0] if isinstance(value, list) else value
+
+
+COEFFICIENTS: dict[str, CalibrationIntercept | CalibrationSlope] = {
+    "intercept": CalibrationIntercept(),
+    "slope": CalibrationSlope(),
+}
+RESAMPLES, SEED = 199, 1
+MOST_ROWS = 2000  # with which a loess is resampled, as a picture should not take long
+
+
+def _row_numbers(predictions: Predictions, level: float) -> Iterator[str]:
+    """Yield a line with an interval for each number that the data have."""
+    options: dict[str, Any] = {
+        "level": level,
+        "n_resamples": RESAMPLES,
+        "seed": SEED,
+        "n_jobs": None,
+    }
+    null = "cluster" if predictions.has_dependence else None
+
+    def interval(measure: Measure) -> Ends:
+        return choose(measure, null).compute(measure, predictions, **options)
+
+    for name, measure in COEFFICIENTS.items():
+        with suppress(NotApplicable):
+            yield _in_words(name, interval(measure))
+    for error in (ICI(), E90()):
+        with suppress(NotApplicable):
+            if predictions.n > MOST_ROWS:
+                value = float(error.evaluate(predictions, None, "strong", None))
+                yield f"{error.symbol} {100 * value:.1f} points"
+                continue
+            ends = interval(error)
+            value, low, high = (100 * end for end in (ends.estimate, ends.low, ends.high))
+            yield f"{error.symbol} {value:.1f} points ({low:.1f} to {high:.1f})"
+
+
+def _cell_numbers(cells: Cells, level: float) -> Iterator[str]:
+    """Yield a line with an interval for each number that the cells have."""
+    for name, measure in COEFFICIENTS.items():
+        with suppress(NotApplicable):
+            yield _in_words(name, measure.cell_interval(cells, level=level))
+
+
+def _in_words(name: str, ends: Ends) -> str:
+    return f"{name} {ends.estimate:.2f} ({ends.low:.2f} to {ends.high:.2f}){rows_of_slope(ends)}"
+
+
+def view_of_table(
+    data: object,
+    lens: str | Lens | None,
+    what: str,
+    bins: int,
+    *,
+    engine: str,
+    on_error: str,
+    **columns: Any,
+) -> View:
+    """Look at the rows of frames or files, whose columns are named; see `view_of`.
+
+    Parameters
+    ----------
+    data : data frame, path, pattern, list of paths or iterator of frames
+        Where the rows lie.
+    lens : str or Lens, optional
+        By default none for two classes, and that of the confidence for more.
+    what : str
+        The plot, for messages.
+    bins : int
+        Number of bins of equal width, which will be unions of cells.
+    engine : {"auto", "rows", "cells"}
+        "auto" counts more than 2 million rows in cells.
+    on_error : {"raise", "skip"}
+        Whether rows that are wrong are left out of cells.
+    **columns
+        `label`, `probs` and `classes`, as for `test_calibration`.
+    """
+    check_choice(engine, ENGINES, "engine")
+    source = source_of(data)
+    if source is None:
+        raise NotApplicable(
+            "label= and probs= name columns of a data frame, of files or of frames that an "
+            "iterator gives",
+            "leave them out for arrays, predictions and results",
+        )
+    if engine == "auto":
+        many, source = source.has_more_rows(ROWS)
+        engine = "cells" if many else "rows"
+    if engine == "cells":
+        return _of_cells(Reader(source, columns | {"by": ()}, on_error=on_error), lens, bins)
+    named = ModelData(None, None, **columns)
+    given = replace(named, data=source.table(named.needs))
+    return view_of(given.predictions(), None, lens, what)
+
+
+def _of_cells(reader: Reader, lens: str | Lens | None, bins: int) -> View:
+    columns = reader.columns()
+    default = Strong() if len(columns.classes) == 2 else Confidence()
+    chosen = default if lens is None else resolve_lens(lens)
+    check_single(chosen, chosen.members_of(columns.classes))
+    counting = Counting(columns, (chosen,), (bins,))
+    counting.check()
+    counted = reader.count(counting)
+    for note in counted.left_out.notes():
+        warnings.warn(note, DegenerateDataWarning, stacklevel=4)
+    (event,) = counting.split(counted.table)
+    if not event:
+        raise NotApplicable(f"the lens {str(chosen)!r} leaves no rows", "pass another lens")
+    return View(CellsEvent(event[None]), str(chosen))

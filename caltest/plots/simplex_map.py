@@ -8,7 +8,7 @@ import numpy as np
 
 from caltest.errors import NotApplicable, invalid
 from caltest.plots import base
-from caltest.plots.map_values import fitted, mapped
+from caltest.plots.calibration_map import fitted, mapped
 from caltest.validation import as_array, check_integer, check_probs
 
 if TYPE_CHECKING:

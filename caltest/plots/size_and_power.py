@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest import validation
-from caltest.errors import InvalidInput, invalid, shown
+from caltest.errors import invalid, shown
 from caltest.plots import base
 from caltest.predictions import sources
 from caltest.validation import check_strings
@@ -85,16 +85,24 @@ def size_and_power(
     curves = _curves(pvalues)
     true = None if calibrated is None else check_known(calibrated, [*curves], "calibrated")
     if validation.check_flag(errors, "errors") and true is None:
-        raise needs_calibrated()
+        raise invalid(
+            "errors needs calibrated=, since a rejection is an error for calibrated models only",
+            "no calibrated",
+            "name the calibrated models, or pass [] for none",
+        )
     low, high = check_range(levels, "levels")
     band = validation.check_level(band, "band")
-    fig = _figure(len(curves)) if fig is None else _given(fig)
     shape = -(-len(curves) // COLUMNS), min(len(curves), COLUMNS)
+    inches = max(4.6, PANEL * shape[1] + 0.4), PANEL * shape[0] + 1.1
+    fig = base.figure_of(fig, inches, "pass a matplotlib figure")
     axes = fig.subplots(*shape, squeeze=False, sharex=True, sharey=True).ravel()
     for spare in axes[len(curves) :]:
         spare.remove()
     panels = axes[: len(curves)]
-    grid, tests = np.linspace(low, high, POINTS), _tests(curves)
+    grid, tests = (
+        np.linspace(low, high, POINTS),
+        list(dict.fromkeys(test for columns in curves.values() for test in columns)),
+    )
     for ax, (model, columns) in zip(panels, curves.items(), strict=True):
         size = None if true is None else model in true
         _panel(ax, columns, tests, grid, flip=errors and size is False)
@@ -125,22 +133,14 @@ def _curves(pvalues: Any) -> Curves:
 
 
 def _of_table(table: sources.Table) -> dict[str, Any]:
-    check_columns_of_pvalues(table.names)
-    values, tests = table.column("pvalue"), table.column("test").astype(str)
-    if "model" not in table.names:
-        return {test: values[tests == test] for test in dict.fromkeys(tests.tolist())}
-    models = table.column("model").astype(str)
-    return {
-        model: {
-            test: values[(models == model) & (tests == test)]
-            for test in dict.fromkeys(tests[models == model].tolist())
-        }
-        for model in dict.fromkeys(models.tolist())
-    }
-
-
-def _tests(curves: Curves) -> list[str]:
-    return list(dict.fromkeys(test for columns in curves.values() for test in columns))
+    if not {"pvalue", "test"} <= set(table.names):
+        rule = "pvalues as a data frame must have the columns 'pvalue' and 'test'"
+        raise invalid(rule, listing(table.names), "rename its columns")
+    columns = [table.column(name) for name in ("pvalue", "test", "model") if name in table.names]
+    found: dict[str, dict[str, list[Any]]] = {}
+    for value, test, *model in zip(*(column.tolist() for column in columns), strict=True):
+        found.setdefault(str(*model), {}).setdefault(str(test), []).append(value)
+    return found if len(columns) == 3 else found.get("", {})
 
 
 def _panel(
@@ -199,24 +199,9 @@ def _name_axes(panels: NDArray[Any], shape: tuple[int, int], *, errors: bool) ->
             ax.tick_params(labelbottom=True)
 
 
-def _figure(size: int) -> Figure:
-    columns, rows = min(size, COLUMNS), -(-size // COLUMNS)
-    return base.figure((max(4.6, PANEL * columns + 0.4), PANEL * rows + 1.1))
-
-
-def _given(fig: Figure | SubFigure) -> Figure | SubFigure:
-    from matplotlib.figure import FigureBase
-
-    validation.check_instance(fig, FigureBase, "fig", "pass a matplotlib figure")
-    return fig
-
-
 def _legend(fig: Figure | SubFigure, panels: NDArray[Any]) -> None:
     """Draw one legend for all panels, below them."""
-    handles: dict[str, Any] = {}
-    for ax in panels:
-        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
+    handles = base.named_handles(panels)
     bands = [label for label in handles if " band of " in label]
     order = [label for label in handles if label not in bands] + bands
     style: dict[str, Any] = {"frameon": False, "fontsize": base.SMALL, "handlelength": 2.6}
@@ -254,13 +239,6 @@ def check_not_mixed(values: Mapping[object, object], name: str) -> bool:
     return all(nested)
 
 
-def check_columns_of_pvalues(names: Sequence[str], name: str = "pvalues") -> None:
-    """Check that a data frame has the p-values and the tests."""
-    if not {"pvalue", "test"} <= set(names):
-        rule = f"{name} as a data frame must have the columns 'pvalue' and 'test'"
-        raise invalid(rule, listing(names), "rename its columns")
-
-
 def check_known(values: Iterable[object], known: Sequence[str], name: str) -> set[str]:
     """Check that each value is one of the names that are there."""
     given = check_strings(values, name)
@@ -279,12 +257,3 @@ def check_range(limits: object, name: str) -> tuple[float, float]:
             return low, high
     rule = f"{name} must be two numbers with 0 <= low < high <= 1"
     raise invalid(rule, shown(limits), "pass (0, 0.2)")
-
-
-def needs_calibrated(name: str = "errors") -> InvalidInput:
-    """Word the error for test errors of models that are not known to be calibrated or not."""
-    return invalid(
-        f"{name} needs calibrated=, since a rejection is an error for calibrated models only",
-        "no calibrated",
-        "name the calibrated models, or pass [] for none",
-    )

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import datetime as dt
+import hashlib
+import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import metadata
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from caltest import __version__
 from caltest.errors import invalid, shown
 from caltest.predictions import Predictions
-from caltest.render import Sheet
-from caltest.reporting.blocks import Block
-from caltest.reporting.content import Content
+from caltest.reporting.content import Block, Content, Reproduction, facts
 from caltest.reporting.profiles import Profile
+from caltest.scale import Cells
 
 PERIOD, ADEQUACY, LIMITATIONS, SIGNATURES = (
     "data period",
@@ -54,48 +60,32 @@ def _key(name: str) -> str:
     return plain.lower() if plain.lower() in known else plain
 
 
-def with_event(predictions: Predictions, stated: Iterable[tuple[str, str]]) -> Predictions:
-    """Name classes that are 0 and 1 by the event that the author states.
+def named_event(classes: Sequence[object], event: str | None) -> tuple[str, str] | None:
+    """Return names for classes that are 0 and 1 by the event that the author states, if any.
 
     Examples
     --------
-    >>> with_event(Predictions([0.2, 0.4], [0, 1]), [("event", "death")]).classes.tolist()
-    ['no death', 'death']
+    >>> named_event([0, 1], "death")
+    ('no death', 'death')
     """
-    event = dict(stated).get("event")
-    if event is None or [str(name) for name in predictions.classes.tolist()] != ["0", "1"]:
-        return predictions
-    names = np.array([f"no {event}", event])
-    return Predictions.trusted(predictions.probs, predictions.labels, names, like=predictions)
+    if event is None or [str(name) for name in classes] != ["0", "1"]:
+        return None
+    return f"no {event}", event
 
 
-def adequacy(predictions: Predictions, profile: Profile) -> Iterator[str]:
+def adequacy(n: int, m: int, counts: NDArray[np.int64] | None, profile: Profile) -> Iterator[str]:
     """Say how many rows and events there are, and how narrow that lets an interval be.
 
     Yields
     ------
     str
-        A sentence.
+        A sentence; `counts` are the rows of each class, where they are known.
     """
-    n = predictions.n
-    if predictions.m > 2:
-        seen = np.bincount(predictions.labels, minlength=predictions.m)
-        yield (
-            f"{n:,} rows of {predictions.m:,} classes, {seen.min():,} to {seen.max():,} observed "
-            "of each."
-        )
+    if m > 2 or counts is None:
+        seen = "" if counts is None else f", {counts.min():,} to {counts.max():,} observed of each"
+        yield f"{n:,} rows of {m:,} classes{seen}."
         return
-    yield from adequacy_of_counts(n, int(predictions.labels.sum()), profile)
-
-
-def adequacy_of_counts(n: int, observed: int, profile: Profile) -> Iterator[str]:
-    """Say it of rows of two classes.
-
-    Yields
-    ------
-    str
-        A sentence.
-    """
+    observed = int(counts[1])
     rare = min(observed, n - observed)
     yield f"{n:,} rows with {observed:,} {profile.events} ({100 * observed / n:.1f} %)."
     if rare < ENOUGH_EVENTS:
@@ -129,13 +119,12 @@ def about_blocks(content: Content) -> Iterator[Block]:
     names = [name for name in meta if name not in (SIGNATURES, *WORDS)]
     if not names:
         return
-    facts = [(name.capitalize(), meta[name]) for name in names if name == PERIOD]
-    facts += [
-        ("Sample adequacy", " ".join(filter(None, (content.adequacy, meta.get(ADEQUACY, "")))))
-    ]
-    facts += [(name, meta[name]) for name in names if name not in (PERIOD, ADEQUACY, LIMITATIONS)]
-    facts += [(name.capitalize(), meta[name]) for name in names if name == LIMITATIONS]
-    yield Block(kind="facts", sheet=Sheet(title="Stated by the author", facts=tuple(facts)))
+    enough = " ".join(filter(None, (content.adequacy, meta.get(ADEQUACY, ""))))
+    others = [name for name in names if name not in (PERIOD, ADEQUACY, LIMITATIONS)]
+    stated = [(name.capitalize(), meta[name]) for name in names if name == PERIOD]
+    stated += [("Sample adequacy", enough), *((name, meta[name]) for name in others)]
+    stated += [(name.capitalize(), meta[name]) for name in names if name == LIMITATIONS]
+    yield facts("Stated by the author", stated)
 
 
 def signature_blocks(content: Content) -> Iterator[Block]:
@@ -148,5 +137,80 @@ def signature_blocks(content: Content) -> Iterator[Block]:
     """
     names = signers(dict(content.meta).get(SIGNATURES, ""))
     if names:
-        sheet = Sheet(title="Signatures", facts=tuple((name, "") for name in names))
-        yield Block(kind="lines", sheet=sheet)
+        yield facts("Signatures", [(name, "") for name in names], "lines")
+
+
+LIBRARIES = ("numpy", "scipy", "numba", "matplotlib")
+ROWS = 1 << 14  # hashed at a time
+
+
+def reproduction(
+    hashed: str,
+    *,
+    seed: int,
+    n_resamples: int,
+    command: str | None,
+    time: dt.datetime | None,
+) -> Reproduction:
+    """Describe the run; the time is that of the clock unless it is given."""
+    versions = {"caltest": __version__, "Python": platform.python_version()}
+    versions |= {name: metadata.version(name) for name in LIBRARIES}
+    when = dt.datetime.now(dt.UTC) if time is None else time
+    return Reproduction(
+        versions=versions,
+        seed=seed,
+        n_resamples=n_resamples,
+        data_hash=hashed,
+        command=command,
+        time=when.isoformat(timespec="seconds"),
+    )
+
+
+def data_hash(predictions: Predictions) -> str:
+    """Return the SHA-256 of probabilities, labels, names of classes, weights and groups.
+
+    Numbers are hashed as little-endian 64-bit values in C order, names as JSON-like text; so the
+    hash is that of the predictions and not of the file that held them.
+    """
+    digest = hashlib.sha256()
+    digest.update(repr((predictions.n, predictions.m, predictions.classes.tolist())).encode())
+    _add(digest, predictions.probs, "<f8")
+    _add(digest, predictions.labels, "<i8")
+    if predictions.sample_weight is not None:
+        _add(digest, predictions.sample_weight, "<f8")
+    if predictions.groups is not None:
+        digest.update(repr(predictions.groups.tolist()).encode())
+    return digest.hexdigest()
+
+
+def cells_hash(events: Iterable[tuple[object, Mapping[Any, Cells]]]) -> str:
+    """Return the SHA-256 of the cells of some lenses: places, rows, events, sums of predictions."""
+    digest = hashlib.sha256()
+    for lens, by_group in events:
+        digest.update(str(lens).encode())
+        for cells in by_group.values():
+            for values in (cells.place, cells.n, cells.events):
+                _add(digest, values, "<i8")
+            _add(digest, cells.expected, "<f8")
+    return digest.hexdigest()
+
+
+def _add(digest: hashlib._Hash, values: NDArray[np.generic], kind: str) -> None:
+    for start in range(0, len(values), ROWS):
+        digest.update(np.ascontiguousarray(values[start : start + ROWS], dtype=kind).tobytes())
+
+
+def reproduction_blocks(content: Content) -> Iterator[Block]:
+    """Yield what is needed to repeat the run.
+
+    Yields
+    ------
+    Block
+        Of the section.
+    """
+    told = content.reproduction
+    versions = ", ".join(f"{name} {value}" for name, value in told.versions.items())
+    known = [("author", content.author), ("command", told.command), ("versions", versions)]
+    known += [("seed", str(told.seed)), ("resamples (B)", f"{told.n_resamples:,}")]
+    known += [("data, SHA-256", told.data_hash), ("time", told.time)]
+    yield facts("This run", [(name, value) for name, value in known if value is not None])

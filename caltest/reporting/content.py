@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from caltest.measures.gap import Gap
+from caltest.render import Sheet
 from caltest.results import HTest, HTestTable, Result
 from caltest.results.printable import plain
 from caltest.results.verdict import Verdict
@@ -187,6 +188,11 @@ class WithinRow:
     exceeds: float
     within: float
 
+    @property
+    def pvalues(self) -> tuple[float, float]:
+        """Against an error of at least the tolerance, then against one of at most that."""
+        return self.within, self.exceeds
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
@@ -351,3 +357,144 @@ def as_dict(value: object) -> Any:
     if isinstance(value, tuple | list):
         return [as_dict(item) for item in value]
     return plain(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What all tests of a report share."""
+
+    seed: int
+    n_resamples: int
+    correction: str | None
+    level: float | None
+    n_jobs: int | None
+    by: bool
+    progress: Callable[[str], None]
+
+    @property
+    def of_tests(self) -> dict[str, Any]:
+        """The options of `test_calibration`."""
+        return {"correction": self.correction, **self.of_draws}
+
+    @property
+    def of_draws(self) -> dict[str, Any]:
+        """How labels are redrawn, and the level."""
+        return {
+            "n_resamples": self.n_resamples,
+            "rng": self.seed,
+            "n_jobs": self.n_jobs,
+            "level": self.level,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A drawn figure.
+
+    Attributes
+    ----------
+    section : str
+        Key of the section that it stands in.
+    title, description : str
+        What it shows, and what is seen in it.
+    svg : str
+        One `<svg>` element.
+    width : float
+        In points.
+    """
+
+    section: str
+    title: str
+    description: str
+    svg: str
+    width: float
+
+
+SHOWN = 12  # rows of a table that are not folded
+MOST_ROWS = 200  # of the tables of classes and ranges
+APPENDIX = ("data", "diagrams", "scores", "comparison", "methods", "reproduction")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A part of a section; `kind` says which of the others it has.
+
+    Attributes
+    ----------
+    kind : {"headline", "text", "note", "heading", "sheet", "facts", "figure", "formula", "lines"}
+    text : str
+        Of a paragraph, a note, a heading or a formula.
+    sheet : Sheet or None
+        A table, or facts as pairs.
+    figure : Figure or None
+    shown : int
+        How many rows of the table are not folded.
+    bars : tuple of (low, gap, high)
+        Of each row of the table, which a page draws beside it.
+    lights : tuple of str
+        The colour of each row of the table.
+    """
+
+    kind: str
+    text: str = ""
+    sheet: Sheet | None = None
+    figure: Figure | None = None
+    shown: int = SHOWN
+    bars: tuple[tuple[float, float, float], ...] = ()
+    lights: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section with its key, heading and parts."""
+
+    key: str
+    title: str
+    blocks: tuple[Block, ...]
+
+    @property
+    def is_appendix(self) -> bool:
+        """Whether it is behind what a reader signs."""
+        return self.key in APPENDIX
+
+
+def paragraph(text: str) -> Block:
+    """Return a paragraph."""
+    return Block(kind="text", text=text)
+
+
+def table(
+    title: str,
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    explained: str = "",
+    **options: Any,
+) -> Block:
+    """Return a table; `explained` is a note below it, behind its name and a colon."""
+    name, _, text = explained.partition(": ")
+    sheet = Sheet(
+        title=title,
+        header=tuple(header),
+        rows=tuple(map(tuple, rows)),
+        n_text=options.pop("n_text", 1),
+        closing=options.pop("closing", ((name, text),) if text else ()),
+    )
+    return Block(kind="sheet", sheet=sheet, **options)
+
+
+def facts(title: str, pairs: Iterable[tuple[str, str]], kind: str = "facts") -> Block:
+    """Return names with their values, a line each, or lines to sign on."""
+    return Block(kind=kind, sheet=Sheet(title=title, facts=tuple(pairs)))
+
+
+def notes(notes: Sequence[str]) -> Iterator[Block]:
+    """Yield a note for each text.
+
+    Yields
+    ------
+    Block
+        Of the section.
+    """
+    for note in notes:
+        yield Block(kind="note", text=note)

@@ -6,23 +6,19 @@ import re
 from collections.abc import Iterator, Sequence
 
 from caltest.render import FIRST_EVIDENCE
-from caltest.reporting.about import about_blocks, signature_blocks
-from caltest.reporting.answered import tolerance_in_words
-from caltest.reporting.blocks import Block, Section, notes
-from caltest.reporting.content import Content
+from caltest.reporting.about import about_blocks, reproduction_blocks, signature_blocks
+from caltest.reporting.content import Block, Content, Figure, Section, notes, paragraph
 from caltest.reporting.data import data_blocks
 from caltest.reporting.estimates import estimate_blocks
-from caltest.reporting.figures import Figure
 from caltest.reporting.grades import grade_blocks
-from caltest.reporting.held_out import comparison_blocks
 from caltest.reporting.methods import method_blocks
 from caltest.reporting.profiles import Profile
-from caltest.reporting.reproduction import reproduction_blocks
+from caltest.reporting.reading import LEAST, MINUS, equals
+from caltest.reporting.recalibrated import comparison_blocks
 from caltest.reporting.scores import score_blocks
 from caltest.reporting.tested import test_blocks
 from caltest.reporting.where import group_blocks, place_blocks, segment_blocks
 from caltest.reporting.within import within_blocks
-from caltest.reporting.wording import LEAST, MINUS, equals
 from caltest.results.verdict import SPEAKS
 
 LABELS = {
@@ -70,9 +66,10 @@ def _answer(content: Content) -> Iterator[Block]:
     yield Block(kind="headline", text=_typeset(verdict.headline))
     for kind, text in verdict.sentences:
         if kind != "answer":
-            yield Block(kind="text", text=_typeset(f"{LABELS.get(kind, '')}{text}"))
-    for text in tolerance_in_words(content.within):
-        yield Block(kind="text", text=f"Tolerance: {text}")
+            yield paragraph(_typeset(f"{LABELS.get(kind, '')}{text}"))
+    if content.within is not None:
+        for text in content.within.sentences:
+            yield paragraph(f"Tolerance: {text}")
     yield from _other_tests(content)
     yield from notes(content.data.warnings)
 
@@ -87,11 +84,11 @@ def _other_tests(content: Content) -> Iterator[Block]:
     least = float(table.adjusted.min())
     if least <= speaks:
         row = table[int(table.adjusted.argmin())]
-        yield Block(
-            kind="note",
-            text=f"By itself {row.test} (lens {row.lens}, adjusted p {equals(least)}) speaks "
-            f"against calibration; the answer is that of {table[0].test}, the first test.",
+        text = (
+            f"By itself {row.test} (lens {row.lens}, adjusted p {equals(least)}) speaks against "
+            f"calibration; the answer is that of {table[0].test}, the first test."
         )
+        yield from notes([text])
 
 
 def _typeset(text: str) -> str:
@@ -108,9 +105,8 @@ def _typeset(text: str) -> str:
 
 def _decisions(figures: Sequence[Figure]) -> Iterator[Block]:
     if any(figure.section == "decisions" for figure in figures):
-        yield Block(
-            kind="text",
-            text="The net benefit of treating where the risk is at least a threshold, in true "
+        yield paragraph(
+            "The net benefit of treating where the risk is at least a threshold, in true "
             "positives of each case, beside treating all and none. Where the curve is below "
-            "either of these, deciding by the model does harm at that threshold.",
+            "either of these, deciding by the model does harm at that threshold."
         )

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest import measures
+from caltest.calibrators.linear.temperature import LARGEST_TEMPERATURE, SMALLEST_TEMPERATURE
+from caltest.calibrators.linear.temperature_loops import inverse_temperature
 from caltest.errors import NotApplicable
-from caltest.lenses import resolve_lens
-from caltest.measures.gap import Gap, event_rows, gap_of, share_limits
-from caltest.measures.recalibration.expected_observed_ratio import ExpectedObserved
+from caltest.measures.gap import LEVEL, share_limits
+from caltest.measures.recalibration.expected_observed_ratio import ratio_of_counts
+from caltest.numerics.softmax import softmax
 from caltest.predictions import Predictions
-from caltest.render import Sheet, rows_of_slope
-from caltest.reporting.blocks import Block
-from caltest.reporting.content import Estimate
+from caltest.render import rows_of_slope
+from caltest.reporting.content import Block, Estimate, Settings, table
 from caltest.reporting.profiles import Profile
-from caltest.reporting.tested import Settings
-from caltest.reporting.wording import number, short_pvalue
+from caltest.reporting.reading import MINUS, number, short_pvalue
 from caltest.results import HTest, HTestTable, Interval
+
+if TYPE_CHECKING:
+    from caltest.reporting.source import Source
 
 Floats = NDArray[np.float64]
 
 Z = 1.959963984540054  # of a normal interval of 95 %
+WORDS = {"points": " points", "share": " %"}  # behind what is shown times 100
 SMALLEST = 1e-12  # probability whose logarithm is taken
-STEPS = 50
+INVERSE = (1 / LARGEST_TEMPERATURE, 1 / SMALLEST_TEMPERATURE)
 
 # The tests whose estimate stands in the table: name, value of calibration, unit, what it says.
 OF_TESTS: dict[str, tuple[str, float | None, str, str]] = {
@@ -56,28 +61,46 @@ OF_TESTS: dict[str, tuple[str, float | None, str, str]] = {
 
 
 def collect_estimates(
-    predictions: Predictions, tests: HTestTable, profile: Profile, settings: Settings
-) -> tuple[Estimate, ...]:
-    """Return the numbers of the field for data of two classes, or for confidence."""
-    settings.progress("estimates")
-    lens = "strong" if predictions.m == 2 else "confidence"
-    seen = resolve_lens(lens)(predictions)
-    first = _of_two(seen, profile) if predictions.m == 2 else _of_many(predictions, seen, profile)
-    rows = (row for row in tests.rows if row.lens == lens and row.group is None)
-    return (*first, *estimates_of_tests(rows, settings))
+    source: Source, tests: HTestTable, profile: Profile, settings: Settings
+) -> Iterator[Estimate]:
+    """Yield the numbers of the field for data of two classes, or for confidence.
+
+    Yields
+    ------
+    Estimate
+        With its interval, where there is one.
+    """
+    yield from _gap_estimates(source, profile)
+    if source.m == 2 and source.weight is None:
+        expected, observed = source.totals()
+        if observed and expected > 0:
+            found = ratio_of_counts(expected, observed, source.n, LEVEL)
+            yield Estimate(
+                name="expected / observed (E/O)",
+                value=found.ratio,
+                ideal=1.0,
+                low=found.low,
+                high=found.high,
+                note=f"{expected:,.1f} {profile.events} predicted, {observed:,} observed",
+            )
+    if source.m > 2 and source.predictions is not None:
+        yield from _of_many(source.predictions)
+    rows = (row for row in tests.rows if row.lens == source.lens and row.group is None)
+    yield from estimates_of_tests(rows, settings)
 
 
-def gap_estimates(gap: Gap, rows: float, profile: Profile, m: int) -> Iterator[Estimate]:
+def _gap_estimates(source: Source, profile: Profile) -> Iterator[Estimate]:
     """Yield the gap of the event of two classes, or accuracy and confidence with theirs.
 
     Yields
     ------
     Estimate
-        With its interval; that of the accuracy is of so many rows.
+        With its interval.
     """
+    gap = source.gap()
     name, note = "accuracy less confidence", "below 0: overconfident"
-    if m > 2:
-        low, high = share_limits(gap.observed, rows)
+    if source.m > 2:
+        low, high = share_limits(gap.observed, source.effective)
         yield Estimate(name="mean confidence", value=gap.predicted, unit="share")
         yield Estimate(name="accuracy", value=gap.observed, low=low, high=high, unit="share")
     else:
@@ -88,29 +111,14 @@ def gap_estimates(gap: Gap, rows: float, profile: Profile, m: int) -> Iterator[E
     )
 
 
-def ratio_estimate(found: ExpectedObserved, profile: Profile) -> Estimate:
-    """Return the number of events that are expected over that of those observed."""
-    return Estimate(
-        name="expected / observed (E/O)",
-        value=found.ratio,
-        ideal=1.0,
-        low=found.low,
-        high=found.high,
-        note=f"{found.expected:,.1f} {profile.events} predicted, {found.observed:,} observed",
-    )
+def _of_many(predictions: Predictions) -> Iterator[Estimate]:
+    """Yield what takes all the probabilities of a row.
 
-
-def _of_two(seen: Predictions, profile: Profile) -> Iterator[Estimate]:
-    yield from gap_estimates(gap_of(event_rows(seen), "event", "all rows"), seen.n, profile, 2)
-    if seen.sample_weight is None and seen.labels.any() and seen.probs[:, 1].sum() > 0:
-        found = measures.expected_observed_interval(seen)
-        if not isinstance(found, list):
-            yield ratio_estimate(found, profile)
-
-
-def _of_many(predictions: Predictions, seen: Predictions, profile: Profile) -> Iterator[Estimate]:
-    gap = gap_of(event_rows(seen), "event", "all rows")
-    yield from gap_estimates(gap, _effective(seen), profile, predictions.m)
+    Yields
+    ------
+    Estimate
+        Temperature and classwise ECE.
+    """
     temperature = temperature_interval(predictions)
     if temperature is not None:
         value, low, high = temperature
@@ -128,11 +136,6 @@ def _of_many(predictions: Predictions, seen: Predictions, profile: Profile) -> I
         unit="points",
         note="mean over classes of the gap of 15 bins; above 0 by chance too",
     )
-
-
-def _effective(seen: Predictions) -> float:
-    weight = seen.sample_weight
-    return float(seen.n if weight is None else weight.sum() ** 2 / (weight @ weight))
 
 
 def estimates_of_tests(rows: Iterator[HTest], settings: Settings) -> Iterator[Estimate]:
@@ -182,43 +185,24 @@ def temperature_interval(predictions: Predictions) -> tuple[float, float, float]
     >>> low < 1 < high
     True
     """
-    weight = (
-        np.ones(predictions.n) if predictions.sample_weight is None else predictions.sample_weight
-    )
+    probs, labels = predictions.probs, predictions.labels
+    weight = np.ones(predictions.n)
+    if predictions.sample_weight is not None:
+        weight = np.array(predictions.sample_weight)
     # No temperature changes a probability of 0: rows with such an outcome tell nothing of it.
-    weight = weight * (predictions.probs[np.arange(predictions.n), predictions.labels] > 0)
-    logs = np.log(np.maximum(predictions.probs, SMALLEST))
-    b = 1.0
-    for _ in range(STEPS):
-        score, curvature = _likelihood(logs, predictions.labels, b)
-        information = float(weight @ curvature)
-        if information <= 0:
-            return None
-        step = float(weight @ score) / information
-        b = min(max(b + step, b / 2), 2 * b)
-        if abs(step) < 1e-9:
-            break
-    else:
+    told = (weight > 0) & (probs[np.arange(predictions.n), labels] > 0)
+    logs, labels, weight = np.log(np.maximum(probs[told], SMALLEST)), labels[told], weight[told]
+    b, curvature = inverse_temperature(logs, labels, weight, INVERSE)
+    if curvature <= 0 or not INVERSE[0] < b < INVERSE[1]:
         return None
-    score, curvature = _likelihood(logs, predictions.labels, b)
-    sums = weight * score
+    expected = np.einsum("ik,ik->i", softmax(logs, b), logs)
+    sums = weight * (logs[np.arange(labels.size), labels] - expected)
     if predictions.has_dependence:
-        codes = np.unique(np.asarray(predictions.clusters), return_inverse=True)[1]
+        codes = np.unique(np.asarray(predictions.clusters)[told], return_inverse=True)[1]
         sums = np.asarray(np.bincount(codes, sums), dtype=np.float64)
-    half = Z * float(np.sqrt(sums @ sums)) / float(weight @ curvature)
+    half = Z * float(np.sqrt(sums @ sums)) / (curvature * float(weight.sum()))
     low = b - half
     return 1.0 / b, 1.0 / (b + half), 1.0 / low if low > 0 else float("inf")
-
-
-def _likelihood(logs: Floats, labels: NDArray[np.int64], b: float) -> tuple[Floats, Floats]:
-    """Return the derivative of each row's log likelihood, and less the second one."""
-    scaled = b * logs
-    scaled -= scaled.max(axis=1, keepdims=True)
-    probs = np.exp(scaled)
-    probs /= probs.sum(axis=1, keepdims=True)
-    mean = np.einsum("ik,ik->i", probs, logs)
-    square = np.einsum("ik,ik,ik->i", probs, logs, logs)
-    return logs[np.arange(labels.size), labels] - mean, square - np.square(mean)
 
 
 def estimate_blocks(estimates: Sequence[Estimate]) -> Iterator[Block]:
@@ -229,33 +213,22 @@ def estimate_blocks(estimates: Sequence[Estimate]) -> Iterator[Block]:
     Block
         Of the section.
     """
-    if not estimates:
-        return
-    rows = tuple(_estimate_row(one) for one in estimates)
-    header = ("measure", "value", "95 % interval", "calibrated", "p-value", "")
-    sheet = Sheet(title="Estimates", header=header, rows=rows)
-    yield Block(kind="sheet", sheet=sheet)
+    if estimates:
+        header = ("measure", "value", "95 % interval", "calibrated", "p-value", "")
+        yield table("Estimates", header, map(_estimate_row, estimates))
 
 
 def _estimate_row(one: Estimate) -> tuple[str, ...]:
-    value, low, high, ideal = _in_unit(one)
+    value, low, high = (_in_unit(end, one.unit) for end in (one.value, one.low, one.high))
     interval = f"{low} to {high}" if low and high else ""
     pvalue = "" if one.pvalue is None else short_pvalue(one.pvalue)
-    return (one.name, value, interval, ideal, pvalue, one.note)
+    ideal = "" if one.ideal is None else f"{(100 if one.unit == 'points' else 1) * one.ideal:g}"
+    return (one.name, value + WORDS.get(one.unit, ""), interval, ideal, pvalue, one.note)
 
 
-def _in_unit(one: Estimate) -> tuple[str, ...]:
-    values = (one.value, one.low, one.high)
-    if one.unit == "points":
-        value, low, high = (None if v is None else f"{100 * v:.1f}" for v in values)
-        ideal = "" if one.ideal is None else f"{100 * one.ideal:g}"
-        return (
-            f"{value} points".replace("-", "\u2212"),
-            *((v or "").replace("-", "\u2212") for v in (low, high)),
-            ideal,
-        )
-    if one.unit == "share":
-        texts = ["" if v is None else f"{100 * v:.1f}" for v in values]
-        return (f"{texts[0]} %", *texts[1:], "")
-    texts = ["" if v is None else number(v, 4 if one.unit == "score" else 2) for v in values]
-    return (*texts, "" if one.ideal is None else f"{one.ideal:g}")
+def _in_unit(value: float | None, unit: str) -> str:
+    if value is None:
+        return ""
+    if unit in WORDS:
+        return f"{100 * value:.1f}".replace("-", MINUS)
+    return number(value, 4 if unit == "score" else 2)

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from caltest import plots
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
-from caltest.reporting.content import Content, Where
-from caltest.reporting.gaps import ranked
+from caltest.reporting.content import Content, Figure, Recalibrated, Where
+from caltest.reporting.html import inline_svg
+from caltest.reporting.places import ranked
 from caltest.reporting.profiles import Profile
-from caltest.reporting.reading import sentence
-from caltest.reporting.svg import inline_svg
-from caltest.reporting.wording import equals, short_pvalue
+from caltest.reporting.reading import equals, sentence, short_pvalue
 from caltest.results import HTest, HTestTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-    from caltest.reporting.recalibrated import HeldOut
+    from caltest.reporting.source import Source
     from caltest.segments import SegmentsTest
 
 
@@ -36,31 +34,7 @@ MOST_AFTER = 6  # calibrators with a diagram
 GRID_WORK = 1e8  # n m beyond which classes have no diagrams of their own
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """A drawn figure.
-
-    Attributes
-    ----------
-    section : str
-        Key of the section that it stands in.
-    title, description : str
-        What it shows, and what is seen in it.
-    svg : str
-        One `<svg>` element.
-    width : float
-        In points.
-    """
-
-    section: str
-    title: str
-    description: str
-    svg: str
-    width: float
-
-
-@dataclass(frozen=True, slots=True)
-class Sketch:
+class Sketch(NamedTuple):
     """A figure to be drawn."""
 
     section: str
@@ -70,52 +44,35 @@ class Sketch:
 
 
 def draw_figures(
-    predictions: Predictions, content: Content, profile: Profile, outcomes: Sequence[HeldOut]
+    source: Source,
+    content: Content,
+    profile: Profile,
+    outcomes: Sequence[tuple[Recalibrated, Predictions]],
 ) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
     """Draw what can be drawn; note what cannot."""
-    tests = content.answer.tests
+    tests, rows = content.answer.tests, source.predictions
+    of = "the predicted class" if source.m > 2 else f"class {source.event.names[1]}"
+    seen = tests[0] if rows is None else rows
     figures, left_out = _drawn(
         [
-            _answer_sketch(predictions, _subject(predictions)),
-            *_of_estimates(predictions, tests),
-            *_of_grades(content.grades),
-            *_of_decisions(predictions, profile),
+            _answer_sketch(seen, of),
+            *([] if rows is None else _of_rows(rows, content, profile)),
             *_of_groups(content.where),
             *_of_segments(content.segments),
             *_of_tests(tests),
-            *_of_predictions(predictions, profile),
+            *_further_sketches(seen, of, source.m, profile),
+            *(_of_classes(tests) if rows is None else []),
             *_of_outcomes(outcomes),
         ]
     )
-    if predictions.m > 2 and predictions.n * predictions.m > GRID_WORK:
+    if rows is not None and _is_too_large(rows):
         left_out.append("No figure for each class: there are too many predictions to draw them.")
     return tuple(figures), tuple(left_out)
 
 
-def draw_counted(content: Content) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
-    """Draw what cells are enough for."""
-    tests = content.answer.tests
-    first = tests[0]
-    of = "the predicted class" if first.m > 2 else f"class {content.data.classes[1].name}"
-    classes = [row for row in tests.rows if row.lens.startswith("classwise")]
-    figures, left_out = _drawn(
-        [
-            _answer_sketch(first, of),
-            *_of_groups(content.where),
-            *_of_tests(tests),
-            _corp_sketch(first, of),
-            *(
-                Sketch(
-                    "diagrams",
-                    f"Class {row.lens[len('classwise[') : -1]}",
-                    f"Reliability diagram against the rest; p {equals(row.pvalue)}. {KEY}",
-                    partial(_small, row),
-                )
-                for row in sorted(classes, key=lambda row: row.pvalue)[:MOST_CLASSES_DRAWN]
-            ),
-        ]
-    )
-    return tuple(figures), tuple(left_out)
+def _is_too_large(rows: Predictions) -> bool:
+    """Tell whether classes have no diagrams of their own."""
+    return rows.m > 2 and rows.probs.size > GRID_WORK
 
 
 def _drawn(sketches: Sequence[Sketch]) -> tuple[list[Figure], list[str]]:
@@ -129,15 +86,9 @@ def _drawn(sketches: Sequence[Sketch]) -> tuple[list[Figure], list[str]]:
             continue
         key = f"figure-{len(figures) + 1}"
         svg = inline_svg(canvas, key=key, title=sketch.title, description=sketch.description)
-        figures.append(
-            Figure(
-                section=sketch.section,
-                title=sketch.title,
-                description=sketch.description,
-                svg=svg,
-                width=72 * float(canvas.get_figwidth()),
-            )
-        )
+        width = 72 * float(canvas.get_figwidth())
+        told = {name: getattr(sketch, name) for name in ("section", "title", "description")}
+        figures.append(Figure(svg=svg, width=width, **told))
     return figures, left_out
 
 
@@ -159,16 +110,6 @@ def _answer_sketch(source: object, of: str) -> Sketch:
     )
 
 
-def _corp_sketch(source: object, of: str) -> Sketch:
-    return Sketch(
-        "diagrams",
-        f"CORP diagram of {of}",
-        "Isotonic fit of the observed frequency to the predicted probability, without bins, with "
-        "the miscalibration, discrimination and uncertainty of the Brier score.",
-        lambda: plots.reliability_diagram(source, corp=True, numbers=False, ax=_axes(TALL)),
-    )
-
-
 def _axes(size: tuple[float, float]) -> Axes:
     """Return axes of a figure of so many inches."""
     from matplotlib.figure import Figure as Empty
@@ -185,13 +126,10 @@ def _small(source: object, **options: Any) -> Axes:
     return ax
 
 
-def _subject(predictions: Predictions) -> str:
-    return f"class {predictions.classes[1]}" if predictions.m == 2 else "the predicted class"
-
-
-def _of_estimates(predictions: Predictions, table: HTestTable) -> Iterator[Sketch]:
-    for row in table.rows:
-        if row.test == "calibration-belt" and predictions.m == 2:
+def _of_rows(rows: Predictions, content: Content, profile: Profile) -> Iterator[Sketch]:
+    """Yield the figures that need the rows: belt, grades and decisions."""
+    for row in content.answer.tests.rows:
+        if row.test == "calibration-belt" and row.m == 2:
             yield Sketch(
                 "estimates",
                 "GiViTI calibration belt",
@@ -199,26 +137,20 @@ def _of_estimates(predictions: Predictions, table: HTestTable) -> Iterator[Sketc
                 f"they leave the diagonal the risks are off (p {equals(row.pvalue)}).",
                 partial(plots.calibration_belt, row),
             )
-
-
-def _of_grades(table: HTestTable | None) -> Iterator[Sketch]:
-    if table is not None:
+    if content.grades is not None:
         yield Sketch(
             "grades",
             "Default rates of the grades",
             "The default rate of each grade with its interval, that of the table, and the PD.",
-            lambda: plots.master_scale(table, confidence=0.95),
+            partial(plots.master_scale, content.grades, confidence=0.95),
         )
-
-
-def _of_decisions(predictions: Predictions, profile: Profile) -> Iterator[Sketch]:
-    if profile.decisions and predictions.m == 2:
+    if profile.decisions and rows.m == 2:
         yield Sketch(
             "decisions",
             "Decision curve",
             "Net benefit of the model at each threshold probability, with its interval, beside "
             "that of treating all and none.",
-            lambda: plots.decision_curve(predictions),
+            partial(plots.decision_curve, rows),
         )
 
 
@@ -256,23 +188,47 @@ def _of_tests(table: HTestTable) -> Iterator[Sketch]:
         )
 
 
-def _of_predictions(predictions: Predictions, profile: Profile) -> Iterator[Sketch]:
-    of = _subject(predictions)
-    yield _corp_sketch(predictions, of)
-    if profile.key == "forecast" and predictions.m == 2:
+def _further_sketches(seen: object, of: str, m: int, profile: Profile) -> Iterator[Sketch]:
+    """Yield the diagrams of the appendix, of rows or of the result of counted ones.
+
+    Yields
+    ------
+    Sketch
+        Without sections of their own.
+    """
+    yield Sketch(
+        "diagrams",
+        f"CORP diagram of {of}",
+        "Isotonic fit of the observed frequency to the predicted probability, without bins, with "
+        "the miscalibration, discrimination and uncertainty of the Brier score.",
+        lambda: plots.reliability_diagram(seen, corp=True, numbers=False, ax=_axes(TALL)),
+    )
+    if profile.key == "forecast" and m == 2:
         yield Sketch(
             "diagrams",
             f"Attributes diagram of {of}",
             "Observed frequencies of bins, the climatology, and the region in which forecasts "
             "have skill.",
-            lambda: plots.attributes_diagram(predictions),
+            partial(plots.attributes_diagram, seen),
         )
-    if predictions.m > 2 and predictions.n * predictions.m <= GRID_WORK:
+    if isinstance(seen, Predictions) and m > 2 and not _is_too_large(seen):
         yield Sketch(
             "diagrams",
             "Reliability diagrams of classes",
             "Each class against the rest, those with the largest error first.",
-            lambda: plots.reliability_grid(predictions),
+            partial(plots.reliability_grid, seen),
+        )
+
+
+def _of_classes(table: HTestTable) -> Iterator[Sketch]:
+    """Yield diagrams of the classes that were tested each."""
+    classes = [row for row in table.rows if row.lens.startswith("classwise")]
+    for row in sorted(classes, key=lambda row: row.pvalue)[:MOST_CLASSES_DRAWN]:
+        yield Sketch(
+            "diagrams",
+            f"Class {row.lens[len('classwise[') : -1]}",
+            f"Reliability diagram against the rest; p {equals(row.pvalue)}. {KEY}",
+            partial(_small, row),
         )
 
 
@@ -290,15 +246,13 @@ def _of_segments(segments: SegmentsTest | None) -> Iterator[Sketch]:
     )
 
 
-def _of_outcomes(outcomes: Sequence[HeldOut]) -> Iterator[Sketch]:
-    for outcome in outcomes[:MOST_AFTER]:
-        row = outcome.row
+def _of_outcomes(outcomes: Sequence[tuple[Recalibrated, Predictions]]) -> Iterator[Sketch]:
+    for row, predictions in outcomes[:MOST_AFTER]:
         when = "before" if row.key == "identity" else f"after {row.key}"
         tested = "" if row.pvalue is None else f"p {equals(row.pvalue)}, "
         yield Sketch(
             "comparison",
             f"Rows that were held out, {when}",
-            f"Reliability diagram of {outcome.predictions.n:,} rows; {tested}ECE {row.ece:.4f}. "
-            + KEY,
-            partial(_small, outcome.predictions),
+            f"Reliability diagram of {predictions.n:,} rows; {tested}ECE {row.ece:.4f}. {KEY}",
+            partial(_small, predictions),
         )

@@ -9,10 +9,8 @@ import numpy as np
 from caltest.errors import NotApplicable
 from caltest.htests import test_master_scale
 from caltest.predictions import Predictions
-from caltest.render import Sheet
-from caltest.reporting.blocks import Block
-from caltest.reporting.tested import Settings
-from caltest.reporting.wording import count, equals, percent, short_pvalue
+from caltest.reporting.content import Block, Settings, paragraph, table
+from caltest.reporting.reading import count, equals, percent, short_pvalue
 from caltest.results import HTestTable
 
 MOST_PDS = 25  # distinct predictions that are grades of themselves
@@ -56,7 +54,7 @@ def _grades(predictions: Predictions, *, by: bool) -> tuple[list[str], np.ndarra
     return [f"{k}" for k in range(1, kept.size + 1)], codes
 
 
-def grade_blocks(table: HTestTable | None) -> Iterator[Block]:
+def grade_blocks(tested: HTestTable | None) -> Iterator[Block]:
     """Yield the table of grades, with their lights.
 
     Yields
@@ -64,10 +62,10 @@ def grade_blocks(table: HTestTable | None) -> Iterator[Block]:
     Block
         Of the section.
     """
-    if table is None:
+    if tested is None:
         return
     rows, bars = [], []
-    for row, adjusted in zip(table, table.adjusted.tolist(), strict=True):
+    for row, adjusted in zip(tested, tested.adjusted.tolist(), strict=True):
         if row.counts is None:
             continue
         defaults, n = row.counts.defaults, row.counts.n
@@ -87,33 +85,21 @@ def grade_blocks(table: HTestTable | None) -> Iterator[Block]:
             )
         )
         bars.append((found.low - pd, defaults / n - pd, found.high - pd))
-    header = (
-        "grade",
-        "obligors",
-        "PD, %",
-        "expected",
-        "defaults",
-        "rate, %",
-        "95 % of the rate",
-        "p-value",
-        "adjusted",
-    )
-    sheet = Sheet(title="Grades of the master scale", header=header, rows=tuple(rows))
-    yield Block(kind="sheet", sheet=sheet, shown=25, bars=tuple(bars), lights=table.traffic_lights)
-    bounds = table.light_bounds or ()
+    header = ["grade", "obligors", "PD, %", "expected", "defaults", "rate, %"]
+    header += ["95 % of the rate", "p-value", "adjusted"]
+    lights = tested.traffic_lights
+    title = "Grades of the master scale"
+    yield table(title, header, rows, shown=25, bars=tuple(bars), lights=lights)
+    bounds = tested.light_bounds or ()
     if bounds:
         told = ", ".join(
             f"{colour} at {bound:g} or below"
             for colour, bound in zip(("yellow", "orange", "red"), bounds, strict=True)
         )
-        yield Block(
-            kind="text",
-            text="The tests are one-sided: a small p-value, before adjustment, and its light "
+        yield paragraph(
+            "The tests are one-sided: a small p-value, before adjustment, and its light "
             f"({told}, green above) speak of more defaults than the PD says. A green light does "
-            "not say that the PD is not too high.",
+            "not say that the PD is not too high."
         )
-    for test in table.omnibus:
-        yield Block(
-            kind="text",
-            text=f"All grades together, {test.test}: p {equals(test.pvalue)}.",
-        )
+    for test in tested.omnibus:
+        yield paragraph(f"All grades together, {test.test}: p {equals(test.pvalue)}.")

@@ -7,6 +7,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -18,36 +19,40 @@ from caltest.htests.combine import METHODS
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.outputs import check_target, write_whole
-from caltest.predictions import ModelData, Predictions
+from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, EngineOptions, check_names, parted
-from caltest.reporting.about import adequacy, check_meta, with_event
-from caltest.reporting.answered import answer_of
-from caltest.reporting.blocks import Section
-from caltest.reporting.content import Answer, Content, MethodText, RecalibrationContent, as_dict
-from caltest.reporting.counted import report_of_cells, source_to_count
+from caltest.reporting.about import adequacy, check_meta, reproduction
+from caltest.reporting.content import (
+    Answer,
+    Content,
+    Figure,
+    RecalibrationContent,
+    Section,
+    Settings,
+    Within,
+    as_dict,
+)
 from caltest.reporting.data import describe_data
 from caltest.reporting.document import sections
 from caltest.reporting.estimates import collect_estimates
-from caltest.reporting.figures import Figure, draw_counted, draw_figures
+from caltest.reporting.figures import draw_figures
 from caltest.reporting.grades import test_grades
-from caltest.reporting.html import html_page
-from caltest.reporting.markdown import markdown_page
-from caltest.reporting.methods import methods_of, segments_method
-from caltest.reporting.plan import TestPlan, plan_of
+from caltest.reporting.html import html_page, markdown_page
+from caltest.reporting.methods import methods_of
 from caltest.reporting.profiles import PROFILES, Profile, profile_of, worded
 from caltest.reporting.reading import sentence
-from caltest.reporting.reproduction import data_hash, reproduction
+from caltest.reporting.recalibrated import HeldOut, compare
 from caltest.reporting.scores import collect_scores
-from caltest.reporting.tested import Settings, run_tests
+from caltest.reporting.source import Counted, Rows, count_rows, read_rows, table_to_count
+from caltest.reporting.tested import answer_of, plan_of, plan_of_cells
 from caltest.reporting.where import find_segments, find_where
 from caltest.reporting.within import certify
 from caltest.results import HTestTable
+from caltest.segments import SegmentsTest
 from caltest.segments.inputs import Given, read_segments
 
 if TYPE_CHECKING:
     from caltest.calibrators import Calibrator
-    from caltest.calibrators.base import CalibrationSet
-    from caltest.reporting.recalibrated import HeldOut
     from caltest.results.verdict import Verdict
 
 SCHEMA = "caltest/report/4"
@@ -303,8 +308,11 @@ def report(
     )
     error = validation.check_tolerance(tolerance, equivalence=False, null=None)
     stated = check_meta(meta)
-    if profile is not None:
-        profile_of(profile, 2)
+
+    def field(m: int) -> Profile:
+        return worded(profile_of(profile, m), stated)
+
+    field(2)
     tests = None if test is None else _checked_tests(test)
     lenses = None if lens is None else [resolve_lens(one) for one in _as_list(lens, "lens")]
     maps = _calibrators(recalibrate)
@@ -321,69 +329,39 @@ def report(
         "renormalize": given.renormalize,
         "by": by is not None and not as_columns(by),
     }
-    asked: dict[str, Any] = {
-        "command": command,
-        "time": time,
-        "seed": settings.seed,
-        "n_resamples": n_resamples,
-    }
-    source, counts = source_to_count(engine, given, needs_rows, skips=on_error == "skip")
-    page: dict[str, Any] = {"author": author, "level": settings.level, "meta": stated}
-    if source is not None and counts:
-        found = report_of_cells(
-            source,
-            given,
-            tests=tests,
-            lenses=lenses,
-            profile=lambda m: worded(profile_of(profile, m), stated),
-            by=as_columns(by),
-            event=dict(stated).get("event"),
-            settings=settings,
-            on_error=on_error,
-        )
-        field = worded(profile_of(profile, found.m), stated)
-        full = Content(
-            title=_title(title, found.source),
-            profile=field.key,
-            adequacy=found.adequacy(field),
-            reproduction=reproduction(found.data_hash, **asked),
-            **page,
-            **found.content,
-        )
-        settings.progress("figures")
-        return Report(full, *draw_counted(full))
-    if source is not None and not source.is_eager:
-        needs = given.needs if segments is None else bool
-        given = replace(given, model=None, data=source.table(needs))
-    predictions, calibration_set = _read(given, fitted=bool(maps))
-    if source is not None and not source.is_eager:
-        predictions = predictions.from_source(source.name)
-    told = reproduction(data_hash(predictions), **asked)
-    predictions = with_event(predictions, stated)
-    columns = None if segments is None else read_segments(segments, None, given, predictions.n)
-    field = worded(profile_of(profile, predictions.m), stated)
-    plan = plan_of(predictions, tests, lenses, field.binary)
+    table, counts = table_to_count(engine, given, needs_rows, skips=on_error == "skip")
+    asked: dict[str, Any] = {"tests": tests, "lenses": lenses, "further": lambda m: field(m).binary}
+    event, columns = dict(stated).get("event"), None
+    source: Rows | Counted
+    if table is not None and counts:
+        plan = partial(plan_of_cells, **asked)
+        source = count_rows(table, given, plan, event=event, settings=settings, on_error=on_error)
+    else:
+        name = None
+        if table is not None and not table.is_eager:
+            needs = given.needs if segments is None else bool
+            given, name = replace(given, model=None, data=table.table(needs)), table.name
+        plan = partial(plan_of, **asked)
+        source = read_rows(given, plan, event=event, fitted=bool(maps), name=name)
+        columns = None if segments is None else read_segments(segments, None, given, source.n)
+    own = field(source.m)
     content, outcomes = _content(
-        predictions,
-        plan,
-        maps=maps,
-        columns=columns,
-        profile=field,
-        tolerance=error,
-        settings=settings,
-        calibration_set=calibration_set,
+        source, maps=maps, columns=columns, profile=own, tolerance=error, settings=settings
     )
     full = Content(
-        title=_title(title, predictions.source),
-        profile=field.key,
-        adequacy=" ".join(adequacy(predictions, field)),
-        reproduction=told,
-        **page,
+        title=_title(title, source.name),
+        author=author,
+        level=settings.level,
+        profile=own.key,
+        meta=stated,
+        adequacy=" ".join(adequacy(source.n, source.m, source.label_counts, own)),
+        reproduction=reproduction(
+            source.hashed, seed=settings.seed, n_resamples=n_resamples, command=command, time=time
+        ),
         **content,
     )
     settings.progress("figures")
-    figures, left_out = draw_figures(predictions, full, field, outcomes)
-    return Report(full, figures, left_out)
+    return Report(full, *draw_figures(source, full, own, outcomes))
 
 
 def _title(title: str | None, source: str) -> str:
@@ -391,82 +369,63 @@ def _title(title: str | None, source: str) -> str:
     return f"Are the probabilities of {name} calibrated?" if title is None else str(title)
 
 
-def _read(given: ModelData, *, fitted: bool) -> tuple[Predictions, CalibrationSet | None]:
-    """Read the predictions and, where maps are fitted to logits, these."""
-    if not (fitted and given.from_logits):
-        return given.predictions(), None
-    from caltest.comparison.maps import read_inputs
-
-    return read_inputs(given)
-
-
 def _content(
-    predictions: Predictions,
-    plan: TestPlan,
+    source: Rows | Counted,
     *,
     maps: list[Calibrator],
     columns: Given | None,
     profile: Profile,
     tolerance: float | None,
     settings: Settings,
-    calibration_set: CalibrationSet | None,
 ) -> tuple[dict[str, Any], tuple[HeldOut, ...]]:
-    """Collect the parts of the content that are computed."""
-    tests, left_out = run_tests(predictions, plan, settings)
-    where = find_where(predictions, settings)
-    segments = None if columns is None else find_segments(predictions, columns, settings)
-    within = None if tolerance is None else certify(predictions, tolerance, settings)
-    grades, ungraded = _grades(predictions, profile, settings)
+    """Collect the parts of the content that are computed; those that need the rows from these."""
+    rows = source.predictions
+    tests, left_out = source.tests(settings)
+    where = find_where(source, settings)
+    segments: SegmentsTest | None = None
+    within: Within | None = None
     comparison: RecalibrationContent | None = None
+    grades: HTestTable | None = None
     outcomes: tuple[HeldOut, ...] = ()
-    if maps:
-        from caltest.reporting.recalibrated import compare
-
-        comparison, outcomes = compare(predictions, maps, settings, calibration_set)
+    if rows is not None:
+        segments = None if columns is None else find_segments(rows, columns, settings)
+        within = None if tolerance is None else certify(rows, tolerance, settings)
+        try:
+            grades = test_grades(rows, settings) if profile.graded else None
+        except NotApplicable as error:
+            left_out.append(f"Grades are not tested: {sentence(error)}")
+        if maps:
+            comparison, outcomes = compare(rows, maps, settings, source.logits)
     groups = () if where.groups is None else where.groups.rows
     after = () if comparison is None else comparison.tests
-    methods: tuple[MethodText, ...] = tuple(
-        methods_of(
-            [*tests.rows, *groups, *after],
-            correction=tests.correction,
-            recalibrated=comparison is not None,
-        )
+    methods = methods_of(
+        [*tests.rows, *groups, *after],
+        correction=tests.correction,
+        recalibrated=comparison is not None,
+        segmented=segments is not None,
     )
-    if segments is not None:
-        methods = (*methods, segments_method())
     settings.progress("verdict")
     verdict = answer_of(tests.rows[0], where.groups, segments, comparison, settings.n_jobs)
-    estimates = collect_estimates(predictions, tests, profile, settings)
+    settings.progress("estimates")
+    estimates = tuple(collect_estimates(source, tests, profile, settings))
     settings.progress("scores")
     parts = {
-        "data": describe_data(predictions),
+        "data": describe_data(source, where.groups),
         "answer": Answer(
             verdict=verdict,
             tests=tests,
-            left_out=(*left_out, *ungraded),
+            left_out=(*source.plan.notes, *left_out, *source.absent),
         ),
         "within": within,
         "estimates": estimates,
         "grades": grades,
         "where": where,
         "segments": segments,
-        "scores": collect_scores(predictions, tests),
+        "scores": collect_scores(source, tests),
         "comparison": comparison,
-        "methods": methods,
+        "methods": tuple(methods),
     }
     return parts, outcomes
-
-
-def _grades(
-    predictions: Predictions, profile: Profile, settings: Settings
-) -> tuple[HTestTable | None, tuple[str, ...]]:
-    """Test the grades of a master scale, where the profile has some."""
-    if not profile.graded:
-        return None, ()
-    try:
-        return test_grades(predictions, settings), ()
-    except NotApplicable as error:
-        return None, (f"Grades are not tested: {sentence(error)}",)
 
 
 def _checked_tests(test: object) -> list[str | Measure]:

@@ -7,18 +7,20 @@ another thing than its ranges, since one rule has found, ranked and signed them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.htests.places import RowSearch, Search, Values, over
+from caltest.htests.places import Search, Values, over
+from caltest.measures.gap import Gap
 from caltest.numerics.joint import step_down, tail_scores
-from caltest.predictions import Predictions
 from caltest.reporting.content import Place
-from caltest.reporting.gaps import place_of, ranked
-from caltest.reporting.wording import percent
+from caltest.reporting.reading import percent
+from caltest.results import HTestTable
+from caltest.results.verdict import SPEAKS, worst_range
 
 Floats = NDArray[np.float64]
 Named = tuple[int, int, int, str, str, str]  # aspect, first part, the one after; kind, name, part
@@ -26,26 +28,6 @@ Named = tuple[int, int, int, str, str, str]  # aspect, first part, the one after
 CUTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999)
 FEWEST = 20  # rows of a range
 SHARE = 0.05  # of all rows, that a range has at least
-
-
-def find_places(predictions: Predictions, *, n_resamples: int, seed: int) -> tuple[Place, ...]:
-    """Compare what is predicted with what is observed in every class and range, the worst first.
-
-    Parameters
-    ----------
-    predictions : Predictions
-        With clusters, signs of their residuals are flipped instead of labels redrawn.
-    n_resamples, seed : int
-        As of the tests.
-
-    Returns
-    -------
-    tuple of Place
-        Those of kind "range" are of the event of two classes, or of the largest probability of
-        more.
-    """
-    search = RowSearch(predictions, round_cuts, pairs=0)
-    return judged(search, n_resamples=n_resamples, seed=seed)
 
 
 def judged(search: Search, *, n_resamples: int, seed: int) -> tuple[Place, ...]:
@@ -106,3 +88,48 @@ def range_names(ends: Sequence[float]) -> tuple[str, ...]:
         return ("all rows",)
     inner = [f"{percent(low)} to {percent(high)} %" for low, high in pairwise(ends[1:-1])]
     return (f"up to {percent(ends[1])} %", *inner, f"above {percent(ends[-2])} %")
+
+
+def place_of(
+    found: Gap, kind: str, name: str, *, part: str = "", pvalue: float | None = None
+) -> Place:
+    """Return a gap under the name that it has on the page."""
+    measured = {field.name: getattr(found, field.name) for field in fields(Gap)}
+    return Place(**measured | {"kind": kind, "name": name, "part": part, "pvalue": pvalue})
+
+
+def group_places(table: HTestTable) -> tuple[Place, ...]:
+    """Return the gap of each group of a table, in its order; of the confidence for many classes.
+
+    A group that is right on average has its worst range as its part, or else what its test found.
+    """
+    places = []
+    for row, adjusted in zip(table.rows, table.adjusted.tolist(), strict=True):
+        if row.size is None:
+            continue
+        worst, part = worst_range(row), "" if row.size.is_clear else row.finding
+        if worst is not None:
+            part = f"{worst.name} too {'high' if worst.gap < 0 else 'low'}"
+        places.append(place_of(row.size, "group", str(row.group), part=part, pvalue=adjusted))
+    return tuple(places)
+
+
+def ranked(places: Iterable[Place]) -> tuple[Place, ...]:
+    """Sort places: the smallest adjusted p-value first, then those that are surely the largest."""
+
+    def rank(place: Place) -> tuple[float, float, float]:
+        pvalue = 1.0 if place.pvalue is None else place.pvalue
+        surely = max(0.0, place.low, -place.high)
+        return (pvalue, -surely, -abs(place.gap))
+
+    return tuple(sorted(places, key=rank))
+
+
+def is_rejected(place: Place, level: float | None) -> bool:
+    """Tell whether the p-value of a place is at most the level, or 0.05, as in the verdict."""
+    return place.pvalue is not None and place.pvalue <= (SPEAKS if level is None else level)
+
+
+def is_named(place: Place, level: float | None) -> bool:
+    """Tell whether a place is named as wrong: by its p-value and its interval."""
+    return is_rejected(place, level) and place.is_clear

@@ -7,10 +7,9 @@ were the probabilities right. There is no verdict unless the caller gave a level
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from caltest import render
-from caltest.results import HTest, HTestTable
 from caltest.results.compared_calibrators import REFERENCE
 from caltest.segments import SegmentsTest
 
@@ -43,18 +42,6 @@ def frequency(pvalue: float) -> str:
     if pvalue < 1e-4:
         return "fewer than 1 in 10,000"
     return f"about {1e4 * pvalue:.2g} in 10,000"
-
-
-def reading(test: HTest, adjusted: float | None = None) -> str:
-    """Return in words what one test found."""
-    parts = [f"Were {_hypothesis(test)}, {_event(test)} in {_how_often(test)}."]
-    if test.side:
-        parts.append(f"The test looks for one side only: {test.side}.")
-    if test.components is not None:
-        parts.append(_loudest(test.components))
-    if test.level is not None:
-        parts.append(_verdict(test, test.pvalue if adjusted is None else adjusted))
-    return " ".join(parts)
 
 
 def after_reading(row: Recalibrated, found: OutOfFold) -> str:
@@ -91,13 +78,6 @@ def sentence(error: Exception) -> str:
     return f"{str(error).rstrip('.')}."
 
 
-def _loudest(components: HTestTable) -> str:
-    """What the component says that is farthest out, with its p-value among all of them."""
-    row, adjusted = components.rows[0], render.pvalue(float(components.adjusted[0]))
-    finding = row.parameters["finding"]
-    return f"Farthest out is {row.test} (p {render.equals(adjusted)}): {finding}."
-
-
 def segments_reading(test: SegmentsTest) -> str:
     """Return in words what the test of segments found."""
     worst = test.rows[0]
@@ -123,74 +103,122 @@ def _rejected(test: SegmentsTest) -> str:
     return "one segment is rejected" if one else f"{test.n_rejected:,} segments are rejected"
 
 
-def _hypothesis(test: HTest) -> str:
-    """What the p-value supposes: right probabilities, or an error within or beyond a tolerance."""
-    if test.null != "tolerance":
-        return f"{_subject(test)} right"
-    limit = f"{'least' if test.alternative == 'less' else 'most'} {test.parameters['tolerance']:g}"
-    return f"the {test.estimate_name} of {_subject(test)} at {limit}"
+MINUS = "\u2212"
+DASH = "\u2013"
+LEAST = 1e-4  # p-value that is shown as a number
 
 
-def _subject(test: HTest) -> str:
-    """The probabilities that the lens looks at."""
-    where = "" if test.group is None else f" in the group {test.group}"
-    lens, _, of = test.lens.partition("[")
-    named = {
-        "strong": "the predicted probabilities"
-        if test.m == 2
-        else "all the probabilities of each prediction",
-        "confidence": "the probabilities of the predicted classes",
-        "classwise": f"the probabilities of class {of.removesuffix(']')}",
-        "top-label": f"the confidence in predictions of class {of.removesuffix(']')}",
-    }
-    return named.get(lens, f"the probabilities under the lens {test.lens}") + where
+def percent(share: float) -> str:
+    """Return a share as a per cent without a unit or needless zeros.
 
-
-def _event(test: HTest) -> str:
-    """The deviation that was seen, in the direction in which the p-value counts."""
-    name, value = test.statistic_name, render.number(test.statistic)
-    if test.alternative == "two-sided":
-        return f"{name} would be as far from its expected value as {value}, in either direction,"
-    return f"{name} would be {value} or {'less' if test.alternative == 'less' else 'more'}"
-
-
-def _how_often(test: HTest) -> str:
-    among = "data sets like this one"
-    often = frequency(test.pvalue)
-    if _is_upper_bound(test) and often.startswith("about"):
-        often = f"at most {often}"
-    count = redrawn_count(test)
-    if count is None:
-        return f"{often} {among}"
-    if count == 0:
-        often = f"at most about 1 in {(test.n_resamples or 0) + 1:,}"
-    resamples = f"{test.n_resamples:,} resamples"
-    if test.null != "bootstrap":
-        resamples = f"{test.n_resamples:,} sets of labels drawn from the probabilities"
-    return f"{often} {among} (in {f'{count:,}' if count else 'none'} of {resamples})"
-
-
-def _is_upper_bound(test: HTest) -> bool:
-    """Tell whether such a statistic comes up less often than the p-value says, or may.
-
-    That is so for an inequality, for hypotheses that hold many sizes of an error, and where none of
-    the resampled statistics is as far in the direction of the observed one.
+    Examples
+    --------
+    >>> percent(0.2), percent(0.999)
+    ('20', '99.9')
     """
-    return test.is_bound or test.null == "tolerance" or test.is_least_pvalue
+    return f"{100 * share:.10g}"
 
 
-def redrawn_count(test: HTest) -> int | None:
-    """Return how many of the resampled values were as extreme, where the p-value is such a count.
+def share(value: float) -> str:
+    """Return a share in per cent with one decimal.
 
-    It is not that of a two-sided test, which doubles the count of one side.
+    Examples
+    --------
+    >>> share(0.9833)
+    '98.3 %'
     """
-    if test.n_resamples is None or test.alternative == "two-sided" or test.null == "tolerance":
-        return None
-    count = test.pvalue * (test.n_resamples + 1) - 1
-    return round(count) if math.isclose(count, round(count), abs_tol=1e-6) else None
+    return f"{100 * value:.1f} %"
 
 
-def _verdict(test: HTest, adjusted: float) -> str:
-    if test.level is not None and adjusted <= test.level:
-        return f"At level {test.level:g}: rejected."
-    return f"At level {test.level:g}: not rejected."
+def points(value: float) -> str:
+    """Return a gap in percentage points, with its sign.
+
+    Examples
+    --------
+    >>> points(0.0412), points(-0.0996), points(0.0001)
+    ('+4.1', '\u221210.0', '0.0')
+    """
+    text = f"{100 * value:+z.1f}"
+    if text in {"+0.0", "-0.0"}:
+        return "0.0"
+    return text.replace("-", MINUS)
+
+
+def span(low: float, high: float) -> str:
+    """Return an interval in percentage points.
+
+    Examples
+    --------
+    >>> span(0.012, 0.069)
+    '+1.2 to +6.9'
+    """
+    return f"{points(low)} to {points(high)}"
+
+
+def short_pvalue(value: float) -> str:
+    """Return a p-value with two significant digits at most, never as 0.
+
+    Examples
+    --------
+    >>> short_pvalue(0.0431), short_pvalue(0.3), short_pvalue(3e-9), short_pvalue(0.996)
+    ('0.043', '0.3', '< 0.0001', '1')
+    """
+    if value < LEAST:
+        return "< 0.0001"
+    if value < 0.001:
+        return f"{value:.5f}".rstrip("0") if value >= 0.00095 else f"{value:.4f}"
+    return f"{value:.2g}"
+
+
+def equals(value: float) -> str:
+    """Return a p-value with its sign, for the middle of a sentence.
+
+    Examples
+    --------
+    >>> equals(0.0431), equals(3e-9)
+    ('= 0.043', '< 0.0001')
+    """
+    text = short_pvalue(value)
+    return text if text.startswith("<") else f"= {text}"
+
+
+def decimal(values: Iterable[float | None], decimals: int = 4) -> list[str]:
+    """Return numbers with the same decimals, and nothing where there is none.
+
+    Examples
+    --------
+    >>> decimal([0.71192, -1.1618, -0.001, None, math.inf], 2)
+    ['0.71', '\u22121.16', '0.00', '', 'inf']
+    """
+    return ["" if value is None else number(value, decimals) for value in values]
+
+
+def significant(value: float) -> str:
+    """Return a number with three significant digits, without an exponent unless it is tiny.
+
+    Examples
+    --------
+    >>> significant(11384.2), significant(0.0431), significant(-3.08), significant(0)
+    ('11,384', '0.0431', '\u22123.08', '0')
+    """
+    if value == 0 or not math.isfinite(value) or abs(value) < LEAST:
+        return f"{value:z.3g}".replace("-", MINUS)
+    return number(value, max(0, 2 - math.floor(math.log10(abs(value)))))
+
+
+def number(value: float, decimals: int) -> str:
+    """Return a number with so many decimals; its sign is that of print."""
+    if not math.isfinite(value):
+        return f"{value:g}".replace("-", MINUS)
+    return f"{value:z,.{decimals}f}".replace("-", MINUS)
+
+
+def count(value: float) -> str:
+    """Return a number of rows, or a sum of weights or of probabilities.
+
+    Examples
+    --------
+    >>> count(1250), count(295.14)
+    ('1,250', '295.1')
+    """
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"

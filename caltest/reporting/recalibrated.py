@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 from caltest import measures, render
 from caltest.calibrators import Calibrator
@@ -13,18 +12,19 @@ from caltest.comparison.calibrators import FEWEST_ROWS
 from caltest.comparison.out_of_fold import OutOfFold, out_of_fold
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
-from caltest.reporting.content import Recalibrated, RecalibrationContent
-from caltest.reporting.reading import after_reading
-from caltest.reporting.tested import Settings
+from caltest.reporting.content import (
+    Block,
+    Recalibrated,
+    RecalibrationContent,
+    Settings,
+    notes,
+    paragraph,
+    table,
+)
+from caltest.reporting.reading import after_reading, decimal, short_pvalue
 from caltest.results import ComparedCalibrator
 
-
-@dataclass(frozen=True, slots=True)
-class HeldOut:
-    """The held-out rows as a calibrator maps them."""
-
-    row: Recalibrated
-    predictions: Predictions
+HeldOut = tuple[Recalibrated, Predictions]  # the held-out rows as a calibrator maps them
 
 
 def compare(
@@ -45,25 +45,22 @@ def compare(
         _named(calibrators),
         data=data,
         correction="holm" if settings.correction == "joint" else settings.correction,
-        level=settings.level,
-        n_resamples=settings.n_resamples,
-        rng=settings.seed,
-        n_jobs=settings.n_jobs,
         progress=settings.progress,
+        **settings.of_draws,
     )
     outcomes = tuple(
-        HeldOut(_row(row, found), found.predictions[row.name])
+        (_row(row, found), found.predictions[row.name])
         for row in found.rows
         if row.name in found.predictions
     )
     left_out = (f"{row.name}: {row.reason}." for row in found.rows if row.reason)
     content = RecalibrationContent(
-        rows=tuple(outcome.row for outcome in outcomes),
-        readings=tuple(after_reading(outcome.row, found) for outcome in outcomes),
+        rows=tuple(row for row, _ in outcomes),
+        readings=tuple(after_reading(row, found) for row, _ in outcomes),
         helps=_helps(found, predictions, data),
         tests=found.tests,
         method=found.method,
-        lens=_lens(found),
+        lens=next((test.lens for row in found.rows for test in row.tests), "strong"),
         n_fit=found.n_fit,
         n_held_out=found.n_held_out,
         n_folds=found.n_folds,
@@ -91,10 +88,6 @@ def _named(calibrators: Sequence[Calibrator]) -> dict[str, Calibrator]:
     return named
 
 
-def _lens(found: OutOfFold) -> str:
-    return next((test.lens for row in found.rows for test in row.tests), "strong")
-
-
 def _row(row: ComparedCalibrator, found: OutOfFold) -> Recalibrated:
     after = found.predictions[row.name]
     test = row.tests[0] if row.tests else None
@@ -111,3 +104,50 @@ def _row(row: ComparedCalibrator, found: OutOfFold) -> Recalibrated:
         adjusted=None if test is None else test.adjusted,
         fold_pvalues=() if test is None else test.fold_pvalues,
     )
+
+
+MARKS = {"identity": "before"}
+
+
+def comparison_blocks(comparison: RecalibrationContent | None) -> Iterator[Block]:
+    """Yield the held-out rows, before and after.
+
+    Yields
+    ------
+    Block
+        Of the section.
+    """
+    if comparison is None:
+        return
+    yield paragraph(
+        f"Each calibrator was fitted {comparison.n_folds} times, to {comparison.n_fit:,} rows or "
+        f"one more, and tested on the rows that the fit had not seen, {comparison.n_held_out:,} "
+        f"rows in all (folds at random, seed {comparison.seed}). {comparison.method}, lens: "
+        f"{comparison.lens}. The commands \u201ccaltest compare\u201d and \u201ccaltest calibrate "
+        "fit\u201d have the same p-values for this seed."
+    )
+    names = [MARKS.get(row.key, row.key) for row in comparison.rows]
+    fields = ("log_loss", "brier", "ece", "difference", "stderr")
+    columns = [decimal([_of(row, name) for row in comparison.rows]) for name in fields]
+    tested = [[_pvalue(row.pvalue) for row in comparison.rows]]
+    adjusted = ("adjusted",) if comparison.correction else ()
+    if adjusted:
+        tested.append([_pvalue(row.adjusted) for row in comparison.rows])
+    header = ("calibrator", "p-value", *adjusted, "log loss", "Brier", "ECE", "difference", "s.e.")
+    yield table(
+        "Rows that were held out",
+        header,
+        zip(names, *tested, *columns, strict=True),
+        explained="difference: of the log loss, from that before, with its standard error",
+    )
+    yield from notes(comparison.left_out)
+
+
+def _of(row: Recalibrated, name: str) -> float | None:
+    """Return a number of a row; that before differs from itself by nothing that need be said."""
+    before = row.key in MARKS and name in {"difference", "stderr"}
+    return None if before else getattr(row, name)
+
+
+def _pvalue(value: float | None) -> str:
+    return "" if value is None else short_pvalue(value)

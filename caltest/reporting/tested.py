@@ -2,88 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from caltest.errors import NotApplicable
-from caltest.htests import test_calibration
+from caltest.htests import DEFAULT
+from caltest.htests import REGISTRY as TESTS
 from caltest.htests.combine import adjusted_rows
-from caltest.lenses import Lens
+from caltest.lenses import Classwise, Confidence, Lens, Strong
 from caltest.measures import Measure
+from caltest.nulls.cells import bind_cells
 from caltest.predictions import Predictions
-from caltest.render import Sheet
-from caltest.reporting.blocks import Block, notes
-from caltest.reporting.content import Content
-from caltest.reporting.plan import TestPlan
-from caltest.reporting.reading import MEANING, sentence
-from caltest.reporting.wording import short_pvalue, significant
+from caltest.reporting.content import (
+    Block,
+    Content,
+    RecalibrationContent,
+    Settings,
+    facts,
+    notes,
+    paragraph,
+    table,
+)
+from caltest.reporting.reading import MEANING, short_pvalue, significant
 from caltest.results import HTest, HTestTable
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What all tests of a report share."""
-
-    seed: int
-    n_resamples: int
-    correction: str | None
-    level: float | None
-    n_jobs: int | None
-    by: bool
-    progress: Callable[[str], None]
-
-
-def run(
-    predictions: Predictions,
-    test: str | Measure,
-    lens: str | Lens,
-    settings: Settings,
-    *,
-    by: bool = False,
-) -> HTestTable:
-    """Run one test under one lens; a single result becomes a table of one row."""
-    settings.progress(f"{test}, lens {lens}")
-    result = test_calibration(
-        None,
-        predictions,
-        test=test,
-        lens=lens,
-        by=True if by else None,
-        correction=settings.correction,
-        n_resamples=settings.n_resamples,
-        rng=settings.seed,
-        n_jobs=settings.n_jobs,
-        level=settings.level,
-    )
-    if isinstance(result, HTestTable):
-        return result
-    return table_of([cast("HTest", result)], settings)
+from caltest.results.verdict import Verdict, together
+from caltest.scale import count_rows
+from caltest.segments import SegmentsTest
+from caltest.verdicts import adjusted_verdicts, what_helps
 
 
 def table_of(rows: list[HTest], settings: Settings) -> HTestTable:
     """Adjust the p-values of all rows together."""
     adjusted, name = adjusted_rows(rows, settings.correction)
     return HTestTable(tuple(rows), name, adjusted, level=settings.level)
-
-
-def run_tests(
-    predictions: Predictions, plan: TestPlan, settings: Settings
-) -> tuple[HTestTable, tuple[str, ...]]:
-    """Run the tests of a plan; those that are not defined for the data are noted instead."""
-    rows: list[HTest] = []
-    left_out = list(plan.notes)
-    for entry in plan.entries:
-        try:
-            part = run(predictions, entry.test, entry.lens, settings)
-        except NotApplicable as error:
-            if entry is plan.entries[-1] and not rows:
-                raise
-            left_out.append(f"{entry.test}, lens {entry.lens}: {sentence(error)}")
-            continue
-        rows += part.rows
-        left_out += part.notes
-    return table_of(rows, settings), tuple(left_out)
 
 
 def test_blocks(content: Content) -> Iterator[Block]:
@@ -94,9 +47,9 @@ def test_blocks(content: Content) -> Iterator[Block]:
     Block
         Of the section.
     """
-    table = content.answer.tests
-    adjusted = ("adjusted",) if table.correction is not None else ()
-    rows = tuple(
+    tested = content.answer.tests
+    adjusted = ("adjusted",) if tested.correction is not None else ()
+    rows = [
         (
             row.test,
             row.lens,
@@ -104,32 +57,22 @@ def test_blocks(content: Content) -> Iterator[Block]:
             *((short_pvalue(value),) if adjusted else ()),
             f"{row.estimate_name} {significant(row.estimate)}",
         )
-        for row, value in zip(table, table.adjusted.tolist(), strict=True)
-    )
+        for row, value in zip(tested, tested.adjusted.tolist(), strict=True)
+    ]
     header = ("test", "lens", "p-value", *adjusted, "estimate")
-    sheet = Sheet(
-        title="Tests of calibration",
-        header=header,
-        rows=rows,
-        n_text=2,
-        closing=_table_notes(table),
+    yield paragraph(MEANING)
+    yield paragraph(
+        f"The answer is that of {tested[0].test}, the first of them, with its own p-value, "
+        "adjusted for groups and segments where there are some but not for the other tests."
     )
-    yield Block(kind="text", text=MEANING)
-    yield Block(
-        kind="text",
-        text=f"The answer is that of {table[0].test}, the first of them, with its own p-value, "
-        "adjusted for groups and segments where there are some but not for the other tests.",
-    )
-    yield Block(kind="sheet", sheet=sheet)
-    findings = tuple(_findings(table))
-    if findings:
+    yield table("Tests of calibration", header, rows, n_text=2, closing=_table_notes(tested))
+    if findings := list(_findings(tested)):
         yield Block(kind="heading", text="What the combined tests saw first")
-        yield Block(kind="facts", sheet=Sheet(title="Findings", facts=findings))
-    if table.level is not None:
-        yield Block(
-            kind="text",
-            text=f"At level {table.level:g}, with adjusted p-values, calibration is rejected by "
-            f"{int(table.rejected.sum())} of {len(table)} tests.",
+        yield facts("Findings", findings)
+    if tested.level is not None:
+        yield paragraph(
+            f"At level {tested.level:g}, with adjusted p-values, calibration is rejected by "
+            f"{int(tested.rejected.sum())} of {len(tested)} tests."
         )
     yield from notes(content.answer.left_out)
 
@@ -158,3 +101,123 @@ def _table_notes(table: HTestTable) -> tuple[tuple[str, str], ...]:
 def _some(names: list[str], most: int = 3) -> str:
     shown = "; ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+# Limits chosen so that each part takes about 10 s of one core with 999 resamples.
+ALL_PAIRS = 2e9  # n^2 m: pairs of rows, times classes
+LINE_ROWS = 2e6  # n times the number of classes that are tested one by one
+MOST_CLASSES = 20
+USUAL = (DEFAULT, "skce")
+
+
+class TestPlan(NamedTuple):
+    """The tests to be made, each with its lens, and remarks on those that are not."""
+
+    entries: tuple[tuple[str | Measure, str | Lens], ...]
+    notes: tuple[str, ...] = ()
+
+
+def default_plan(predictions: Predictions, further: Sequence[str]) -> TestPlan:
+    """Choose tests by what they cost, never by the labels, so that their p-values stay valid.
+
+    `further` are those of two classes after the default one.
+    """
+    n, m, notes = predictions.n, predictions.m, []
+    if m == 2:
+        return TestPlan(tuple((test, "strong") for test in (DEFAULT, *further)))
+    entries: list[tuple[str, str | Lens]] = [(DEFAULT, "strong"), ("skce", "strong")]
+    if n * n * m > ALL_PAIRS:
+        notes = [f"The SKCE of all pairs of {n:,} rows would take too long under the strong lens."]
+        entries.pop()
+    entries += [(test, "confidence") for test in ("skce", "ece")]
+    chosen = frequent_classes(predictions)
+    entries += [(DEFAULT, Classwise(predictions.classes.tolist()[k])) for k in chosen]
+    if len(chosen) < m:
+        notes.append(
+            f"{m - len(chosen):,} of {m:,} classes are not tested one by one, to keep the time "
+            "short and the adjustment small. The tested ones have the largest expected number of "
+            "rows, a choice that does not depend on the labels."
+        )
+    return TestPlan(tuple(entries), tuple(notes))
+
+
+def frequent_classes(predictions: Predictions) -> list[int]:
+    """Return the codes of the classes that are taken one by one, in the order of the columns.
+
+    They have the largest sums of probabilities, which do not see the labels.
+    """
+    count = int(min(predictions.m, MOST_CLASSES, max(1, LINE_ROWS // predictions.n)))
+    expected = predictions.probs.sum(axis=0)
+    return sorted(np.argsort(-expected, kind="stable")[:count].tolist())
+
+
+def plan_of(
+    predictions: Predictions,
+    tests: Sequence[str | Measure] | None,
+    lenses: Sequence[str | Lens] | None,
+    further: Callable[[int], Sequence[str]],
+) -> TestPlan:
+    """Return what was asked for, every test under every lens, or the default plan."""
+    if tests is None and lenses is None:
+        return default_plan(predictions, further(predictions.m))
+    usual = ["strong"] if predictions.m == 2 else ["strong", "confidence"]
+    return TestPlan(tuple((test, lens) for lens in lenses or usual for test in tests or USUAL))
+
+
+def plan_of_cells(
+    m: int,
+    tests: Sequence[str | Measure] | None,
+    lenses: Sequence[Lens] | None,
+    further: Callable[[int], Sequence[str]],
+) -> TestPlan:
+    """Return what was asked for of so many classes, or the usual tests, if they have cells."""
+    usual = (DEFAULT, *(further(m) if m == 2 else ("ece",)))
+    some, notes = _with_cells(usual if tests is None else tests)
+    default: Lens = Strong() if m == 2 else Confidence()
+    entries = [(test, lens) for lens in lenses or [default] for test in some]
+    if tests is None and lenses is None and m > 2:
+        if m <= MOST_CLASSES:
+            entries.append((DEFAULT, Classwise()))
+        else:
+            notes.append(f"{m:,} classes are too many to be tested one by one.")
+    return TestPlan(tuple(entries), tuple(notes))
+
+
+def _with_cells(tests: Sequence[str | Measure]) -> tuple[list[str | Measure], list[str]]:
+    """Return the tests that cells are enough for, and notes on the others."""
+    found: list[str | Measure] = []
+    notes = []
+    last: NotApplicable | None = None
+    for test in tests:
+        key, measure = measure_of(test)
+        try:
+            bind_cells(measure, count_rows([0.25, 0.5, 0.5, 0.75], [0, 1, 0, 1], measure.cell_bins))
+        except NotApplicable as error:
+            last = error
+            notes.append(f"{key} is not tested: {measure.description} needs the rows.")
+        else:
+            found.append(test)
+    if last is not None and not found:
+        raise last
+    return found, notes
+
+
+def measure_of(test: str | Measure) -> tuple[str, Measure]:
+    """Return the key and the measure of a test."""
+    return (test.key, test) if isinstance(test, Measure) else (test, TESTS[test].with_options({}))
+
+
+def answer_of(
+    first: HTest,
+    groups: HTestTable | None,
+    segments: SegmentsTest | None,
+    comparison: RecalibrationContent | None,
+    n_jobs: int | None,
+) -> Verdict:
+    """Return the verdict that `caltest.verdict` gives for the same questions."""
+    results: list[tuple[str, Any]] = [("whole", first)]
+    results += [("groups", groups)] if groups is not None else []
+    results += [("segments", segments)] if segments is not None else []
+    parts = adjusted_verdicts(results, n_jobs)
+    told = what_helps(results, parts, n_jobs) if comparison is None else comparison.helps
+    return together(parts, told)

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from caltest.errors import NotApplicable
-from caltest.htests import DEFAULT
 from caltest.predictions import Predictions
-from caltest.render import FIRST_EVIDENCE, Sheet
-from caltest.reporting.blocks import MOST_ROWS, Block, notes
-from caltest.reporting.content import Content, Place, Where
-from caltest.reporting.gaps import group_places, is_named, is_rejected, ranked
-from caltest.reporting.places import find_places
+from caltest.render import FIRST_EVIDENCE
+from caltest.reporting.content import (
+    MOST_ROWS,
+    Block,
+    Content,
+    Place,
+    Settings,
+    Where,
+    notes,
+    paragraph,
+    table,
+)
+from caltest.reporting.places import group_places, is_named, is_rejected, judged, ranked
 from caltest.reporting.profiles import Profile
-from caltest.reporting.reading import segments_reading
-from caltest.reporting.tested import Settings, run
-from caltest.reporting.wording import DASH, count, equals, points, share, short_pvalue, span
+from caltest.reporting.reading import (
+    DASH,
+    count,
+    equals,
+    points,
+    segments_reading,
+    share,
+    short_pvalue,
+    span,
+)
 from caltest.results import HTestTable
 from caltest.results.verdict import SPEAKS
 from caltest.segments import SegmentsTest
@@ -23,23 +38,34 @@ from caltest.segments.inputs import Given
 from caltest.segments.run import Settings as SegmentSettings
 from caltest.segments.run import test_source
 
+if TYPE_CHECKING:
+    from caltest.reporting.source import Source
+    from caltest.segments.result import Segment
+
 MOST_SEGMENTS = 50
+GAP_COLUMNS = ("gap", "95 %", "adjusted p", "n")
 GAP = (
     "The gap is what is observed less what is predicted, in percentage points, with an interval of "
     "95 % that holds for any number of events, each by itself."
 )
 
 
-def find_where(predictions: Predictions, settings: Settings) -> Where:
+def find_where(source: Source, settings: Settings) -> Where:
     """Compare classes and ranges, and test each group."""
-    groups, remarks = _groups(predictions, settings)
+    groups: HTestTable | None = None
+    remarks: tuple[str, ...] = ()
+    if settings.by:
+        try:
+            groups = source.groups(settings)
+        except NotApplicable as error:
+            remarks = (f"Groups are not tested: {error}",)
     settings.progress("classes and ranges")
     return Where(
-        lens="strong" if predictions.m == 2 else "confidence",
-        places=find_places(predictions, n_resamples=settings.n_resamples, seed=settings.seed),
+        lens=source.lens,
+        places=judged(source.search(), n_resamples=settings.n_resamples, seed=settings.seed),
         groups=groups,
         group_places=() if groups is None else group_places(groups),
-        notes=tuple(remarks),
+        notes=remarks if groups is None else tuple(groups.notes),
     )
 
 
@@ -59,17 +85,6 @@ def find_segments(predictions: Predictions, columns: Given, settings: Settings) 
     )
 
 
-def _groups(predictions: Predictions, settings: Settings) -> tuple[HTestTable | None, list[str]]:
-    """Test each group."""
-    if predictions.groups is None or not settings.by:
-        return None, []
-    try:
-        result = run(predictions, DEFAULT, "strong", settings, by=True)
-    except NotApplicable as error:
-        return None, [f"Groups are not tested: {error}"]
-    return result, list(result.notes)
-
-
 def group_blocks(content: Content, profile: Profile) -> Iterator[Block]:
     """Yield the table of groups.
 
@@ -78,24 +93,21 @@ def group_blocks(content: Content, profile: Profile) -> Iterator[Block]:
     Block
         Of the section.
     """
-    table = content.where.groups
-    if table is not None:
+    tested = content.where.groups
+    if tested is not None:
         two = content.data.m == 2
         yield _table("Groups", "group", ranked(content.where.group_places), content, profile)
-        for test in table.omnibus:
-            pvalue = equals(test.pvalue)
-            yield Block(kind="text", text=f"All groups together: p {pvalue} ({test.test}).")
-        if table.together is not None:
-            pvalue = equals(table.together)
-            text = f"All groups together or the worst, whichever is rarer: p {pvalue}."
-            yield Block(kind="text", text=text)
-        yield Block(
-            kind="text",
-            text=f"{GAP} In the verdict that of the worst group holds for all together. The gap is "
+        for test in tested.omnibus:
+            yield paragraph(f"All groups together: p {equals(test.pvalue)} ({test.test}).")
+        if tested.together is not None:
+            pvalue = equals(tested.together)
+            yield paragraph(f"All groups together or the worst, whichever is rarer: p {pvalue}.")
+        yield paragraph(
+            f"{GAP} In the verdict that of the worst group holds for all together. The gap is "
             f"that of {'the event' if two else 'the confidence'} in the group as a whole. The "
-            f"p-value is that of the test \u201c{table[0].test}\u201d, which sees "
+            f"p-value is that of the test \u201c{tested[0].test}\u201d, which sees "
             "other errors too, adjusted for the groups: of a group that is right on average the "
-            "direction is that of its worst range.",
+            "direction is that of its worst range."
         )
     yield from notes(content.where.notes)
 
@@ -119,10 +131,9 @@ def place_blocks(content: Content, profile: Profile) -> Iterator[Block]:
         return
     places, m = content.where.places, content.data.m
     if not any(is_named(place, content.level) for place in places):
-        yield Block(
-            kind="text",
-            text="No class and no range of probability stands out by itself from what chance "
-            "gives: what the tests see is spread over many of them.",
+        yield paragraph(
+            "No class and no range of probability stands out by itself from what chance gives: "
+            "what the tests see is spread over many of them."
         )
         return
     kinds = {
@@ -140,15 +151,14 @@ def place_blocks(content: Content, profile: Profile) -> Iterator[Block]:
             first = "range" if kind == "range" else "class"
             yield _table(title, first, kept, content, profile)
         if kind == "class range" and len(of_kind) > len(kept):
-            left = f"{len(of_kind) - len(kept):,} ranges that do not stand out are not listed."
-            yield Block(kind="note", text=left)
-    yield Block(
-        kind="text",
-        text=f"{GAP} The p-values are adjusted for all {len(places):,} "
-        "classes and ranges together, which the predictions alone define, and a range holds its "
-        "upper end, not its lower one; a direction is named where the p-value is "
+            left = len(of_kind) - len(kept)
+            yield from notes([f"{left:,} ranges that do not stand out are not listed."])
+    yield paragraph(
+        f"{GAP} The p-values are adjusted for all {len(places):,} classes and ranges together, "
+        "which the predictions alone define, and a range holds its upper end, not its lower one; "
+        "a direction is named where the p-value is "
         f"{SPEAKS if content.level is None else content.level:g} or less and the interval leaves "
-        "out 0.",
+        "out 0."
     )
 
 
@@ -161,28 +171,33 @@ def _table(
     ratio = two and first == "group"
     predicted = profile.predicted if event and two else "confidence" if event else "predicted"
     observed = profile.observed if event and two else "accuracy" if event else "observed"
-    header = [first, "direction", "gap", "95 %", "adjusted p", "n", predicted, observed]
+    header = [first, "direction", *GAP_COLUMNS, predicted, observed]
     header += ["E/O"] if ratio else []
     rows = []
     for place in places:
-        row = [
-            place.name,
-            direction(place, content, profile),
-            points(place.gap),
-            span(place.low, place.high),
-            "" if place.pvalue is None else short_pvalue(place.pvalue),
-            count(place.n),
-            share(place.predicted),
-            share(place.observed),
-        ]
+        row = [place.name, direction(place, content, profile), *_cells(place, place.pvalue)]
         if ratio:
             row.append(f"{place.predicted / place.observed:.2f}" if place.observed else DASH)
-        rows.append(tuple([*row[:1], place.part, *row[1:]] if of_class else row))
+        rows.append([*row[:1], place.part, *row[1:]] if of_class else row)
     if of_class:
         header.insert(1, "range")
-    sheet = Sheet(title=title, header=tuple(header), rows=tuple(rows), n_text=2 + of_class)
-    bars = tuple((place.low, place.gap, place.high) for place in places)
-    return Block(kind="sheet", sheet=sheet, bars=bars)
+    return table(title, header, rows, n_text=2 + of_class, bars=_bars(places))
+
+
+def _cells(place: Place | Segment, pvalue: float | None) -> tuple[str, ...]:
+    """Write what tables have of every place."""
+    return (
+        points(place.gap),
+        span(place.low, place.high),
+        "" if pvalue is None else short_pvalue(pvalue),
+        count(place.n),
+        share(place.predicted),
+        share(place.observed),
+    )
+
+
+def _bars(places: Iterable[Place | Segment]) -> tuple[tuple[float, float, float], ...]:
+    return tuple((place.low, place.gap, place.high) for place in places)
 
 
 def direction(place: Place, content: Content, profile: Profile) -> str:
@@ -208,35 +223,12 @@ def segment_blocks(test: SegmentsTest | None) -> Iterator[Block]:
     """
     if test is None:
         return
-    yield Block(kind="text", text=segments_reading(test))
-    header = (
-        "segment",
-        "gap",
-        "95 %",
-        "adjusted p",
-        "n",
-        "predicted",
-        "observed",
-    )
-    rows = tuple(
-        (
-            row.definition,
-            points(row.gap),
-            span(row.low, row.high),
-            short_pvalue(row.adjusted),
-            count(row.n),
-            share(row.predicted),
-            share(row.observed),
-        )
-        for row in test
-    )
-    bars = tuple((row.low, row.gap, row.high) for row in test)
-    sheet = Sheet(title="The worst segments", header=header, rows=rows)
-    yield Block(kind="sheet", sheet=sheet, bars=bars)
-    yield Block(
-        kind="text",
-        text=f"{GAP} Segments have at least {test.min_size} rows and "
-        "overlap: a rejected one may be wrong because a part of it is, and the worst of many has a "
-        "gap that is too large.",
+    yield paragraph(segments_reading(test))
+    rows = [(row.definition, *_cells(row, row.adjusted)) for row in test]
+    header = ("segment", *GAP_COLUMNS, "predicted", "observed")
+    yield table("The worst segments", header, rows, bars=_bars(test))
+    yield paragraph(
+        f"{GAP} Segments have at least {test.min_size} rows and overlap: a rejected one may be "
+        "wrong because a part of it is, and the worst of many has a gap that is too large."
     )
     yield from notes(test.notes)

@@ -2,42 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import cast
+from collections.abc import Iterator
+from typing import Any, cast
 
 from caltest.errors import NotApplicable
 from caltest.htests import test_calibration
 from caltest.predictions import Predictions
-from caltest.render import Sheet
-from caltest.reporting.blocks import Block, notes
-from caltest.reporting.content import Within, WithinRow
-from caltest.reporting.reading import sentence
-from caltest.reporting.tested import Settings
-from caltest.reporting.wording import equals, short_pvalue
+from caltest.reporting.content import Block, Settings, Within, WithinRow, notes, table
+from caltest.reporting.reading import equals, sentence, short_pvalue
 from caltest.results import HTest
 from caltest.results.verdict import SPEAKS
 
-
-@dataclass(frozen=True)
-class Error:
-    """An error in the unit of probabilities, and how a test has it."""
-
-    test: str
-    name: str
-    of_test: Callable[[float], float]
-    to_test: Callable[[float], float]
-
-
+# Errors in the unit of probabilities: the test, the name, and the tolerance as the test has it.
 ERRORS = (
-    Error("ks", "largest cumulative gap (KS)", float, float),
-    Error(
-        "debiased-ece",
-        "root mean squared gap of 15 bins, without its bias",
-        lambda value: math.sqrt(max(value, 0.0)),
-        lambda tolerance: tolerance**2,
-    ),
+    ("ks", "largest cumulative gap (KS)", 1),
+    ("debiased-ece", "root mean squared gap of 15 bins, without its bias", 2),
 )
 
 
@@ -51,22 +30,25 @@ def certify(predictions: Predictions, tolerance: float, settings: Settings) -> W
         parts |= predictions.by_group()
     lens = "strong" if predictions.m == 2 else "confidence"
     rows, left_out = [], []
-    for error in ERRORS:
-        settings.progress(f"tolerance, {error.test}")
+    for test, title, power in ERRORS:
+        settings.progress(f"tolerance, {test}")
         for group, part in parts.items():
-            name = error.name if group is None else f"{error.name}, group {group}"
+            name = title if group is None else f"{title}, group {group}"
+            options: dict[str, Any] = {"test": test, "lens": lens, "tolerance": tolerance**power}
+            options |= settings.of_draws
             try:
                 exceeds, within = (
-                    _test(part, error, lens, tolerance, settings, equivalence=equivalence)
+                    cast("HTest", test_calibration(part, equivalence=equivalence, **options))
                     for equivalence in (False, True)
                 )
             except NotApplicable as problem:
                 left_out.append(f"{name}: {sentence(problem)}")
                 continue
+            estimate = max(exceeds.estimate, 0.0) ** (1 / power)
             rows.append(
                 WithinRow(
                     name=name,
-                    estimate=error.of_test(exceeds.estimate),
+                    estimate=estimate,
                     exceeds=exceeds.pvalue,
                     within=within.pvalue,
                 )
@@ -79,30 +61,6 @@ def certify(predictions: Predictions, tolerance: float, settings: Settings) -> W
         rows=tuple(rows),
         left_out=tuple(left_out),
     )
-
-
-def _test(
-    predictions: Predictions,
-    error: Error,
-    lens: str,
-    tolerance: float,
-    settings: Settings,
-    *,
-    equivalence: bool,
-) -> HTest:
-    found = test_calibration(
-        None,
-        predictions,
-        test=error.test,
-        lens=lens,
-        tolerance=error.to_test(tolerance),
-        equivalence=equivalence,
-        n_resamples=settings.n_resamples,
-        rng=settings.seed,
-        n_jobs=settings.n_jobs,
-        level=settings.level,
-    )
-    return cast("HTest", found)
 
 
 def _sentences(
@@ -147,26 +105,14 @@ def within_blocks(within: Within | None) -> Iterator[Block]:
         return
     if within.rows:
         size = f"{100 * within.tolerance:.3g} points"
-        rows = tuple(
-            (
-                row.name,
-                f"{100 * row.estimate:.1f}",
-                short_pvalue(row.within),
-                short_pvalue(row.exceeds),
-            )
-            for row in within.rows
+        yield table(
+            "Both hypotheses",
+            ("error", "points", f"p, at least {size}", f"p, at most {size}"),
+            [
+                (one.name, f"{100 * one.estimate:.1f}", *map(short_pvalue, one.pvalues))
+                for one in within.rows
+            ],
+            explained=f"p-values: a small one under \u201cat least {size}\u201d shows that the "
+            f"error is smaller, under \u201cat most {size}\u201d that it is larger",
         )
-        header = ("error", "points", f"p, at least {size}", f"p, at most {size}")
-        closing = (
-            (
-                "p-values",
-                (
-                    f"a small one under \u201cat least {size}\u201d shows that the error is "
-                    f"smaller, under \u201cat most {size}\u201d that it is larger"
-                ),
-            ),
-        )
-        title = "Both hypotheses"
-        sheet = Sheet(title=title, header=header, rows=rows, closing=closing)
-        yield Block(kind="sheet", sheet=sheet)
     yield from notes(within.left_out)

@@ -142,7 +142,7 @@ class Comparison(Table[Any]):
         matplotlib.axes.Axes
             The axes.
         """
-        return draw("score_differences.score_differences", self, ax=ax)
+        return draw("score_plots.score_differences", self, ax=ax)
 
 
 def values_of(row: Any) -> dict[str, Any]:

@@ -388,7 +388,7 @@ class GPCalibrator(Calibrator):
         matplotlib.axes.Axes
             With the inducing inputs as ticks at its foot.
         """
-        return draw("latent_function.latent_function", self, confidence=confidence, ax=ax)
+        return draw("calibration_map.latent_function", self, confidence=confidence, ax=ax)
 
     def coefficients(self) -> Sequence[Coefficient]:
         return [

@@ -14,7 +14,7 @@ from caltest.measures import (
     smooth_curve,
 )
 from caltest.plots import reliability_diagram
-from caltest.plots.tips import tips_of
+from caltest.plots.base import tips_of
 from caltest.results import HTest
 
 RNG = np.random.default_rng(1)

@@ -12,8 +12,8 @@ import caltest as ct
 from caltest.cli.app import run
 from caltest.htests.places import CellSearch
 from caltest.predictions import ModelData
-from caltest.reporting.counted import source_to_count
 from caltest.reporting.places import judged, round_cuts
+from caltest.reporting.source import table_to_count
 from caltest.scale import count_rows
 
 NAMES = {"label": "y", "probs": "p"}
@@ -132,10 +132,10 @@ def test_classes_have_a_diagram_each():
 @pytest.mark.full
 def test_engine_follows_the_number_of_rows(frame, monkeypatch):
     """Above the limit cells, unless something needs the rows."""
-    monkeypatch.setattr("caltest.reporting.counted.ROWS", 1000)
+    monkeypatch.setattr("caltest.reporting.source.ROWS", 1000)
 
     def counts(data, engine="auto", **needs):
-        return source_to_count(engine, ModelData(None, data), needs, skips=False)[1]
+        return table_to_count(engine, ModelData(None, data), needs, skips=False)[1]
 
     assert counts(frame)
     assert counts(iter([frame.head(600), frame.tail(600)]))
@@ -175,3 +175,13 @@ def test_command_line_takes_patterns(frame, tmp_path, capsys):
     text = page.read_text(encoding="utf-8")
     assert "Left out:" in text
     assert "| 1 |" in text
+
+
+def test_options_of_a_measure_are_kept(frame):
+    """A measure that was passed is tested as it is."""
+    measure = ct.htests.REGISTRY["ece"].with_options({"bins": 5})
+    page = ct.report(None, frame, test=measure, **OPTIONS)
+    alone = ct.test_calibration(
+        None, frame, test=measure, engine="cells", n_resamples=99, rng=1, **NAMES
+    )
+    assert page.content.answer.tests[0].statistic == alone.statistic

@@ -6,9 +6,8 @@ import pytest
 
 from caltest import measures
 from caltest.measures import REGISTRY
-from caltest.reporting.methods import read_docstring
-from caltest.reporting.notation import plain_formula
-from caltest.reporting.svg import formula_svg
+from caltest.reporting.html import formula_svg
+from caltest.reporting.methods import plain_formula, read_docstring
 
 FORMULAS = [
     (key, text)

@@ -7,7 +7,13 @@ import pytest
 
 import caltest as ct
 from caltest.htests.places import Values
-from caltest.reporting.places import find_places, round_cuts
+from caltest.reporting.places import judged, round_cuts
+from caltest.reporting.source import Rows
+
+
+def find_places(predictions, **options):
+    """Return the places of some rows, the worst first."""
+    return judged(Rows(predictions).search(), **options)
 
 
 def test_gap_is_observed_less_predicted():

@@ -9,13 +9,14 @@ import pytest
 
 import caltest as ct
 from caltest.reporting.scores import collect_scores
+from caltest.reporting.source import Rows
 
 
 def scores_of(data):
     """Return the scores by name; no test was made."""
     row = ct.test_calibration(data, n_resamples=19, rng=1)
     table = ct.HTestTable((row,), None, [row.pvalue])
-    return {score.name: score for score in collect_scores(data, table).scores}
+    return {score.name: score for score in collect_scores(Rows(data), table).scores}
 
 
 @pytest.mark.parametrize("m", [2, 3])

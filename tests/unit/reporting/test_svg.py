@@ -3,7 +3,7 @@ from __future__ import annotations
 from xml.etree import ElementTree as ET
 
 import caltest as ct
-from caltest.reporting.svg import THEMED, THEMES, inline_svg
+from caltest.reporting.html import THEMED, THEMES, inline_svg
 
 
 def svg_of_diagram():

@@ -16,7 +16,7 @@ from caltest.calibrators.gp.latent import LatentPosterior
 from caltest.calibrators.gp.optimize import FittedGP
 from caltest.errors import DegenerateDataWarning
 from caltest.measures import log_loss
-from caltest.plots.latent_function import places_of_plot
+from caltest.plots.calibration_map import places_of_plot
 
 wavy = pytest.mark.filterwarnings("ignore:the latent mean falls")
 

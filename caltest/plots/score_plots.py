@@ -1,0 +1,334 @@
+"""Miscalibration against discrimination of several models, Gneiting et al. 2023."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from caltest import render, validation
+from caltest.errors import invalid, shown
+from caltest.lenses import Lens, resolve_lens
+from caltest.measures.scores.decomposition import ScoreDecomposition, score_decomposition
+from caltest.measures.scores.net_benefit import NetBenefit
+from caltest.measures.scores.net_benefit import net_benefit as benefit_of
+from caltest.plots import base
+from caltest.plots.base import set_tips
+from caltest.plots.calibration_graphs import before_and_after
+from caltest.plots.scales import check_scale, scale_for
+from caltest.predictions import Predictions, as_measured
+from caltest.results import CalibratorComparison, Comparison, ModelComparison
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    from caltest.results import HTest
+
+CORNERS = ((1, 1), (-1, 1), (1, -1), (-1, -1))  # of a point, where its name may stand
+LINES = 7  # of equal scores
+
+
+def mcb_dsc(
+    models: Mapping[str, object],
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    score: str = "brier",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the miscalibration of models against their discrimination, with lines of equal scores.
+
+    By the CORP decomposition a score is MCB - DSC + UNC, and UNC is that of the labels, the same
+    for all models: better models lie nearer to the upper left corner, and along a line all have the
+    same score.
+
+    Parameters
+    ----------
+    models : mapping
+        From names to Predictions, or to probabilities with `labels`.
+    labels : (n,) or one-hot (n, m) array, optional
+        Observed classes, where models are probabilities.
+    lens : str or Lens, default "strong"
+        A lens that leaves two classes and the same event for all models; "confidence" does not.
+    score : {"brier", "log-loss"}
+        What is decomposed.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes; UNC is in the title.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no model, or the labels of models differ.
+    NotApplicable
+        If the lens leaves more than two classes.
+
+    References
+    ----------
+    Dimitriadis, Gneiting, Jordan, Vogel (2024), Evaluating probabilistic classifiers: the triptych,
+    International Journal of Forecasting 40, section 3.3.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M1", n=500, m=2, alpha=1.0, rng=1)
+    >>> models = {"as it is": data.probs, "cautious": (data.probs + 0.5) / 2}
+    >>> ct.plots.mcb_dsc(models, data.labels).get_xlabel()
+    'miscalibration MCB'
+    """
+    validation.check_instance(models, Mapping, "models", 'pass {"name": probabilities}')
+    if not models:
+        raise invalid("models must hold one", shown(models), 'pass {"name": probabilities}')
+    parts = _parts(models, labels, resolve_lens(lens), score)
+    mcb = np.array([part.miscalibration for part in parts])
+    dsc = np.array([part.discrimination for part in parts])
+    ax = base.axes(ax, (5.2, 4.4))
+    width, height = 1.3 * max(float(mcb.max()), 1e-6), 1.15 * max(float(dsc.max()), 1e-6)
+    ax.set(xlim=(0, width), ylim=(0, height))
+    _lines(ax, width, height, parts[0].uncertainty)
+    dots = ax.scatter(mcb, dsc, s=36, color=base.BLUE, zorder=4, clip_on=False)
+    texts = [
+        f"{name}: MCB {a.miscalibration:.4f}, DSC {a.discrimination:.4f}, score {a.score:.4f}"
+        for name, a in zip(models, parts, strict=True)
+    ]
+    set_tips(dots, texts)
+    _name_points(ax, mcb / width, dsc / height, base.names_text(models))
+    names = {"brier": "Brier score", "log-loss": "log loss"}
+    title = f"{names[score]}, UNC = {parts[0].uncertainty:.4f}; lines have equal scores"
+    return base.label_axes(ax, "miscalibration MCB", "discrimination DSC", title)
+
+
+def _parts(
+    models: Mapping[str, object], labels: object, lens: Lens, score: str
+) -> list[ScoreDecomposition]:
+    parts: list[ScoreDecomposition] = []
+    first: Predictions | None = None
+    for model in models.values():
+        given = None if isinstance(model, Predictions) else labels
+        predictions = lens(as_measured(model, given))
+        if first is None:
+            first = predictions
+        elif not np.array_equal(first.labels, predictions.labels):
+            rule = "the models must be of the same labels, in the same order"
+            raise invalid(rule, "others", "pass predictions of the same rows, and another lens")
+        part = score_decomposition(predictions, score=score)
+        parts += part if isinstance(part, list) else [part]
+    return parts
+
+
+def _name_points(ax: Axes, x: Floats, y: Floats, words: list[str]) -> None:
+    """Write each name at the first corner of its point that no other name or point is at."""
+    letter = 0.6 * base.SMALL / (72 * base.inches(ax))
+    taken: list[tuple[float, ...]] = [
+        (a - 0.012, a + 0.012, b - 0.012, b + 0.012) for a, b in zip(x, y, strict=True)
+    ]
+    for a, b, word in zip(x.tolist(), y.tolist(), words, strict=True):
+        boxes = [_box(a, b, len(word) * letter, *corner) for corner in CORNERS]
+        free = [not any(_overlap(box, other) for other in taken) for box in boxes]
+        inside = [box[0] > 0 and box[1] < 1 and box[2] > 0 for box in boxes]
+        fits = [i for i in range(len(boxes)) if free[i] and inside[i]]
+        best = fits[0] if fits else 0
+        taken.append(boxes[best])
+        right, up = CORNERS[best]
+        style: dict[str, Any] = {"textcoords": "offset points", "fontsize": base.SMALL, "zorder": 5}
+        style |= {"ha": "left" if right > 0 else "right", "va": "bottom" if up > 0 else "top"}
+        ax.annotate(word, (a, b), (4 * right, 4 * up), xycoords="axes fraction", **style)
+
+
+def _box(x: float, y: float, width: float, right: int, up: int) -> tuple[float, ...]:
+    ends = sorted((x + 0.014 * right, x + (0.014 + width) * right))
+    return (*ends, *sorted((y + 0.014 * up, y + 0.055 * up)))
+
+
+def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    across = one[0] < other[1] and other[0] < one[1]
+    return across and one[2] < other[3] and other[2] < one[3]
+
+
+def _lines(ax: Axes, width: float, height: float, uncertainty: float) -> None:
+    """Draw lines of equal scores, DSC - MCB constant, with the score at their ends."""
+    for gain in np.linspace(-width, height, LINES + 2)[1:-1].tolist():
+        x = np.array([max(0.0, -gain), min(width, height - gain)])
+        ax.plot(x, x + gain, color=base.PALE, linewidth=base.THIN, zorder=1)
+        text = f"{uncertainty - gain:.3f}"
+        at_right = width < height - gain
+        ax.annotate(
+            text,
+            (x[1], x[1] + gain),
+            (-2, 0) if at_right else (0, -2),
+            textcoords="offset points",
+            ha="right",
+            va="bottom" if at_right else "top",
+            fontsize=base.SMALL - 1,
+            color=base.GREY,
+            zorder=2,
+        )
+
+
+LOWEST = 0.3  # how far the axes reach below 0, as a share of what they show above
+
+
+def decision_curve(
+    predictions: Predictions | HTest,
+    recalibrated: object = None,
+    *,
+    lens: str | Lens | None = None,
+    thresholds: object = None,
+    scale: str = "probability",
+    confidence: float = 0.95,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the net benefit of treating by the predictions, beside treating all and none.
+
+    At a threshold a decision by the model is worth its net benefit in true positives of each row,
+    see `caltest.measures.net_benefit`. Where the curve is below that of treating all or none, the
+    model does harm at that threshold.
+
+    Parameters
+    ----------
+    predictions : Predictions or HTest
+        The predictions, or the result of a test of them.
+    recalibrated : Predictions or calibrator, optional
+        What is drawn beside: predictions after recalibration, or a fitted map of the first ones.
+    lens : str or Lens, optional
+        One that leaves two classes.
+    thresholds : (k,) array, optional
+        Threshold probabilities; by default 0.01, 0.02, ... up to the largest prediction.
+    scale : {"probability", "log-odds"}, default "probability"
+        Of the thresholds.
+    confidence : float, default 0.95
+        Of the intervals, at each threshold by itself.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If the lens leaves more than two classes, or a result has no predictions any more.
+
+    References
+    ----------
+    Vickers, Elkin (2006), Decision curve analysis: a novel method for evaluating prediction models,
+    Medical Decision Making 26.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M1", n=500, m=2, alpha=1.0, rng=1)
+    >>> ct.plots.decision_curve(data).get_ylabel()
+    'net benefit'
+    """
+    validation.check_confidence(confidence)
+    check_scale(scale)
+    parts = before_and_after(predictions, recalibrated, lens, "a decision curve")
+    if thresholds is None:
+        largest = max(float(part.probs[:, 1].max()) for part in parts)
+        thresholds = np.arange(1, max(2, min(99, int(100 * largest)) + 1)) / 100
+    options: dict[str, Any] = {"thresholds": thresholds, "confidence": confidence}
+    found = [cast("NetBenefit", benefit_of(part, **options)) for part in parts]
+    ax = base.axes(ax, (5.2, 4.0))
+    names = ("before recalibration", "after recalibration") if len(parts) > 1 else ("model",)
+    styles = ((base.BLUE, "-"), (base.VERMILION, "--"))
+    for one, name, (color, ls) in zip(found, names, styles, strict=False):
+        base.band(ax, one.threshold, one.low, one.high, color=color, alpha=base.BAND / 1.5)
+        ax.plot(one.threshold, one.model, color=color, ls=ls, linewidth=base.LINE, label=name)
+    first = found[0]
+    line: dict[str, Any] = {"linewidth": base.THIN * 1.5}
+    ax.plot(first.threshold, first.treat_all, color=base.GREY, ls="-.", label="treat all", **line)
+    ax.axhline(0.0, color=base.BLACK, linestyle=":", label="treat none", **line)
+    top = max(float(one.high.max()) for one in found)
+    ax.set(ylim=(-LOWEST * top, 1.05 * top) if top > 0 else None)
+    if scale == "log-odds":
+        scale_for(first.threshold, scale, zoom=False).apply(ax, "x")
+    else:
+        ax.set_xlim(float(first.threshold[0]), float(first.threshold[-1]) + 1e-9)
+    base.legend(ax, loc="upper right")
+    title = f"n = {first.n:,}, {100 * confidence:g} % intervals"
+    return base.label_axes(ax, "threshold probability", "net benefit", title)
+
+
+def score_differences(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
+    """Draw the differences of the scores of a comparison, better ones at the left.
+
+    Of calibrators: from the uncalibrated model, with one standard error each way; what is selected
+    is filled. Of models: from the reference, with their intervals; the best is filled. The numbers
+    at the right are the scores.
+
+    Parameters
+    ----------
+    comparison : CalibratorComparison or ModelComparison
+        What `compare_calibrators` or `compare_models` returned.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M1", n=200, m=2, rng=1)
+    >>> models = {"as it is": data.probs, "cautious": (data.probs + 0.5) / 2}
+    >>> result = ct.compare_models(models, data.labels, n_resamples=99, rng=1)
+    >>> ct.plots.score_differences(result).get_xlabel()
+    'log loss, difference from as it is, 95 % intervals'
+    """
+    validation.check_instance(
+        comparison,
+        Comparison,
+        "comparison",
+        "pass the result of compare_calibrators or compare_models",
+    )
+    if isinstance(comparison, ModelComparison):
+        marks, reference = _of_models(comparison), comparison.reference
+        bars = f"{100 * comparison.confidence:g} % intervals"
+    else:
+        marks, reference, bars = _of_calibrators(comparison), "identity", "one standard error"
+    ax = base.differences(ax, marks, 5.6)
+    name = f"{comparison.score}, difference from {base.name_text(reference)}, {bars}"
+    return base.label_axes(ax, name, "")
+
+
+def _of_calibrators(comparison: Comparison) -> list[base.Difference]:
+    marks = []
+    selected = comparison.selected if isinstance(comparison, CalibratorComparison) else ""
+    for row in comparison.rows:
+        d, error = row.difference, row.stderr
+        known = d is not None and error is not None
+        low, high = (d - error, d + error) if known else (None, None)
+        score = row.scores.get(comparison.score)
+        text = "not fitted" if score is None else render.number(score)
+        marks.append(base.Difference(row.name, d, low, high, text, row.name == selected))
+    return marks
+
+
+def _of_models(comparison: ModelComparison) -> list[base.Difference]:
+    marks = []
+    for row in comparison.rows:
+        d = row.difference
+        ends = (None, None) if d is None else (d.low, d.high)
+        value = 0.0 if d is None else d.difference
+        text = render.number(row.scores[comparison.score])
+        marks.append(base.Difference(row.name, value, *ends, text, row.name == comparison.best))
+    return marks
