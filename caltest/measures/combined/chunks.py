@@ -14,15 +14,15 @@ from caltest.kernels import Exponential
 from caltest.kernels.features import Features
 from caltest.measures.chunks import BoundChunks, FeatureTotals
 from caltest.measures.combined.component import (
+    LEAST,
     STEADY,
     Function,
     Observed,
     Source,
-    Surprise,
     inverse,
     loudest_first,
 )
-from caltest.measures.combined.context import LEAST_LOG, RANKS
+from caltest.measures.combined.context import LEAST_LOG, RANKS, ranks_of
 from caltest.measures.combined.loops import add_label_tables
 from caltest.measures.combined.one_event import log_odds
 from caltest.measures.combined.several import SEVERAL
@@ -80,23 +80,18 @@ class PortfolioTotals:
     def block(self, probs: Floats) -> Block:
         m, at = self.m, np.arange(len(probs))
         ranked = np.argsort(-probs, axis=1, kind="stable")
-        ranks = np.full(probs.shape, self.ranks - 1, np.uint8)
-        first = ranked[:, : self.ranks - 1]
-        np.put_along_axis(ranks, first, np.arange(self.ranks - 1, dtype=np.uint8)[None], axis=1)
+        ranks, chance = ranks_of(probs, ranked, self.ranks)
         top = ranked[:, 0]
         confidence = probs[at, top]
-        logs = np.log(np.maximum(probs, Surprise.LEAST))
+        logs = np.log(np.maximum(probs, LEAST))
         centred = logs - np.einsum("ik,ik->i", probs, logs)[:, None]
-        roots = 1.0 / np.sqrt(np.maximum(probs, Surprise.LEAST))
+        roots = 1.0 / np.sqrt(np.maximum(probs, LEAST))
         odds = np.clip(log_odds(confidence), -FAR, FAR)
         v, slopes = probs * (1.0 - probs), np.maximum(logs, LEAST_LOG)
         tables = np.zeros((*probs.shape, 5))
         tables[:, :, 0], tables[:, :, 1] = centred * UNIT, roots * ROOT
         tables[at, top, 2], tables[at, top, 3] = odds * UNIT, np.square(odds) * UNIT
         tables[:, :, 4] = slopes * UNIT
-        chance = np.zeros((len(probs), self.ranks))
-        chance[:, :-1] = np.take_along_axis(probs, first, axis=1)
-        chance[:, -1] = np.maximum(1.0 - chance.sum(axis=1), 0.0)
         spread = np.einsum("ik,ik,ik->i", probs, centred, centred)
         powers = np.stack([odds**j for j in range(5)], axis=1)
         own = confidence * (1.0 - confidence)

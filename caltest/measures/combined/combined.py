@@ -17,7 +17,13 @@ from caltest.measures.base import REGISTRY, Labels, Measure, Order
 from caltest.measures.cells import BoundCells
 from caltest.measures.chunks import BoundChunks
 from caltest.measures.combined.chunks import CombinedChunks
-from caltest.measures.combined.component import Component, Finding, Function, plain
+from caltest.measures.combined.component import (
+    Component,
+    Finding,
+    Function,
+    observed_sums,
+    plain,
+)
 from caltest.measures.combined.context import LANDMARKS, Context
 from caltest.measures.combined.one_event import BINARY, EventCells
 from caltest.measures.combined.several import SEVERAL
@@ -168,29 +174,32 @@ class OfMeasure(Component):
     def __init__(
         self, rows: Context, test: str | Measure, lens: str | Lens, n_jobs: int | None
     ) -> None:
-        super().__init__(rows)
-        self.measure = test if isinstance(test, Measure) else measure_of(test)
-        if "exact" not in self.measure.nulls:
+        measure = test if isinstance(test, Measure) else measure_of(test)
+        if "exact" not in measure.nulls:
             raise NotApplicable(
-                f"{self.measure.description} has no exact null", "name another component"
+                f"{measure.description} has no exact null", "name another component"
             )
         seen = resolve_lens(lens)
         if seen.is_family:
             raise NotApplicable(f"the lens {seen} stands for several lenses", "name one of them")
-        predictions = rows.predictions
-        self.bound = self.measure.bind(seen(predictions), n_jobs)
+        self.measure, predictions = measure, rows.predictions
+        self.bound = measure.bind(seen(predictions), n_jobs)
+        super().__init__(
+            source=rows,
+            sums=self,
+            value=self.bound.comparable,
+            finding=self._finding,
+            two_sided=measure.alternative == "two-sided",
+            key=test if isinstance(test, str) else measure.key,
+            title=measure.title,
+            lens=str(seen),
+        )
         # What the lens makes of each label of each row.
         self.table = None
-        if str(seen) != "strong":
-            tables = [
-                seen(predictions.relabelled(np.full(predictions.n, k))).labels
-                for k in range(predictions.m)
-            ]
+        if self.lens != "strong":
+            codes = [np.full(predictions.n, k) for k in range(predictions.m)]
+            tables = [seen(predictions.relabelled(code)).labels for code in codes]
             self.table = np.column_stack(tables).astype(np.uint16)
-        self.key = test if isinstance(test, str) else self.measure.key
-        self.title, self.lens = self.measure.title, str(seen)
-        self.two_sided = self.measure.alternative == "two-sided"
-        self.sums = self
 
     def of(self, observed: Labels) -> Floats:
         """Return the value for labels (B, n), as the measure sees them."""
@@ -203,22 +212,17 @@ class OfMeasure(Component):
         own = np.ascontiguousarray(observed).astype(self.bound.observed.dtype)
         return self.bound.values(own, 1)
 
-    def value(self, sums: Floats) -> Floats:
-        return self.bound.comparable(sums)
-
     def signed(self, function: Function) -> ResidualStatistic:
-        """Return the statistic of the measure."""
+        """Return the statistic of the measure, whose rows are in the order of the predictions."""
         (found,) = self.measure.residual_statistics(self.bound.predictions)
-        return found
-
-    def residual_statistic(self) -> ResidualStatistic:
-        # Its rows are in the order of the predictions.
-        found = self.signed(self.value)
         found.key, found.title = self.key, self.title
         return found
 
-    def finding(self) -> Finding:
-        estimate = self.bound.estimate(float(self.observed_sums))
+    def residual_statistic(self) -> ResidualStatistic:
+        return self.signed(self.value)
+
+    def _finding(self) -> Finding:
+        estimate = self.bound.estimate(float(observed_sums(self.source, self)))
         return plain(self.measure.estimate_symbol, estimate)
 
 

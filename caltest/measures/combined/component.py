@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ Observed = Any  # labels (B, n), events or excesses of events (B, U), as the sou
 Function = Callable[[Floats], Floats]  # sums (B, ...) -> statistics (B,)
 
 AT_A_TIME = 1 << 22  # numbers in a temporary array
+LEAST = 1e-12  # smaller probabilities count as this one in logs and roots
+LIMITS = np.array([0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6])  # of what is called improbable
 STEADY = 0.25  # of a row: keeps the variance of what hardly occurs away from 0
 
 
@@ -63,7 +65,8 @@ class Sums(Protocol):
         """Return a function of the sums as a statistic of residuals whose signs are flipped."""
 
 
-class Component(ABC):
+@dataclass(eq=False)
+class Component:
     """A statistic of a source; large values speak against calibration.
 
     Attributes
@@ -73,28 +76,24 @@ class Component(ABC):
         in an `order`, and makes `sums`.
     sums : Sums
         The sums of residuals that it is a function of.
-    key, title, lens : str
-        Its name, and what it looks at relative to the lens of the test; see `Kind`.
+    value : callable
+        The statistic (B,) of sums.
+    finding : callable
+        Says what the observed labels show.
     two_sided : bool
         Whether small values speak against calibration too.
+    key, title, lens : str
+        Its name, and what it looks at relative to the lens of the test; see `Kind`.
     """
 
+    source: Source
     sums: Sums
-    key: str
-    title: str
-    lens: str
+    value: Function
+    finding: Callable[[], Finding]
     two_sided: bool = False
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-
-    @abstractmethod
-    def value(self, sums: Floats) -> Floats:
-        """Return the statistic (B,) of sums."""
-
-    @abstractmethod
-    def finding(self) -> Finding:
-        """Say what the observed labels show."""
+    key: str = ""
+    title: str = ""
+    lens: str = "strong"
 
     def values(self, observed: Observed) -> Floats:
         """Return the statistic for each row of what is observed."""
@@ -125,111 +124,90 @@ class Component(ABC):
             adjusted=adjusted,
         )
 
-    @property
-    def observed_sums(self) -> Floats:
-        """The sums of the observed labels."""
-        return np.asarray(self.sums.of(self.source.observed)[0])
+
+def observed_sums(source: Source, sums: Sums) -> Floats:
+    """Return the sums of the observed labels."""
+    return np.asarray(sums.of(source.observed)[0])
 
 
-class Score(Component):
-    """A sum of terms of rows over its standard deviation."""
-
-    two_sided = True
-
-    def __init__(self, source: Source, sums: Sums, sd: float) -> None:
-        super().__init__(source)
-        self.sums, self.sd = sums, sd
-
-    def value(self, sums: Floats) -> Floats:
-        return ratio(sums, self.sd)
+def over(sd: Floats | float) -> Function:
+    """Return the function that divides sums by their standard deviation."""
+    return partial(ratio, denominator=sd)
 
 
-class Temperature(Score):
+def squared_length(precision: Floats) -> Function:
+    """Return the function that gives the squared length of sums, with the inverse covariance."""
+    return lambda sums: np.asarray(np.einsum("bk,kl,bl->b", sums, precision, sums))
+
+
+def temperature(source: Source) -> Component:
     """Score of the temperature: all probabilities too extreme, or all too timid."""
+    sums, sd = source.temperature()
 
-    def __init__(self, source: Source) -> None:
-        super().__init__(source, *source.temperature())
-
-    def finding(self) -> Finding:
-        if self.sd == 0:
+    def finding() -> Finding:
+        if sd == 0:
             return NO_TEMPERATURE
-        temperature, named = self.source.mending_temperature()
-        word = self.source.too_extreme[temperature <= 1]
-        return Finding(f"{word}: {named} {temperature:.3g} mends it", temperature, "temperature")
+        found, named = source.mending_temperature()
+        word = source.too_extreme[found <= 1]
+        return Finding(f"{word}: {named} {found:.3g} mends it", found, "temperature")
+
+    return Component(source, sums, over(sd), finding, two_sided=True)
 
 
-class Quadratic(Component):
-    """The squared length of sums in units of their covariance."""
-
-    def __init__(self, source: Source, sums: Sums, precision: Floats) -> None:
-        super().__init__(source)
-        self.sums, self.precision = sums, precision
-
-    def value(self, sums: Floats) -> Floats:
-        return np.asarray(np.einsum("bk,kl,bl->b", sums, self.precision, sums))
-
-
-class Belt(Quadratic):
+def belt(source: Source) -> Component:
     """Scores of level, slope and curvature on the log odds, as in the calibration belt."""
+    sums, precision = source.scores()
 
-    NAMES: ClassVar = ("level", "slope", "curvature")
-
-    def __init__(self, source: Source) -> None:
-        super().__init__(source, *source.scores())
-
-    def finding(self) -> Finding:
-        scores = self.observed_sums
+    def finding() -> Finding:
+        scores = observed_sums(source, sums)
         j = int(np.argmax(np.abs(scores)))
-        text = f"the {self.NAMES[j]} is off most (z = {scores[j]:.3g})"
-        return Finding(text, float(scores[j]), f"z of {self.NAMES[j]}", in_words=False)
+        name = ("level", "slope", "curvature")[j]
+        text = f"the {name} is off most (z = {scores[j]:.3g})"
+        return Finding(text, float(scores[j]), f"z of {name}", in_words=False)
+
+    return Component(source, sums, squared_length(precision), finding)
 
 
-class Confidence(Belt):
+def confidence(source: Source) -> Component:
     """The same of the confidence."""
 
-    def finding(self) -> Finding:
-        confidence, accuracy = self.source.rates
-        gap = accuracy - confidence
+    def finding() -> Finding:
+        mean, accuracy = source.rates
+        gap = accuracy - mean
         word = "too high" if gap < 0 else "too low"
-        text = (
-            f"confidence {percent(confidence)}, accuracy {percent(accuracy)}: {points(gap)} {word}"
-        )
+        text = f"confidence {percent(mean)}, accuracy {percent(accuracy)}: {points(gap)} {word}"
         return Finding(text, gap, "accuracy - mean confidence")
 
+    return replace(belt(source), finding=finding)
 
-LIMITS = np.array([0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6])  # of what is called improbable
 
-
-class Surprise(Component):
+def surprise(source: Source) -> Component:
     r"""Log of the mean of :math:`p_y^{-1/2}`: outcomes that were as good as excluded.
 
     :math:`p_y^{-1/2}` has the mean :math:`\sum_k \sqrt{p_k}` and a variance below m, however small
     some of the p are; with true probabilities q a class adds :math:`q_k / \sqrt{p_k}` to its mean.
     The log changes no p-value of its own: with it, the tail is that of a shifted gamma.
     """
+    sums, whole = source.roots()
 
-    LEAST: ClassVar = 1e-12  # smaller probabilities count as this one
+    def value(sums: Floats) -> Floats:
+        return np.log1p(ratio(sums, whole))
 
-    def __init__(self, source: Source) -> None:
-        super().__init__(source)
-        self.sums, self.mean = source.roots()
-
-    def value(self, sums: Floats) -> Floats:
-        return np.log1p(ratio(sums, self.mean))
-
-    def finding(self) -> Finding:
-        below = self.source.below(LIMITS)
+    def finding() -> Finding:
+        below = source.below(LIMITS)
         if below is None:
-            return plain(self.title, float(self.value(self.observed_sums)))
+            return plain("improbable outcomes", float(value(observed_sums(source, sums))))
         chances, happened, variance = below
-        sd = np.sqrt(variance + self.source.steady)
+        sd = np.sqrt(variance + source.steady)
         j = int(np.argmax(np.abs((happened - chances) / sd)))
-        mean, share = float(chances[j] / self.source.mass), float(happened[j] / self.source.mass)
+        mean, share = float(chances[j] / source.mass), float(happened[j] / source.mass)
         text = (
             f"outcomes with probabilities below {percent(LIMITS[j])} have {percent(mean)} on "
             f"average together, {percent(share)} observed"
         )
         return Finding(text, share - mean, f"mean gap of probabilities below {LIMITS[j]:g}")
+
+    return Component(source, sums, value, finding)
 
 
 class Kind(NamedTuple):

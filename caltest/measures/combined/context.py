@@ -14,10 +14,10 @@ from caltest.kernels.features import Features
 from caltest.kernels.fitted import l1_distances
 from caltest.measures.base import Labels, Order
 from caltest.measures.combined.component import (
+    LEAST,
     STEADY,
     Function,
     Source,
-    Surprise,
     mending_temperature,
 )
 from caltest.measures.combined.loops import (
@@ -161,8 +161,8 @@ class Context:
 
     @property
     def log_probs(self) -> Floats:
-        """The logs of the probabilities, those below 1e-12 as of 1e-12."""
-        logs = np.maximum(self.probs, 1e-12)
+        """The logs of the probabilities, those below 1e-12 as of that."""
+        logs = np.maximum(self.probs, LEAST)
         return np.asarray(np.log(logs, out=logs))
 
     def temperature(self) -> tuple[LabelTable, float]:
@@ -198,19 +198,14 @@ class Context:
 
     def ranks(self) -> tuple[RankSums, Floats, Floats]:
         """Return how often the label is of each rank, what is expected, and its covariance."""
-        count = min(RANKS, self.m)
-        first = self.ranked[:, : count - 1].astype(np.int64)
-        table = np.full(self.probs.shape, count - 1, np.uint8)
-        np.put_along_axis(table, first, np.arange(count - 1, dtype=np.uint8)[None], axis=1)
-        chance = np.take_along_axis(self.probs, first, axis=1)
-        chance = np.column_stack([chance, np.maximum(1.0 - chance.sum(axis=1), 0.0)])
+        table, chance = ranks_of(self.probs, self.ranked, min(RANKS, self.m))
         expected, squares = self.weight @ chance, np.square(self.weight)
         covariance = np.diag(squares @ chance) - (chance * squares[:, None]).T @ chance
         return RankSums(self, table, expected), expected, covariance
 
     def roots(self) -> tuple[LabelTable, float]:
         """Return the sum of 1 / sqrt(p) of what happens, less its mean, and the mean."""
-        table = np.maximum(self.probs, Surprise.LEAST)
+        table = np.maximum(self.probs, LEAST)
         np.divide(self.weight[:, None], np.sqrt(table, out=table), out=table)
         found = LabelTable(self, table)
         return found, found.expected
@@ -402,3 +397,14 @@ def equal_variance_cells(p: Floats, variance: Floats) -> NDArray[np.uint8]:
     limits = carried[-1] * np.arange(1, CELLS) / CELLS
     edges = p[order][np.minimum(np.searchsorted(carried, limits), p.size - 1)]
     return np.searchsorted(edges, p, side="left").astype(np.uint8)
+
+
+def ranks_of(
+    probs: Floats, ranked: NDArray[np.integer], count: int
+) -> tuple[NDArray[np.uint8], Floats]:
+    """Return the rank (n, m) of each class of a row, the last for all beyond, and their chances."""
+    first, numbers = ranked[:, : count - 1].astype(np.int64), np.arange(count, dtype=np.uint8)
+    table = np.full(probs.shape, numbers[-1])
+    np.put_along_axis(table, first, numbers[None, :-1], axis=1)
+    chance = np.take_along_axis(probs, first, axis=1)
+    return table, np.column_stack([chance, np.maximum(1.0 - chance.sum(axis=1), 0.0)])

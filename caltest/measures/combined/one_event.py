@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 
 from caltest.measures.base import Labels, Order
 from caltest.measures.combined.component import (
+    LEAST,
     NO_GAP,
     STEADY,
-    Belt,
     Component,
     Finding,
     Function,
     Kind,
     Observed,
-    Score,
-    Surprise,
-    Temperature,
+    belt,
     farthest,
     mending_temperature,
+    over,
     percent,
     points,
-    ratio,
+    surprise,
+    temperature,
 )
 from caltest.measures.residual_sums import (
     LinePairs,
@@ -176,11 +176,6 @@ class OneEvent(ABC):
         """The decay over log odds, median bandwidth."""
         return self.decay(self.log_odds, 1.0)
 
-    @cached_property
-    def rank_decay(self) -> Floats:
-        """The decay over ranks, a quarter of the median bandwidth."""
-        return self.decay(self.ranks, 0.25)
-
     def temperature(self) -> tuple[Linear, float]:
         """Return the score of a factor of the log odds, and its standard deviation."""
         return Linear(self, self.log_odds), float(np.sqrt(self.noise @ np.square(self.log_odds)))
@@ -200,7 +195,7 @@ class OneEvent(ABC):
 
     def roots(self) -> tuple[Linear, float]:
         """Return the sum of 1 / sqrt(p) of what happens, less its mean, and the mean."""
-        happens, fails = (1.0 / np.sqrt(np.maximum(x, Surprise.LEAST)) for x in (self.p, self.q))
+        happens, fails = (1.0 / np.sqrt(np.maximum(x, LEAST)) for x in (self.p, self.q))
         mean = float(self.weight @ (self.p * happens + self.q * fails))
         return Linear(self, happens - fails), mean
 
@@ -383,75 +378,54 @@ class Pairs:
         return LinePairs(self.decay, self.scale * self.units.gaps)
 
 
-class Level(Score):
+def level(units: OneEvent) -> Component:
     """Score of the intercept: calibration in the large."""
 
-    def __init__(self, units: OneEvent) -> None:
-        super().__init__(units, Linear(units, np.ones_like(units.p)), float(np.sqrt(units.total)))
-
-    def finding(self) -> Finding:
-        mean, rate = self.source.rates
+    def finding() -> Finding:
+        mean, rate = units.rates
         word = "too high" if mean > rate else "too low"
         text = (
-            f"{self.source.name} {percent(mean)} on average, {percent(rate)} observed: "
+            f"{units.name} {percent(mean)} on average, {percent(rate)} observed: "
             f"{points(mean - rate)} {word}"
         )
         return Finding(text, rate - mean, "event rate - mean prediction")
 
-
-class OverRange(Component):
-    """A statistic of where gaps add up."""
-
-    source: OneEvent
-
-    def finding(self) -> Finding:
-        return self.source.range_finding
+    sums = Linear(units, np.ones_like(units.p))
+    return Component(units, sums, over(np.sqrt(units.total)), finding, two_sided=True)
 
 
-class Kuiper(OverRange):
+def kuiper(units: OneEvent) -> Component:
     """Kuiper's statistic, in standard deviations of the whole sum."""
-
-    def __init__(self, units: OneEvent) -> None:
-        super().__init__(units)
-        self.sums, self.sd = Range(units), np.sqrt(units.total)
-
-    def value(self, sums: Floats) -> Floats:
-        return ratio(sums, self.sd)
+    return Component(units, Range(units), over(np.sqrt(units.total)), lambda: units.range_finding)
 
 
-class LineKernel(OverRange):
-    """The SKCE over log odds or ranks.
+def line_kernel(units: OneEvent, *, by_rank: bool = False, weighted: bool = True) -> Component:
+    """The SKCE over log odds, or over ranks with a quarter of the median bandwidth.
 
     Parameters
     ----------
     units : OneEvent
         What it is a statistic of.
     by_rank : bool
-        Over ranks, with a quarter of the median bandwidth.
+        Over ranks.
     weighted : bool
         Whether a row is divided by the standard deviation of its label.
     """
-
-    def __init__(self, units: OneEvent, *, by_rank: bool = False, weighted: bool = True) -> None:
-        super().__init__(units)
-        decay = units.rank_decay if by_rank else units.odds_decay
-        self.sums = Pairs(units, decay, units.standard_scale if weighted else units.scale)
-        precision = 1.0 / np.square(units.label_sd) if weighted else np.ones_like(units.p)
-        self.unit = float(precision @ units.noise)
-
-    def value(self, sums: Floats) -> Floats:
-        return ratio(sums, self.unit)
+    decay = units.decay(units.ranks, 0.25) if by_rank else units.odds_decay
+    unit = float(units.noise @ (1.0 / np.square(units.label_sd))) if weighted else units.total
+    sums = Pairs(units, decay, units.standard_scale if weighted else units.scale)
+    return Component(units, sums, over(unit), lambda: units.range_finding)
 
 
-NARROW = partial(LineKernel, by_rank=True)
+NARROW = partial(line_kernel, by_rank=True)
 BINARY = (
-    Kind("level", "level", Level),
-    Kind("temperature", "temperature", Temperature),
-    Kind("belt", "level, slope and curve", Belt),
-    Kind("kuiper", "Kuiper", Kuiper),
-    Kind("surprise", "improbable outcomes", Surprise),
-    Kind("skce", "SKCE over log odds", partial(LineKernel, weighted=False)),
-    Kind("skce-weighted", "SKCE over log odds and standard deviations", LineKernel),
+    Kind("level", "level", level),
+    Kind("temperature", "temperature", temperature),
+    Kind("belt", "level, slope and curve", belt),
+    Kind("kuiper", "Kuiper", kuiper),
+    Kind("surprise", "improbable outcomes", surprise),
+    Kind("skce", "SKCE over log odds", partial(line_kernel, weighted=False)),
+    Kind("skce-weighted", "SKCE over log odds and standard deviations", line_kernel),
     Kind("skce-narrow", "SKCE over ranks, narrow", NARROW),
 )
 

@@ -12,10 +12,10 @@ from numpy.testing import assert_allclose
 import caltest as ct
 from caltest import InvalidInput, NotApplicable
 from caltest.measures import REGISTRY
-from caltest.measures.combined.component import Surprise, mending_temperature
+from caltest.measures.combined.component import mending_temperature, surprise
 from caltest.measures.combined.context import Context
 from caltest.measures.combined.one_event import log_odds, orthonormal
-from caltest.measures.combined.several import Confusions, KernelError
+from caltest.measures.combined.several import confusions, kernel_error
 from caltest.measures.combined.tails import TailScale, log_mean_exp
 from caltest.numerics.labels import resample_keys
 
@@ -113,10 +113,10 @@ def test_log_mean_exp_does_not_overflow():
 def test_confusions_count_pairs_of_classes():
     """The running sum is the sum over the table."""
     context = Context(SURE)
-    component = Confusions(context)
+    component, pairs = confusions(context), context.confusions()
     observed = np.zeros((3, 3))
     np.add.at(observed, (SURE.predicted, SURE.labels), 1)
-    expected = np.sum(np.square(observed - component.pairs.expected) * component.pairs.precision)
+    expected = np.sum(np.square(observed - pairs.expected) * pairs.precision)
     value = component.values(context.observed)[0]
     assert value == pytest.approx(expected)
 
@@ -124,7 +124,7 @@ def test_confusions_count_pairs_of_classes():
 @pytest.mark.parametrize(
     "work",
     [
-        lambda data: Confusions(Context(data)).values(data.labels[None].astype(np.uint16)),
+        lambda data: confusions(Context(data)).values(data.labels[None].astype(np.uint16)),
         ct.measures.e_likelihood_ratio,
     ],
     ids=["confusions", "e-likelihood-ratio"],
@@ -162,7 +162,7 @@ def test_features_of_few_rows_are_the_kernel():
     """With no more rows than landmarks the component is the SKCE."""
     data = ct.datasets.generative_model("M2", n=50, m=4, alpha=1.0, rng=1)
     context = Context(data)
-    component = KernelError(context)
+    component = kernel_error(context)
     apart = np.abs(data.probs[:, None] - data.probs).sum(axis=2)[np.triu_indices(data.n, 1)] / 2
     kernel = ct.kernels.Exponential(bandwidth=np.median(apart))
     value = component.values(context.observed)[0]
@@ -202,7 +202,7 @@ def test_surprise_is_the_log_of_a_mean_of_roots(m):
     data = ct.datasets.generative_model("M2", n=60, m=m, alpha=0.3, rng=2)
     context = Context(data)
     source = context.source("strong")
-    component = Surprise(source)
+    component = surprise(source)
     seen = 1 / np.sqrt(np.maximum(data.probs[np.arange(data.n), data.labels], 1e-12))
     mean = (data.probs / np.sqrt(np.maximum(data.probs, 1e-12))).sum()
     value = component.values(source.observed)[0]
