@@ -66,6 +66,23 @@ class Sums(Protocol):
 
 
 @dataclass(eq=False)
+class Summing:
+    """Sums that are two functions.
+
+    Attributes
+    ----------
+    of, signed : callable
+        See `Sums`.
+    expected : float or array
+        What was taken away from sums over labels.
+    """
+
+    of: Callable[[Observed], Floats]
+    signed: Callable[[Function], ResidualStatistic]
+    expected: Floats | float = 0.0
+
+
+@dataclass(eq=False)
 class Component:
     """A statistic of a source; large values speak against calibration.
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from caltest.measures.combined.component import (
     STEADY,
     Function,
     Source,
+    Summing,
     mending_temperature,
 )
 from caltest.measures.combined.loops import (
@@ -165,14 +165,14 @@ class Context:
         logs = np.maximum(self.probs, LEAST)
         return np.asarray(np.log(logs, out=logs))
 
-    def temperature(self) -> tuple[LabelTable, float]:
+    def temperature(self) -> tuple[Summing, float]:
         """Return the score of the temperature, and its standard deviation."""
         table = self.log_probs
         table -= np.einsum("ik,ik->i", self.probs, table)[:, None]
         table *= self.weight[:, None]
         variance = float(np.einsum("ik,ik,ik->", self.probs, table, table))
         is_certain = variance <= ROUNDING * float(self.weight @ self.weight)
-        return LabelTable(self, table), 0.0 if is_certain else float(np.sqrt(variance))
+        return self.by_label(table), 0.0 if is_certain else float(np.sqrt(variance))
 
     def mending_temperature(self) -> tuple[float, str]:
         """Return the temperature that mends the probabilities, and how to call it."""
@@ -180,11 +180,36 @@ class Context:
         weight = self.weight * (self.probs[np.arange(self.n), self.labels] > 0.0)
         return mending_temperature(self.log_probs, self.labels, weight), "temperature"
 
-    def frequencies(self) -> ClassSums:
-        """Return the weights of the labels of each class."""
-        return ClassSums(self, np.broadcast_to(self.weight[:, None], self.probs.shape))
+    def by_label(self, table: Floats) -> Summing:
+        """Return the sum over rows of what a table (n, m) has for the label, less its mean."""
+        expected = float(np.einsum("ik,ik->", self.probs, table))
 
-    def slopes(self) -> tuple[ClassSums, Floats]:
+        def signed(_: Function) -> ResidualStatistic:
+            own = table[np.arange(self.n), self.labels]
+            return RobustZ(own - np.einsum("ik,ik->i", self.probs, table))
+
+        return Summing(lambda labels: label_sums(table, labels) - expected, signed, expected)
+
+    def by_class(self, table: Floats) -> Summing:
+        """Return the same sum over the rows of each label apart, (m,)."""
+        expected = np.einsum("ik,ik->k", self.probs, table)
+
+        def signed(function: Function) -> ResidualStatistic:
+            return FlippedSums(self.gaps * table, function)
+
+        return Summing(lambda labels: class_sums(labels, table) - expected, signed, expected)
+
+    def by_cell(
+        self, cells: NDArray[np.integer], size: int, function: Callable[[Floats], Floats]
+    ) -> CellSums:
+        """Return a function of the residuals in cells that are numbered for each row and class."""
+        return CellSums(cells, self.residuals, size, function)
+
+    def frequencies(self) -> Summing:
+        """Return the weights of the labels of each class."""
+        return self.by_class(np.broadcast_to(self.weight[:, None], self.probs.shape))
+
+    def slopes(self) -> tuple[Summing, Floats]:
         """Return the scores of a slope of the log probability of each class, and their errors."""
         table, sd = self.log_probs, np.empty(self.m)
         for k in range(self.m):
@@ -194,21 +219,26 @@ class Context:
             logs -= float(v @ logs) / mass
             sd[k] = np.sqrt(float(v @ np.square(logs)) * (1.0 + self.steady / mass))
             table[:, k] = self.weight * logs
-        return ClassSums(self, table), sd
+        return self.by_class(table), sd
 
-    def ranks(self) -> tuple[RankSums, Floats, Floats]:
+    def ranks(self) -> tuple[Summing, Floats, Floats]:
         """Return how often the label is of each rank, what is expected, and its covariance."""
         table, chance = ranks_of(self.probs, self.ranked, min(RANKS, self.m))
         expected, squares = self.weight @ chance, np.square(self.weight)
         covariance = np.diag(squares @ chance) - (chance * squares[:, None]).T @ chance
-        return RankSums(self, table, expected), expected, covariance
 
-    def roots(self) -> tuple[LabelTable, float]:
+        def of(labels: Labels) -> Floats:
+            return np.asarray(rank_totals(labels, table, self.weight, expected.size) - expected)
+
+        sums = Summing(of, partial(self.by_cell, table, expected.size))
+        return sums, expected, covariance
+
+    def roots(self) -> tuple[Summing, float]:
         """Return the sum of 1 / sqrt(p) of what happens, less its mean, and the mean."""
         table = np.maximum(self.probs, LEAST)
         np.divide(self.weight[:, None], np.sqrt(table, out=table), out=table)
-        found = LabelTable(self, table)
-        return found, found.expected
+        found = self.by_label(table)
+        return found, float(found.expected)
 
     def below(self, limits: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the weight of outcomes less probable than limits: expected, observed, variance."""
@@ -237,61 +267,20 @@ class Context:
         fitted = Features.at(Exponential(bandwidth), bandwidth, landmarks, LEAST_EIGENVALUE)
         return fitted.image(self.probs)
 
-    def kernel(self) -> tuple[FeatureSums, float, float]:
+    def kernel(self) -> tuple[Summing, float, float]:
         """Return the sums over pairs of rows, their unit, and the number of pairs."""
+        features = self.features * self.weight[:, None]
+        expected = np.ascontiguousarray(self.probs.T @ features)
+        squares = np.einsum("ik,ik->i", self.probs, self.probs)
+        own = np.einsum("ij,ij->i", features, features)
+        diagonal = own[:, None] * (1.0 + squares[:, None] - 2.0 * self.probs)
+
+        def of(labels: Labels) -> Floats:
+            norms = feature_norms(labels, features, expected)
+            return np.asarray(norms - label_sums(diagonal, labels))
+
         pairs = self.mass**2 - float(np.square(self.weight).sum())
-        return FeatureSums(self), pairs, pairs
-
-
-@dataclass(eq=False)
-class LabelTable:
-    """The sum over rows of what a table (n, m) has for the label, less its mean."""
-
-    rows: Context
-    table: Floats
-
-    def __post_init__(self) -> None:
-        self.expected = float(np.einsum("ik,ik->", self.rows.probs, self.table))
-
-    def of(self, observed: Labels) -> Floats:
-        return np.asarray(label_sums(self.table, observed) - self.expected)
-
-    def signed(self, function: Function) -> ResidualStatistic:
-        own = self.table[np.arange(self.rows.n), self.rows.labels]
-        return RobustZ(own - np.einsum("ik,ik->i", self.rows.probs, self.table))
-
-
-@dataclass(eq=False)
-class ClassSums:
-    """The same sum over the rows of each label apart, (m,)."""
-
-    rows: Context
-    table: Floats
-
-    def __post_init__(self) -> None:
-        self.expected = np.einsum("ik,ik->k", self.rows.probs, self.table)
-
-    def of(self, observed: Labels) -> Floats:
-        return np.asarray(class_sums(observed, self.table) - self.expected)
-
-    def signed(self, function: Function) -> ResidualStatistic:
-        return FlippedSums(self.rows.gaps * self.table, function)
-
-
-@dataclass(eq=False)
-class RankSums:
-    """How often the label has each rank in a table (n, m), less the expected numbers."""
-
-    rows: Context
-    table: NDArray[np.uint8]
-    expected: Floats
-
-    def of(self, observed: Labels) -> Floats:
-        weight, size = self.rows.weight, self.expected.size
-        return np.asarray(rank_totals(observed, self.table, weight, size) - self.expected)
-
-    def signed(self, function: Function) -> ResidualStatistic:
-        return _by_cell(self.rows, self.table, self.expected.size, function)
+        return Summing(of, lambda _: Products(self.features, self.residuals)), pairs, pairs
 
 
 class ClassCurves:
@@ -319,7 +308,7 @@ class ClassCurves:
             return function(np.abs(carried).max(axis=2) / self.scale)
 
         cells = self.cells + CELLS * np.arange(self.rows.m)
-        return _by_cell(self.rows, cells, self.expected.size, largest)
+        return self.rows.by_cell(cells, self.expected.size, largest)
 
     def gaps_of(self, k: int) -> Floats:
         """Return the observed less the expected weight of class k in each cell."""
@@ -355,7 +344,7 @@ class ConfusionSums:
         def lengths(sums: Floats) -> Floats:
             return np.asarray(np.square(sums) @ self.precision.ravel())
 
-        return _by_cell(self.rows, cells, self.expected.size, lengths)
+        return self.rows.by_cell(cells, self.expected.size, lengths)
 
     @property
     def seen(self) -> Floats:
@@ -363,31 +352,6 @@ class ConfusionSums:
         pairs = self.top * self.rows.m + self.rows.labels
         counted = np.bincount(pairs, self.rows.weight, self.expected.size)
         return np.asarray(counted.reshape(self.expected.shape), np.float64)
-
-
-class FeatureSums:
-    """The sum of the kernel statistic over pairs of different rows, by features."""
-
-    def __init__(self, rows: Context) -> None:
-        self.rows = rows
-        self.features = rows.features * rows.weight[:, None]
-        self.expected = np.ascontiguousarray(rows.probs.T @ self.features)
-        squares = np.einsum("ik,ik->i", rows.probs, rows.probs)
-        own = np.einsum("ij,ij->i", self.features, self.features)
-        self.diagonal = own[:, None] * (1.0 + squares[:, None] - 2.0 * rows.probs)
-
-    def of(self, observed: Labels) -> Floats:
-        norms = feature_norms(observed, self.features, self.expected)
-        return np.asarray(norms - label_sums(self.diagonal, observed))
-
-    def signed(self, function: Function) -> ResidualStatistic:
-        return Products(self.rows.features, self.rows.residuals)
-
-
-def _by_cell(
-    rows: Context, cells: NDArray[np.integer], size: int, function: Callable[[Floats], Floats]
-) -> CellSums:
-    return CellSums(cells, rows.residuals, size, function)
 
 
 def equal_variance_cells(p: Floats, variance: Floats) -> NDArray[np.uint8]:

@@ -18,6 +18,7 @@ from caltest.measures.combined.component import (
     Function,
     Kind,
     Observed,
+    Summing,
     belt,
     farthest,
     mending_temperature,
@@ -176,9 +177,18 @@ class OneEvent(ABC):
         """The decay over log odds, median bandwidth."""
         return self.decay(self.log_odds, 1.0)
 
-    def temperature(self) -> tuple[Linear, float]:
+    def linear(self, slope: Floats) -> Summing:
+        """Return the sum of a slope (U,) times the residuals."""
+        slope = slope * self.scale
+
+        def of(observed: Observed) -> Floats:
+            return binary_residual_sums(observed, self.shift, slope)
+
+        return Summing(of, lambda _: RobustZ(slope * self.gaps))
+
+    def temperature(self) -> tuple[Summing, float]:
         """Return the score of a factor of the log odds, and its standard deviation."""
-        return Linear(self, self.log_odds), float(np.sqrt(self.noise @ np.square(self.log_odds)))
+        return self.linear(self.log_odds), float(np.sqrt(self.noise @ np.square(self.log_odds)))
 
     def mending_temperature(self) -> tuple[float, str]:
         """Return the temperature that mends the probabilities, and how to call it."""
@@ -189,15 +199,25 @@ class OneEvent(ABC):
         logs = np.column_stack([np.zeros_like(x), x])
         return mending_temperature(logs, labels, count[kept]), "temperature"
 
-    def scores(self) -> tuple[Scores, Floats]:
+    def scores(self) -> tuple[Summing, Floats]:
         """Return those of level, slope and curvature on the log odds, and their precision I."""
-        return Scores(self, orthonormal(self.log_odds, self.noise)), np.eye(3)
+        slopes = orthonormal(self.log_odds, self.noise)
+        slopes *= self.scale
 
-    def roots(self) -> tuple[Linear, float]:
+        def of(observed: Observed) -> Floats:
+            sums = [binary_residual_sums(observed, self.shift, slope) for slope in slopes]
+            return np.column_stack(sums)
+
+        def signed(function: Function) -> ResidualStatistic:
+            return FlippedSums((slopes * self.gaps).T, function)
+
+        return Summing(of, signed), np.eye(3)
+
+    def roots(self) -> tuple[Summing, float]:
         """Return the sum of 1 / sqrt(p) of what happens, less its mean, and the mean."""
         happens, fails = (1.0 / np.sqrt(np.maximum(x, LEAST)) for x in (self.p, self.q))
         mean = float(self.weight @ (self.p * happens + self.q * fails))
-        return Linear(self, happens - fails), mean
+        return self.linear(happens - fails), mean
 
     def below(self, limits: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the weight of outcomes less probable than limits: expected, observed, variance."""
@@ -315,69 +335,6 @@ class EventCells(OneEvent):
         return np.asarray(0.5 * ((np.square(observed) - rows) @ np.square(scale)))
 
 
-class Linear:
-    """The sum of a slope (U,) times the residuals."""
-
-    def __init__(self, units: OneEvent, slope: Floats) -> None:
-        self.units, self.slope = units, slope * units.scale
-
-    def of(self, observed: Observed) -> Floats:
-        return binary_residual_sums(observed, self.units.shift, self.slope)
-
-    def signed(self, function: Function) -> ResidualStatistic:
-        return RobustZ(self.terms)
-
-    @property
-    def terms(self) -> Floats:
-        """What each row adds."""
-        return np.asarray(self.slope * self.units.gaps)
-
-
-class Scores:
-    """The sums of several slopes (D, U) times the residuals."""
-
-    def __init__(self, units: OneEvent, slopes: Floats) -> None:
-        self.linear = [Linear(units, slope) for slope in slopes]
-
-    def of(self, observed: Observed) -> Floats:
-        return np.column_stack([one.of(observed) for one in self.linear])
-
-    def signed(self, function: Function) -> ResidualStatistic:
-        return FlippedSums(np.column_stack([one.terms for one in self.linear]), function)
-
-
-class Range:
-    """The largest less the smallest partial sum of the residuals."""
-
-    def __init__(self, units: OneEvent) -> None:
-        self.units = units
-
-    def of(self, observed: Observed) -> Floats:
-        u = self.units
-        high, low = partial_sum_extremes(observed, u.scale, u.shift, u.ends)
-        return np.asarray(high - low)
-
-    def signed(self, function: Function) -> ResidualStatistic:
-        u = self.units
-        every = np.arange(u.p.size)
-        return OrderedSums(u.p, u.scale * u.gaps, every, lambda high, low: high - low)
-
-
-class Pairs:
-    """The sum over pairs of rows of a kernel of their places times their residuals."""
-
-    def __init__(self, units: OneEvent, decay: Floats, scale: Floats) -> None:
-        self.units, self.decay, self.scale = units, decay, scale
-
-    def of(self, observed: Observed) -> Floats:
-        out = np.empty(len(observed))
-        exponential_pair_sums(self.decay, self.scale, self.units.shift, observed, out)
-        return np.asarray(out + self.units.within(observed, self.scale))
-
-    def signed(self, function: Function) -> ResidualStatistic:
-        return LinePairs(self.decay, self.scale * self.units.gaps)
-
-
 def level(units: OneEvent) -> Component:
     """Score of the intercept: calibration in the large."""
 
@@ -390,13 +347,23 @@ def level(units: OneEvent) -> Component:
         )
         return Finding(text, rate - mean, "event rate - mean prediction")
 
-    sums = Linear(units, np.ones_like(units.p))
+    sums = units.linear(np.ones_like(units.p))
     return Component(units, sums, over(np.sqrt(units.total)), finding, two_sided=True)
 
 
 def kuiper(units: OneEvent) -> Component:
     """Kuiper's statistic, in standard deviations of the whole sum."""
-    return Component(units, Range(units), over(np.sqrt(units.total)), lambda: units.range_finding)
+    u = units
+
+    def of(observed: Observed) -> Floats:
+        high, low = partial_sum_extremes(observed, u.scale, u.shift, u.ends)
+        return np.asarray(high - low)
+
+    def signed(_: Function) -> ResidualStatistic:
+        every = np.arange(u.p.size)
+        return OrderedSums(u.p, u.scale * u.gaps, every, lambda high, low: high - low)
+
+    return Component(u, Summing(of, signed), over(np.sqrt(u.total)), lambda: u.range_finding)
 
 
 def line_kernel(units: OneEvent, *, by_rank: bool = False, weighted: bool = True) -> Component:
@@ -413,8 +380,17 @@ def line_kernel(units: OneEvent, *, by_rank: bool = False, weighted: bool = True
     """
     decay = units.decay(units.ranks, 0.25) if by_rank else units.odds_decay
     unit = float(units.noise @ (1.0 / np.square(units.label_sd))) if weighted else units.total
-    sums = Pairs(units, decay, units.standard_scale if weighted else units.scale)
-    return Component(units, sums, over(unit), lambda: units.range_finding)
+    scale = units.standard_scale if weighted else units.scale
+
+    def of(observed: Observed) -> Floats:
+        out = np.empty(len(observed))
+        exponential_pair_sums(decay, scale, units.shift, observed, out)
+        return np.asarray(out + units.within(observed, scale))
+
+    def signed(_: Function) -> ResidualStatistic:
+        return LinePairs(decay, scale * units.gaps)
+
+    return Component(units, Summing(of, signed), over(unit), lambda: units.range_finding)
 
 
 NARROW = partial(line_kernel, by_rank=True)
