@@ -102,6 +102,10 @@ class OneEvent(ABC):
         """Return the units themselves, under every lens."""
         return self
 
+    def sum_of(self, slope: Floats, observed: Observed) -> Floats:
+        """Return the sum of a slope, times the scale, times what was observed less the shift."""
+        return binary_residual_sums(observed, self.shift, slope)
+
     def within(self, observed: Observed, scale: Floats) -> Floats | float:
         """Return the sum over pairs of rows of one unit of their residuals times the scales."""
         return 0.0
@@ -180,11 +184,7 @@ class OneEvent(ABC):
     def linear(self, slope: Floats) -> Summing:
         """Return the sum of a slope (U,) times the residuals."""
         slope = slope * self.scale
-
-        def of(observed: Observed) -> Floats:
-            return binary_residual_sums(observed, self.shift, slope)
-
-        return Summing(of, lambda _: RobustZ(slope * self.gaps))
+        return Summing(partial(self.sum_of, slope), lambda _: RobustZ(slope * self.gaps))
 
     def temperature(self) -> tuple[Summing, float]:
         """Return the score of a factor of the log odds, and its standard deviation."""
@@ -205,8 +205,7 @@ class OneEvent(ABC):
         slopes *= self.scale
 
         def of(observed: Observed) -> Floats:
-            sums = [binary_residual_sums(observed, self.shift, slope) for slope in slopes]
-            return np.column_stack(sums)
+            return np.column_stack([self.sum_of(slope, observed) for slope in slopes])
 
         def signed(function: Function) -> ResidualStatistic:
             return FlippedSums((slopes * self.gaps).T, function)
@@ -328,6 +327,9 @@ class EventCells(OneEvent):
 
     def read(self, labels: Observed) -> Observed:
         return np.ascontiguousarray(labels - self.cells.expected)
+
+    def sum_of(self, slope: Floats, observed: Observed) -> Floats:
+        return np.asarray(observed @ slope)
 
     def within(self, observed: Observed, scale: Floats) -> Floats:
         # The sum of a cell squared, less the squares of its rows.
