@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from caltest.numerics.loops import one_blas_thread
 Floats = NDArray[np.float64]
 
 FEATURES = 64  # predictions at which the kernel is evaluated
+AT_A_TIME = 1 << 22  # numbers in a temporary array
 LEAST = 1e-7  # eigenvalues of the kernel between these, relative to the largest, that count
 
 
@@ -54,17 +56,30 @@ class Features:
     def of(cls, kernel: ScalarKernel, sample: Floats) -> Features:
         """Fit a kernel to a sample of different predictions, the first of which are landmarks."""
         fitted = FittedScalar(kernel, sample)
-        landmarks = sample[:FEATURES].copy()
-        gram = kernel_between(kernel, fitted.bandwidth, landmarks, landmarks)
+        made = cls.at(kernel, fitted.bandwidth, sample[:FEATURES].copy(), LEAST)
+        return replace(made, rule=fitted.rule, is_degenerate=fitted.is_degenerate)
+
+    @classmethod
+    def at(cls, kernel: ScalarKernel, bandwidth: float, landmarks: Floats, least: float) -> Self:
+        """Take landmarks, and eigenvalues between them above `least` times the largest."""
+        gram = kernel_between(kernel, bandwidth, landmarks, landmarks)
         with one_blas_thread():
             values, vectors = np.linalg.eigh(gram)
-        kept = values > LEAST * values[-1]
+        kept = values > least * values[-1]
         root = np.ascontiguousarray(vectors[:, kept] / np.sqrt(values[kept]))
-        return cls(kernel, fitted.bandwidth, fitted.rule, fitted.is_degenerate, landmarks, root)
+        return cls(kernel, bandwidth, "given", is_degenerate=False, landmarks=landmarks, root=root)
 
     def between(self, left: Floats, right: Floats) -> Floats:
         """Return the kernel itself between predictions."""
         return kernel_between(self.kernel, self.bandwidth, left, right)
+
+    def image(self, probs: Floats) -> Floats:
+        """Return vectors (n, r) of predictions (n, m), whose products approximate the kernel."""
+        step = max(1, AT_A_TIME // len(self.landmarks))
+        parts = [slice(i, i + step) for i in range(0, len(probs), step)]
+        with one_blas_thread():
+            images = [self.between(probs[some], self.landmarks) @ self.root for some in parts]
+        return np.concatenate(images)
 
     def fixed(self, probs: Floats) -> Fixed:
         """Return the features (c, D) of predictions (c, m), rounded to units of 2^-20."""

@@ -221,6 +221,19 @@ class FittedTerm:
         """Return kappa between rows i0..i1-1 and j0..j1-1."""
         return reduce(np.multiply, (factor.tile(i0, i1, j0, j1) for factor in self.factors))
 
+    def below(self, i0: int, i1: int, j0: int, j1: int) -> Floats:
+        """Return kappa for j < i, and 0 for the other pairs of the tile."""
+        tile = self.tile(i0, i1, j0, j1)
+        if j1 > i0:
+            tile[np.arange(i0, i1)[:, None] <= np.arange(j0, j1)] = 0.0
+        return tile
+
+    @property
+    def factor(self) -> float:
+        """What d_i d_j is multiplied by for two classes, where delta_i = d_i (-1, 1)."""
+        a = self.matrix
+        return float(a[0, 0] - a[0, 1] - a[1, 0] + a[1, 1])
+
     def pairs(self, left: Indices, right: Indices) -> Floats:
         """Return kappa between row left[p] and row right[p]."""
         return reduce(np.multiply, (factor.pairs(left, right) for factor in self.factors))

@@ -37,8 +37,7 @@ class LineKernel:
 
     def __init__(self, term: FittedTerm, event: Floats) -> None:
         (scalar,) = term.factors
-        a = term.matrix
-        self.factor = float(a[0, 0] - a[0, 1] - a[1, 0] + a[1, 1])
+        self.factor = term.factor
         c = scalar.kernel.polynomial
         self.coefficients = np.array(c + (0.0,) * (3 - len(c)))
         x = event_coordinates(scalar.kernel, event)

@@ -12,9 +12,7 @@ from caltest.measures.outcome import *
 from caltest.measures.combined.combined import *
 from caltest.measures.kernel.skce import *
 from caltest.measures.kernel.kce import *
-from caltest.measures.kernel.mmce import *
 from caltest.measures.kernel.cme import *
-from caltest.measures.kernel.ucme import *
 from caltest.measures.bins.ece import *
 from caltest.measures.bins.classwise_ece import *
 from caltest.measures.bins.mce import *

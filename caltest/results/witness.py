@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from caltest.measures.kernel.gap_curve import GapCurve
-    from caltest.measures.kernel.witness import Embedding
+    from caltest.measures.kernel.witness import Embedding, GapCurve
     from caltest.predictions import Predictions
     from caltest.render import Sheet
     from caltest.results.htest import HTest
@@ -238,7 +237,7 @@ class Witness(Printable):
         NotApplicable
             If the lens shows more than two classes.
         """
-        from caltest.measures.kernel.gap_curve import gap_curve
+        from caltest.measures.kernel.witness import gap_curve
 
         check_integer(points, "points", minimum=2)
         if len(self.classes) != 2:

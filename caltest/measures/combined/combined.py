@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,23 +10,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest import validation
-from caltest.errors import invalid
+from caltest.errors import NotApplicable, invalid
 from caltest.kernels import MatrixKernel
-from caltest.lenses import Lens
-from caltest.measures.base import REGISTRY, BoundMeasure, Labels, Measure, Order
+from caltest.lenses import Lens, resolve_lens
+from caltest.measures.base import REGISTRY, Labels, Measure, Order
 from caltest.measures.cells import BoundCells
 from caltest.measures.chunks import BoundChunks
-from caltest.measures.combined.binary import BINARY
-from caltest.measures.combined.cells import CombinedCells
 from caltest.measures.combined.chunks import CombinedChunks
-from caltest.measures.combined.component import Component, Context, loudest_first
-from caltest.measures.combined.registered import OfMeasure
+from caltest.measures.combined.component import (
+    Component,
+    Finding,
+    Function,
+    observed_sums,
+    plain,
+)
+from caltest.measures.combined.context import LANDMARKS, Context
+from caltest.measures.combined.one_event import BINARY, EventCells
 from caltest.measures.combined.several import SEVERAL
-from caltest.measures.combined.tails import Combining, scales_of
+from caltest.measures.combined.tails import REFERENCE_SEED, REFERENCES, Combining
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.labels import resample_keys
-from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
 from caltest.scale import Cells
 from caltest.scale.chunks import Survey
@@ -36,14 +40,8 @@ __all__ = ["Combined", "combined"]
 Floats = NDArray[np.float64]
 Name = str | Measure | tuple[str | Measure, str | Lens]
 
-REFERENCES = 299  # redrawn labels that the scales of the components are estimated from
-# Their seed, which nobody passes as rng=: a resample that is among them would not be exchangeable
-# with the labels that were observed.
-REFERENCE_SEED = 0x5EED_0F7A_115C_A1E5_C0AB_1EED
 ROUNDING = 1e5  # of C, in units of a sum of ones: components far out multiply that of theirs
-AT_A_TIME = 1 << 20  # labels
-BATCH = 64  # resamples
-KEYS = {component.key for component in (*BINARY, *SEVERAL)}
+KEYS = {kind.key for kind in (*BINARY, *SEVERAL)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,9 +90,7 @@ class Combined(Measure):
         return BoundCombined(predictions, self.components, n_jobs)
 
     def bind_cells(self, cells: Cells) -> BoundCells:
-        if self.components is not None:
-            return super().bind_cells(cells)
-        return CombinedCells(cells, REFERENCES, REFERENCE_SEED)
+        return super().bind_cells(cells) if self.components else CombinedCells(cells)
 
     def bind_chunks(self, survey: Survey, names: Sequence[str]) -> BoundChunks:
         if self.components is not None:
@@ -105,30 +101,13 @@ class Combined(Measure):
         self, predictions: Predictions, n_jobs: int | None = None
     ) -> list[ResidualStatistic]:
         """Return the components as statistics of the residuals."""
-        some = portfolio(predictions, self.components, n_jobs)
-        return [component.reordered() for component in some]
+        some = portfolio(Context(predictions), self.components, n_jobs)
+        return [component.residual_statistic() for component in some]
 
     def findings(self, predictions: Predictions) -> tuple[Part, ...]:
         """Return what the observed labels show of each component; its p-values are left open."""
-        some = portfolio(predictions, self.components, 1)
-        labels = some[0].context.labels
-        pairs = [(component, component.finding(labels)) for component in some]
-        return tuple(
-            Part(
-                key=component.key,
-                title=component.title,
-                lens=component.lens,
-                finding=found.text,
-                estimate=found.estimate,
-                estimate_name=found.estimate_name,
-                values=np.empty(0),
-                two_sided=component.two_sided,
-                in_words=found.in_words,
-                pvalue=1.0,
-                adjusted=1.0,
-            )
-            for component, found in pairs
-        )
+        some = portfolio(Context(predictions), self.components)
+        return tuple(component.part(np.empty(0)) for component in some)
 
 
 def _check(name: object) -> None:
@@ -145,79 +124,128 @@ def _known_names() -> set[str]:
     return KEYS | {key for measure in REGISTRY.values() for key in measure.declared_tests()}
 
 
-class BoundCombined(Combining, BoundMeasure):
+class BoundCombined(Combining):
     """The portfolio, bound to predictions, with the scale of each component."""
 
-    combines = True
+    scale = ROUNDING
 
     def __init__(
         self, predictions: Predictions, names: Sequence[Name] | None, n_jobs: int | None
     ) -> None:
         super().__init__(predictions)
-        self.scale = ROUNDING
-        self.portfolio = portfolio(predictions, names, n_jobs)
-        self.context = self.portfolio[0].context
-        self.parameters = {
-            "components": len(self.portfolio),
-            "combined by": "log mean of 1 / p over the components",
-        }
-        reference = self._reference(n_jobs)
-        self.scales = scales_of(self.portfolio, reference)
-        self.notes = _notes(self.portfolio)
+        self.context = Context(predictions)
+        components = portfolio(self.context, names, n_jobs)
+        self.prepare(components, self.context.reference(), predictions.n, n_jobs)
+        if "features" in vars(self.context) and predictions.n > LANDMARKS:
+            width = self.context.features.shape[1]
+            of = f"the SKCE is that of {width} features of the kernel, not of all pairs"
+            self.notes = (of,)
 
     @property
     def order(self) -> Order | None:
         return self.context.order
 
-    def _reference(self, n_jobs: int | None) -> Floats:
-        step = min(BATCH, max(8, AT_A_TIME // self.predictions.n))
-        keys = resample_keys(REFERENCE_SEED, REFERENCES)
 
-        def batch(first: int) -> Floats:
-            return self.statistics(self.context.reference_labels(keys[first : first + step]))
+class CombinedCells(Combining, BoundCells):
+    """The portfolio of two classes, bound to cells, with the scale of each component.
 
-        self.context.reference_labels(keys[:1])  # what is made once, before the threads
-        tasks = [(first,) for first in range(0, REFERENCES, step)]
-        return np.concatenate(list(map_threads(batch, tasks, n_jobs)), axis=1)
+    Parameters
+    ----------
+    cells : Cells
+        Of one event.
+    """
 
-    def statistics(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        """Return the components (K, B) for each row of `labels` (B, n)."""
-        return np.stack([component.values(labels) for component in self.portfolio])
+    caution = "statistics at the mean prediction of each cell"
 
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        return self.combine(self.statistics(labels, n_jobs))
+    def __init__(self, cells: Cells) -> None:
+        BoundCells.__init__(self, cells)
+        if not cells.has_equal_weights:
+            self.caution = f"{self.caution}, pairs at its mean weight"
+        source = EventCells(cells).source
+        self.prepare([kind.of(source) for kind in BINARY], cells.redrawn, cells.drawn, None)
 
-    def combined_parts(self, statistics: Floats) -> tuple[Part, ...]:
-        """Return the components, the loudest first; column 0 is that of the observed labels."""
-        labels = self.observed.astype(np.int64)
-        found = [component.finding(labels) for component in self.portfolio]
-        return loudest_first(self.portfolio, found, self.scores(statistics), statistics)
+    def error(self) -> float | None:
+        return super().error() if self.cells.has_equal_weights else None
+
+
+class OfMeasure(Component):
+    """The value of a measure under a lens."""
+
+    def __init__(
+        self, rows: Context, test: str | Measure, lens: str | Lens, n_jobs: int | None
+    ) -> None:
+        measure = test if isinstance(test, Measure) else measure_of(test)
+        if "exact" not in measure.nulls:
+            raise NotApplicable(
+                f"{measure.description} has no exact null", "name another component"
+            )
+        seen = resolve_lens(lens)
+        if seen.is_family:
+            raise NotApplicable(f"the lens {seen} stands for several lenses", "name one of them")
+        self.measure, predictions = measure, rows.predictions
+        self.bound = measure.bind(seen(predictions), n_jobs)
+        super().__init__(
+            source=rows,
+            sums=self,
+            value=self.bound.comparable,
+            finding=self._finding,
+            two_sided=measure.alternative == "two-sided",
+            key=test if isinstance(test, str) else measure.key,
+            title=measure.title,
+            lens=str(seen),
+        )
+        # What the lens makes of each label of each row.
+        self.table = None
+        if self.lens != "strong":
+            codes = [np.full(predictions.n, k) for k in range(predictions.m)]
+            tables = [seen(predictions.relabelled(code)).labels for code in codes]
+            self.table = np.column_stack(tables).astype(np.uint16)
+
+    def of(self, observed: Labels) -> Floats:
+        """Return the value for labels (B, n), as the measure sees them."""
+        if self.source.order is not None:
+            observed = observed[:, np.argsort(self.source.order)]
+        if self.table is not None:
+            observed = self.table[np.arange(len(self.table)), observed]
+        if self.bound.order is not None:
+            observed = observed[:, self.bound.order]
+        own = np.ascontiguousarray(observed).astype(self.bound.observed.dtype)
+        return self.bound.values(own, 1)
+
+    def signed(self, function: Function) -> ResidualStatistic:
+        """Return the statistic of the measure, whose rows are in the order of the predictions."""
+        (found,) = self.measure.residual_statistics(self.bound.predictions)
+        found.key, found.title = self.key, self.title
+        return found
+
+    def residual_statistic(self) -> ResidualStatistic:
+        return self.signed(self.value)
+
+    def _finding(self) -> Finding:
+        estimate = self.bound.estimate(float(observed_sums(self.source, self)))
+        return plain(self.measure.estimate_symbol, estimate)
+
+
+def measure_of(key: str) -> Measure:
+    """Return the measure of the test with a key."""
+    for kind in REGISTRY.values():
+        fixed = kind.declared_tests().get(key)
+        if fixed is not None:
+            return kind(**fixed)
+    raise KeyError(key)
 
 
 def portfolio(
-    predictions: Predictions, names: Sequence[Name] | None, n_jobs: int | None
-) -> list[Component]:
-    """Return the components: those of two classes or of several, or those that are named."""
-    context = Context(predictions)
-    kinds = BINARY if predictions.m == 2 else SEVERAL
-    if names is None:
-        return [kind(context) for kind in kinds]
-    own = {kind.key: kind for kind in kinds}
-    return [
-        own[name](context)
-        if isinstance(name, str) and name in own
-        else OfMeasure(context, *(name if isinstance(name, tuple) else (name, "strong")), n_jobs)
-        for name in names
-    ]
-
-
-def _notes(components: Sequence[Component]) -> tuple[str, ...]:
-    context = components[0].context
-    uses = "features" in vars(context)
-    if uses and not context.features.are_exact:
-        width = context.features.values.shape[1]
-        return (f"the SKCE is that of {width} features of the kernel, not of all pairs",)
-    return ()
+    rows: Context, names: Sequence[Name] | None, n_jobs: int | None = 1
+) -> Iterator[Component]:
+    """Yield the components: those of two classes or of several, or those that are named."""
+    own = {kind.key: kind for kind in (BINARY if rows.m == 2 else SEVERAL)}
+    for name in own if names is None else names:
+        if isinstance(name, str) and name in own:
+            yield own[name].of(rows.source)
+        else:
+            test, lens = name if isinstance(name, tuple) else (name, "strong")
+            yield OfMeasure(rows, test, lens, n_jobs)
 
 
 def combined(

@@ -1,186 +1,249 @@
-"""What a component of the combined test is: a statistic of labels, and what it finds in words."""
+"""What a component of the combined test is: sums, a function of them, and a finding in words."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from functools import cached_property
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.measures.base import Labels, Order
-from caltest.measures.combined.features import Features
-from caltest.measures.combined.findings import Finding
-from caltest.measures.combined.line import Line
 from caltest.measures.outcome import Part
-from caltest.measures.residual_sums import Reordered, ResidualStatistic, residuals
+from caltest.measures.residual_sums import Reordered, ResidualStatistic
 from caltest.numerics.joint import step_down
-from caltest.numerics.labels import Hashes, label_dtype
-from caltest.predictions import Predictions
-from caltest.predictions.redrawing import Inversion
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
+Source = Any  # rows of classes or of one event, cells, or sums over chunks
+Observed = Any  # labels (B, n), events or excesses of events (B, U), as the source reads them
+Function = Callable[[Floats], Floats]  # sums (B, ...) -> statistics (B,)
 
-FIRST = 8  # probabilities of a row, the largest first, that order the rows
-
-
-class Context:
-    """What the components of one portfolio share: it depends on the predictions alone.
-
-    Two classes have their rows in ascending order of P(class 1), `order`; all labels that the
-    components are given are in that order.
-    """
-
-    def __init__(self, predictions: Predictions) -> None:
-        self.predictions = predictions
-        self.probs, self.m, self.n = predictions.probs, predictions.m, predictions.n
-        weight = predictions.sample_weight
-        self.weight: Floats = np.ones(self.n) if weight is None else weight
-        self.names = [str(name) for name in predictions.classes]
-        self.dtype = label_dtype(self.m)
-        self.ranked = np.argsort(-self.probs, axis=1, kind="stable")
-        self.order: Order | None = None
-        if self.m == 2:
-            self.order = np.argsort(self.probs[:, 1], kind="stable")
-            self.probs, self.weight = self.probs[self.order], self.weight[self.order]
-            self.ranked = self.ranked[self.order]
-
-    def rows(self, labels: Codes) -> Labels:
-        """Return the labels (n,) as one row of many."""
-        return labels[None].astype(self.dtype)
-
-    @cached_property
-    def canonical(self) -> Order:
-        """The rows in an order that depends on neither their order nor that of the classes."""
-        first = np.take_along_axis(self.probs, self.ranked[:, :FIRST], axis=1)
-        return np.lexsort((self.weight, *first.T[::-1]))
-
-    @cached_property
-    def _reference(self) -> Inversion:
-        # Class 0 is the most probable class of a row, class 1 the second, ...
-        sorted_probs = np.take_along_axis(self.probs, self.ranked, axis=1)
-        return Inversion(sorted_probs[self.canonical])
-
-    def reference_labels(self, keys: Hashes) -> Labels:
-        """Redraw labels (B, n) that the scales of the components are estimated from.
-
-        Neither the order of the rows nor that of the classes changes them.
-        """
-        codes = self._reference.labels(keys)
-        out = np.empty(codes.shape, self.dtype)
-        ranked = self.ranked[self.canonical].astype(self.dtype)
-        out[:, self.canonical] = ranked[np.arange(self.n), codes]
-        return out
-
-    @cached_property
-    def labels(self) -> Codes:
-        """The labels that were observed, in the order of the rows."""
-        labels = self.predictions.labels
-        return labels if self.order is None else labels[self.order]
-
-    @cached_property
-    def residuals(self) -> Floats:
-        """The differences of labels and probabilities times the weights, (n, m)."""
-        found = residuals(self.predictions)
-        return found if self.order is None else found[self.order]
-
-    @cached_property
-    def right(self) -> Floats:
-        """Whether the predicted class is right, less its probability, times the weights."""
-        return np.asarray(self.weight * ((self.labels == self.top) - self.top_prob))
-
-    @cached_property
-    def top(self) -> Codes:
-        """The predicted class of each row."""
-        return np.asarray(self.ranked[:, 0])
-
-    @cached_property
-    def top_prob(self) -> Floats:
-        """The probability of the predicted class."""
-        return np.asarray(np.take_along_axis(self.probs, self.top[:, None], axis=1)[:, 0])
-
-    def weight_of_possible(self, labels: Codes) -> Floats:
-        """Return the weights, 0 for outcomes of probability 0, which no temperature changes."""
-        return np.asarray(self.weight * (self.probs[np.arange(self.n), labels] > 0.0))
-
-    @cached_property
-    def log_probs(self) -> Floats:
-        """The logs of the probabilities, those below 1e-12 as of 1e-12."""
-        logs = np.maximum(self.probs, 1e-12)
-        return np.asarray(np.log(logs, out=logs))
-
-    @cached_property
-    def variances(self) -> Floats:
-        """The variance of the weighted number of labels of each class, (m,)."""
-        squares = np.square(self.weight)
-        return np.asarray(
-            squares @ self.probs - np.einsum("i,ik,ik->k", squares, *[self.probs] * 2)
-        )
-
-    @cached_property
-    def line(self) -> Line:
-        """The probabilities of class 1 in ascending order."""
-        return Line(self.probs[:, 1], self.weight)
-
-    @cached_property
-    def confidence_line(self) -> Line:
-        """The probabilities of the predicted classes in ascending order."""
-        return Line(self.top_prob, self.weight)
-
-    @cached_property
-    def features(self) -> Features:
-        """The features of the predictions."""
-        return Features(self.probs, self.canonical)
-
-    @cached_property
-    def steady(self) -> float:
-        """A quarter of a row: keeps the variance of classes that hardly occur away from 0."""
-        return 0.25 * float(np.mean(np.square(self.weight)))
+AT_A_TIME = 1 << 22  # numbers in a temporary array
+LEAST = 1e-12  # smaller probabilities count as this one in logs and roots
+LIMITS = np.array([0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6])  # of what is called improbable
+STEADY = 0.25  # of a row: keeps the variance of what hardly occurs away from 0
 
 
-class Component(ABC):
-    """A statistic of the labels, bound to predictions; large values speak against calibration.
+@dataclass(frozen=True)
+class Finding:
+    """What a component sees in the labels that were observed.
 
-    Parameters
+    Attributes
     ----------
-    context : Context
-        What is shared with the others.
+    text : str
+        In the words of the user, with direction and unit: "too sure: a temperature of 1.21".
+    estimate : float
+        The number in it.
+    estimate_name : str
+        What the number is, with its unit.
+    in_words : bool
+        Whether the text tells a user of the model what is wrong: not by how many z, nor of rows or
+        a class that were picked because they look worst.
     """
 
-    key: ClassVar[str]
-    title: ClassVar[str]
-    two_sided: ClassVar[bool] = False
-    lens: ClassVar[str] = "strong"  # what it looks at, relative to the lens of the test
+    text: str
+    estimate: float
+    estimate_name: str
+    in_words: bool = True
 
-    def __init__(self, context: Context) -> None:
-        self.context = context
 
-    @abstractmethod
-    def values(self, labels: Labels) -> Floats:
-        """Return the statistic for each row of `labels` (B, n)."""
+NO_GAP = Finding("no gap", 0.0, "mean gap there", in_words=False)
+NO_TEMPERATURE = Finding(
+    "no temperature changes the probabilities", 1.0, "temperature", in_words=False
+)
 
-    @abstractmethod
+
+class Sums(Protocol):
+    """Sums of residuals."""
+
+    def of(self, observed: Observed) -> Floats:
+        """Return the sums for each row of what is observed, (B,) or (B, D)."""
+
+    def signed(self, function: Function) -> ResidualStatistic:
+        """Return a function of the sums as a statistic of residuals whose signs are flipped."""
+
+
+@dataclass(eq=False)
+class Summing:
+    """Sums that are two functions.
+
+    Attributes
+    ----------
+    of, signed : callable
+        See `Sums`.
+    expected : float or array
+        What was taken away from sums over labels.
+    """
+
+    of: Callable[[Observed], Floats]
+    signed: Callable[[Function], ResidualStatistic]
+    expected: Floats | float = 0.0
+
+
+@dataclass(eq=False)
+class Component:
+    """A statistic of a source; large values speak against calibration.
+
+    Attributes
+    ----------
+    source : Source
+        What it is a statistic of. It reads labels as `observed`, has the rows of the predictions
+        in an `order`, and makes `sums`.
+    sums : Sums
+        The sums of residuals that it is a function of.
+    value : callable
+        The statistic (B,) of sums.
+    finding : callable
+        Says what the observed labels show.
+    two_sided : bool
+        Whether small values speak against calibration too.
+    key, title, lens : str
+        Its name, and what it looks at relative to the lens of the test; see `Kind`.
+    """
+
+    source: Source
+    sums: Sums
+    value: Function
+    finding: Callable[[], Finding]
+    two_sided: bool = False
+    key: str = ""
+    title: str = ""
+    lens: str = "strong"
+
+    def values(self, observed: Observed) -> Floats:
+        """Return the statistic for each row of what is observed."""
+        return self.value(self.sums.of(observed))
+
     def residual_statistic(self) -> ResidualStatistic:
-        """Return the statistic of the residuals, in the order of the rows of the context."""
-
-    def reordered(self) -> ResidualStatistic:
-        """Return the same for the clusters of the rows of the predictions, with its name."""
-        found: ResidualStatistic = self.residual_statistic()
-        if self.context.order is not None:
-            found = Reordered(found, self.context.order)
+        """Return the statistic of residuals whose signs are flipped, with its name."""
+        found = self.sums.signed(self.value)
+        if self.source.order is not None:
+            found = Reordered(found, self.source.order)
         found.key, found.title, found.two_sided = self.key, self.title, self.two_sided
         return found
 
-    @abstractmethod
-    def finding(self, labels: Codes) -> Finding:
-        """Say what the labels (n,) show."""
+    def part(self, values: Floats, pvalue: float = 1.0, adjusted: float = 1.0) -> Part:
+        """Return the component as a result."""
+        found = self.finding()
+        return Part(
+            key=self.key,
+            title=self.title,
+            lens=self.lens,
+            finding=found.text,
+            estimate=found.estimate,
+            estimate_name=found.estimate_name,
+            values=values,
+            two_sided=self.two_sided,
+            in_words=found.in_words,
+            pvalue=pvalue,
+            adjusted=adjusted,
+        )
+
+
+def observed_sums(source: Source, sums: Sums) -> Floats:
+    """Return the sums of the observed labels."""
+    return np.asarray(sums.of(source.observed)[0])
+
+
+def over(sd: Floats | float) -> Function:
+    """Return the function that divides sums by their standard deviation."""
+    return partial(ratio, denominator=sd)
+
+
+def squared_length(precision: Floats) -> Function:
+    """Return the function that gives the squared length of sums, with the inverse covariance."""
+    return lambda sums: np.asarray(np.einsum("bk,kl,bl->b", sums, precision, sums))
+
+
+def temperature(source: Source) -> Component:
+    """Score of the temperature: all probabilities too extreme, or all too timid."""
+    sums, sd = source.temperature()
+
+    def finding() -> Finding:
+        if sd == 0:
+            return NO_TEMPERATURE
+        found, named = source.mending_temperature()
+        word = source.too_extreme[found <= 1]
+        return Finding(f"{word}: {named} {found:.3g} mends it", found, "temperature")
+
+    return Component(source, sums, over(sd), finding, two_sided=True)
+
+
+def belt(source: Source) -> Component:
+    """Scores of level, slope and curvature on the log odds, as in the calibration belt."""
+    sums, precision = source.scores()
+
+    def finding() -> Finding:
+        scores = observed_sums(source, sums)
+        j = int(np.argmax(np.abs(scores)))
+        name = ("level", "slope", "curvature")[j]
+        text = f"the {name} is off most (z = {scores[j]:.3g})"
+        return Finding(text, float(scores[j]), f"z of {name}", in_words=False)
+
+    return Component(source, sums, squared_length(precision), finding)
+
+
+def confidence(source: Source) -> Component:
+    """The same of the confidence."""
+
+    def finding() -> Finding:
+        mean, accuracy = source.rates
+        gap = accuracy - mean
+        word = "too high" if gap < 0 else "too low"
+        text = f"confidence {percent(mean)}, accuracy {percent(accuracy)}: {points(gap)} {word}"
+        return Finding(text, gap, "accuracy - mean confidence")
+
+    return replace(belt(source), finding=finding)
+
+
+def surprise(source: Source) -> Component:
+    r"""Log of the mean of :math:`p_y^{-1/2}`: outcomes that were as good as excluded.
+
+    :math:`p_y^{-1/2}` has the mean :math:`\sum_k \sqrt{p_k}` and a variance below m, however small
+    some of the p are; with true probabilities q a class adds :math:`q_k / \sqrt{p_k}` to its mean.
+    The log changes no p-value of its own: with it, the tail is that of a shifted gamma.
+    """
+    sums, whole = source.roots()
+
+    def value(sums: Floats) -> Floats:
+        return np.log1p(ratio(sums, whole))
+
+    def finding() -> Finding:
+        below = source.below(LIMITS)
+        if below is None:
+            return plain("improbable outcomes", float(value(observed_sums(source, sums))))
+        chances, happened, variance = below
+        sd = np.sqrt(variance + source.steady)
+        j = int(np.argmax(np.abs((happened - chances) / sd)))
+        mean, share = float(chances[j] / source.mass), float(happened[j] / source.mass)
+        text = (
+            f"outcomes with probabilities below {percent(LIMITS[j])} have {percent(mean)} on "
+            f"average together, {percent(share)} observed"
+        )
+        return Finding(text, share - mean, f"mean gap of probabilities below {LIMITS[j]:g}")
+
+    return Component(source, sums, value, finding)
+
+
+class Kind(NamedTuple):
+    """A component of a portfolio: its name, how it is made from a source, and under which lens."""
+
+    key: str
+    title: str
+    make: Callable[[Source], Component]
+    lens: str = "strong"
+
+    def of(self, sources: Callable[[str], Source]) -> Component:
+        """Return the component of the source under the lens."""
+        component = self.make(sources(self.lens))
+        component.key, component.title, component.lens = self.key, self.title, self.lens
+        return component
 
 
 def loudest_first(
-    components: Sequence[Any], found: Sequence[Finding], scores: Floats, statistics: Floats
+    components: Sequence[Component], scores: Floats, statistics: Floats
 ) -> tuple[Part, ...]:
     """Return the components as results; column 0 of scores and statistics (K, B + 1) is observed.
 
@@ -189,18 +252,63 @@ def loudest_first(
     pvalues = np.mean(scores >= scores[:, :1] - 1e-12, axis=1)
     adjusted = np.maximum(step_down(scores), pvalues)
     return tuple(
-        Part(
-            key=components[k].key,
-            title=components[k].title,
-            lens=components[k].lens,
-            finding=found[k].text,
-            estimate=found[k].estimate,
-            estimate_name=found[k].estimate_name,
-            values=statistics[k],
-            two_sided=components[k].two_sided,
-            in_words=found[k].in_words,
-            pvalue=float(pvalues[k]),
-            adjusted=float(adjusted[k]),
-        )
+        components[k].part(statistics[k], float(pvalues[k]), float(adjusted[k]))
         for k in np.lexsort((-scores[:, 0], adjusted))
     )
+
+
+def points(difference: float) -> str:
+    """Write a difference of probabilities in percentage points."""
+    return f"{100 * abs(difference):.3g} points"
+
+
+def percent(share: float) -> str:
+    """Write a probability in percent."""
+    return f"{round(100 * share, 4) + 0.0:.3g} %"  # no -0
+
+
+def plain(name: str, value: float) -> Finding:
+    """Say the value of a statistic, which is no word to a user of the model."""
+    return Finding(f"{name} = {value:.4g}", value, name, in_words=False)
+
+
+def farthest(where: str, mean: float, share: float, estimate_name: str) -> Finding:
+    """Describe what was picked because it is farthest off, which says nothing of other rows."""
+    text = f"farthest is {where}: {percent(mean)} on average, {percent(share)} observed"
+    return Finding(text, float(share - mean), estimate_name, in_words=False)
+
+
+def ratio(numerator: Floats, denominator: Floats | float) -> Floats:
+    """Divide; where the denominator is 0 the numerator stays."""
+    return np.asarray(numerator / np.where(np.asarray(denominator) > 0, denominator, 1.0))
+
+
+def inverse(covariance: Floats) -> Floats:
+    """Return the pseudo-inverse of a covariance matrix."""
+    return np.asarray(np.linalg.pinv(covariance, rcond=1e-9, hermitian=True))
+
+
+def mending_temperature(logs: Floats, labels: Codes, weight: Floats) -> float:
+    """Return T that makes p^(1/T), normalised, most likely, within [0.05, 20]; by Newton steps."""
+    rows, beta = np.arange(labels.size), 1.0
+    own = float(weight @ logs[rows, labels])
+    step = max(1, AT_A_TIME // logs.shape[1])
+    for _ in range(25):
+        slope, curvature = own, 0.0
+        for start in range(0, rows.size, step):
+            some = slice(start, start + step)
+            z = beta * logs[some]
+            z -= z.max(axis=1, keepdims=True)
+            np.exp(z, out=z)
+            z /= z.sum(axis=1, keepdims=True)
+            mean = np.einsum("ik,ik->i", z, logs[some])
+            square = np.einsum("ik,ik,ik->i", z, logs[some], logs[some])
+            slope -= float(weight[some] @ mean)
+            curvature += float(weight[some] @ (square - np.square(mean)))
+        if curvature <= 0:
+            break
+        new = min(max(beta + slope / curvature, beta / 3.0, 0.05), beta * 3.0, 20.0)
+        if abs(new - beta) < 1e-6 * beta:
+            break
+        beta = new
+    return 1.0 / beta

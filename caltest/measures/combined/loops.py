@@ -15,13 +15,14 @@ Parts = NDArray[np.integer]
 
 
 @njit()
-def class_totals(labels: Labels, weight: Floats, m: int) -> Floats:
-    """Return the weight of each class, (B, m)."""
+def class_sums(labels: Labels, table: Floats) -> Floats:
+    """Return the sums of what `table` (n, m) has for the labels, by class, (B, m)."""
     size, n = labels.shape
-    out = np.zeros((size, m))
+    out = np.zeros((size, table.shape[1]))
     for b in range(size):
         for i in range(n):
-            out[b, labels[b, i]] += weight[i]
+            k = labels[b, i]
+            out[b, k] += table[i, k]
     return out
 
 
@@ -37,29 +38,6 @@ def rank_totals(labels: Labels, table: Parts, weight: Floats, ranks: int) -> Flo
 
 
 @njit()
-def root_sums(labels: Labels, weight: Floats, probs: Floats, least: float) -> Floats:
-    """Return sum_i w_i / sqrt(max(p_i, least)) with p_i the probability of the label, (B,)."""
-    size, n = labels.shape
-    out = np.zeros(size)
-    for b in range(size):
-        total = 0.0
-        for i in range(n):
-            total += weight[i] / np.sqrt(max(probs[i, labels[b, i]], least))
-        out[b] = total
-    return out
-
-
-@njit()
-def expected_root_sum(probs: Floats, weight: Floats, least: float) -> float:
-    """Return the mean of `root_sums` of labels with those probabilities."""
-    total = 0.0
-    for i in range(probs.shape[0]):
-        for k in range(probs.shape[1]):
-            total += weight[i] * probs[i, k] / np.sqrt(max(probs[i, k], least))
-    return total
-
-
-@njit()
 def chances_below(probs: Floats, limits: Floats) -> Floats:
     """Return the sums of the probabilities of a row that are below each limit, (n, limits)."""
     n, m = probs.shape
@@ -70,38 +48,6 @@ def chances_below(probs: Floats, limits: Floats) -> Floats:
                 if probs[i, k] >= limits[j]:
                     break
                 out[i, j] += probs[i, k]
-    return out
-
-
-@njit()
-def class_score_totals(
-    labels: Labels, weight: Floats, table: Floats, least: float, centre: Floats
-) -> Floats:
-    """Return sum over the rows of class k of w (max(table, least) - centre_k), (B, m)."""
-    size, n = labels.shape
-    out = np.zeros((size, centre.size))
-    for b in range(size):
-        for i in range(n):
-            k = labels[b, i]
-            out[b, k] += weight[i] * (max(table[i, k], least) - centre[k])
-    return out
-
-
-@njit(fastmath={"contract", "reassoc", "nsz"})
-def event_scores(labels: Labels, code: Labels, functions: Floats, shift: Floats) -> Floats:
-    """Return the squared length of sum_i f_i 1[y_i = code_i] - shift, (B,).
-
-    `functions` are (q, n), and `code` (n,) has the type of the labels.
-    """
-    size, n = labels.shape
-    out = np.zeros(size)
-    for b in range(size):
-        row = labels[b]
-        for j in range(shift.size):
-            total, function = -shift[j], functions[j]
-            for i in range(n):
-                total += function[i] * (row[i] == code[i])
-            out[b] += total * total
     return out
 
 
@@ -184,19 +130,6 @@ def feature_norms(labels: Labels, features: Floats, expected: Floats) -> Floats:
             for j in range(width):
                 norm += total[k, j] * total[k, j]
         out[b] = norm
-    return out
-
-
-@njit(fastmath={"contract", "reassoc", "nsz"})
-def total_variation(a: Floats, b: Floats) -> Floats:
-    """Return half the city-block distances between the rows of a and b."""
-    out = np.empty((len(a), len(b)))
-    for i in range(len(a)):
-        for j in range(len(b)):
-            total = 0.0
-            for k in range(a.shape[1]):
-                total += abs(a[i, k] - b[j, k])
-            out[i, j] = 0.5 * total
     return out
 
 

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from caltest.measures.base import BoundMeasure
+from caltest.measures.combined.component import Component, loudest_first
+from caltest.measures.outcome import Part
 from caltest.numerics.joint import BY_RANK, ROUNDING, tie_tolerance
+from caltest.numerics.labels import Hashes, resample_keys
+from caltest.numerics.loops import map_threads
 
 Floats = NDArray[np.float64]
 
+REFERENCES = 299  # redrawn labels that the scales of the components are estimated from
+# Their seed, which nobody passes as rng=: a resample that is among them would not be exchangeable
+# with the labels that were observed.
+REFERENCE_SEED = 0x5EED_0F7A_115C_A1E5_C0AB_1EED
+AT_A_TIME = 1 << 20  # labels
+BATCH = 64  # resamples
 OUTSIDE = 10.0  # added to the score of a value that is none of the constant reference values
 
 
@@ -47,26 +58,80 @@ class TailScale:
         return np.asarray(-np.minimum(0.0, both))
 
 
-class Combining:
-    """A portfolio of components, and the scale of each."""
-
-    portfolio: Sequence[Any]
-    scales: Sequence[TailScale]
-
-    def scores(self, statistics: Floats) -> Floats:
-        """Return how far out each component is, -log p, (K, B)."""
-        pairs = zip(self.scales, statistics, strict=True)
-        return np.stack([scale.scores(values) for scale, values in pairs])
-
-    def combine(self, statistics: Floats) -> Floats:
-        """Return the statistic of the portfolio, (B,)."""
-        return log_mean_exp(self.scores(statistics))
-
-
-def scales_of(portfolio: Sequence[Any], reference: Floats) -> list[TailScale]:
+def scales_of(portfolio: Sequence[Component], reference: Floats) -> list[TailScale]:
     """Return the scale of each component by its reference values, (K, R)."""
     pairs = zip(portfolio, reference, strict=True)
     return [TailScale(values, two_sided=component.two_sided) for component, values in pairs]
+
+
+def scores_of(scales: Sequence[TailScale], statistics: Floats) -> Floats:
+    """Return how far out each component is, -log p, (K, B)."""
+    pairs = zip(scales, statistics, strict=True)
+    return np.stack([scale.scores(values) for scale, values in pairs])
+
+
+def parameters_of(portfolio: Sequence[object]) -> dict[str, object]:
+    """Return what the print shows of a portfolio."""
+    combined_by = "log mean of 1 / p over the components"
+    return {"components": len(portfolio), "combined by": combined_by}
+
+
+class Combining(BoundMeasure):
+    """A portfolio of components, and the scale of each."""
+
+    combines = True
+    portfolio: Sequence[Component]
+    scales: Sequence[TailScale]
+
+    def prepare(
+        self,
+        portfolio: Iterable[Component],
+        redrawn: Callable[[Hashes], Any],
+        size: int,
+        n_jobs: int | None,
+    ) -> None:
+        """Take a portfolio, and estimate the scales of its components.
+
+        Parameters
+        ----------
+        portfolio : iterable of Component
+            What is combined.
+        redrawn : callable
+            Labels for keys, those that the scales are estimated from.
+        size : int
+            The size of one vector of labels.
+        n_jobs : int, optional
+            Threads.
+        """
+        self.portfolio = list(portfolio)
+        self.parameters = parameters_of(self.portfolio)
+        keys = resample_keys(REFERENCE_SEED, REFERENCES)
+        redrawn(keys[:1])  # what is made once, before the threads
+        step = min(BATCH, max(8, AT_A_TIME // size))
+
+        def batch(first: int) -> Floats:
+            return self.statistics(redrawn(keys[first : first + step]))
+
+        tasks = [(first,) for first in range(0, REFERENCES, step)]
+        reference = np.concatenate(list(map_threads(batch, tasks, n_jobs)), axis=1)
+        self.scales = scales_of(self.portfolio, reference)
+
+    def statistics(self, labels: Any, n_jobs: int | None = None) -> Floats:
+        """Return the components (K, B) for each row of `labels` (B, n)."""
+        sources = {component.source for component in self.portfolio}
+        read = {source: source.read(labels) for source in sources}
+        return np.stack([one.values(read[one.source]) for one in self.portfolio])
+
+    def values(self, labels: Any, n_jobs: int | None = None) -> Floats:
+        return self.combine(self.statistics(labels, n_jobs))
+
+    def combine(self, statistics: Floats) -> Floats:
+        """Return the statistic of the portfolio, (B,)."""
+        return log_mean_exp(scores_of(self.scales, statistics))
+
+    def combined_parts(self, statistics: Floats) -> tuple[Part, ...]:
+        """Return the components, the loudest first; column 0 is that of the observed labels."""
+        return loudest_first(self.portfolio, scores_of(self.scales, statistics), statistics)
 
 
 class _Tail:

@@ -23,8 +23,8 @@ from caltest.kernels.fitted import (
     tile_groups,
 )
 from caltest.kernels.line import LineKernel, is_line_term
-from caltest.measures.base import Order, UStatistic
-from caltest.measures.residual_sums import Flipped, Pairs, in_parts
+from caltest.measures.base import BoundMeasure, Order, UStatistic
+from caltest.measures.residual_sums import Flipped, Pairs, in_parts, residuals
 from caltest.numerics.class_sums import add_class_sums, class_lists, label_sums
 from caltest.numerics.label_scores import binary_brier_sums
 from caltest.numerics.loops import map_threads
@@ -41,7 +41,27 @@ CLUSTERS = 1024  # up to which the sums over pairs of clusters are kept
 RESAMPLES = 1024  # of few classes at a time, in 8 MiB for each class
 
 
-class AllPairs(UStatistic):
+class PairMean(BoundMeasure):
+    """A mean of h over pairs, or the square root of it; rounding below 0 counts as 0.
+
+    Attributes
+    ----------
+    rooted : bool
+        Whether the value is the root.
+    """
+
+    rooted: bool = False
+
+    def finished(self, mean: Floats) -> Floats:
+        """Return the values that means stand for."""
+        return np.sqrt(np.maximum(mean, 0.0)) if self.rooted else mean
+
+    def comparable(self, values: Floats) -> Floats:
+        # A root makes 1e-8 of a rounding error of 1e-16.
+        return np.square(values) if self.rooted else values
+
+
+class AllPairs(PairMean, UStatistic):
     """The unbiased or the biased mean of h over all pairs.
 
     Sample weights count an observation w_i times: h_ij becomes w_i w_j h_ij, and the number of
@@ -71,7 +91,8 @@ class AllPairs(UStatistic):
     def statistic(self) -> Pairs:
         """The mean over pairs as a statistic of the residuals."""
         own = float(self.diagonal().sum()) if self.biased else 0.0
-        return Pairs(self, lambda sums: (2.0 * sums + own) / self.normaliser, self.scale)
+        scale = 1.0 if self.rooted else self.scale
+        return Pairs(self, lambda sums: self.finished((2.0 * sums + own) / self.normaliser), scale)
 
     @property
     def normaliser(self) -> float:
@@ -130,7 +151,7 @@ class LinePairs(AllPairs):
         total = 2.0 * np.asarray(total)
         if self.biased:
             total += self._factor * binary_brier_sums(labels, self.event, self._square_weight)
-        return np.asarray(total / self.normaliser)
+        return self.finished(total / self.normaliser)
 
     def row_sums(self, n_jobs: int | None = None) -> Floats:
         return np.asarray(sum(line.row_sums(self._residuals) for line in self.lines))
@@ -185,10 +206,7 @@ class TiledPairs(AllPairs):
 
     def __init__(self, predictions: Predictions, kernel: FittedKernel, *, biased: bool) -> None:
         super().__init__(predictions, kernel, biased=biased)
-        delta = -predictions.probs
-        delta[np.arange(predictions.n), predictions.labels] += 1.0
-        delta *= self.weight[:, None]
-        self._projected = [term.project(delta) for term in kernel.terms]
+        self._projected = [term.project(residuals(predictions)) for term in kernel.terms]
 
     def value(self, n_jobs: int | None = None) -> float:
         def group_sum(tiles: list[Tile]) -> float:
@@ -197,7 +215,7 @@ class TiledPairs(AllPairs):
         total = 2.0 * sum(map_threads(group_sum, self._groups, n_jobs))
         if self.biased:
             total += float(self.diagonal().sum())
-        return total / self.normaliser
+        return float(self.finished(np.asarray(total / self.normaliser)))
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         size = RESAMPLES if self.predictions.m <= FEW_CLASSES else len(labels)
@@ -206,7 +224,7 @@ class TiledPairs(AllPairs):
             np.concatenate([self._term_sums(term, part, n_jobs) for part in parts])
             for term in self.kernel.terms
         )
-        return np.asarray(total / self.normaliser)
+        return self.finished(np.asarray(total / self.normaliser))
 
     def row_sums(self, n_jobs: int | None = None) -> Floats:
         return self.row_moments(n_jobs)[0]
@@ -267,7 +285,7 @@ class TiledPairs(AllPairs):
     def _h_sum(self, i0: int, i1: int, j0: int, j1: int) -> float:
         """Return the sum of h over j < i in the tile."""
         return sum(
-            float(np.vdot(_masked_tile(term, i0, i1, j0, j1), z[i0:i1] @ z[j0:j1].T))
+            float(np.vdot(term.below(i0, i1, j0, j1), z[i0:i1] @ z[j0:j1].T))
             for term, z in zip(self.kernel.terms, self._projected, strict=True)
         )
 
@@ -275,7 +293,7 @@ class TiledPairs(AllPairs):
         """Return h for j < i, and 0 for the other pairs of the tile."""
         out = np.zeros((i1 - i0, j1 - j0))
         for term, z in zip(self.kernel.terms, self._projected, strict=True):
-            out += _masked_tile(term, i0, i1, j0, j1) * (z[i0:i1] @ z[j0:j1].T)
+            out += term.below(i0, i1, j0, j1) * (z[i0:i1] @ z[j0:j1].T)
         return out
 
     def _term_sums(self, term: FittedTerm, labels: Labels, n_jobs: int | None) -> Floats:
@@ -288,7 +306,7 @@ class TiledPairs(AllPairs):
             pairs, gram_probs = np.zeros(len(labels)), np.zeros_like(probs)
             add_pairs = block_sums(term.matrix, labels, j0, pairs)
             for i0, i1, _, j1 in column_tiles(len(probs), j0):
-                tile = _masked_tile(term, i0, i1, j0, j1)
+                tile = term.below(i0, i1, j0, j1)
                 gram_probs[i0:i1] += tile @ probs[j0:j1]
                 gram_probs[j0:j1] += tile.T @ probs[i0:i1]
                 tile *= weight[i0:i1, None] * weight[j0:j1]
@@ -356,14 +374,6 @@ def _look_ups(matrix: Floats, labels: Labels, j0: int, pairs: Floats) -> AddPair
         add_class_sums(tile, rows, *lists[0], matrix, partners, pairs)
 
     return add
-
-
-def _masked_tile(term: FittedTerm, i0: int, i1: int, j0: int, j1: int) -> Floats:
-    """Return kappa for j < i, and 0 for the other pairs of the tile."""
-    tile = term.tile(i0, i1, j0, j1)
-    if j1 > i0:
-        tile[np.arange(i0, i1)[:, None] <= np.arange(j0, j1)] = 0.0
-    return tile
 
 
 def _partners(matrix: Floats) -> NDArray[np.int64]:

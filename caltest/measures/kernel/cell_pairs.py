@@ -13,6 +13,7 @@ from caltest.kernels.fitted import FittedKernel, FittedTerm, event_coordinates
 from caltest.kernels.line import LineKernel, is_line_term
 from caltest.kernels.matrix import MatrixKernel
 from caltest.measures.cells import BoundCells, Counts
+from caltest.measures.kernel.all_pairs import PairMean
 from caltest.scale import Cells
 
 Floats = NDArray[np.float64]
@@ -22,7 +23,7 @@ AT_MEAN_WEIGHT = "; squares of residuals at the mean weight of each cell"
 Squares = Callable[[Floats], Floats]
 
 
-class CellPairs(BoundCells):
+class CellPairs(PairMean, BoundCells):
     """The unbiased or the biased mean of h over all pairs of rows, at the mean of their cell.
 
     For two classes h_ij = a kappa_ij d_i d_j with d = y - p. The sum over all i and j is one over
@@ -30,7 +31,7 @@ class CellPairs(BoundCells):
     """
 
     def __init__(self, cells: Cells, kernel: MatrixKernel, *, biased: bool) -> None:
-        super().__init__(cells)
+        BoundCells.__init__(self, cells)
         if cells.rows < 2 and not biased:
             raise NotApplicable(
                 "the unbiased SKCE needs at least two observations, and there is one",
@@ -47,13 +48,12 @@ class CellPairs(BoundCells):
         self.notes, self.degenerate = self.kernel.notes, self.kernel.degenerate
         self.scale = float(sum(np.abs(term.matrix).max() for term in self.kernel.terms))
         self._sums = [self._of_term(term) for term in self.kernel.terms]
-        self.parameters = self.kernel.parameters
 
     def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
         excess, mass = np.ascontiguousarray(labels - self.cells.expected), self.cells.mass
         total = np.asarray(sum(full(excess) for full in self._sums))
         if self.biased:
-            return total / mass**2
+            return self.finished(total / mass**2)
         pairs = mass**2 - float(self.cells.squares.sum())
         return (total - self._factor * self.squares(excess)) / pairs
 
@@ -66,7 +66,7 @@ class CellPairs(BoundCells):
 
     @cached_property
     def _factor(self) -> float:
-        return float(sum(_factor(term) for term in self.kernel.terms))
+        return float(sum(term.factor for term in self.kernel.terms))
 
     def _of_term(self, term: FittedTerm) -> Squares:
         """Return the function that gives the sum of h over all i and j for each row of d (B, C)."""
@@ -85,7 +85,7 @@ class CellPairs(BoundCells):
         x = term.factors[0].coordinates[:, 0]
         at = places(self.cells, x)
         left, right = np.repeat(at, at.size), np.tile(at, at.size)
-        matrix = _factor(term) * term.pairs(left, right).reshape(at.size, -1)
+        matrix = term.factor * term.pairs(left, right).reshape(at.size, -1)
         run = np.searchsorted(at, np.arange(len(self.cells)), side="right") - 1
         beyond = np.minimum(run + 1, at.size - 1)
         way = np.where(beyond > run, x[at[beyond]] - x[at[run]], 1.0)
@@ -97,20 +97,6 @@ class CellPairs(BoundCells):
             return np.asarray(np.einsum("bc,bc->b", sums @ matrix, sums))
 
         return full
-
-
-class CellRoot(CellPairs):
-    """The square root of a biased mean over all pairs; rounding below 0 counts as 0."""
-
-    def __init__(self, cells: Cells, kernel: MatrixKernel) -> None:
-        super().__init__(cells, kernel, biased=True)
-
-    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
-        return np.sqrt(np.maximum(super().values(labels, n_jobs), 0.0))
-
-    def comparable(self, values: Floats) -> Floats:
-        # A root makes 1e-8 of a rounding error of 1e-16.
-        return np.square(values)
 
 
 def fitted_to_cells(kernel: MatrixKernel, cells: Cells) -> FittedKernel:
@@ -143,8 +129,3 @@ def places(cells: Cells, x: Floats) -> NDArray[np.int64]:
     place = np.minimum(share / share[-1] * PLACES, PLACES - 1).astype(np.int64)
     first = np.flatnonzero(np.append(True, np.diff(place) != 0))
     return np.union1d(first, len(cells) - 1)
-
-
-def _factor(term: FittedTerm) -> float:
-    a = term.matrix
-    return float(a[0, 0] - a[0, 1] - a[1, 0] + a[1, 1])

@@ -1,7 +1,12 @@
-"""Hotelling's statistic of the calibration mean embedding (CME), Widmann et al. 2021."""
+"""Errors at test locations, Widmann et al. 2021: the calibration mean embedding (CME) and UCME.
+
+The first is Hotelling's statistic of the mean deviations, the second their mean square.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -13,7 +18,7 @@ from numpy.typing import NDArray
 from caltest.errors import NotApplicable
 from caltest.kernels import FittedKernel, Kernel, as_matrix_kernel
 from caltest.lenses import Lens
-from caltest.measures.base import Labels, Measure
+from caltest.measures.base import BoundMeasure, Labels, Measure, Rows
 from caltest.measures.cells import BoundCells, Counts
 from caltest.measures.kernel.cell_pairs import at_mean, fitted_to_cells
 from caltest.measures.kernel.locations import (
@@ -21,57 +26,70 @@ from caltest.measures.kernel.locations import (
     Choice,
     Locations,
     add_location_moments,
+    add_location_sums,
     check_locations,
     find_locations,
     hotelling,
     locations_of_cells,
 )
 from caltest.measures.kernel.skce import SKCE
-from caltest.measures.outcome import Outcome
-from caltest.measures.residual_sums import ResidualStatistic, RobustQuadratic
+from caltest.measures.label_scores import row_weights
+from caltest.measures.outcome import Gaps, Outcome
+from caltest.measures.residual_sums import ResidualStatistic, RobustQuadratic, Sums
+from caltest.numerics.resampled_sums import cell_sums
 from caltest.predictions import Predictions
 from caltest.scale import Cells
 
-__all__ = ["CME", "cme"]
+__all__ = ["CME", "UCME", "cme", "ucme"]
 
 Floats = NDArray[np.float64]
 
 ROWS_PER_LOCATION = (
     1000  # observations for each test location from which on the chi^2 limit is near
 )
+FIXED = "the interval is for the error at these test locations, held fixed"
 SINGULAR = 5e10  # a covariance matrix of a condition up to 1e11 leaves three digits of the share
 
 
-class StudentizedEmbedding(AtLocations):
+class Hotelling(BoundMeasure):
     """T^2 of the mean deviations at test locations."""
 
-    def __init__(
-        self, predictions: Predictions, kernel: FittedKernel, locations: Locations
-    ) -> None:
-        super().__init__(predictions, kernel, locations)
-        _check(predictions.n, self.size)
-        _check_weights(predictions.sample_weight)
-        self.scale = SINGULAR
+    n: int
+
+    @abstractmethod
+    def moments(self, labels: Counts) -> tuple[Floats, Floats]:
+        """Return the sums over rows of z_i and of z_i z_i' for each row of labels."""
 
     def comparable(self, values: Floats) -> Floats:
-        return log_share(values, self.predictions.n)
+        return log_share(values, self.n)
 
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        return hotelling(*self._moments(labels), self.predictions.n)[0]
+    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
+        return hotelling(*self.moments(labels), self.n)[0]
 
     def estimate(self, value: float) -> float:
-        return float(np.square(self._observed_moments[0] / self.predictions.n).mean())
+        return float(np.square(self._observed_moments[0] / self.n).mean())
 
     @property
     def rank(self) -> int:
         """Rank of the covariance matrix of the observed deviations."""
-        return int(hotelling(*self._observed_moments, self.predictions.n)[1][0])
+        return int(hotelling(*self._observed_moments, self.n)[1][0])
 
     @cached_property
     def _observed_moments(self) -> tuple[Floats, Floats]:
-        return self._moments(self.observed[np.newaxis])
+        return self.moments(self.observed[np.newaxis])
 
-    def _moments(self, labels: Labels) -> tuple[Floats, Floats]:
+
+class StudentizedEmbedding(Hotelling, AtLocations):
+    """T^2 of rows."""
+
+    def __init__(
+        self, predictions: Predictions, kernel: FittedKernel, locations: Locations
+    ) -> None:
+        AtLocations.__init__(self, predictions, kernel, locations)
+        _check(predictions.n, self.size, predictions.sample_weight)
+        self.n, self.scale = predictions.n, SINGULAR
+
+    def moments(self, labels: Labels) -> tuple[Floats, Floats]:
         sums = np.zeros((len(labels), self.size))
         products = np.zeros((len(labels), self.size, self.size))
         for rows, kappa, expected in self.parts():
@@ -80,15 +98,14 @@ class StudentizedEmbedding(AtLocations):
         return sums, products
 
 
-class CellEmbedding(BoundCells):
+class CellEmbedding(Hotelling, BoundCells):
     """T^2 of cells: the moments of the rows are linear in their numbers of events."""
 
     def __init__(self, cells: Cells, kernel: FittedKernel, locations: Locations) -> None:
-        super().__init__(cells)
+        BoundCells.__init__(self, cells)
         size = len(locations.labels)
-        _check(cells.rows, size)
-        _check_weights(cells.weights)
-        self.scale, self.caution = SINGULAR, at_mean(kernel, cells)
+        _check(cells.rows, size, cells.weights)
+        self.n, self.scale, self.caution = cells.rows, SINGULAR, at_mean(kernel, cells)
         self.notes, self.degenerate = kernel.notes, kernel.degenerate
         self.parameters = {"test locations": locations.origin, **kernel.parameters}
         every = slice(0, len(cells))
@@ -100,21 +117,11 @@ class CellEmbedding(BoundCells):
         self._gain, self._squares = gain, (1.0 - 2.0 * cells.mean)[:, None] * squares
         self._constant = cells.variance @ squares
 
-    def comparable(self, values: Floats) -> Floats:
-        return log_share(values, self.cells.rows)
-
-    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
-        return hotelling(*self._moments(labels), self.cells.rows)[0]
-
-    def estimate(self, value: float) -> float:
-        sums, _ = self._moments(self.observed[np.newaxis])
-        return float(np.square(sums / self.cells.rows).mean())
-
-    def _moments(self, counts: Counts) -> tuple[Floats, Floats]:
-        excess = counts - self.cells.expected
+    def moments(self, labels: Counts) -> tuple[Floats, Floats]:
+        excess = labels - self.cells.expected
         products = excess @ self._squares + self._constant
         size = self._gain.shape[1]
-        return excess @ self._gain, products.reshape(len(counts), size, size)
+        return excess @ self._gain, products.reshape(len(labels), size, size)
 
 
 def log_share(values: Floats, n: int) -> Floats:
@@ -125,33 +132,50 @@ def log_share(values: Floats, n: int) -> Floats:
     return np.asarray(np.log(np.maximum(values / (values + n - 1.0), np.finfo(float).tiny)))
 
 
-def _check_weights(weights: object) -> None:
-    if weights is not None:
-        raise NotApplicable("the CME statistic takes no sample weights", "use test='skce'")
-
-
-def _check(n: int, size: int) -> None:
+def _check(n: int, size: int, weights: object) -> None:
     if n <= size:
         raise NotApplicable(
             f"the CME statistic needs more observations than test locations, and there are "
             f"{n} for {size}",
             "take fewer locations, or test='skce'",
         )
+    if weights is not None:
+        raise NotApplicable("the CME statistic takes no sample weights", "use test='skce'")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class CME(Measure):
-    """T^2 with its kernel and test locations; see `cme` for the parameters."""
+class EmbeddingMeasure(Measure):
+    """A measure of the deviations at test locations.
+
+    Attributes
+    ----------
+    kernel : Kernel, optional
+        By default the exponential one.
+    locations : int or (probs, labels), optional
+        Test locations, as in `ucme`.
+    """
 
     kernel: Kernel | None = None
     locations: Choice = None
 
-    key: ClassVar[str] = "cme"
-    title: ClassVar[str] = "calibration mean embedding, Hotelling's T^2"
-
     def __post_init__(self) -> None:
         as_matrix_kernel(self.kernel)
         check_locations(self.locations)
+
+    def located(
+        self, predictions: Predictions, n_jobs: int | None
+    ) -> tuple[Predictions, FittedKernel, Locations]:
+        """Return predictions with the fitted kernel and the test locations."""
+        kernel = FittedKernel.of(as_matrix_kernel(self.kernel), predictions, n_jobs)
+        return predictions, kernel, find_locations(self.locations, predictions)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CME(EmbeddingMeasure):
+    """T^2 with its kernel and test locations; see `cme` for the parameters."""
+
+    key: ClassVar[str] = "cme"
+    title: ClassVar[str] = "calibration mean embedding, Hotelling's T^2"
 
     @property
     def symbol(self) -> str:
@@ -166,9 +190,7 @@ class CME(Measure):
         return ("exact", "consistency", "asymptotic")
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> StudentizedEmbedding:
-        kernel = FittedKernel.of(as_matrix_kernel(self.kernel), predictions, n_jobs)
-        locations = find_locations(self.locations, predictions)
-        return StudentizedEmbedding(predictions, kernel, locations)
+        return StudentizedEmbedding(*self.located(predictions, n_jobs))
 
     def bind_cells(self, cells: Cells) -> CellEmbedding:
         kernel = fitted_to_cells(as_matrix_kernel(self.kernel), cells)
@@ -277,3 +299,128 @@ def cme(
     0.25
     """
     return CME(locations=locations, kernel=kernel).evaluate(probs, labels, lens, n_jobs)
+
+
+class MeanEmbedding(AtLocations):
+    """The mean over test locations of the squared mean deviation."""
+
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        weight = self.predictions.sample_weight
+        sums = np.zeros((len(labels), self.size))
+        for rows, kappa, expected in self.parts():
+            w = np.ones(len(expected)) if weight is None else weight[rows]
+            some = np.ascontiguousarray(labels[:, rows])
+            add_location_sums(kappa * w[:, np.newaxis], self.gain, some, sums)
+            sums -= w @ expected
+        total = self.predictions.n if weight is None else weight.sum()
+        return np.asarray(np.square(sums / total).mean(axis=1))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UCME(EmbeddingMeasure):
+    """The UCME with its kernel and test locations; see `ucme` for the parameters."""
+
+    key: ClassVar[str] = "ucme"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
+    title: ClassVar[str] = "unnormalised calibration mean embedding"
+
+    @property
+    def symbol(self) -> str:
+        return "UCME^2"
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> MeanEmbedding:
+        return MeanEmbedding(*self.located(predictions, n_jobs))
+
+    @property
+    def intervals(self) -> tuple[str, ...]:
+        return ("convex", *super().intervals)
+
+    def gaps(self, predictions: Predictions) -> Gaps:
+        """Return the mean deviations at the locations, whose mean square is the error."""
+        gap = self.bind(predictions).deviations()
+        weight = np.ones(1) if predictions.sample_weight is None else predictions.sample_weight
+        whole = np.zeros(predictions.n, dtype=np.int64)
+
+        def vector(rows: Rows) -> Floats:
+            mass, sums = cell_sums(rows, whole, gap, weight, 1)
+            return np.asarray(sums[0] / mass[0])
+
+        def norm(gaps: Floats) -> float:
+            return float(np.sqrt(np.square(gaps).mean()))
+
+        return Gaps(predictions.n, vector, norm, power=2)
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the mean square of the mean deviations at the locations."""
+        terms, weight = self.bind(predictions, n_jobs).deviations(), row_weights(predictions)
+        total = float(weight.sum())
+        return [Sums(terms * weight[:, None], lambda s: np.square(s / total).mean(axis=1))]
+
+    def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
+        return (FIXED,) if method == "convex" else ()
+
+
+def ucme(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    locations: Choice = None,
+    kernel: Kernel | None = None,
+    n_jobs: int | None = None,
+) -> float | NDArray[np.float64]:
+    r"""Estimate the squared unnormalised calibration mean embedding at J test locations.
+
+    With test locations :math:`(t_j, c_j)`, predictions each with a class, it is
+
+    .. math:: J^{-1} \sum_j \Big(n^{-1} \sum_i z_{ij}\Big)^2, \quad
+              z_{ij} = \sum_k (1[y_i = k] - p_{ik}) \, k(t_j, p_i)_{c_j k},
+
+    where the scalar kernel of the paper is :math:`k(t, p)_{c k}`. It takes O(n J m).
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        The aspect of the predictions that is measured. A family of lenses gives an array.
+    locations : int or (probs, labels), optional
+        A number J of locations or, as the lens shows predictions, (J, m) probabilities with J
+        classes. By default J is the least of 10, 3 (m - 1) and n / 10. A number takes predictions
+        from the data, at equally spaced ranks in a random direction (for two classes, quantiles of
+        P(Y = 1)), each with a class drawn from it; the seed is fixed, and neither the labels of the
+        data nor the order of the rows have a part in it.
+    kernel : MatrixKernel or ScalarKernel, optional
+        A scalar kernel stands for kappa times the identity; by default the exponential kernel of
+        the total variation distance with the bandwidth rule "auto": the median distance, for two
+        classes weighted by variance.
+    n_jobs : int, optional
+        Threads, as in joblib.
+
+    Returns
+    -------
+    float
+        In squared units of probability, at least 0.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+
+    References
+    ----------
+    Widmann, Lindsten, Zachariah (2021), Calibration tests beyond classification, ICLR, appendix C.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> kernel = ct.kernels.Exponential(bandwidth=1.0)
+    >>> locations = [[0.6, 0.4]], [0]
+    >>> ct.measures.ucme([[0.6, 0.4]], [0], locations=locations, kernel=kernel)  # (1 - 0.6)^2
+    0.16...
+    """
+    return UCME(locations=locations, kernel=kernel).evaluate(probs, labels, lens, n_jobs)

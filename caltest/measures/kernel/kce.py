@@ -1,133 +1,42 @@
-"""The kernel calibration error (KCE), and what errors share that are roots of a biased SKCE."""
+"""Roots of a biased SKCE: the kernel calibration error (KCE), and the MMCE of Kumar et al. 2018."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.kernels import FittedKernel, Kernel, MatrixKernel, as_matrix_kernel
+from caltest import validation
+from caltest.kernels import (
+    Exponential,
+    FittedKernel,
+    Kernel,
+    MatrixKernel,
+    Scaled,
+    as_matrix_kernel,
+)
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Measure, Order
-from caltest.measures.kernel.all_pairs import AllPairs, all_pairs
-from caltest.measures.kernel.cell_pairs import CellRoot
-from caltest.measures.kernel.concentration import biased_outcome
-from caltest.measures.kernel.intervals import PAIRS, pair_bounds, root_bounds
-from caltest.measures.outcome import Ends, Outcome
-from caltest.measures.residual_sums import Pairs, ResidualStatistic
+from caltest.measures.kernel.all_pairs import AllPairs
+from caltest.measures.kernel.skce import KernelMeasure
+from caltest.measures.one_dimension import check_one_dimension
 from caltest.predictions import Predictions
-from caltest.scale import Cells
 
-__all__ = ["KCE", "kce"]
+__all__ = ["KCE", "MMCE", "kce", "mmce"]
 
-Floats = NDArray[np.float64]
-Labels = NDArray[np.unsignedinteger]
-
-
-class RootPairs(BoundMeasure):
-    """The square root of a biased mean over all pairs; rounding below 0 counts as 0."""
-
-    def __init__(self, pairs: AllPairs, parameters: Mapping[str, object]) -> None:
-        super().__init__(pairs.predictions)
-        self.pairs = pairs
-        self.parameters = parameters
-        self.pooled, self.scale = pairs.pooled, pairs.scale
-        self.notes, self.degenerate = pairs.notes, pairs.degenerate
-
-    @property
-    def order(self) -> Order | None:
-        return self.pairs.order
-
-    @property
-    def observed(self) -> Labels:
-        return self.pairs.observed
-
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        return np.sqrt(np.maximum(self.pairs.values(labels, n_jobs), 0.0))
-
-    def comparable(self, values: Floats) -> Floats:
-        # A root makes 1e-8 of a rounding error of 1e-16.
-        return np.square(values)
-
-    def value(self, n_jobs: int | None = None) -> float:
-        return float(np.sqrt(max(self.pairs.value(n_jobs), 0.0)))
-
-
-class RootSKCE(Measure):
-    """A measure whose square is the biased SKCE of some kernel."""
-
-    own_intervals: ClassVar[Mapping[str, str]] = PAIRS
-
-    @property
-    @abstractmethod
-    def matrix_kernel(self) -> MatrixKernel:
-        """The kernel, matrix-valued."""
-
-    @property
-    def nulls(self) -> tuple[str, ...]:
-        return ("exact", "consistency", "distribution-free")
-
-    @property
-    def witness_kernel(self) -> MatrixKernel:
-        return self.matrix_kernel
-
-    @property
-    def intervals(self) -> tuple[str, ...]:
-        return (*PAIRS, *super().intervals)
-
-    def own_interval(
-        self, predictions: Predictions, *, level: float, n_jobs: int | None = None
-    ) -> Ends:
-        """Bound the error by the root of the interval of its square."""
-        kernel = FittedKernel.of(self.matrix_kernel, predictions, n_jobs)
-        bounds = pair_bounds(
-            predictions, kernel, self.symbol, is_biased=True, level=level, n_jobs=n_jobs
-        )
-        return root_bounds(bounds)
-
-    def plot_kind(self, m: int) -> str:
-        return "reliability" if m == 2 else "witness"
-
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
-        kernel = FittedKernel.of(self.matrix_kernel, predictions, n_jobs)
-        return RootPairs(all_pairs(predictions, kernel, biased=True), self.parameters(kernel))
-
-    def bind_cells(self, cells: Cells) -> CellRoot:
-        bound = CellRoot(cells, self.matrix_kernel)
-        bound.parameters = self.parameters(bound.kernel)
-        return bound
-
-    def residual_statistics(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> list[ResidualStatistic]:
-        """Return the root of the mean over all pairs."""
-        kernel = FittedKernel.of(self.matrix_kernel, predictions, n_jobs)
-        square = all_pairs(predictions, kernel, biased=True).statistic
-        return [Pairs(square.pairs, lambda s: np.sqrt(np.maximum(square.function(s), 0.0)))]
-
-    def concentration_bound(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
-        """Return the upper bound of the p-value of the square that holds for every model."""
-        bound = self.bind(predictions, n_jobs)
-        value = bound.value(n_jobs)
-        return biased_outcome(self.symbol, bound, self.matrix_kernel, value, value**2)
-
-    def parameters(self, kernel: FittedKernel) -> dict[str, object]:
-        """Return the settings that the print shows."""
-        return kernel.parameters
+WIDTH = 0.4
 
 
 @dataclass(frozen=True, kw_only=True)
-class KCE(RootSKCE):
+class KCE(KernelMeasure):
     """The KCE with its kernel; see `kce` for the parameters."""
 
     kernel: Kernel | None = None
 
     key: ClassVar[str] = "kce"
     title: ClassVar[str] = "kernel calibration error"
+    rooted: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         as_matrix_kernel(self.kernel)
@@ -195,3 +104,90 @@ def kce(
     0.565685...
     """
     return KCE(kernel=kernel).evaluate(probs, labels, lens, n_jobs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MMCE(KernelMeasure):
+    """The MMCE with the width of its kernel; see `mmce` for the parameters."""
+
+    width: float = WIDTH
+
+    key: ClassVar[str] = "mmce"
+    largest: ClassVar[float] = 1.0
+    title: ClassVar[str] = "maximum mean calibration error"
+    rooted: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        validation.check_positive(self.width, "width")
+
+    @property
+    def symbol(self) -> str:
+        return "MMCE"
+
+    @property
+    def matrix_kernel(self) -> MatrixKernel:
+        # For two classes delta_i' delta_j = 2 (c_i - r_i)(c_j - r_j), hence the half.
+        return Scaled(Exponential(self.width), np.eye(2) / 2.0)
+
+    def bind_all_pairs(self, predictions: Predictions, n_jobs: int | None = None) -> AllPairs:
+        check_one_dimension(predictions, "the MMCE")
+        return super().bind_all_pairs(predictions, n_jobs)
+
+    def parameters(self, kernel: FittedKernel) -> dict[str, object]:
+        return {"kernel": "exponential", "width": self.width}
+
+
+def mmce(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "confidence",
+    width: float = WIDTH,
+    n_jobs: int | None = None,
+) -> float | NDArray[np.float64]:
+    r"""Estimate the maximum mean calibration error, a kernel calibration error of the confidence.
+
+    With confidences r and c = 1 where the predicted class is right, it is
+
+    .. math:: \Big(n^{-2} \sum_{i,j} (c_i - r_i)(c_j - r_j) e^{-|r_i - r_j| / w}\Big)^{1/2},
+
+    which is :math:`1/\sqrt{2}` times the KCE of the confidence lens with the exponential kernel of
+    bandwidth w (and its KCE with half that kernel). Sorted, it takes O(n log n).
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "confidence"
+        Any lens with two classes; r is then the probability of its event. A family gives an array.
+    width : float, default 0.4
+        w > 0, in units of probability; 0.4 is that of the authors' experiments.
+    n_jobs : int, optional
+        Threads, as in joblib.
+
+    Returns
+    -------
+    float
+        In units of probability, at least 0.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If the lens leaves more than two classes.
+
+    References
+    ----------
+    Kumar, Sarawagi, Jain (2018), Trainable calibration measures for neural networks from kernel
+    mean embeddings, ICML 35, section 3. The training loss of the authors' code is its square.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> ct.measures.mmce([[0.6, 0.4], [0.6, 0.4]], [0, 0])  # right twice with confidence 0.6
+    0.4
+    """
+    return MMCE(width=width).evaluate(probs, labels, lens, n_jobs)

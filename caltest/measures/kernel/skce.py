@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -20,17 +22,19 @@ from caltest.measures.cells import BoundCells
 from caltest.measures.chunks import BoundChunks
 from caltest.measures.kernel.all_pairs import AllPairs, all_pairs
 from caltest.measures.kernel.block_pairs import MANY_BLOCKS, BlockPairs
-from caltest.measures.kernel.boundary import cases_of_regions
-from caltest.measures.kernel.cell_pairs import CellPairs
-from caltest.measures.kernel.concentration import biased_outcome, unbiased_outcome
-from caltest.measures.kernel.feature_pairs import FeaturePairs
-from caltest.measures.kernel.intervals import (
+from caltest.measures.kernel.bounds import (
     BLOCKS,
     PAIRS,
+    biased_outcome,
     block_bounds,
+    cases_of_regions,
     jackknife_of_sums,
     pair_bounds,
+    root_bounds,
+    unbiased_outcome,
 )
+from caltest.measures.kernel.cell_pairs import CellPairs
+from caltest.measures.kernel.feature_pairs import FeaturePairs
 from caltest.measures.outcome import Ends, Outcome
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.measures.tolerance import (
@@ -57,8 +61,84 @@ FEW_BLOCKS_NOTE_TOLERANCE = f"with fewer than {MANY_BLOCKS} blocks Student's lim
 ESTIMATORS = ("unbiased", "biased", "linear", "block")
 
 
+class KernelMeasure(Measure):
+    """The SKCE of some kernel over all pairs, or the root of the biased one."""
+
+    own_intervals: ClassVar[Mapping[str, str]] = PAIRS
+    rooted: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def matrix_kernel(self) -> MatrixKernel:
+        """The kernel, matrix-valued."""
+
+    @property
+    def is_biased(self) -> bool:
+        """Whether the pair of a row with itself counts."""
+        return True
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        return ("exact", "consistency", "distribution-free")
+
+    @property
+    def witness_kernel(self) -> MatrixKernel:
+        return self.matrix_kernel
+
+    @property
+    def intervals(self) -> tuple[str, ...]:
+        return (*PAIRS, *super().intervals)
+
+    def plot_kind(self, m: int) -> str:
+        return "reliability" if m == 2 else "witness"
+
+    def parameters(self, kernel: FittedKernel) -> dict[str, object]:
+        """Return the settings that the print shows."""
+        return kernel.parameters
+
+    def fitted(self, predictions: Predictions, n_jobs: int | None = None) -> FittedKernel:
+        """Fit the kernel to predictions."""
+        return FittedKernel.of(self.matrix_kernel, predictions, n_jobs)
+
+    def bind_all_pairs(self, predictions: Predictions, n_jobs: int | None = None) -> AllPairs:
+        """Bind the mean over all pairs."""
+        kernel = self.fitted(predictions, n_jobs)
+        bound = all_pairs(predictions, kernel, biased=self.is_biased)
+        bound.rooted, bound.parameters = self.rooted, self.parameters(kernel)
+        return bound
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
+        return self.bind_all_pairs(predictions, n_jobs)
+
+    def bind_cells(self, cells: Cells) -> BoundCells:
+        bound = CellPairs(cells, self.matrix_kernel, biased=self.is_biased)
+        bound.rooted, bound.parameters = self.rooted, self.parameters(bound.kernel)
+        return bound
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> Sequence[ResidualStatistic]:
+        """Return the mean over all pairs: what flipped signs change are pairs of clusters."""
+        return [self.bind_all_pairs(predictions, n_jobs).statistic]
+
+    def own_interval(
+        self, predictions: Predictions, *, level: float, n_jobs: int | None = None
+    ) -> Ends:
+        """Bound the SKCE by the normal limit of all pairs, and its root by the roots of these."""
+        bounds = partial(pair_bounds, predictions, self.fitted(predictions, n_jobs), self.symbol)
+        ends = bounds(is_biased=self.is_biased, level=level, n_jobs=n_jobs)
+        return root_bounds(ends) if self.rooted else ends
+
+    def concentration_bound(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+        """Return the upper bound of the p-value that holds for every model."""
+        bound = self.bind(predictions, n_jobs)
+        value = bound.value(n_jobs)
+        squared = value**2 if self.rooted else max(value, 0.0)
+        return biased_outcome(self.symbol, bound, self.matrix_kernel, value, squared)
+
+
 @dataclass(frozen=True, kw_only=True)
-class SKCE(Measure):
+class SKCE(KernelMeasure):
     """The SKCE with its estimator and kernel; see `skce` for the parameters."""
 
     estimator: str = "unbiased"
@@ -93,10 +173,6 @@ class SKCE(Measure):
         return as_matrix_kernel(self.kernel)
 
     @property
-    def witness_kernel(self) -> MatrixKernel:
-        return self.matrix_kernel
-
-    @property
     def has_blocks(self) -> bool:
         """Whether the estimator is a mean over blocks of consecutive rows."""
         return self.estimator in {"linear", "block"}
@@ -111,33 +187,28 @@ class SKCE(Measure):
         last = {"unbiased": ("bootstrap",), "biased": ()}.get(self.estimator, ("asymptotic",))
         return ("exact", "consistency", "distribution-free", *last)
 
+    @property
+    def is_biased(self) -> bool:
+        return self.estimator == "biased"
+
+    def parameters(self, kernel: FittedKernel) -> dict[str, object]:
+        return {"estimator": self.estimator, **kernel.parameters}
+
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
-        if self.has_blocks:
-            return self._bind_blocks(predictions, n_jobs)
-        return self.bind_all_pairs(predictions, n_jobs)
+        bound = self._bind_blocks if self.has_blocks else self.bind_all_pairs
+        return bound(predictions, n_jobs)
 
     def bind_chunks(self, survey: Survey, names: Sequence[str]) -> BoundChunks:
         if self.has_blocks:
             return super().bind_chunks(survey, names)
-        return FeaturePairs(self.matrix_kernel, survey, biased=self.estimator == "biased")
+        return FeaturePairs(self.matrix_kernel, survey, biased=self.is_biased)
 
     @property
     def needs_rows(self) -> str:
         return "its blocks are of rows that follow each other" if self.has_blocks else ""
 
     def bind_cells(self, cells: Cells) -> BoundCells:
-        if self.has_blocks:
-            return super().bind_cells(cells)
-        bound = CellPairs(cells, self.matrix_kernel, biased=self.estimator == "biased")
-        bound.parameters = {"estimator": self.estimator, **bound.parameters}
-        return bound
-
-    def bind_all_pairs(self, predictions: Predictions, n_jobs: int | None = None) -> AllPairs:
-        """Bind a quadratic estimator."""
-        kernel = FittedKernel.of(self.matrix_kernel, predictions, n_jobs)
-        bound = all_pairs(predictions, kernel, biased=self.estimator == "biased")
-        bound.parameters = {"estimator": self.estimator, **kernel.parameters}
-        return bound
+        return Measure.bind_cells(self, cells) if self.has_blocks else super().bind_cells(cells)
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the normal limit of the mean over blocks, with the sample deviation (ddof = 1)."""
@@ -162,15 +233,14 @@ class SKCE(Measure):
     def residual_statistics(
         self, predictions: Predictions, n_jobs: int | None = None
     ) -> Sequence[ResidualStatistic]:
-        """Return the mean over all pairs: what flipped signs change are pairs of clusters."""
         if self.has_blocks:
             reason = f"{self.description}: blocks of rows are no clusters of them"
             raise NotApplicable(reason, "use test='skce'")
-        return [self.bind_all_pairs(predictions, n_jobs).statistic]
+        return super().residual_statistics(predictions, n_jobs)
 
     @property
     def tolerance_method(self) -> str | None:
-        return None if self.estimator == "biased" else "limit"
+        return None if self.is_biased else "limit"
 
     def tolerance_limit(
         self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
@@ -179,7 +249,7 @@ class SKCE(Measure):
 
         The hypothesis is on the SKCE of the kernel with the bandwidth that is printed.
         """
-        if self.estimator == "biased":
+        if self.is_biased:
             return super().tolerance_limit(predictions, tolerance, n_jobs)
         if self.estimator != "unbiased":
             return self._block_tolerance(predictions, tolerance, n_jobs)
@@ -202,13 +272,13 @@ class SKCE(Measure):
     ) -> float:
         """Return the tail of numbers of labels where as few as possible cause the error.
 
-        See `caltest.measures.kernel.boundary`.
+        See `caltest.measures.kernel.bounds`.
         """
         bound = error_bound(self.matrix_kernel, predictions.m)
         share = math.sqrt(tolerance.value / bound) if bound else math.inf
         if share > 1:
             return 0.0
-        kernel = FittedKernel.of(self.matrix_kernel, predictions, n_jobs)
+        kernel = self.fitted(predictions, n_jobs)
         tail = largest_tail(cases_of_regions(predictions, kernel, share))
         return max(tail, unseen_chance(share, predictions.n))
 
@@ -240,11 +310,10 @@ class SKCE(Measure):
 
     def concentration_bound(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the upper bound of the p-value that holds for every model."""
+        if self.is_biased:
+            return super().concentration_bound(predictions, n_jobs)
         bound = self.bind(predictions, n_jobs)
         value = bound.value(n_jobs)
-        if self.estimator == "biased":
-            squared = max(value, 0.0)
-            return biased_outcome(self.symbol, bound, self.matrix_kernel, value, squared)
         size = predictions.n if self.estimator == "unbiased" else self.size
         return unbiased_outcome(self.symbol, bound, self.matrix_kernel, value, size)
 
@@ -263,26 +332,19 @@ class SKCE(Measure):
     @property
     def intervals(self) -> tuple[str, ...]:
         # Blocks pair neighbours, which rows drawn with replacement are not.
-        return tuple(BLOCKS) if self.has_blocks else (*PAIRS, *super().intervals)
+        return tuple(BLOCKS) if self.has_blocks else super().intervals
 
     def own_interval(
         self, predictions: Predictions, *, level: float, n_jobs: int | None = None
     ) -> Ends:
         """Bound the SKCE by the normal limit of all pairs, or by Student's of the blocks."""
-        if self.has_blocks:
-            bound = self._bind_blocks(predictions, n_jobs)
-            return block_bounds(bound, self.symbol, level=level, n_jobs=n_jobs)
-        kernel = FittedKernel.of(self.matrix_kernel, predictions, n_jobs)
-        is_biased = self.estimator == "biased"
-        return pair_bounds(
-            predictions, kernel, self.symbol, is_biased=is_biased, level=level, n_jobs=n_jobs
-        )
-
-    def plot_kind(self, m: int) -> str:
-        return "reliability" if m == 2 else "witness"
+        if not self.has_blocks:
+            return super().own_interval(predictions, level=level, n_jobs=n_jobs)
+        bound = self._bind_blocks(predictions, n_jobs)
+        return block_bounds(bound, self.symbol, level=level, n_jobs=n_jobs)
 
     def _bind_blocks(self, predictions: Predictions, n_jobs: int | None) -> BlockPairs:
-        kernel = FittedKernel.of(self.matrix_kernel, predictions, n_jobs)
+        kernel = self.fitted(predictions, n_jobs)
         bound = BlockPairs(predictions, kernel, size=self.size)
         variant = "linear" if self.estimator == "linear" else f"blocks of {self.size}"
         bound.parameters = {"estimator": variant, **kernel.parameters}

@@ -1,16 +1,20 @@
-"""The mean embedding of the errors in the space of a kernel: the witness, up to its length."""
+"""The mean embedding of the errors in the space of a kernel: the witness, and the gap curve."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest import validation
 from caltest.kernels import FittedKernel, MatrixKernel
 from caltest.kernels.fitted import COLUMNS, FittedTerm, column_tiles
 from caltest.kernels.line import LineKernel, is_line_term
+from caltest.measures.residual_sums import residuals
 from caltest.numerics.loops import map_threads
+from caltest.numerics.tube import path_length_of_products, tube_quantile
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
@@ -41,9 +45,7 @@ class Embedding:
         self.kernel = FittedKernel.of(kernel, predictions, n_jobs)
         weight = predictions.sample_weight
         self.weight = np.ones(predictions.n) if weight is None else weight
-        self.delta = -predictions.probs
-        self.delta[np.arange(predictions.n), predictions.labels] += 1.0
-        self._weighted = self.delta * self.weight[:, None]
+        self.weighted = residuals(predictions)
         self._on_line = all(is_line_term(term) for term in self.kernel.terms)
 
     def at(self, points: Floats) -> Floats:
@@ -61,22 +63,22 @@ class Embedding:
     @cached_property
     def length(self) -> float:
         """The norm of g in the space of the kernel, which is the biased KCE."""
-        square = float(np.vdot(self._weighted, self.at_rows) / self.weight.sum())
+        square = float(np.vdot(self.weighted, self.at_rows) / self.weight.sum())
         return float(np.sqrt(max(square, 0.0)))
 
     @cached_property
     def contributions(self) -> Floats:
         """What each row and class adds to the unbiased SKCE, (n, m); all add up to it."""
         total, squares = self.weight.sum(), np.square(self.weight).sum()
-        own = sum(self._weighted @ term.matrix for term in self.kernel.terms)
+        own = sum(self.weighted @ term.matrix for term in self.kernel.terms)
         others = self.at_rows * total - own
-        return np.asarray(self._weighted * others / (total**2 - squares))
+        return np.asarray(self.weighted * others / (total**2 - squares))
 
     def _line_sums(self, event: Floats) -> Floats:
         """Merge the points with the rows, at weight 0, and take the sums of all on the line."""
         rows = self.predictions.n
         merged = np.concatenate([self.predictions.probs[:, 1], event])
-        d = np.concatenate([self._weighted[:, 1], np.zeros(event.size)])
+        d = np.concatenate([self.weighted[:, 1], np.zeros(event.size)])
         order = np.argsort(merged)
         place = np.empty_like(order)
         place[order] = np.arange(order.size)
@@ -93,7 +95,7 @@ class Embedding:
             for start in range(0, self.predictions.n, ROWS):
                 rows = slice(start, start + ROWS)
                 for term in self.kernel.terms:
-                    out += term.cross(some, rows).T @ self._weighted[rows] @ term.matrix
+                    out += term.cross(some, rows).T @ self.weighted[rows] @ term.matrix
             return out
 
         starts = [(first,) for first in range(0, len(points), POINTS)]
@@ -101,10 +103,10 @@ class Embedding:
 
     def _tile_sums(self) -> Floats:
         """Return the sums at the rows, each pair of rows once."""
-        n, out = self.predictions.n, np.zeros_like(self._weighted)
+        n, out = self.predictions.n, np.zeros_like(self.weighted)
         starts = [(j0,) for j0 in range(0, n, COLUMNS)]
         for term in self.kernel.terms:
-            image = self._weighted @ term.matrix
+            image = self.weighted @ term.matrix
             out += image  # kappa(s, s) = 1
 
             def block(j0: int, term: FittedTerm = term, image: Floats = image) -> Floats:
@@ -119,9 +121,59 @@ def _block_sums(term: FittedTerm, image: Floats, j0: int) -> Floats:
     """Return the sums over the pairs j < i of a block of columns, for the rows from j0."""
     out = np.zeros_like(image[j0:])
     for i0, i1, _, j1 in column_tiles(len(image), j0):
-        tile = term.tile(i0, i1, j0, j1)
-        if j1 > i0:
-            tile[np.arange(i0, i1)[:, None] <= np.arange(j0, j1)] = 0.0
+        tile = term.below(i0, i1, j0, j1)
         out[i0 - j0 : i1 - j0] += tile @ image[j0:j1]
         out[: j1 - j0] += tile.T @ image[i0:i1]
     return out
+
+
+@dataclass(frozen=True, eq=False)
+class GapCurve:
+    """The mean of the observed less the predicted probability near each prediction.
+
+    Attributes
+    ----------
+    x : (points,) array
+        Predictions in ascending order, over the range of those observed.
+    gap : (points,) array
+        Observed less predicted, weighted by the kernel.
+    limit : (points,) array
+        The gaps of calibrated predictions lie between -limit and limit, all of them at once with
+        probability `level`.
+    level : float
+    """
+
+    x: Floats = field(repr=False)
+    gap: Floats = field(repr=False)
+    limit: Floats = field(repr=False)
+    level: float
+
+    def __post_init__(self) -> None:
+        for name in ("x", "gap", "limit"):
+            object.__setattr__(self, name, validation.read_only(getattr(self, name)))
+
+
+def gap_curve(embedding: Embedding, points: int, level: float) -> GapCurve:
+    """Smooth the gap; the errors are those of labels that are drawn from the predictions."""
+    predictions, weight = embedding.predictions, embedding.weight
+    event = predictions.probs[:, 1]
+    seen = event[weight > 0]
+    x = np.linspace(float(seen.min()), float(seen.max()), points)
+    at = np.column_stack([1.0 - x, x])
+    mass, moment, square = np.zeros((3, points))
+    product = np.zeros(points - 1)
+    for start in range(0, predictions.n, ROWS):
+        rows = slice(start, start + ROWS)
+        kernel = np.zeros((event[rows].size, points))
+        for term in embedding.kernel.terms:
+            share = float((term.matrix @ np.array([-1.0, 1.0]))[1])
+            kernel += share * term.cross(at, rows)
+        moment += embedding.weighted[rows, 1] @ kernel
+        kernel *= weight[rows, None]
+        mass += kernel.sum(axis=0)
+        kernel *= np.sqrt(event[rows] * (1.0 - event[rows]))[:, None]
+        square += np.square(kernel).sum(axis=0)
+        product += (kernel[:, 1:] * kernel[:, :-1]).sum(axis=0)
+    reach = tube_quantile(path_length_of_products(square, product), level)
+    scale = np.where(mass > 0, mass, np.inf)
+    return GapCurve(x, moment / scale, reach * np.sqrt(square) / scale, level)

@@ -9,7 +9,7 @@ from scipy import stats
 from caltest import NotApplicable
 from caltest.datasets import generative_model
 from caltest.kernels import Exponential
-from caltest.measures.kernel import intervals
+from caltest.measures.kernel import bounds
 from caltest.measures.kernel.skce import SKCE
 
 OPTIONS = {"level": 0.9, "n_jobs": None}
@@ -41,14 +41,14 @@ def test_interval_of_rare_errors_is_that_of_all_pairs():
     found = measure.own_interval(data, **OPTIONS)
     pairs = SKCE(kernel=Exponential(0.5)).own_interval(data, **OPTIONS)
     assert (found.low, found.estimate, found.high) == (pairs.low, pairs.estimate, pairs.high)
-    assert intervals.ALL in found.notes
+    assert bounds.ALL in found.notes
 
 
 def test_interval_of_rare_errors_among_many_rows_says_so(monkeypatch):
     """All pairs would take too long."""
-    monkeypatch.setattr(intervals, "PAIRS_UP_TO", 499)
+    monkeypatch.setattr(bounds, "PAIRS_UP_TO", 499)
     measure = SKCE(estimator="linear", kernel=Exponential(0.5))
     rare = generative_model("M2", n=500, m=2, pi=0.1, rng=1)
-    assert intervals.RARE in measure.own_interval(rare, **OPTIONS).notes
+    assert bounds.RARE in measure.own_interval(rare, **OPTIONS).notes
     often = generative_model("M2", n=500, m=10, alpha=1.0, rng=1)
-    assert intervals.RARE not in measure.own_interval(often, **OPTIONS).notes
+    assert bounds.RARE not in measure.own_interval(often, **OPTIONS).notes

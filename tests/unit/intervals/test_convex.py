@@ -16,7 +16,7 @@ from caltest.measures.bins.ece import ECE
 from caltest.measures.bins.mce import MCE, WORST
 from caltest.measures.cumulative.ks import KSError
 from caltest.measures.cumulative.kuiper import KuiperError
-from caltest.measures.kernel.ucme import FIXED, UCME
+from caltest.measures.kernel.cme import FIXED, UCME
 
 MEASURES = {
     "ece": (ECE(), 2),

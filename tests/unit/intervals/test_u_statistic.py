@@ -12,9 +12,8 @@ from scipy.stats import norm
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.kernels import Exponential
-from caltest.measures.kernel.intervals import BIASED, ZERO
-from caltest.measures.kernel.kce import KCE
-from caltest.measures.kernel.mmce import MMCE
+from caltest.measures.kernel.bounds import BIASED, ZERO
+from caltest.measures.kernel.kce import KCE, MMCE
 from caltest.measures.kernel.skce import SKCE
 
 KERNEL = Exponential(0.5)

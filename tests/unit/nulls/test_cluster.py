@@ -11,6 +11,7 @@ from caltest.errors import NotApplicable
 from caltest.htests import REGISTRY
 from caltest.intervals.cluster import jackknife, pair_products
 from caltest.measures.combined.combined import portfolio
+from caltest.measures.combined.context import Context
 from caltest.nulls.cluster import Clusters, dependence_parameters, flipped_values
 
 SAME_VALUE = ["skce", "kce", "mmce", "ece", "mce", "classwise-ece", "ks", "kuiper"]
@@ -132,9 +133,9 @@ def test_components_have_the_value_of_the_labels(m):
     for seed in (0, 1):
         labels = np.random.default_rng(seed).integers(0, m, 60)
         seen = p.relabelled(labels)
-        for one in portfolio(seen, None, 1):
-            values = flipped_values([one.reordered()], Clusters.of(seen), 9, 0, 1)
-            own = one.values(one.context.rows(one.context.labels))[0]
+        for one in portfolio(Context(seen), None):
+            values = flipped_values([one.residual_statistic()], Clusters.of(seen), 9, 0, 1)
+            own = one.values(one.source.observed)[0]
             ratios.setdefault(one.key, []).append(values[0, 0] / own)
     if m == 3:
         ratios.pop("skce")  # flipped signs leave the diagonal as it is

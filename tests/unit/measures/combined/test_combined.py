@@ -12,11 +12,10 @@ from numpy.testing import assert_allclose
 import caltest as ct
 from caltest import InvalidInput, NotApplicable
 from caltest.measures import REGISTRY
-from caltest.measures.combined.component import Context
-from caltest.measures.combined.findings import mending_temperature
-from caltest.measures.combined.line import belt_functions
-from caltest.measures.combined.several import Confusions, KernelError
-from caltest.measures.combined.surprise import EventSurprise, Surprise
+from caltest.measures.combined.component import mending_temperature, surprise
+from caltest.measures.combined.context import Context
+from caltest.measures.combined.one_event import log_odds, orthonormal
+from caltest.measures.combined.several import confusions, kernel_error
 from caltest.measures.combined.tails import TailScale, log_mean_exp
 from caltest.numerics.labels import resample_keys
 
@@ -114,18 +113,18 @@ def test_log_mean_exp_does_not_overflow():
 def test_confusions_count_pairs_of_classes():
     """The running sum is the sum over the table."""
     context = Context(SURE)
-    component = Confusions(context)
+    component, pairs = confusions(context), context.confusions()
     observed = np.zeros((3, 3))
     np.add.at(observed, (SURE.predicted, SURE.labels), 1)
-    expected = np.sum(np.square(observed - component.expected) * component.precision)
-    value = component.values(context.rows(SURE.labels))[0]
+    expected = np.sum(np.square(observed - pairs.expected) * pairs.precision)
+    value = component.values(context.observed)[0]
     assert value == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
     "work",
     [
-        lambda data: Confusions(Context(data)).values(data.labels[None].astype(np.uint16)),
+        lambda data: confusions(Context(data)).values(data.labels[None].astype(np.uint16)),
         ct.measures.e_likelihood_ratio,
     ],
     ids=["confusions", "e-likelihood-ratio"],
@@ -163,16 +162,17 @@ def test_features_of_few_rows_are_the_kernel():
     """With no more rows than landmarks the component is the SKCE."""
     data = ct.datasets.generative_model("M2", n=50, m=4, alpha=1.0, rng=1)
     context = Context(data)
-    component = KernelError(context)
-    kernel = ct.kernels.Exponential(bandwidth=context.features.bandwidth)
-    value = component.values(context.rows(data.labels))[0]
+    component = kernel_error(context)
+    apart = np.abs(data.probs[:, None] - data.probs).sum(axis=2)[np.triu_indices(data.n, 1)] / 2
+    kernel = ct.kernels.Exponential(bandwidth=np.median(apart))
+    value = component.values(context.observed)[0]
     assert value == pytest.approx(ct.measures.skce(data, kernel=kernel), abs=1e-9)
 
 
 def test_belt_functions_are_orthonormal():
     """Under the variance of the labels."""
     p = np.random.default_rng(1).uniform(0.05, 0.9, 80)
-    functions, _ = belt_functions(p, np.ones(80))
+    functions = orthonormal(log_odds(p), p * (1 - p))
     assert_allclose(functions @ np.diag(p * (1 - p)) @ functions.T, np.eye(3), atol=1e-9)
 
 
@@ -201,11 +201,11 @@ def test_surprise_is_the_log_of_a_mean_of_roots(m):
     """The log of the sum of p^(-1/2) of what happened, over what is expected of it."""
     data = ct.datasets.generative_model("M2", n=60, m=m, alpha=0.3, rng=2)
     context = Context(data)
-    component = (EventSurprise if m == 2 else Surprise)(context)
-    labels = data.labels if context.order is None else data.labels[context.order]
+    source = context.source("strong")
+    component = surprise(source)
     seen = 1 / np.sqrt(np.maximum(data.probs[np.arange(data.n), data.labels], 1e-12))
     mean = (data.probs / np.sqrt(np.maximum(data.probs, 1e-12))).sum()
-    value = component.values(context.rows(labels))[0]
+    value = component.values(source.observed)[0]
     assert value == pytest.approx(np.log(seen.sum() / mean))
 
 

@@ -9,7 +9,7 @@ from caltest import NotApplicable
 from caltest.datasets import generative_model
 from caltest.kernels import Exponential, Gaussian, Matern32, Matern52, Sum
 from caltest.measures import SKCE, skce
-from caltest.measures.kernel.intervals import jackknife_error
+from caltest.measures.kernel.bounds import jackknife_error
 
 
 @pytest.mark.parametrize("kernel", [Exponential(bandwidth=0.5), Gaussian(bandwidth=0.5)])

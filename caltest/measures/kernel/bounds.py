@@ -1,22 +1,27 @@
-"""Standard errors and confidence intervals of the SKCE, predictions and labels random."""
+"""Limits of the SKCE: standard errors, intervals, concentration, and few redirected labels."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.kernels import FittedKernel
+from caltest.kernels import FittedKernel, MatrixKernel, error_bound
+from caltest.measures.base import BoundMeasure
 from caltest.measures.kernel.all_pairs import AllPairs, all_pairs
 from caltest.measures.kernel.block_pairs import MANY_BLOCKS, BlockPairs
-from caltest.measures.outcome import Ends
+from caltest.measures.outcome import Ends, Outcome
+from caltest.measures.tolerance import designated_labels
+from caltest.numerics.event_tails import FewEvents, both_sides
 from caltest.numerics.tails import normal_isf, student_isf
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
 PAIRS = {"u-statistic": "normal limit of the U-statistic"}
 BLOCKS = {"block": "normal limit of the mean over blocks"}
 PAIRS_UP_TO = 20_000  # rows whose pairs take seconds
@@ -34,6 +39,8 @@ ALL = (
     "few blocks carry the error, and their mean has no normal limit yet: estimate and interval are "
     "of the pairs of all rows, which have the same mean"
 )
+HALVINGS = 6  # regions of half, a quarter, ... of the rows at either end
+SAMPLE = 100  # rows of a region whose pairs tell how near to each other they are
 
 
 def jackknife_error(pairs: AllPairs, n_jobs: int | None = None) -> tuple[float, float]:
@@ -200,3 +207,91 @@ def _weighted_jackknife(pairs: AllPairs, n_jobs: int | None) -> tuple[float, flo
     without = (whole - 2.0 * sums) / mass
     variance = (n - 1) / n * float(np.square(without - without.mean()).sum())
     return whole / (total**2 - squares), math.sqrt(variance)
+
+
+def biased_outcome(
+    symbol: str, bound: BoundMeasure, kernel: MatrixKernel, value: float, squared: float
+) -> Outcome:
+    """Bound the p-value of the biased SKCE, `squared`; `value` is that, or its root."""
+    n, m = bound.predictions.n, bound.predictions.m
+    b = _largest(kernel, m)
+    if not kernel.is_psd(m):
+        raise NotApplicable(
+            "the inequality for the biased estimator needs a positive semi-definite kernel, which "
+            f"{kernel} need not be for m = {m}",
+            "use null='exact'",
+        )
+    pvalue = math.exp(-(max(0.0, math.sqrt(n * squared / b) - 1.0) ** 2) / 2.0)
+    return _outcome(symbol, bound, value, pvalue, b)
+
+
+def unbiased_outcome(
+    symbol: str, bound: BoundMeasure, kernel: MatrixKernel, value: float, size: int
+) -> Outcome:
+    """Bound the p-value of the mean of unbiased estimates over blocks of `size` rows."""
+    n, t = bound.predictions.n, max(value, 0.0)
+    b = _largest(kernel, bound.predictions.m)
+    pvalue = math.exp(-(n // size) * (size // 2) * t**2 / (2.0 * b**2))
+    return _outcome(symbol, bound, value, pvalue, b)
+
+
+def _largest(kernel: MatrixKernel, m: int) -> float:
+    b = error_bound(kernel, m)
+    if b == 0:
+        raise NotApplicable(
+            "the kernel is zero, so that the inequality is empty", "use another kernel"
+        )
+    return b
+
+
+def _outcome(symbol: str, bound: BoundMeasure, value: float, pvalue: float, b: float) -> Outcome:
+    return Outcome(
+        statistic_name=symbol,
+        statistic=value,
+        pvalue=pvalue,
+        estimate=value,
+        alternative="greater",
+        null_text=f"concentration inequality with |h| <= {b:.4g}",
+        parameters=bound.parameters,
+        notes=(*bound.notes, "the p-value is an upper bound that holds for every model"),
+        degenerate=bound.degenerate,
+        is_bound=True,
+    )
+
+
+def cases_of_regions(
+    predictions: Predictions, kernel: FittedKernel, share: float
+) -> Iterator[FewEvents]:
+    r"""Yield too few and too many labels of one kind in regions that have all of the error.
+
+    Redirected labels are other than predicted. Where they are a share s of all rows, evenly
+    over a region R, the SKCE is
+    :math:`s^2 B \bar\kappa_R` at most, with B the largest value of h and :math:`\bar\kappa_R` the
+    mean of the kernel over pairs of rows in R, 1 where they are equal. So the share is at least
+    `share`, :math:`\sqrt{\tau / B}`, over :math:`\sqrt{\bar\kappa_R}`. Regions are all rows, and
+    halves, quarters, ... of the rows with the smallest or the largest probability of the label.
+    """
+    for probs, hits in designated_labels(predictions, share * predictions.n):
+        order = np.lexsort((predictions.probs[:, 0], probs))
+        for rows in _regions(order):
+            excess = share * predictions.n / math.sqrt(mean_kernel(kernel, rows))
+            yield from both_sides(probs[rows], hits[rows], excess)
+
+
+def _regions(order: Rows) -> Iterator[Rows]:
+    yield order
+    for k in range(1, HALVINGS + 1):
+        size = -(-order.size // 2**k)
+        yield order[:size]
+        yield order[-size:]
+
+
+def mean_kernel(kernel: FittedKernel, rows: Rows) -> float:
+    """Return the mean of the kernel, scaled to 1 at distance 0, over pairs of rows."""
+    some = rows[np.linspace(0, rows.size - 1, min(rows.size, SAMPLE)).round().astype(int)]
+    left, right = np.triu_indices(some.size, 1)
+    sizes = [float(np.abs(term.matrix).max()) for term in kernel.terms]
+    off = np.zeros(left.size)
+    for term, size in zip(kernel.terms, sizes, strict=True):
+        off += size / sum(sizes) * term.pairs(some[left], some[right])
+    return float((some.size + 2.0 * off.sum()) / some.size**2)

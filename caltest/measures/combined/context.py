@@ -1,0 +1,374 @@
+"""Rows of a portfolio: their order, how labels are redrawn, and the sums of several classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.kernels import Exponential
+from caltest.kernels.features import Features
+from caltest.kernels.fitted import l1_distances
+from caltest.measures.base import Labels, Order
+from caltest.measures.combined.component import (
+    LEAST,
+    STEADY,
+    Function,
+    Source,
+    Summing,
+    mending_temperature,
+)
+from caltest.measures.combined.loops import (
+    cell_extremes,
+    chances_below,
+    class_sums,
+    confusion_sums,
+    feature_norms,
+    rank_totals,
+)
+from caltest.measures.combined.one_event import EventRows, HitRows, OneEvent
+from caltest.measures.residual_sums import CellSums, Products, ResidualStatistic, RobustZ
+from caltest.measures.residual_sums import Sums as FlippedSums
+from caltest.numerics.class_sums import label_sums
+from caltest.numerics.labels import Hashes, label_dtype
+from caltest.predictions import Predictions
+from caltest.predictions.redrawing import Inversion
+from caltest.validation.arrays import read_only
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+FIRST = 8  # probabilities of a row, the largest first, that order the rows
+ROUNDING = 1e-24  # of the variance of a log probability
+CELLS = 32  # steps of the partial sums of a class
+LEAST_LOG = -12.0  # of the scores of a class: a probability of 6e-6
+RANKS = 5  # the last of them takes all classes beyond
+LANDMARKS = 64  # predictions whose kernel functions are the features
+PAIRS = 300  # rows between which the median distance is taken
+LEAST_WIDTH = 1e-3  # of a bandwidth: predictions that are nearly equal are treated as such
+LEAST_EIGENVALUE = 1e-9  # of the kernel between landmarks, relative to the largest
+
+
+class Context:
+    """The rows that the components of one portfolio share.
+
+    Two classes have their rows in ascending order of P(class 1), `order`; all labels that the
+    components are given are in that order.
+    """
+
+    too_extreme = ("too sure", "not sure enough")
+
+    def __init__(self, predictions: Predictions) -> None:
+        self.predictions, self.n, self.m = predictions, predictions.n, predictions.m
+        self.names = [str(name) for name in predictions.classes]
+        self.dtype = label_dtype(self.m)
+        self.probs, self.labels = predictions.probs, predictions.labels
+        weight = predictions.sample_weight
+        self.weight: Floats = np.ones(self.n) if weight is None else weight
+        self.order: Order | None = None
+        if self.m == 2:
+            self.order = np.argsort(self.probs[:, 1], kind="stable")
+            self.probs, self.labels = self.probs[self.order], self.labels[self.order]
+            self.weight = self.weight[self.order]
+        self.ranked = np.argsort(-self.probs, axis=1, kind="stable").astype(self.dtype)
+        self.mass = float(self.weight.sum())
+        self.steady = STEADY * float(np.mean(np.square(self.weight)))
+
+    def source(self, lens: str) -> Source:
+        """Return the rows of the classes, or of one event."""
+        if lens == "confidence":
+            return self.hits
+        return self.event if self.m == 2 else self
+
+    @cached_property
+    def event(self) -> OneEvent:
+        """The rows of two classes, whose event is the second."""
+        p, q = np.ascontiguousarray(self.probs[:, 1]), np.ascontiguousarray(self.probs[:, 0])
+        order = np.asarray(self.order)
+        return EventRows(f"P({self.names[1]})", p, q, self.weight, self.labels == 1, order)
+
+    @cached_property
+    def hits(self) -> OneEvent:
+        """The rows in ascending order of the confidence."""
+        return HitRows(self.ranked[:, 0], self.top_prob, self.weight, self.labels)
+
+    @property
+    def observed(self) -> Labels:
+        return self.rows(self.labels)
+
+    def read(self, labels: Labels) -> Labels:
+        return labels
+
+    def rows(self, labels: Codes) -> Labels:
+        """Return the labels (n,) as one row of many."""
+        return labels[None].astype(self.dtype)
+
+    @cached_property
+    def canonical(self) -> Order:
+        """The rows in an order that depends on neither their order nor that of the classes."""
+        first = np.take_along_axis(self.probs, self.ranked[:, :FIRST], axis=1)
+        return np.lexsort((self.weight, *first.T[::-1]))
+
+    def reference(self) -> Callable[[Hashes], Labels]:
+        """Return a function that redraws the labels (B, n) that scales are estimated from.
+
+        Neither the order of the rows nor that of the classes changes them.
+        """
+        # Class 0 is the most probable class of a row, class 1 the second, ...
+        sorted_probs = np.take_along_axis(self.probs, self.ranked, axis=1)
+        ranks = Inversion(sorted_probs[self.canonical])
+
+        def redrawn(keys: Hashes) -> Labels:
+            codes = ranks.labels(keys)
+            out = np.empty(codes.shape, self.dtype)
+            out[:, self.canonical] = self.ranked[self.canonical[None], codes]
+            return out
+
+        return redrawn
+
+    @cached_property
+    def top(self) -> Codes:
+        """The predicted class of each row."""
+        return self.ranked[:, 0].astype(np.int64)
+
+    @cached_property
+    def top_prob(self) -> Floats:
+        """The probability of the predicted class."""
+        return np.asarray(np.take_along_axis(self.probs, self.top[:, None], axis=1)[:, 0])
+
+    @cached_property
+    def gaps(self) -> Floats:
+        """The differences of labels and probabilities, (n, m)."""
+        out = -self.probs
+        out[np.arange(self.n), self.labels] += 1.0
+        return out
+
+    @cached_property
+    def residuals(self) -> Floats:
+        """The same times the weights."""
+        has_weights = self.predictions.sample_weight is not None
+        return self.gaps * self.weight[:, None] if has_weights else self.gaps
+
+    @cached_property
+    def variances(self) -> Floats:
+        """The variance of the weight of the labels of each class, (m,)."""
+        squares = np.square(self.weight)
+        return np.asarray(
+            squares @ self.probs - np.einsum("i,ik,ik->k", squares, *[self.probs] * 2)
+        )
+
+    @property
+    def log_probs(self) -> Floats:
+        """The logs of the probabilities, those below 1e-12 as of that."""
+        logs = np.maximum(self.probs, LEAST)
+        return np.asarray(np.log(logs, out=logs))
+
+    def temperature(self) -> tuple[Summing, float]:
+        """Return the score of the temperature, and its standard deviation."""
+        table = self.log_probs
+        table -= np.einsum("ik,ik->i", self.probs, table)[:, None]
+        table *= self.weight[:, None]
+        variance = float(np.einsum("ik,ik,ik->", self.probs, table, table))
+        is_certain = variance <= ROUNDING * float(self.weight @ self.weight)
+        return self.by_label(table), 0.0 if is_certain else float(np.sqrt(variance))
+
+    def mending_temperature(self) -> tuple[float, str]:
+        """Return the temperature that mends the probabilities, and how to call it."""
+        # No temperature changes outcomes of probability 0.
+        weight = self.weight * (self.probs[np.arange(self.n), self.labels] > 0.0)
+        return mending_temperature(self.log_probs, self.labels, weight), "temperature"
+
+    def by_label(self, table: Floats) -> Summing:
+        """Return the sum over rows of what a table (n, m) has for the label, less its mean."""
+        expected = float(np.einsum("ik,ik->", self.probs, table))
+
+        def signed(_: Function) -> ResidualStatistic:
+            own = table[np.arange(self.n), self.labels]
+            return RobustZ(own - np.einsum("ik,ik->i", self.probs, table))
+
+        return Summing(lambda labels: label_sums(table, labels) - expected, signed, expected)
+
+    def by_class(self, table: Floats) -> Summing:
+        """Return the same sum over the rows of each label apart, (m,)."""
+        expected = np.einsum("ik,ik->k", self.probs, table)
+
+        def signed(function: Function) -> ResidualStatistic:
+            return FlippedSums(self.gaps * table, function)
+
+        return Summing(lambda labels: class_sums(labels, table) - expected, signed, expected)
+
+    def by_cell(
+        self, cells: NDArray[np.integer], size: int, function: Callable[[Floats], Floats]
+    ) -> CellSums:
+        """Return a function of the residuals in cells that are numbered for each row and class."""
+        return CellSums(cells, self.residuals, size, function)
+
+    def frequencies(self) -> Summing:
+        """Return the weights of the labels of each class."""
+        return self.by_class(np.broadcast_to(self.weight[:, None], self.probs.shape))
+
+    def slopes(self) -> tuple[Summing, Floats]:
+        """Return the scores of a slope of the log probability of each class, and their errors."""
+        table, sd = self.log_probs, np.empty(self.m)
+        for k in range(self.m):
+            p, logs = self.probs[:, k], np.maximum(table[:, k], LEAST_LOG)
+            v = np.square(self.weight) * p * (1 - p)
+            mass = max(float(v.sum()), 1e-12)
+            logs -= float(v @ logs) / mass
+            sd[k] = np.sqrt(float(v @ np.square(logs)) * (1.0 + self.steady / mass))
+            table[:, k] = self.weight * logs
+        return self.by_class(table), sd
+
+    def ranks(self) -> tuple[Summing, Floats, Floats]:
+        """Return how often the label is of each rank, what is expected, and its covariance."""
+        table, chance = ranks_of(self.probs, self.ranked, min(RANKS, self.m))
+        expected, squares = self.weight @ chance, np.square(self.weight)
+        covariance = np.diag(squares @ chance) - (chance * squares[:, None]).T @ chance
+
+        def of(labels: Labels) -> Floats:
+            return np.asarray(rank_totals(labels, table, self.weight, expected.size) - expected)
+
+        sums = Summing(of, partial(self.by_cell, table, expected.size))
+        return sums, expected, covariance
+
+    def roots(self) -> tuple[Summing, float]:
+        """Return the sum of 1 / sqrt(p) of what happens, less its mean, and the mean."""
+        table = np.maximum(self.probs, LEAST)
+        np.divide(self.weight[:, None], np.sqrt(table, out=table), out=table)
+        found = self.by_label(table)
+        return found, float(found.expected)
+
+    def below(self, limits: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the weight of outcomes less probable than limits: expected, observed, variance."""
+        chances = chances_below(self.probs, limits)
+        happened = self.probs[np.arange(self.n), self.labels][:, None] < limits
+        variance = np.square(self.weight) @ (chances * (1.0 - chances))
+        return self.weight @ chances, self.weight @ happened, variance
+
+    def curves(self) -> ClassCurves:
+        """Return the largest partial sum of each class."""
+        return ClassCurves(self)
+
+    def confusions(self) -> ConfusionSums:
+        """Return the sums over pairs of the predicted class and the class."""
+        return ConfusionSums(self)
+
+    @cached_property
+    def features(self) -> Floats:
+        """The features of the predictions, whose products stand for a kernel."""
+        some = np.random.default_rng(0).permutation(self.n)[: max(PAIRS, LANDMARKS)]
+        spread = self.probs[self.canonical[some]]
+        near = read_only(spread[:PAIRS])
+        apart = 0.5 * l1_distances(near, near)[np.triu_indices(len(near), 1)]
+        bandwidth = max(float(np.median(apart)) if apart.size else 0.0, LEAST_WIDTH)
+        landmarks = np.unique(spread[:LANDMARKS], axis=0)
+        fitted = Features.at(Exponential(bandwidth), bandwidth, landmarks, LEAST_EIGENVALUE)
+        return fitted.image(self.probs)
+
+    def kernel(self) -> tuple[Summing, float, float]:
+        """Return the sums over pairs of rows, their unit, and the number of pairs."""
+        features = self.features * self.weight[:, None]
+        expected = np.ascontiguousarray(self.probs.T @ features)
+        squares = np.einsum("ik,ik->i", self.probs, self.probs)
+        own = np.einsum("ij,ij->i", features, features)
+        diagonal = own[:, None] * (1.0 + squares[:, None] - 2.0 * self.probs)
+
+        def of(labels: Labels) -> Floats:
+            norms = feature_norms(labels, features, expected)
+            return np.asarray(norms - label_sums(diagonal, labels))
+
+        pairs = self.mass**2 - float(np.square(self.weight).sum())
+        return Summing(of, lambda _: Products(self.features, self.residuals)), pairs, pairs
+
+
+class ClassCurves:
+    """The largest standardised partial sum of each class, (m,), over cells of its probability."""
+
+    def __init__(self, rows: Context) -> None:
+        self.rows = rows
+        self.cells = np.empty(rows.probs.shape, np.uint8)
+        self.expected = np.empty((rows.m, CELLS))
+        for k in range(rows.m):
+            p = rows.probs[:, k]
+            self.cells[:, k] = equal_variance_cells(p, np.square(rows.weight) * p * (1 - p))
+            self.expected[k] = np.bincount(self.cells[:, k], rows.weight * p, CELLS)
+        self.scale = np.sqrt(rows.variances + rows.steady)
+
+    def of(self, observed: Labels) -> Floats:
+        out = np.empty((len(observed), self.rows.m))
+        weight = self.rows.weight
+        cell_extremes(observed, weight, self.cells, self.expected, self.scale, out)
+        return out
+
+    def signed(self, function: Function) -> ResidualStatistic:
+        def largest(sums: Floats) -> Floats:
+            carried = np.cumsum(sums.reshape(len(sums), -1, CELLS), axis=2)
+            return function(np.abs(carried).max(axis=2) / self.scale)
+
+        cells = self.cells + CELLS * np.arange(self.rows.m)
+        return self.rows.by_cell(cells, self.expected.size, largest)
+
+    def gaps_of(self, k: int) -> Floats:
+        """Return the observed less the expected weight of class k in each cell."""
+        own = self.rows.labels == k
+        observed = np.bincount(self.cells[own, k], self.rows.weight[own], CELLS)
+        return np.asarray(observed - self.expected[k])
+
+
+class ConfusionSums:
+    """The squared standardised differences of pairs (predicted class, class), added up.
+
+    All m^2 pairs would be 3 GB at m = 20,000: only those of classes that some row predicts.
+    """
+
+    def __init__(self, rows: Context) -> None:
+        self.rows = rows
+        self.predicted, self.top = np.unique(rows.top, return_inverse=True)
+        self.expected, variance = np.empty((2, self.predicted.size, rows.m))
+        for a in range(self.predicted.size):
+            own = self.top == a
+            p, w = rows.probs[own], rows.weight[own]
+            self.expected[a] = w @ p
+            variance[a] = np.square(w) @ (p * (1 - p))
+        self.precision = 1.0 / (variance + 2.0 * rows.steady)
+
+    def of(self, observed: Labels) -> Floats:
+        weight = self.rows.weight
+        return confusion_sums(observed, self.top, weight, self.expected, self.precision)
+
+    def signed(self, function: Function) -> ResidualStatistic:
+        cells = self.top[:, None] * self.rows.m + np.arange(self.rows.m)
+
+        def lengths(sums: Floats) -> Floats:
+            return np.asarray(np.square(sums) @ self.precision.ravel())
+
+        return self.rows.by_cell(cells, self.expected.size, lengths)
+
+    @property
+    def seen(self) -> Floats:
+        """The observed weights of the pairs."""
+        pairs = self.top * self.rows.m + self.rows.labels
+        counted = np.bincount(pairs, self.rows.weight, self.expected.size)
+        return np.asarray(counted.reshape(self.expected.shape), np.float64)
+
+
+def equal_variance_cells(p: Floats, variance: Floats) -> NDArray[np.uint8]:
+    """Cut the values of p into at most CELLS cells of about equal variance; ties stay together."""
+    order = np.argsort(p)
+    carried = np.cumsum(variance[order])
+    limits = carried[-1] * np.arange(1, CELLS) / CELLS
+    edges = p[order][np.minimum(np.searchsorted(carried, limits), p.size - 1)]
+    return np.searchsorted(edges, p, side="left").astype(np.uint8)
+
+
+def ranks_of(
+    probs: Floats, ranked: NDArray[np.integer], count: int
+) -> tuple[NDArray[np.uint8], Floats]:
+    """Return the rank (n, m) of each class of a row, the last for all beyond, and their chances."""
+    first, numbers = ranked[:, : count - 1].astype(np.int64), np.arange(count, dtype=np.uint8)
+    table = np.full(probs.shape, numbers[-1])
+    np.put_along_axis(table, first, numbers[None, :-1], axis=1)
+    chance = np.take_along_axis(probs, first, axis=1)
+    return table, np.column_stack([chance, np.maximum(1.0 - chance.sum(axis=1), 0.0)])

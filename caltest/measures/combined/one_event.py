@@ -1,0 +1,454 @@
+"""One event: rows or cells in ascending order of its probability, and the components of these."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.measures.base import Labels, Order
+from caltest.measures.combined.component import (
+    LEAST,
+    NO_GAP,
+    STEADY,
+    Component,
+    Finding,
+    Function,
+    Kind,
+    Observed,
+    Summing,
+    belt,
+    farthest,
+    mending_temperature,
+    over,
+    percent,
+    points,
+    surprise,
+    temperature,
+)
+from caltest.measures.residual_sums import (
+    LinePairs,
+    OrderedSums,
+    ResidualStatistic,
+    RobustZ,
+)
+from caltest.measures.residual_sums import Sums as FlippedSums
+from caltest.numerics.ends import range_words
+from caltest.numerics.label_scores import binary_residual_sums
+from caltest.numerics.recursion import exponential_pair_sums
+from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends
+from caltest.scale import Cells
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+LEAST_PROB = 1e-15  # of log odds
+LEAST_VARIANCE = 1e-4  # a row's: bounds what one row contributes to a weighted kernel
+SPREAD = 600  # rows between which the median distance is taken
+RESOLUTION = 1e-13  # of a distance, relative
+NO_DECAY_BEYOND = 800.0
+
+
+class OneEvent(ABC):
+    """Units in ascending order of the probability of an event: rows, or cells of equal ones.
+
+    The residuals are ``scale * (observed - shift)``.
+
+    Attributes
+    ----------
+    name : str
+        What is probable, for print.
+    p, q : (U,) array
+        Mean probabilities of the event, and that it does not happen.
+    least, most : (U,) array
+        Its smallest and its largest probability in a unit.
+    rows, weight : (U,) array
+        The number of rows, and the sum of their weights.
+    noise : (U,) array
+        The variance of the weight of events.
+    ends : (U,) array
+        Whether a unit is the last of those with its probability.
+    possible : pair of (U,) arrays
+        Whether the event can fail to happen, and whether it can happen.
+    scale, shift : (U,) array
+        What turns that which is observed into residuals.
+    steady : float
+        What keeps the variance of what hardly occurs away from 0.
+    order : (U,) array, optional
+        The rows of the predictions in the order of the units.
+    """
+
+    too_extreme = ("log odds too extreme", "log odds not extreme enough")
+
+    name: str
+    p: Floats
+    q: Floats
+    least: Floats
+    most: Floats
+    rows: Ints
+    weight: Floats
+    noise: Floats
+    ends: Bools
+    possible: tuple[Bools, Bools]
+    scale: Floats
+    shift: Floats
+    steady: float
+    order: Order | None
+
+    def source(self, lens: str) -> OneEvent:
+        """Return the units themselves, under every lens."""
+        return self
+
+    def sum_of(self, slope: Floats, observed: Observed) -> Floats:
+        """Return the sum of a slope, times the scale, times what was observed less the shift."""
+        return binary_residual_sums(observed, self.shift, slope)
+
+    def within(self, observed: Observed, scale: Floats) -> Floats | float:
+        """Return the sum over pairs of rows of one unit of their residuals times the scales."""
+        return 0.0
+
+    @property
+    @abstractmethod
+    def events(self) -> Floats:
+        """The observed weight of events of each unit."""
+
+    @property
+    def expected(self) -> Floats:
+        """The expected weight of events of each unit."""
+        return self.weight * self.p
+
+    @property
+    @abstractmethod
+    def observed(self) -> Observed:
+        """What was observed, as one row of many."""
+
+    @property
+    def gaps(self) -> Floats:
+        """What was observed less the shift."""
+        return np.asarray(self.observed[0] - self.shift)
+
+    @cached_property
+    def mass(self) -> float:
+        """The weight of all rows."""
+        return float(self.weight.sum())
+
+    @cached_property
+    def total(self) -> float:
+        """The variance of the weight of all events."""
+        return float(self.noise.sum())
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """The mean probability, and the share of events that was observed."""
+        return float(self.expected.sum()) / self.mass, float(self.events.sum()) / self.mass
+
+    @cached_property
+    def log_odds(self) -> Floats:
+        """The log odds of the event."""
+        return log_odds(self.p)
+
+    @property
+    def ranks(self) -> Floats:
+        """The shares of the variance, or of the rows, that are below; equal ones share a middle."""
+        carried = np.cumsum(self.noise if self.total > 0 else self.rows)
+        upto = np.append(0.0, (carried / carried[-1])[self.ends])
+        number: Ints = np.cumsum(self.ends) - self.ends
+        return np.asarray(0.5 * (upto[number] + upto[number + 1]))
+
+    @cached_property
+    def standard_scale(self) -> Floats:
+        """The scale over the standard deviation of the label of a row."""
+        return np.asarray(self.scale / self.label_sd)
+
+    @property
+    def label_sd(self) -> Floats:
+        """The standard deviation of the label of a row, at least 0.01."""
+        return np.sqrt(np.maximum(self.p * (1.0 - self.p), LEAST_VARIANCE))
+
+    def decay(self, place: Floats, bandwidths: float) -> Floats:
+        """Return exp(-distance / bandwidth) between neighbours; in units of the median distance."""
+        upto = np.cumsum(self.rows)
+        some = np.linspace(0, upto[-1] - 1, min(SPREAD, int(upto[-1])), dtype=int)
+        near = place[np.searchsorted(upto, some, side="right")]
+        width = bandwidths * (median_distance(near) or 1.0)
+        return np.exp(-np.minimum(np.diff(place, prepend=place[0]) / width, NO_DECAY_BEYOND))
+
+    @cached_property
+    def odds_decay(self) -> Floats:
+        """The decay over log odds, median bandwidth."""
+        return self.decay(self.log_odds, 1.0)
+
+    def linear(self, slope: Floats) -> Summing:
+        """Return the sum of a slope (U,) times the residuals."""
+        slope = slope * self.scale
+        return Summing(partial(self.sum_of, slope), lambda _: RobustZ(slope * self.gaps))
+
+    def temperature(self) -> tuple[Summing, float]:
+        """Return the score of a factor of the log odds, and its standard deviation."""
+        return self.linear(self.log_odds), float(np.sqrt(self.noise @ np.square(self.log_odds)))
+
+    def mending_temperature(self) -> tuple[float, str]:
+        """Return the temperature that mends the probabilities, and how to call it."""
+        count = np.concatenate([self.weight - self.events, self.events])
+        kept = np.flatnonzero((count > 0) & np.concatenate(self.possible))
+        labels, units = np.divmod(kept, self.p.size)
+        x = self.log_odds[units]  # logs of p, but for a constant a row
+        logs = np.column_stack([np.zeros_like(x), x])
+        return mending_temperature(logs, labels, count[kept]), "temperature"
+
+    def scores(self) -> tuple[Summing, Floats]:
+        """Return those of level, slope and curvature on the log odds, and their precision I."""
+        slopes = orthonormal(self.log_odds, self.noise)
+        slopes *= self.scale
+
+        def of(observed: Observed) -> Floats:
+            return np.column_stack([self.sum_of(slope, observed) for slope in slopes])
+
+        def signed(function: Function) -> ResidualStatistic:
+            return FlippedSums((slopes * self.gaps).T, function)
+
+        return Summing(of, signed), np.eye(3)
+
+    def roots(self) -> tuple[Summing, float]:
+        """Return the sum of 1 / sqrt(p) of what happens, less its mean, and the mean."""
+        happens, fails = (1.0 / np.sqrt(np.maximum(x, LEAST)) for x in (self.p, self.q))
+        mean = float(self.weight @ (self.p * happens + self.q * fails))
+        return self.linear(happens - fails), mean
+
+    def below(self, limits: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the weight of outcomes less probable than limits: expected, observed, variance."""
+        event, other = self.p[:, None] < limits, self.q[:, None] < limits
+        chances = self.expected @ event + (self.weight * self.q) @ other
+        happened = self.events @ event + (self.weight - self.events) @ other
+        return chances, happened, self.noise @ (event | other)
+
+    @cached_property
+    def range_finding(self) -> Finding:
+        """Describe the range of probabilities with the largest sum of gaps of observed events."""
+        places = np.append(0, np.flatnonzero(self.ends) + 1)
+        sums = np.append(0.0, np.cumsum(self.events - self.expected))[places]
+        low, high = sorted((int(np.argmin(sums)), int(np.argmax(sums))))
+        if low == high:
+            return NO_GAP
+        first, stop = int(places[low]), int(places[high])
+        mass = max(float(self.weight[first:stop].sum()), 1e-300)
+        mean = float(self.expected[first:stop].sum()) / mass
+        gap = float(sums[high] - sums[low]) / mass
+        before = self.most[first - 1] if first else None
+        after = self.least[stop] if stop < self.p.size else None
+        where = f"{self.name} {range_words(before, self.least[first], self.most[stop - 1], after)}"
+        return farthest(where, mean, mean + gap, "mean gap there")
+
+
+class EventRows(OneEvent):
+    """Rows: each is a unit, and what is observed are their events.
+
+    Parameters
+    ----------
+    name : str
+        What is probable.
+    p, q : (n,) array
+        Probabilities of the event and of the other outcome.
+    weight : (n,) array
+        Of the rows.
+    happens : (n,) array
+        Whether the event was observed.
+    order : (n,) array
+        The rows of the predictions in the order of these.
+    """
+
+    def __init__(
+        self, name: str, p: Floats, q: Floats, weight: Floats, happens: Bools, order: Order
+    ) -> None:
+        self.name, self.p, self.q, self.happens, self.order = name, p, q, happens, order
+        self.least = self.most = self.shift = p
+        self.weight = self.scale = weight
+        self.rows = np.broadcast_to(np.int64(1), p.size)
+        self.noise = np.square(weight) * (p * (1.0 - p))
+        self.ends, self.possible = step_ends(p), (q > 0.0, p > 0.0)
+        self.steady = STEADY * float(np.mean(np.square(weight)))
+
+    @property
+    def events(self) -> Floats:
+        return self.weight * self.happens
+
+    @property
+    def observed(self) -> Observed:
+        return self.happens[None].astype(np.uint8)
+
+    def read(self, labels: Labels) -> Observed:
+        return labels
+
+
+class HitRows(EventRows):
+    """Rows in ascending order of the confidence; the event is that the predicted class is right."""
+
+    def __init__(self, top: Labels, p: Floats, weight: Floats, labels: NDArray[np.int64]) -> None:
+        self.rank = order = np.argsort(p, kind="stable")
+        self.top, ordered = top[order], p[order]
+        happens = labels[order] == self.top
+        super().__init__("the confidence", ordered, 1.0 - ordered, weight[order], happens, order)
+
+    def read(self, labels: Labels) -> Observed:
+        return (np.take(labels, self.rank, axis=1) == self.top).view(np.uint8)
+
+
+class EventCells(OneEvent):
+    """Cells: what is observed are their events less the expected ones.
+
+    Parameters
+    ----------
+    cells : Cells
+        Of one event.
+    """
+
+    order = None
+
+    def __init__(self, cells: Cells) -> None:
+        self.cells, self.name = cells, f"P({cells.event})"
+        self.p, self.q = cells.mean, 1.0 - cells.mean
+        self.least, self.most = cells.least, cells.most
+        self.rows, self.weight = cells.counts, np.asarray(cells.n, np.float64)
+        self.noise, self.ends = cells.noise, np.ones(len(cells), np.bool_)
+        self.possible = self.least < 1.0, self.most > 0.0
+        self.scale, self.shift = np.ones(len(cells)), np.zeros(len(cells))
+        self.steady = STEADY * float(cells.squares.sum()) / cells.rows
+
+    @property
+    def events(self) -> Floats:
+        return np.asarray(self.cells.events, np.float64)
+
+    @property
+    def observed(self) -> Observed:
+        return self.read(self.events[None])
+
+    def read(self, labels: Observed) -> Observed:
+        return np.ascontiguousarray(labels - self.cells.expected)
+
+    def sum_of(self, slope: Floats, observed: Observed) -> Floats:
+        return np.asarray(observed @ slope)
+
+    def within(self, observed: Observed, scale: Floats) -> Floats:
+        # The sum of a cell squared, less the squares of its rows.
+        rows = self.cells.square_residuals(observed)
+        return np.asarray(0.5 * ((np.square(observed) - rows) @ np.square(scale)))
+
+
+def level(units: OneEvent) -> Component:
+    """Score of the intercept: calibration in the large."""
+
+    def finding() -> Finding:
+        mean, rate = units.rates
+        word = "too high" if mean > rate else "too low"
+        text = (
+            f"{units.name} {percent(mean)} on average, {percent(rate)} observed: "
+            f"{points(mean - rate)} {word}"
+        )
+        return Finding(text, rate - mean, "event rate - mean prediction")
+
+    sums = units.linear(np.ones_like(units.p))
+    return Component(units, sums, over(np.sqrt(units.total)), finding, two_sided=True)
+
+
+def kuiper(units: OneEvent) -> Component:
+    """Kuiper's statistic, in standard deviations of the whole sum."""
+    u = units
+
+    def of(observed: Observed) -> Floats:
+        high, low = partial_sum_extremes(observed, u.scale, u.shift, u.ends)
+        return np.asarray(high - low)
+
+    def signed(_: Function) -> ResidualStatistic:
+        every = np.arange(u.p.size)
+        return OrderedSums(u.p, u.scale * u.gaps, every, lambda high, low: high - low)
+
+    return Component(u, Summing(of, signed), over(np.sqrt(u.total)), lambda: u.range_finding)
+
+
+def line_kernel(units: OneEvent, *, by_rank: bool = False, weighted: bool = True) -> Component:
+    """The SKCE over log odds, or over ranks with a quarter of the median bandwidth.
+
+    Parameters
+    ----------
+    units : OneEvent
+        What it is a statistic of.
+    by_rank : bool
+        Over ranks.
+    weighted : bool
+        Whether a row is divided by the standard deviation of its label.
+    """
+    decay = units.decay(units.ranks, 0.25) if by_rank else units.odds_decay
+    unit = float(units.noise @ (1.0 / np.square(units.label_sd))) if weighted else units.total
+    scale = units.standard_scale if weighted else units.scale
+
+    def of(observed: Observed) -> Floats:
+        out = np.empty(len(observed))
+        exponential_pair_sums(decay, scale, units.shift, observed, out)
+        return np.asarray(out + units.within(observed, scale))
+
+    def signed(_: Function) -> ResidualStatistic:
+        return LinePairs(decay, scale * units.gaps)
+
+    return Component(units, Summing(of, signed), over(unit), lambda: units.range_finding)
+
+
+NARROW = partial(line_kernel, by_rank=True)
+BINARY = (
+    Kind("level", "level", level),
+    Kind("temperature", "temperature", temperature),
+    Kind("belt", "level, slope and curve", belt),
+    Kind("kuiper", "Kuiper", kuiper),
+    Kind("surprise", "improbable outcomes", surprise),
+    Kind("skce", "SKCE over log odds", partial(line_kernel, weighted=False)),
+    Kind("skce-weighted", "SKCE over log odds and standard deviations", line_kernel),
+    Kind("skce-narrow", "SKCE over ranks, narrow", NARROW),
+)
+
+
+def log_odds(p: Floats) -> Floats:
+    """Return log p / (1 - p), of p within [1e-15, 1 - 1e-15]."""
+    inside = np.clip(p, LEAST_PROB, 1 - LEAST_PROB)
+    return np.asarray(np.log(inside) - np.log1p(-inside))
+
+
+def orthonormal(x: Floats, v: Floats) -> Floats:
+    """Return 1, x and x^2, (3, n), orthonormal under v; 0 where the others determine it."""
+    functions = np.zeros((3, x.size))
+    for j in range(3):
+        f = x**j
+        for _ in range(2):  # twice is enough (Kahan)
+            f = f - (functions @ (v * f)) @ functions
+        size = float(v @ np.square(f))
+        if size > 1e-10 * max(float(v @ x ** (2 * j)), 1e-300):
+            functions[j] = f / np.sqrt(size)
+    return functions
+
+
+def median_distance(ordered: Floats) -> float:
+    """Return the median distance between sorted points."""
+    pairs = ordered.size * (ordered.size - 1) // 2
+    if pairs == 0:
+        return 0.0
+    middle = [_distance_of_rank(ordered, rank) for rank in {(pairs - 1) // 2, pairs // 2}]
+    return float(np.mean(middle))
+
+
+def _distance_of_rank(x: Floats, rank: int) -> float:
+    """Return the distance of two sorted points that `rank` others are below, by bisection."""
+
+    def within(distance: float) -> NDArray[np.intp]:  # of each point, to its right, and itself
+        return np.searchsorted(x, x + distance, side="right") - np.arange(x.size)
+
+    low, high = 0.0, float(x[-1] - x[0])
+    if within(low).sum() - x.size > rank:
+        return low
+    while high - low > RESOLUTION * high:
+        centre = 0.5 * (low + high)
+        if within(centre).sum() - x.size > rank:
+            high = centre
+        else:
+            low = centre
+    return high
