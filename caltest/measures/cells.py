@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.measures.base import BoundMeasure
-from caltest.measures.label_scores import rounding_scale
+from caltest.measures.bound import BoundMeasure
 from caltest.numerics.group_resamples import (
     BINS,
     ENOUGH,
@@ -24,6 +23,7 @@ from caltest.numerics.group_resamples import (
 from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.labels import resample_keys, row_hashes
 from caltest.scale import Cells, ManyCells
+from caltest.units.units import rounding_scale
 
 Floats = NDArray[np.float64]
 NO_WEIGHTS = ("the interval of weighted cells needs the rows", "use engine='rows'")

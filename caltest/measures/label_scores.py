@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
@@ -15,21 +14,10 @@ from caltest.measures.outcome import RowScores, RowTerms
 from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
 from caltest.numerics.class_sums import label_sums
 from caltest.predictions import Predictions
+from caltest.units.units import rounding_scale, row_weights
 
 Floats = NDArray[np.float64]
 Sums = Callable[[Labels, Floats, Floats], Floats]
-
-
-def row_weights(predictions: Predictions) -> Floats:
-    """Return the sample weights, or ones that take no memory."""
-    if predictions.sample_weight is None:
-        return np.broadcast_to(1.0, predictions.n)
-    return predictions.sample_weight
-
-
-def rounding_scale(n: int) -> float:
-    """Return the size of the rounding errors of a sum, which grow as a random walk."""
-    return max(1.0, 0.1 * math.sqrt(n))
 
 
 def sum_unit(sd: float, weight: Floats) -> float:

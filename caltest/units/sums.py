@@ -1,0 +1,97 @@
+"""Sums over units, the only loops of a statistic: of what is redrawn, and of flipped residuals."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.numerics.crossings import group_extremes
+from caltest.numerics.sorted_scores import partial_sum_extremes
+from caltest.units.units import CellUnits, Observed, Units
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flipped = Callable[[Floats], Floats]  # signs (B, C) of the clusters -> (B,), or sums of them
+
+AT_A_TIME = 1 << 22  # numbers in a temporary array
+
+
+class Sums(ABC):
+    """Sums over the residuals of units, of each group by itself.
+
+    Parameters
+    ----------
+    units : Units
+        The units.
+    """
+
+    def __init__(self, units: Units) -> None:
+        self.units = units
+
+    @abstractmethod
+    def redrawn(self, observed: Observed) -> Any:
+        """Return the sums for what is observed (B, U): an array whose last axes are B and G."""
+
+    @abstractmethod
+    def flipped(self, residuals: Floats, clusters: Ints, count: int) -> Callable[[Floats], Any]:
+        """Return the sums of residuals whose signs (B, count) are flipped by cluster.
+
+        Parameters
+        ----------
+        residuals : (U,) array
+            The residuals of the units.
+        clusters : (U,) array
+            The cluster of each unit, 0 to `count` - 1.
+        count : int
+            The number of clusters.
+        """
+
+    def gaps(self, residuals: Floats) -> Floats:
+        """Return the sums (B, K) of residuals (B, U) that an error is a norm of."""
+        raise NotImplementedError
+
+
+class PartialSums(Sums):
+    """The largest and the smallest partial sum, 0 among them, (2, B, G).
+
+    Sums end where no further unit has the same prediction.
+    """
+
+    def __init__(self, units: Units) -> None:
+        super().__init__(units)
+        self.ends = units.ends
+        self.at = np.flatnonzero(self.ends)
+
+    def redrawn(self, observed: Observed) -> Floats:
+        units = self.units
+        return self._extremes(observed, units.scale, units.shift)
+
+    def flipped(self, residuals: Floats, clusters: Ints, count: int) -> Callable[[Floats], Floats]:
+        zero = np.zeros(clusters.size)
+        step = max(8, AT_A_TIME // clusters.size)
+
+        def sums(signs: Floats) -> Floats:
+            parts = (signs[b : b + step, clusters] for b in range(0, len(signs), step))
+            found = [self._extremes(np.ascontiguousarray(p), residuals, zero) for p in parts]
+            return np.concatenate(found, axis=1)
+
+        return sums
+
+    def gaps(self, residuals: Floats) -> Floats:
+        sums = np.cumsum(residuals, axis=1)
+        return sums if self.at.size == sums.shape[1] else sums.take(self.at, axis=1)
+
+    def _extremes(self, observed: Observed, scale: Floats, shift: Floats) -> Floats:
+        found = partial_sum_extremes(observed, scale, shift, self.ends, self.units.start)
+        return np.asarray(found)
+
+    @property
+    def widest(self) -> Floats:
+        """The extremes of what was observed, and what those between rows cannot exceed, (4, G)."""
+        cells = cast("CellUnits", self.units).cells
+        given = cells.events, cells.expected, cells.is_point
+        return group_extremes(self.units.start, *given, 1)
