@@ -240,20 +240,22 @@ def class_lengths(
     return out
 
 
-def power_means(values: Floats, share: Floats, power: float) -> Floats:
-    """Return (sum share d^power)^(1/power) over the last axis, the maximum for an infinite power.
+def power_means(values: Floats, share: Floats, power: float, first: Ints) -> Floats:
+    """Return (sum share d^power)^(1/power) for each table of bins, (B, T), of values d (B, bins).
 
-    Powers are those of parts of the largest value, against underflow.
+    The maximum for an infinite power. `first` (T,) are the first bins of the tables. Powers are
+    those of parts of the largest value, against underflow.
     """
     if power == 1.0:
-        return np.asarray(np.einsum("...k,...k->...", values, share))
+        return np.asarray(np.add.reduceat(values * share, first, axis=1))
     values = np.where(share > 0.0, values, 0.0)
-    largest = values.max(axis=-1)
+    largest = np.maximum.reduceat(values, first, axis=1)
     if power == np.inf:
         return np.asarray(largest)
-    parts = values / np.where(largest > 0.0, largest, 1.0)[..., None]
-    mean = np.einsum("...k,...k->...", parts**power, share)
-    return np.asarray(largest * mean ** (1.0 / power))
+    sizes = np.diff(first, append=values.shape[1])
+    parts = values / np.repeat(np.where(largest > 0.0, largest, 1.0), sizes, axis=1)
+    sums = np.add.reduceat(parts**power * share, first, axis=1)
+    return np.asarray(largest * sums ** (1.0 / power))
 
 
 @njit(inline="always")

@@ -25,16 +25,21 @@ def times_drawn(rows: Rows, n: int) -> NDArray[np.uint16]:
 
 @njit()
 def cell_sums(
-    rows: Rows, codes: NDArray[np.integer], gap: Floats, weight: Floats, bins: int
+    rows: Rows,
+    codes: NDArray[np.integer],
+    first: Ints,
+    gap: Floats,
+    weight: Floats,
+    cells: int,
 ) -> tuple[Floats, Floats]:
-    """Return the sums of weights (T, bins) and gaps (T, bins, c) of the drawn rows by bin.
+    """Return the sums of weights (cells,) and gaps (cells, c) of the drawn rows by cell.
 
-    There are T tables of bins: `codes` (n, T) tells the bin of each row in each of them, and `gap`
-    (n, T, c), times the weight of the row, what is added there. `weight` has length n, or 1 for all
-    alike.
+    There are T tables of cells: `codes` (n, T) tells the cell of each row in each of them, from
+    `first` (T,) on, and `gap` (n, T, c), times the weight of the row, what is added there. `weight`
+    has length n, or 1 for all alike.
     """
     n, tables, classes = gap.shape
-    mass, sums = np.zeros((tables, bins)), np.zeros((tables, bins, classes))
+    mass, sums = np.zeros(cells), np.zeros((cells, classes))
     each = weight.size == n
     counts = times_drawn(rows, n)
     for i in range(n):
@@ -43,10 +48,10 @@ def cell_sums(
         times = float(counts[i])
         w = times * weight[i if each else 0]
         for t in range(tables):
-            b = codes[i, t]
-            mass[t, b] += w
+            b = first[t] + np.int64(codes[i, t])
+            mass[b] += w
             for k in range(classes):
-                sums[t, b, k] += times * gap[i, t, k]
+                sums[b, k] += times * gap[i, t, k]
     return mass, sums
 
 

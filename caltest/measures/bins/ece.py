@@ -6,40 +6,40 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Measure, Order
+from caltest.measures.base import BoundMeasure, Measure
 from caltest.measures.binning import BinnedMeasure, check_power
 from caltest.measures.bins.errors import (
     BINS,
-    KINDS,
     NORMS,
     BinMean,
-    CellBins,
+    BinnedCells,
+    BinnedRows,
+    BinSums,
     ClassBins,
     Distance,
     EventBins,
-    SortedBins,
     row_distances,
 )
-from caltest.measures.cells import BoundCells, ResampledGroups
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.bins import power_means
 from caltest.numerics.loops import njit
 from caltest.numerics.unseen import farthest_gap
+from caltest.units import CellUnits, RowUnits, Statistic, Sums, Units
+from caltest.units.units import Observed, SortedRowUnits
 from caltest.validation.options import check_choice
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens
     from caltest.predictions import Predictions
-    from caltest.scale import Cells, ManyCells
 
 __all__ = ["ECE", "ece"]  # the MCE has a line of its own
 
@@ -76,60 +76,72 @@ class BinErrors(BinnedMeasure):
         """The options that are printed, besides those of the bins."""
         return {}
 
-    def mean(self, mass: Floats, squares: Floats, mean: Floats) -> BinMean:
-        """Return the mean over bins with these sums of weights and of squares, and predictions."""
-        return BinMean(mass, squares, mean, self.distance, self.power)
+    def mean(self, mass: Floats, squares: Floats, mean: Floats, first: Ints) -> BinMean:
+        """Return the mean over tables of bins with these weights, squares and predictions."""
+        sums = {"mass": mass, "squares": squares, "mean": mean, "first": first}
+        return BinMean(**sums, distance=self.distance, power=self.power)
 
     def bin_notes(self, mean: BinMean) -> tuple[str, ...]:
         """Return what a reader should know of the bins."""
         return ()
 
+    def unseen(self, bins: BinSums, a: float) -> float:
+        """Return how much larger the error of the bins may be unseen; see `unseen_reach`."""
+        return 0.0
+
+    def takes(self, form: str) -> bool:
+        only_rows = self.binning != "uniform" if form == "cells" else self.binning == "sweep"
+        return form == "rows" or not (only_rows or callable(self.distance))
+
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
-        return self.bind_rows(predictions)
+        return super().bind(counted(predictions), n_jobs)
 
-    def bind_rows(self, predictions: Predictions) -> SortedBins:
-        """Bind to the rows that count: others take no part in the choice of the bins either."""
-        weight = predictions.sample_weight
-        if weight is not None and not weight.all():
-            predictions = predictions.without(weight == 0)
-        return self.bind_bins(predictions)
+    def statistic(self, units: Units) -> Statistic:
+        sums = self.sums(units)
+        return Statistic(
+            units=sums.units,
+            sums=sums,
+            value=sums.mean.errors,
+            scale=units.rounding,
+            parameters={**self.binning_parameters, **self.occupied(sums), **self.parameters},
+            notes=self.bin_notes(sums.mean),
+            error=lambda: 0.0,
+            norm=sums.mean.norm if sums.mean.is_norm else None,
+            unseen=partial(self.unseen, sums),
+        )
 
-    def bind_bins(self, predictions: Predictions) -> SortedBins:
-        """Bind the error over bins that do not depend on the labels."""
+    def sums(self, units: Units) -> BinSums:
+        """Return the bins of units, which do not depend on the labels."""
+        if isinstance(units, CellUnits):
+            return EventBins(BinnedCells(units, self))
+        predictions = cast("RowUnits", units).predictions
         by_event = predictions.m == 2 and not callable(self.distance)
-        bound = (EventBins if by_event else ClassBins)(self, predictions)
-        occupied = {} if predictions.m == 2 else {"occupied bins": bound.mean.mass.size}
-        bound.parameters = {**self.binning_parameters, **occupied, **self.parameters}
-        bound.notes = self.bin_notes(bound.mean)
-        return bound
-
-    def bind_cells(self, cells: Cells) -> BoundCells:
-        if self.binning != "uniform" or callable(self.distance):
-            return super().bind_cells(cells)
-        bound = CellBins(self, cells)
-        bound.parameters = {**self.binning_parameters, **self.parameters}
-        bound.notes = self.bin_notes(bound.mean)
-        return bound
-
-    def bind_groups(self, many: ManyCells) -> ResampledGroups:
-        if self.binning != "uniform" or callable(self.distance):
-            return super().bind_groups(many)  # type: ignore[return-value]  # it raises
-        bound = ResampledGroups.binned(many, self.bins, KINDS[str(self.distance)], self.power)
-        bound.error = 0.0
-        bound.parameters = {**self.binning_parameters, **self.parameters}
-        return bound
+        return (EventBins if by_event else ClassBins)(BinnedRows(predictions, self))
 
     def residual_statistics(
         self, predictions: Predictions, n_jobs: int | None = None
     ) -> Sequence[ResidualStatistic]:
         """Return the error over the bins as a function of their sums of residuals."""
-        if self.binning == "sweep" or callable(self.distance):
+        if not self.takes("clusters"):
             return super().residual_statistics(predictions, n_jobs)
-        return [self.bind_bins(predictions).residual_statistic()]
+        sums = self.sums(RowUnits(predictions))
+        self.bin_notes(sums.mean)
+        return [sums.residual_statistic()]
 
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the gaps of the bins, which are held fixed."""
-        return self.bind_bins(predictions).gaps()
+        return self.sums(RowUnits(predictions)).row_gaps()
+
+    def unseen_reach(self, predictions: Predictions, a: float) -> float:
+        return self.unseen(self.sums(RowUnits(counted(predictions))), a)
+
+
+def counted(predictions: Predictions) -> Predictions:
+    """Return the rows that count: others take no part in the choice of the bins either."""
+    weight = predictions.sample_weight
+    if weight is None or weight.all():
+        return predictions
+    return predictions.without(weight == 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,10 +163,10 @@ class DistanceErrors(BinErrors):
             return {"distance": getattr(self.distance, "__name__", "custom distance")}
         return {"distance": NAMES[self.distance]}
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
+    def statistic(self, units: Units) -> Statistic:
         if self.binning == "sweep":
-            return SweepError(self, predictions)
-        return super().bind(predictions, n_jobs)
+            return sweep_statistic(self, cast("RowUnits", units).predictions)
+        return super().statistic(units)
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
         """Return the error in one bin, which too few rows for two bins of the least size are."""
@@ -170,36 +182,45 @@ class DistanceErrors(BinErrors):
         return (BINS,) if method == "convex" else ()
 
 
-class SweepError(BoundMeasure):
+class SweepBins(Sums):
     """Bins of equal mass, as many as keep the mean labels monotone; anew for any labels."""
 
-    def __init__(self, measure: DistanceErrors, predictions: Predictions) -> None:
-        super().__init__(predictions)
-        check_one_dimension(predictions, "binning='sweep'")
-        if predictions.sample_weight is not None:
-            raise NotApplicable("binning='sweep' takes no sample weights", "use binning='quantile'")
+    units: SortedRowUnits
+
+    def __init__(self, units: SortedRowUnits, measure: DistanceErrors) -> None:
+        super().__init__(units)
         self.measure = measure
-        self.event = predictions.probs[self.order, 1]
-        self.starts, self.ends = tie_runs(self.event)
-        bins = sweep_counts(self.observed[None], self.starts, self.ends)
-        self.parameters = {"binning": "sweep", "bins": int(bins[0]), **measure.parameters}
+        self.starts, self.ends = tie_runs(units.mean)
 
-    @cached_property
-    def order(self) -> Order:
-        return np.argsort(self.predictions.probs[:, 1])
+    def counts(self, labels: Labels) -> Ints:
+        """Return the number of bins for each row of `labels` (B, n)."""
+        return np.asarray(sweep_counts(labels, self.starts, self.ends))
 
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        bins = sweep_counts(labels, self.starts, self.ends)
-        size, expected, events = sweep_sums(labels, bins, self.ends, self.event)
+    def redrawn(self, observed: Observed) -> Floats:
+        """Return the errors (B, 1)."""
+        units, bins = self.units, self.counts(observed)
+        size, expected, events = sweep_sums(observed, bins, self.ends, units.mean)
         inside = np.maximum(size, 1.0)
         y, p = (sums[..., None] / inside[..., None] for sums in (events, expected))
-        of = self.measure.mean(size, size, p)  # a table for each row of labels
-        if not callable(of.distance):
-            return power_means(of.lengths(y - p), of.share, of.power)
-        distances, both = np.zeros_like(size), [np.append(1.0 - q, q, axis=-1) for q in (p, y)]
-        for row, used, *means in zip(distances, size > 0.0, *both, strict=True):
-            row[used] = row_distances(of.distance, *(mean[used] for mean in means))
-        return power_means(distances, of.share, of.power)
+        of = self.measure.mean(size[0], size[0], p[0], np.zeros(1, np.int64))
+        if callable(of.distance):
+            lengths, both = np.zeros_like(size), [np.append(1.0 - q, q, axis=-1) for q in (p, y)]
+            for row, used, *means in zip(lengths, size > 0.0, *both, strict=True):
+                row[used] = row_distances(of.distance, *(mean[used] for mean in means))
+        else:
+            lengths = of.lengths(y - p)
+        return power_means(lengths, size / units.rows, of.power, of.first)
+
+
+def sweep_statistic(measure: DistanceErrors, predictions: Predictions) -> Statistic:
+    """Return the error over bins that depend on the labels."""
+    check_one_dimension(predictions, "binning='sweep'")
+    if predictions.sample_weight is not None:
+        raise NotApplicable("binning='sweep' takes no sample weights", "use binning='quantile'")
+    sums = SweepBins(SortedRowUnits(predictions), measure)
+    bins = int(sums.counts(sums.units.observed[None])[0])
+    parameters = {"binning": "sweep", "bins": bins, **measure.parameters}
+    return Statistic(units=sums.units, sums=sums, value=np.asarray, parameters=parameters)
 
 
 def tie_runs(values: Floats) -> tuple[Ints, Ints]:
@@ -416,12 +437,11 @@ class MCE(DistanceErrors):
     def power(self) -> float:
         return math.inf
 
-    def unseen_reach(self, predictions: Predictions, a: float) -> float:
+    def unseen(self, bins: BinSums, a: float) -> float:
         if self.distance != "tv" or self.binning == "sweep":
             return 0.0
-        bound = self.bind_rows(predictions)
-        farthest = max(farthest_gap(*some, a) for some in bound.counts())
-        return max(farthest - bound.value(), 0.0)
+        farthest = max(farthest_gap(*some, a) for some in bins.counts())
+        return max(farthest - float(bins.mean.errors(bins.observed())[0, 0]), 0.0)
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         return (*super().interval_notes(method, n), *(WORST,) * (method == "convex"))

@@ -1,4 +1,4 @@
-"""Errors over bins: one power mean of sums of residuals, for rows, cells, flips and resamples."""
+"""Errors over bins: one power mean of the distances of bins, for rows, cells, flips, resamples."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import invalid
-from caltest.measures.base import BoundMeasure, Rows
-from caltest.measures.cells import BoundCells, CellGaps, Counts
+from caltest.measures.base import Rows
 from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import CellSums, residuals
-from caltest.numerics import bins
 from caltest.numerics.bins import (
     class_lengths,
     event_counts,
@@ -24,45 +22,47 @@ from caltest.numerics.bins import (
     sort_by_cell,
     uniform_sums,
 )
+from caltest.numerics.labels import label_dtype
 from caltest.numerics.resampled_sums import cell_sums
-from caltest.numerics.unseen import farthest_gap
 from caltest.predictions import event_column
+from caltest.units import CellUnits, RowUnits, Sums
+from caltest.units.units import Observed
 
 if TYPE_CHECKING:
     from caltest.measures.bins.ece import BinErrors
     from caltest.predictions import Predictions
-    from caltest.scale import Cells
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Codes = NDArray[np.integer]
 Labels = NDArray[np.unsignedinteger]
+Counts = tuple[Floats, Floats, Floats]
 Distance = str | Callable[[Floats, Floats], float]
 
 DEBIASED = "debiased"  # squared Euclidean less its bias; halved for two classes, as the Brier score
 NORMS = {"tv": 0.5, "cityblock": 1.0}  # the distances that are norms: of city-block distance
 UNITS = {**NORMS, "sqeuclidean": 1.0, DEBIASED: 1.0}
-KINDS = dict(zip(UNITS, (bins.TV, bins.CITYBLOCK, bins.SQEUCLIDEAN, bins.DEBIASED), strict=True))
 BINS = "the interval is for the error in these bins, held fixed; finer bins may have a larger error"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class BinMean:
     """The power mean over bins of the distance of mean labels to mean predictions.
 
-    There may be several tables of bins, such as one for each class: the error is the mean of
-    theirs. A bin may be empty.
+    The S bins make T tables, one after the other, such as one for each class or group, each of
+    which has an error. A bin may be empty.
 
     Attributes
     ----------
-    mass, squares : (T, K) array
-        The sums of weights and of squared weights in the K bins of each of T tables.
-    mean : (T, K, c) array
+    mass, squares : (S,) array
+        The sums of weights and of squared weights in the bins.
+    mean : (S, c) array
         The mean prediction of each bin: of one event, or of all classes.
     distance : str or callable
         A name of `UNITS`, or a function of a mean prediction and a mean label.
     power : float
         That of the mean.
+    first : (T,) array
+        The first bin of each table.
     is_root : bool
         Whether the root of the mean is the error; a negative one counts as 0.
     """
@@ -72,6 +72,7 @@ class BinMean:
     mean: Floats
     distance: Distance
     power: float
+    first: Ints
     is_root: bool = False
 
     @property
@@ -82,7 +83,7 @@ class BinMean:
     @cached_property
     def unit(self) -> float:
         """What sums over the classes of (squared) residuals are multiplied by."""
-        both = 2.0 if self.mean.shape[-1] == 1 and self.distance != DEBIASED else 1.0
+        both = 2.0 if self.mean.shape[1] == 1 and self.distance != DEBIASED else 1.0
         return both * UNITS[str(self.distance)]
 
     @cached_property
@@ -97,7 +98,8 @@ class BinMean:
         A bin with one row tells nothing of the variance of its labels: it has no share in the
         debiased mean.
         """
-        share = self.mass / self.mass.sum(axis=-1, keepdims=True)
+        total = np.add.reduceat(self.mass, self.first)
+        share = self.mass / np.repeat(total, np.diff(self.first, append=self.mass.size))
         return np.where(self._variance < 1.0, share, 0.0) if self.distance == DEBIASED else share
 
     @cached_property
@@ -121,48 +123,51 @@ class BinMean:
         sizes = np.abs(gaps) if self.is_norm else np.square(gaps)
         return np.asarray(self.unit * (sizes[..., 0] if sizes.shape[-1] == 1 else sizes.sum(-1)))
 
+    def event_distances(self, counts: Floats) -> Floats:
+        """Return the distances (B, S) for weighted numbers of the event of each bin."""
+        y = counts / self.size
+        distances = self.lengths((y - self.mean[:, 0])[..., None])
+        return distances - self.correction * y * (1.0 - y) if self.distance == DEBIASED else distances
+
+    def errors(self, distances: Floats) -> Floats:
+        """Return the error of each table, (B, T), for the distance of each bin, (B, S)."""
+        values = power_means(distances, self.share, self.power, self.first)
+        return np.sqrt(np.maximum(values, 0.0)) if self.is_root else values
+
+    def mean_error(self, distances: Floats) -> Floats:
+        """Return the mean over the tables of their errors, (B, 1)."""
+        return np.asarray(self.errors(distances).mean(axis=1, keepdims=True))
+
     def of_residuals(self, sums: Floats) -> Floats:
-        """Return the error (B,) of sums of residuals (B, T K c), its bias not taken away."""
-        gaps = sums.reshape(-1, *self.mean.shape) / self.size[..., None]
-        return np.asarray(power_means(self.lengths(gaps), self.share, self.power).mean(axis=-1))
+        """Return the error (B,) of sums of residuals (B, S c), its bias not taken away."""
+        gaps = sums.reshape(-1, *self.mean.shape) / self.size[:, None]
+        return power_means(self.lengths(gaps), self.share, self.power, self.first).mean(axis=1)
 
     def square_lengths(self, sums: Floats) -> Floats:
-        """Return the sum over bins of the squares of sums (B, T K c) over their mass."""
-        parts = np.square(sums.reshape(-1, *self.mean.shape)).sum(axis=-1)
-        return np.asarray(parts.reshape(len(sums), -1) @ (1.0 / self.size.ravel()))
-
-    def of_events(self, counts: Floats) -> Floats:
-        """Return the error (B,) for weighted numbers of the event of each bin, (B, T, K)."""
-        y = counts / self.size
-        distances = self.lengths((y - self.mean[..., 0])[..., None])
-        if self.distance == DEBIASED:
-            distances -= self.correction * y * (1.0 - y)
-        return self.of_distances(distances)
-
-    def of_distances(self, distances: Floats) -> Floats:
-        """Return the error (B,) for the distance of each bin, (B, T, K)."""
-        values = power_means(distances, self.share, self.power).mean(axis=-1)
-        return np.sqrt(np.maximum(values, 0.0)) if self.is_root else np.asarray(values)
+        """Return the sum over bins of the squares of sums (B, S c) over their mass."""
+        return np.square(sums.reshape(-1, *self.mean.shape)).sum(axis=2) @ (1.0 / self.size)
 
     def gaps(self, mass: Floats, sums: Floats) -> Floats:
-        """Return gaps of which the error is the norm, of masses (..., T, K) and sums of residuals.
+        """Return gaps of which the error is the norm, of masses (..., S) and sums of residuals.
 
         A gap is the mean residual times share^(1/p): the sum over the whole for p = 1, the mean for
         p = infinity, 0 where a bin is empty.
         """
-        total = mass.sum(axis=-1, keepdims=True)
-        scale = mass ** (1.0 - 1.0 / self.power) * total ** (1.0 / self.power)
+        total = mass.sum(axis=-1, keepdims=True) / self.first.size
+        scale = (mass ** (1.0 - 1.0 / self.power) * total ** (1.0 / self.power))[..., None]
         sums = sums.reshape(*mass.shape, -1)
-        return np.divide(sums, scale[..., None], np.zeros_like(sums), where=mass[..., None] > 0)
+        return np.divide(sums, scale, np.zeros_like(sums), where=scale > 0)
 
     def norm(self, gaps: Floats) -> Floats:
-        """Return the norm of gaps (..., T, K, c)."""
-        lengths = np.abs(gaps).sum(axis=-1)
+        """Return the mean over the tables of the norms of their gaps (..., S, c)."""
+        lengths = np.abs(gaps).sum(axis=-1).reshape(*gaps.shape[:-2], self.first.size, -1)
         return np.asarray(self.unit * np.linalg.norm(lengths, self.power, axis=-1).mean(axis=-1))
 
 
-class RowBins(BoundMeasure):
-    """An error over bins of rows, which do not depend on the labels."""
+class BinSums(Sums):
+    """The distance of mean label and mean prediction in each bin, (B, S)."""
+
+    units: RowUnits | CellUnits
 
     @property
     @abstractmethod
@@ -171,88 +176,74 @@ class RowBins(BoundMeasure):
 
     @property
     @abstractmethod
-    def codes(self) -> Codes:
-        """The bin of each row in each table, (n, T)."""
+    def codes(self) -> NDArray[np.integer]:
+        """The bin of each row in each table, (n, T), as the rows are given."""
+
+    @property
+    def _predictions(self) -> Predictions:
+        return cast("RowUnits", self.units).predictions
 
     @property
     def _residuals(self) -> Floats:
         """The residuals times the weights, (n, T, c); of two classes in one table the second."""
-        tables, _, classes = self.mean.mean.shape
-        own = np.ascontiguousarray(residuals(self.predictions)[:, -tables * classes :])
-        return own.reshape(-1, tables, classes)
+        tables, classes = self.mean.first.size, self.mean.mean.shape[1]
+        own = residuals(self._predictions)[:, -tables * classes :]
+        return np.ascontiguousarray(own).reshape(-1, tables, classes)
 
     def residual_statistic(self) -> CellSums:
         """Return the error as a function of the sums of residuals of its bins.
 
         The debiased error is compared without its bias, which is the same for flipped signs.
         """
-        tables, count, classes = self.mean.mean.shape
-        cells = self.codes.astype(np.int64) + count * np.arange(tables)
-        cells = cells[..., None] * classes + np.arange(classes)
-        every = self.mean.mean.size
-        found = CellSums(cells, self._residuals, every, self.mean.of_residuals)
-        if self.mean.power < np.inf:
-            found.quadratic = replace(found, function=self.mean.square_lengths)
+        mean, classes = self.mean, self.mean.mean.shape[1]
+        cells = (self.codes.astype(np.int64) + mean.first)[..., None] * classes + np.arange(classes)
+        found = CellSums(cells, self._residuals, mean.mean.size, mean.of_residuals)
+        if mean.power < np.inf:
+            found.quadratic = replace(found, function=mean.square_lengths)
         return found
 
-    def gaps(self) -> Gaps:
+    def row_gaps(self) -> Gaps:
         """Return the gaps of the bins, which are held fixed."""
-        codes, weight = np.ascontiguousarray(self.codes), self.predictions.sample_weight
-        given = (codes, self._residuals, np.ones(1) if weight is None else weight)
-        count = self.mean.mass.shape[1]
+        mean, weight = self.mean, self._predictions.sample_weight
+        codes = np.ascontiguousarray(self.codes)
+        given = (codes, mean.first, self._residuals, np.ones(1) if weight is None else weight)
 
         def vector(rows: Rows) -> Floats:
-            return self.mean.gaps(*cell_sums(rows, *given, count))
+            return mean.gaps(*cell_sums(rows, *given, mean.mass.size))
 
-        return Gaps(self.predictions.n, vector, lambda gaps: float(self.mean.norm(gaps)))
+        return Gaps(self.units.rows, vector, lambda gaps: float(mean.norm(gaps)))
 
 
-class SortedBins(RowBins):
-    """One table of bins, whose rows are kept in their order, sorted when labels are redrawn."""
+class BinnedRows(RowUnits):
+    """Rows, those of a bin next to each other; sorting them waits until labels are redrawn."""
 
-    def __init__(self, measure: BinErrors, predictions: Predictions) -> None:
+    def __init__(self, predictions: Predictions, measure: BinErrors) -> None:
         super().__init__(predictions)
         self.measure = measure
 
     @cached_property
-    def _bins(self) -> tuple[Ints, int]:
-        """The bin of each row, and the number of occupied bins."""
+    def numbers(self) -> tuple[Ints, int]:
+        """The bin of each row as they are given, and the number of occupied bins."""
         return self.measure.cells(self.predictions)
-
-    @property
-    def codes(self) -> Codes:
-        return np.asarray(self._bins[0])[:, None]
 
     @cached_property
     def _sorting(self) -> tuple[Ints, Ints]:
-        order, start = sort_by_cell(*self._bins)
-        return order, start
+        order, bins = sort_by_cell(*self.numbers)
+        return order, bins
 
     @property
     def order(self) -> Ints:
-        """The rows, sorted by bin."""
         return self._sorting[0]
 
     @property
-    def start(self) -> Ints:
+    def bins(self) -> Ints:
         """Where each bin starts, and where the last one ends."""
         return self._sorting[1]
 
-    def sums(self, values: Floats | None = None) -> Floats:
-        """Sum values of the rows (n,), by default ones, over each bin."""
-        cell, count = self._bins
-        return np.bincount(cell, values, count).astype(np.float64)
-
-    def counts(self) -> list[tuple[Floats, Floats, Floats]]:
-        """Return for each class events, expected events and rows of each bin; of two, the second.
-
-        Rows count whatever their weight.
-        """
-        p, size = self.predictions, self.sums()
-        return [
-            (self.sums(p.labels == k), self.sums(p.probs[:, k]), size)
-            for k in range(1 if p.m == 2 else 0, p.m)
-        ]
+    @cached_property
+    def observed(self) -> Labels:
+        p = self.predictions
+        return p.labels[self.order].astype(label_dtype(p.m))
 
     @cached_property
     def weight(self) -> Floats | None:
@@ -260,12 +251,18 @@ class SortedBins(RowBins):
         weight = self.predictions.sample_weight
         return None if weight is None else weight[self.order]
 
+    @property
+    def first(self) -> Ints:
+        """The first bin of each group."""
+        return np.zeros(1, np.int64)
 
-class EventBins(SortedBins):
-    """Bins of predictions of two classes: all there is to know is the number of events in each."""
+    def bin_sums(self, values: Floats | None = None) -> Floats:
+        """Sum values of the rows (n,), as they are given, over each bin; by default ones."""
+        cell, count = self.numbers
+        return np.bincount(cell, values, count).astype(np.float64)
 
     @cached_property
-    def _sums(self) -> Floats:
+    def event_sums(self) -> Floats:
         """Weight, event probability, observed events and squared weight in each bin, (4, bins)."""
         p = self.predictions
         event, weight = event_column(p), p.sample_weight
@@ -273,94 +270,112 @@ class EventBins(SortedBins):
             sums = uniform_sums(event, p.labels, weight, self.measure.bins)
             return sums[sums[:, 0] > 0].T
         w = np.ones(p.n) if weight is None else weight
-        return np.stack([self.sums(w * values) for values in (1.0, event, p.labels, w)])
+        return np.stack([self.bin_sums(w * values) for values in (1.0, event, p.labels, w)])
+
+    def counts(self) -> list[Counts]:
+        """Return for each class events, expected events and rows of each bin; of two, the second.
+
+        Rows count whatever their weight.
+        """
+        p, size = self.predictions, self.bin_sums()
+        return [
+            (self.bin_sums(p.labels == k), self.bin_sums(p.probs[:, k]), size)
+            for k in range(1 if p.m == 2 else 0, p.m)
+        ]
+
+
+class BinnedCells(CellUnits):
+    """Cells, of which the bins of each group are unions."""
+
+    def __init__(self, units: CellUnits, measure: BinErrors) -> None:
+        super().__init__(units.cells, units.start)
+        self.measure = measure
+        is_first = np.append(True, np.diff(self.cells.bins[measure.bins]) != 0)
+        is_first[self.start[:-1]] = True
+        self.bins = np.append(np.flatnonzero(is_first), is_first.size)
+        self.first = np.searchsorted(self.bins, self.start[:-1])
+
+    @property
+    def weight(self) -> Floats:
+        """What an event counts."""
+        return self.scale
+
+    def bin_sums(self, values: Floats) -> Floats:
+        """Sum values of the cells (..., U) over each bin."""
+        return np.add.reduceat(values, self.bins[:-1], axis=-1)
+
+    @cached_property
+    def event_sums(self) -> Floats:
+        """Weight, event probability, observed events and squared weight in each bin, (4, bins)."""
+        squares = self.cells.squares.astype(np.float64)
+        return self.bin_sums(np.stack([self.mass, self.shift, self.observed, squares]))
+
+    def counts(self) -> list[Counts]:
+        """Return events, expected events and mass of each bin."""
+        mass, expected, events, _ = self.event_sums
+        return [(events, expected, mass)]
+
+
+class EventBins(BinSums):
+    """Bins of rows or cells of an event: all there is to know is its number in each."""
+
+    units: BinnedRows | BinnedCells
 
     @cached_property
     def mean(self) -> BinMean:
-        mass, expected, _, squares = self._sums[:, None]
-        return self.measure.mean(mass, squares, (expected / mass)[..., None])
+        mass, expected, _, squares = self.units.event_sums
+        mean = (expected / mass)[:, None]
+        return self.units.measure.mean(mass, squares, mean, self.units.first)
 
-    def value(self, n_jobs: int | None = None) -> float:
-        return float(self.mean.of_events(self._sums[2][None, None])[0])
+    @property
+    def codes(self) -> Ints:
+        return cast("BinnedRows", self.units).numbers[0][:, None]
 
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        return self.mean.of_events(event_counts(labels, self.weight, self.start)[:, None])
+    def redrawn(self, observed: Observed) -> Floats:
+        counts = event_counts(observed, self.units.weight, self.units.bins)
+        return self.mean.event_distances(counts)
+
+    def observed(self) -> Floats:
+        return self.mean.event_distances(self.units.event_sums[2][None])
+
+    def gaps(self, residuals: Floats, mass: Floats) -> Floats:
+        units = cast("BinnedCells", self.units)
+        return self.mean.gaps(*map(units.bin_sums, (mass, residuals)))
 
 
-class ClassBins(SortedBins):
-    """Bins of predictions of any number of classes."""
+class ClassBins(BinSums):
+    """Bins of rows of any number of classes."""
+
+    units: BinnedRows
 
     @cached_property
     def mean(self) -> BinMean:
-        weight, first = self.weight, self.start[:-1]
-        probs, w = self.predictions.probs[self.order], np.ones(1) if weight is None else weight
-        w = np.broadcast_to(w, len(probs))
-        mass, squares = (np.add.reduceat(values, first)[None] for values in (w, np.square(w)))
+        units, first = self.units, self.units.bins[:-1]
+        probs, weight = units.in_order(units.predictions.probs), units.weight
+        w = np.ones(len(probs)) if weight is None else weight
+        mass, squares = (np.add.reduceat(values, first) for values in (w, np.square(w)))
         sums = np.add.reduceat(probs if weight is None else w[:, None] * probs, first)
-        return self.measure.mean(mass, squares, sums[None] / mass[..., None])
+        return units.measure.mean(mass, squares, sums / mass[:, None], units.first)
 
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        if callable(self.mean.distance):
-            distances = np.stack([self._custom(row) for row in labels])
-        else:
-            distances = self._lengths(labels)
-        return self.mean.of_distances(distances[:, None])
+    @property
+    def codes(self) -> Ints:
+        return self.units.numbers[0][:, None]
 
-    def _lengths(self, labels: Labels) -> Floats:
-        """Return the distances (B, bins) by name."""
-        of, (mean,), (correction,) = self.mean, self.mean.mean, self.mean.correction
-        none = of.lengths(mean) - correction
-        given = (labels, self.weight, self.start, of.mass[0], mean, correction, none, of.unit)
-        lengths = class_lengths(*given, is_square=not of.is_norm)
+    def redrawn(self, observed: Observed) -> Floats:
+        of, units = self.mean, self.units
+        if callable(of.distance):
+            return np.stack([self._custom(labels) for labels in observed])
+        none = of.lengths(of.mean) - of.correction
+        given = (units.weight, units.bins, of.mass, of.mean, of.correction, none, of.unit)
+        lengths = class_lengths(observed, *given, is_square=not of.is_norm)
         return lengths if of.distance == DEBIASED else np.maximum(lengths, 0.0)  # rounding
 
     def _custom(self, labels: Labels) -> Floats:
-        """Return the distances (bins,) that are a function."""
-        (mass,), (mean,) = self.mean.mass, self.mean.mean
-        at = np.repeat(np.arange(mass.size) * mean.shape[1], np.diff(self.start)) + labels
-        sums = np.bincount(at, self.weight, mean.size).reshape(mean.shape)
-        return row_distances(self.measure.distance, mean, sums / mass[:, None])
-
-
-class CellBins(BoundCells):
-    """The error over bins that are unions of cells: that of the rows."""
-
-    def __init__(self, measure: BinErrors, cells: Cells) -> None:
-        super().__init__(cells)
-        place = cells.bins[measure.bins]
-        self.start = np.flatnonzero(np.append(True, np.diff(place) != 0))
-        mass, squares, expected = (
-            self._sums(sums.astype(np.float64)) for sums in (cells.n, cells.squares, cells.expected)
-        )
-        self.mean = measure.mean(mass, squares, (expected / mass)[..., None])
-
-    def _sums(self, values: Floats) -> Floats:
-        """Sum over each bin, (..., 1, bins)."""
-        return np.add.reduceat(values, self.start, axis=-1)[..., None, :]
-
-    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
-        return self.mean.of_events(self._sums(labels))
-
-    def error(self) -> float:
-        return 0.0
-
-    def gaps(self) -> CellGaps | None:
-        if not self.mean.is_norm:
-            return None
-        mean = self.cells.mean
-
-        def vector(events: Floats, others: Floats) -> Floats:
-            sums = self._sums(events * (1.0 - mean) - others * mean)
-            return self.mean.gaps(self._sums(events + others), sums)
-
-        return CellGaps(vector, self.mean.norm)
-
-    def unseen_reach(self, a: float) -> float:
-        if self.mean.power != np.inf or self.mean.distance != "tv":
-            return 0.0
-        events, mass = self._sums(self.cells.events.astype(np.float64)), self.mean.mass
-        farthest = farthest_gap(events, mass * self.mean.mean[..., 0], mass, a)
-        return max(farthest - self.value(), 0.0)
+        """Return the distances (S,) that are a function."""
+        mass, mean = self.mean.mass, self.mean.mean
+        at = np.repeat(np.arange(mass.size) * mean.shape[1], np.diff(self.units.bins)) + labels
+        sums = np.bincount(at, self.units.weight, mean.size).reshape(mean.shape)
+        return row_distances(self.mean.distance, mean, sums / mass[:, None])
 
 
 def row_distances(distance: Distance, mean: Floats, label: Floats) -> Floats:
