@@ -23,6 +23,7 @@ from caltest.measures.bins.t_cal import *
 from caltest.measures.bins.reliability_bins import *
 from caltest.measures.cumulative.ks import *
 from caltest.measures.cumulative.kuiper import *
+from caltest.measures.cumulative.cramer_von_mises import *
 from caltest.measures.smooth.smooth_ece import *
 from caltest.measures.smooth.kde_ece import *
 from caltest.measures.scores.brier import *

@@ -343,7 +343,7 @@ class Measure(ABC):
         if self.offers("statistic"):
             found = self.statistic(RowUnits(predictions))
             if found.norm is not None:
-                return gaps_of_rows(found, found.norm)
+                return gaps_of_rows(found.units, found.norm)
         raise NotApplicable(
             f"{self.description} is no norm of gaps", f"use method={self.intervals[0]!r}"
         )
@@ -385,7 +385,8 @@ class Measure(ABC):
         if not self.offers("statistic"):
             return ()
         found = self.statistic(RowUnits(predictions))
-        return () if found.mean_gap is None else (mean_gap_table(found, found.mean_gap()),)
+        one = None if found.norm is None else found.norm.mean_gap
+        return () if one is None else (mean_gap_table(found, one()),)
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         """Return what a reader of an interval by that method from n rows should know."""

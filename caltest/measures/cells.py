@@ -42,11 +42,14 @@ class CellGaps:
         Gaps (B, K) to their norms (B,).
     scores : (2, C) array or None
         What rows without and with the event add to the one mean that the norm is, if it is one.
+    power : int
+        2 where the error is the square of the norm.
     """
 
     vector: Callable[[Floats, Floats], Floats]
     norm: Callable[[Floats], Floats]
     scores: Floats | None = None
+    power: int = 1
 
 
 class BoundCells(BoundMeasure):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -16,7 +16,7 @@ from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.resampled_sums import times_drawn
 from caltest.scale import Cells, ManyCells
-from caltest.units import CellUnits, RowUnits, Statistic
+from caltest.units import CellUnits, Norm, RowUnits, Statistic, Units
 from caltest.units.groups import ENOUGH, sequential_pvalues
 from caltest.units.sums import Flipped
 
@@ -73,16 +73,15 @@ class CellStatistic(BoundCells):
         return super().error() if error is None else error()
 
     def gaps(self) -> CellGaps | None:
-        found, mean = self.statistic, self.cells.mean
-        if found.norm is None:
+        norm, mean = self.statistic.norm, self.cells.mean
+        if norm is None:
             return None
 
         def vector(events: Floats, others: Floats) -> Floats:
-            sums = found.sums.gaps(events * (1.0 - mean) - others * mean)
-            return np.asarray(sums / (events + others).sum(axis=1, keepdims=True))
+            return norm.gaps(events * (1.0 - mean) - others * mean, events + others)
 
-        one = None if found.mean_gap is None else found.mean_gap() * np.stack([-mean, 1.0 - mean])
-        return CellGaps(vector, found.norm, one)
+        one = None if norm.mean_gap is None else norm.mean_gap() * np.stack([-mean, 1.0 - mean])
+        return CellGaps(vector, norm.of, one, norm.power)
 
 
 class GroupStatistics(BoundGroups):
@@ -131,16 +130,15 @@ class FlippedStatistic(ResidualStatistic):
         return lambda signs: value(sums(signs))[:, 0]
 
 
-def gaps_of_rows(statistic: Statistic, norm: Callable[[Floats], Floats]) -> Gaps:
-    """Return the mean gaps of drawn rows, and the norm of them that the statistic is."""
-    units, sums = statistic.units, statistic.sums
+def gaps_of_rows(units: Units, norm: Norm) -> Gaps:
+    """Return the mean gaps of drawn rows, and the norm of them that a statistic is."""
     residuals, mass = units.residuals, np.array(units.mass)
 
     def vector(rows: Rows) -> Floats:
-        counts = times_drawn(rows, mass.size).astype(np.float64)
-        return np.asarray(sums.gaps((counts * residuals)[np.newaxis])[0] / (counts @ mass))
+        counts = times_drawn(rows, mass.size).astype(np.float64)[np.newaxis]
+        return norm.gaps(counts * residuals, counts * mass)[0]
 
-    return Gaps(mass.size, vector, lambda gaps: float(norm(gaps[np.newaxis])[0]))
+    return Gaps(mass.size, vector, lambda gaps: float(norm.of(gaps[np.newaxis])[0]), norm.power)
 
 
 def mean_gap_table(statistic: Statistic, slope: Floats) -> Floats:

@@ -16,6 +16,28 @@ Floats = NDArray[np.float64]
 Tails = Callable[[Floats, int | None], Floats]
 
 
+@dataclass(frozen=True, eq=False)
+class Norm:
+    """What a statistic is a norm of, of one group: for intervals from resampled units.
+
+    Attributes
+    ----------
+    gaps : callable
+        Mean gaps (B, K) of residuals and masses (B, U).
+    of : callable
+        Their norms (B,).
+    power : int
+        2 where the statistic is the square of the norm.
+    mean_gap : callable, optional
+        What the residual of each unit counts, (U,), in the one gap that the norm is.
+    """
+
+    gaps: Callable[[Floats, Floats], Floats]
+    of: Callable[[Floats], Floats]
+    power: int = 1
+    mean_gap: Callable[[], Floats] | None = None
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Statistic:
     """A function of sums over the units of each group, written once for rows and cells.
@@ -38,11 +60,8 @@ class Statistic:
         How far the value may be from that of the rows of the cells, at most.
     caution : str
         What cells change where no number says it.
-    norm : callable, optional
-        Of mean gaps (B, K), sums over the weight of the rows, to the values (B,): where the
-        statistic is a norm of them.
-    mean_gap : callable, optional
-        What the residual of each unit counts, (U,), in the one gap that the norm is.
+    norm : Norm, optional
+        Where the statistic is a norm of mean gaps.
     blind : (G,) array of bool, optional
         Groups in which the statistic cannot vary.
     tails : callable, optional
@@ -60,8 +79,7 @@ class Statistic:
     calibrated: float = 0.0
     error: Callable[[], float] | None = None
     caution: str = ""
-    norm: Callable[[Floats], Floats] | None = None
-    mean_gap: Callable[[], Floats] | None = None
+    norm: Norm | None = None
     blind: NDArray[np.bool_] | None = None
     tails: Tails | None = None
     tails_text: str = ""

@@ -33,10 +33,21 @@ class Sums(ABC):
         self.units = units
 
     @abstractmethod
-    def redrawn(self, observed: Observed) -> Any:
-        """Return the sums for what is observed (B, U): an array whose last axes are B and G."""
+    def of(self, observed: Observed, scale: Floats, shift: Floats) -> Any:
+        """Return the sums of `scale` (e - `shift`): an array whose last axes are B and G.
 
-    @abstractmethod
+        Parameters
+        ----------
+        observed : (B, U) array
+            What is observed, e; or signs.
+        scale, shift : (U,) array
+            Those of the units; or the residuals whose signs are flipped, and 0.
+        """
+
+    def redrawn(self, observed: Observed) -> Any:
+        """Return the sums for what is observed, (B, U)."""
+        return self.of(observed, self.units.scale, self.units.shift)
+
     def flipped(self, residuals: Floats, clusters: Ints, count: int) -> Callable[[Floats], Any]:
         """Return the sums of residuals whose signs (B, count) are flipped by cluster.
 
@@ -49,10 +60,14 @@ class Sums(ABC):
         count : int
             The number of clusters.
         """
+        zero, step = np.zeros(clusters.size), max(8, AT_A_TIME // clusters.size)
 
-    def gaps(self, residuals: Floats) -> Floats:
-        """Return the sums (B, K) of residuals (B, U) that an error is a norm of."""
-        raise NotImplementedError
+        def sums(signs: Floats) -> Any:
+            parts = (signs[b : b + step, clusters] for b in range(0, len(signs), step))
+            found = [self.of(np.ascontiguousarray(part), residuals, zero) for part in parts]
+            return np.concatenate(found, axis=-2)
+
+        return sums
 
 
 class PartialSums(Sums):
@@ -66,28 +81,14 @@ class PartialSums(Sums):
         self.ends = units.ends
         self.at = np.flatnonzero(self.ends)
 
-    def redrawn(self, observed: Observed) -> Floats:
-        units = self.units
-        return self._extremes(observed, units.scale, units.shift)
+    def of(self, observed: Observed, scale: Floats, shift: Floats) -> Floats:
+        given = scale, shift, self.ends, self.units.start
+        return np.asarray(partial_sum_extremes(observed, *given))
 
-    def flipped(self, residuals: Floats, clusters: Ints, count: int) -> Callable[[Floats], Floats]:
-        zero = np.zeros(clusters.size)
-        step = max(8, AT_A_TIME // clusters.size)
-
-        def sums(signs: Floats) -> Floats:
-            parts = (signs[b : b + step, clusters] for b in range(0, len(signs), step))
-            found = [self._extremes(np.ascontiguousarray(p), residuals, zero) for p in parts]
-            return np.concatenate(found, axis=1)
-
-        return sums
-
-    def gaps(self, residuals: Floats) -> Floats:
-        sums = np.cumsum(residuals, axis=1)
+    def all(self, values: Floats) -> Floats:
+        """Return all partial sums (B, K) of values (B, U), of one group."""
+        sums = np.cumsum(values, axis=1)
         return sums if self.at.size == sums.shape[1] else sums.take(self.at, axis=1)
-
-    def _extremes(self, observed: Observed, scale: Floats, shift: Floats) -> Floats:
-        found = partial_sum_extremes(observed, scale, shift, self.ends, self.units.start)
-        return np.asarray(found)
 
     @property
     def widest(self) -> Floats:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome
 from caltest.predictions import Predictions
-from caltest.units import PartialSums, RowUnits, Statistic, Units
+from caltest.units import Norm, PartialSums, RowUnits, Statistic, Units
 from caltest.units.statistic import Tails
 
 Floats = NDArray[np.float64]
@@ -54,10 +54,6 @@ class PartialSumMeasure(Measure):
         if self.scaled:
             unit = units.positive(np.sqrt(units.variance), *NO_VARIANCE)
 
-        def norm(gaps: Floats) -> Floats:
-            extremes = np.maximum(gaps.max(axis=1), 0.0), np.minimum(gaps.min(axis=1), 0.0)
-            return np.asarray(self.functional(*extremes))
-
         def error() -> float:
             high, low, highest, lowest = sums.widest
             wider = self.functional(highest, lowest) - self.functional(high, low)
@@ -70,8 +66,7 @@ class PartialSumMeasure(Measure):
             scale=units.rounding * units.total / unit,
             parameters={"scaled": True} if self.scaled else {},
             error=error,
-            norm=None if self.scaled else norm,
-            mean_gap=None if self.scaled else partial(self._mean_gap, sums),
+            norm=None if self.scaled else self._norm(sums),
             blind=units.variance == 0 if self.scaled else None,
             tails=self.tails(units, unit),
             tails_text=RECURSION,
@@ -80,6 +75,18 @@ class PartialSumMeasure(Measure):
     def tails(self, units: Units, unit: Floats) -> Tails | None:
         """Return the tails of the statistics of many groups, where they are known."""
         return None
+
+    def _norm(self, sums: PartialSums) -> Norm:
+        """Return the error as a norm of the partial sums at the end of each step."""
+
+        def gaps(residuals: Floats, mass: Floats) -> Floats:
+            return np.asarray(sums.all(residuals) / mass.sum(axis=1, keepdims=True))
+
+        def norm(gaps: Floats) -> Floats:
+            extremes = np.maximum(gaps.max(axis=1), 0.0), np.minimum(gaps.min(axis=1), 0.0)
+            return np.asarray(self.functional(*extremes))
+
+        return Norm(gaps, norm, mean_gap=partial(self._mean_gap, sums))
 
     def _mean_gap(self, sums: PartialSums) -> Floats:
         """Return 1 or -1 between the two sums whose difference is the error, else 0."""
