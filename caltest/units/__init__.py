@@ -1,7 +1,7 @@
 """Units whose residuals are summed (rows, or cells of equal rows), sums of them, statistics."""
 
 from caltest.units.statistic import Norm, Statistic
-from caltest.units.sums import PartialSums, Sums
+from caltest.units.sums import PartialSums, Sums, UnitSums
 from caltest.units.units import CellUnits, RowUnits, Units
 
-__all__ = ["CellUnits", "Norm", "PartialSums", "RowUnits", "Statistic", "Sums", "Units"]
+__all__ = ["CellUnits", "Norm", "PartialSums", "RowUnits", "Statistic", "Sums", "UnitSums", "Units"]

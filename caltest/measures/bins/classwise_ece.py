@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.measures.base import BoundMeasure, Measure
 from caltest.measures.binning import check_power, event_cuts
-from caltest.measures.bins.errors import BINS, BinMean, RowBins
+from caltest.measures.bins.errors import BINS, BinMean, BinSums
+from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.bins import bin_of
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
+from caltest.units import RowUnits, Statistic
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens
@@ -101,13 +103,18 @@ class ClasswiseECE(Measure):
         )
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
-        return ClasswiseError(self, predictions)
+        sums = ClasswiseBins(predictions, self)
+        parameters = {"binning": self.binning, "bins": self.bins}
+        value = sums.mean.mean_error
+        return RowStatistic(
+            Statistic(units=sums.units, sums=sums, value=value, parameters=parameters)
+        )
 
     def residual_statistics(
         self, predictions: Predictions, n_jobs: int | None = None
     ) -> list[ResidualStatistic]:
         """Return the mean over classes of the errors, a function of the sums in their bins."""
-        return [ClasswiseError(self, predictions).residual_statistic()]
+        return [ClasswiseBins(predictions, self).residual_statistic()]
 
     @property
     def intervals(self) -> tuple[str, ...]:
@@ -115,7 +122,7 @@ class ClasswiseECE(Measure):
 
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the gaps of the bins of each class, which are held fixed."""
-        return ClasswiseError(self, predictions).gaps()
+        return ClasswiseBins(predictions, self).row_gaps()
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         return (BINS,) if method == "convex" else ()
@@ -124,13 +131,14 @@ class ClasswiseECE(Measure):
         return "reliability"
 
 
-class ClasswiseError(RowBins):
-    """The mean of the ECE of each class against the rest."""
+class ClasswiseBins(BinSums):
+    """Bins of the probabilities of each class, a table for each."""
 
-    def __init__(self, measure: ClasswiseECE, predictions: Predictions) -> None:
-        super().__init__(predictions)
+    units: RowUnits
+
+    def __init__(self, predictions: Predictions, measure: ClasswiseECE) -> None:
+        super().__init__(RowUnits(predictions))
         self.measure, self.weight = measure, predictions.sample_weight
-        self.parameters = {"binning": measure.binning, "bins": measure.bins}
 
     @property
     def codes(self) -> Codes:
@@ -142,21 +150,27 @@ class ClasswiseError(RowBins):
 
     @cached_property
     def _bins(self) -> tuple[Codes, BinMean]:
-        """The bin of every probability, (n, m), and the mean over them of each class."""
-        probs, bins = self.predictions.probs, self.measure.bins
+        """The bin of every probability, (n, m), and the power means of each class."""
+        probs, bins = self.units.predictions.probs, self.measure.bins
         codes, is_uniform = np.empty(probs.shape, label_dtype(bins)), True
         if self.measure.binning == "quantile":
             is_uniform = False
             for j, column in enumerate(probs.T):
                 codes[:, j] = np.searchsorted(event_cuts(column, self.weight, bins), column)
-        sums = class_sums(probs, self.weight, codes, bins, is_uniform=is_uniform)
-        mass = sums[..., 0]
-        mean = sums[..., 1:] / np.where(mass > 0.0, mass, 1.0)[..., None]
-        return codes, BinMean(mass, mass, mean, "tv", float(self.measure.p))
+        sums = class_sums(probs, self.weight, codes, bins, is_uniform=is_uniform).reshape(-1, 2)
+        return codes, BinMean(
+            mass=sums[:, 0],
+            squares=sums[:, 0],
+            mean=sums[:, 1:] / np.where(sums[:, :1] > 0.0, sums[:, :1], 1.0),
+            distance="tv",
+            power=float(self.measure.p),
+            first=np.arange(0, len(sums), bins),
+        )
 
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        counts = class_counts(labels, self.weight, self.codes, self.measure.bins)
-        return self.mean.of_events(counts)
+    def redrawn(self, observed: Labels) -> Floats:
+        bins = self.measure.bins
+        counts = class_counts(observed, self.weight, self.codes, bins)
+        return self.mean.event_distances(counts.reshape(len(observed), -1))
 
 
 def classwise_ece(

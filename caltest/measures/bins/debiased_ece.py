@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure, Order
 from caltest.measures.binning import BinnedMeasure
-from caltest.measures.bins.ece import ECE, BinErrors
-from caltest.measures.bins.errors import DEBIASED, BinMean, Distance, SortedBins
+from caltest.measures.bins.ece import ECE, BinErrors, Binned
+from caltest.measures.bins.errors import DEBIASED, BinMean, BinnedRows, Distance
 from caltest.measures.outcome import Outcome
-from caltest.measures.residual_sums import ResidualStatistic
+from caltest.measures.residual_sums import ResidualStatistic, residuals
 from caltest.measures.tolerance import (
     Deviation,
     Tolerance,
@@ -28,6 +28,7 @@ from caltest.measures.tolerance import (
 from caltest.numerics.bins import sort_by_cell
 from caltest.numerics.event_tails import FewEvents, both_sides, largest_tail
 from caltest.numerics.unseen import hidden_deviation
+from caltest.units import RowUnits
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens
@@ -39,7 +40,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def binned_deviation(bound: SortedBins, *, equivalence: bool) -> Deviation:
+def binned_deviation(units: BinnedRows, *, equivalence: bool) -> Deviation:
     r"""Return the unbiased estimate of the squared error over the bins as they are.
 
     With :math:`\delta = y - p` it is the mean over the bins, weighted by their rows, of
@@ -56,18 +57,14 @@ def binned_deviation(bound: SortedBins, *, equivalence: bool) -> Deviation:
     Lee, Huang, Hassani, Dobriban (2023), T-Cal, JMLR 24, equation 7 (the estimator); Efron, Stein
     (1981), The jackknife estimate of variance, Ann. Stat. 9.
     """
-    predictions = bound.predictions
-    delta = -predictions.probs
-    delta[np.arange(predictions.n), predictions.labels] += 1.0
-    if predictions.m == 2:
+    n, delta = units.rows, units.in_order(residuals(units.predictions))
+    if units.predictions.m == 2:
         delta = delta[:, 1:]
-    delta, single = np.ascontiguousarray(delta[bound.order]), float(equivalence)
-    value, without, largest = unbiased_bin_errors(delta, bound.start, single)
-    n = predictions.n
+    value, without, largest = unbiased_bin_errors(delta, units.bins, float(equivalence))
     return Deviation(
         value=value,
         variance=(n - 1) ** 2 / n * float(without.var(ddof=1)),
-        degenerate=spread_at_zero(delta, bound.start),
+        degenerate=spread_at_zero(delta, units.bins),
         largest=4.0 * largest / n,
     )
 
@@ -126,8 +123,8 @@ class DebiasedECE(BinErrors):
     def distance(self) -> Distance:
         return DEBIASED
 
-    def mean(self, mass: Floats, squares: Floats, mean: Floats) -> BinMean:
-        return replace(super().mean(mass, squares, mean), is_root=self.root)
+    def mean(self, mass: Floats, squares: Floats, mean: Floats, first: Ints) -> BinMean:
+        return replace(super().mean(mass, squares, mean, first), is_root=self.root)
 
     def bin_notes(self, mean: BinMean) -> tuple[str, ...]:
         """Return a note on bins with one observation, which have no share in the mean."""
@@ -167,9 +164,9 @@ class DebiasedECE(BinErrors):
     def is_squared(self) -> bool:
         return not self.root
 
-    def unseen_reach(self, predictions: Predictions, a: float) -> float:
-        cells = self.bind_rows(predictions).counts()
-        return max(hidden_deviation(*some, predictions.n, a) for some in cells)
+    def unseen(self, bins: Binned, a: float) -> float:
+        units = bins.units
+        return max(hidden_deviation(*some, units.rows, a) for some in units.counts())
 
     @property
     def tolerance_method(self) -> str:
@@ -179,9 +176,10 @@ class DebiasedECE(BinErrors):
         self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
     ) -> Outcome:
         """Return the normal limit of the error over the bins that are used, seen as given."""
-        bound = self.bind_rows(predictions)
+        bound = self.bind(predictions, n_jobs)
         estimate = bound.value(n_jobs)
-        deviation = binned_deviation(bound, equivalence=tolerance.equivalence)
+        units = self.sums(RowUnits(bound.predictions)).units
+        deviation = binned_deviation(cast("BinnedRows", units), equivalence=tolerance.equivalence)
         squared = tolerance.value**2 if self.root else tolerance.value
         return deviation_limit(bound, deviation, tolerance, squared=squared, estimate=estimate)
 
@@ -271,9 +269,7 @@ def debiased_ece(
     return measure.evaluate(probs, labels, lens, n_jobs)
 
 
-def unbiased_bin_errors(
-    delta: Floats, start: Ints, single: float
-) -> tuple[float, Floats, float]:
+def unbiased_bin_errors(delta: Floats, start: Ints, single: float) -> tuple[float, Floats, float]:
     r"""Return the estimate, the n estimates without one row, and the largest mean square of a cell.
 
     With S the sum and Q the sum of squares of the n_b rows of `delta` (n, m) in cell b, a cell adds

@@ -21,7 +21,6 @@ from caltest.measures.bins.errors import (
     BinMean,
     BinnedCells,
     BinnedRows,
-    BinSums,
     ClassBins,
     Distance,
     EventBins,
@@ -33,7 +32,7 @@ from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.bins import power_means
 from caltest.numerics.loops import njit
 from caltest.numerics.unseen import farthest_gap
-from caltest.units import CellUnits, RowUnits, Statistic, Sums, Units
+from caltest.units import CellUnits, RowUnits, Statistic, Units, UnitSums
 from caltest.units.units import Observed, SortedRowUnits
 from caltest.validation.options import check_choice
 
@@ -46,6 +45,7 @@ __all__ = ["ECE", "ece"]  # the MCE has a line of its own
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Labels = NDArray[np.unsignedinteger]
+Binned = EventBins | ClassBins
 NAMES = {
     "tv": "total variation",
     "cityblock": "city-block distance",
@@ -85,7 +85,7 @@ class BinErrors(BinnedMeasure):
         """Return what a reader should know of the bins."""
         return ()
 
-    def unseen(self, bins: BinSums, a: float) -> float:
+    def unseen(self, bins: Binned, a: float) -> float:
         """Return how much larger the error of the bins may be unseen; see `unseen_reach`."""
         return 0.0
 
@@ -103,14 +103,14 @@ class BinErrors(BinnedMeasure):
             sums=sums,
             value=sums.mean.errors,
             scale=units.rounding,
-            parameters={**self.binning_parameters, **self.occupied(sums), **self.parameters},
+            parameters={**self.binning_parameters, **sums.parameters, **self.parameters},
             notes=self.bin_notes(sums.mean),
             error=lambda: 0.0,
-            norm=sums.mean.norm if sums.mean.is_norm else None,
+            norm=sums.norm,
             unseen=partial(self.unseen, sums),
         )
 
-    def sums(self, units: Units) -> BinSums:
+    def sums(self, units: Units) -> Binned:
         """Return the bins of units, which do not depend on the labels."""
         if isinstance(units, CellUnits):
             return EventBins(BinnedCells(units, self))
@@ -182,7 +182,7 @@ class DistanceErrors(BinErrors):
         return (BINS,) if method == "convex" else ()
 
 
-class SweepBins(Sums):
+class SweepBins(UnitSums):
     """Bins of equal mass, as many as keep the mean labels monotone; anew for any labels."""
 
     units: SortedRowUnits
@@ -437,10 +437,10 @@ class MCE(DistanceErrors):
     def power(self) -> float:
         return math.inf
 
-    def unseen(self, bins: BinSums, a: float) -> float:
+    def unseen(self, bins: Binned, a: float) -> float:
         if self.distance != "tv" or self.binning == "sweep":
             return 0.0
-        farthest = max(farthest_gap(*some, a) for some in bins.counts())
+        farthest = max(farthest_gap(*some, a) for some in bins.units.counts())
         return max(farthest - float(bins.mean.errors(bins.observed())[0, 0]), 0.0)
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:

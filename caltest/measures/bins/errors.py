@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
@@ -25,7 +25,7 @@ from caltest.numerics.bins import (
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.resampled_sums import cell_sums
 from caltest.predictions import event_column
-from caltest.units import CellUnits, RowUnits, Sums
+from caltest.units import CellUnits, Norm, RowUnits, UnitSums
 from caltest.units.units import Observed
 
 if TYPE_CHECKING:
@@ -127,7 +127,9 @@ class BinMean:
         """Return the distances (B, S) for weighted numbers of the event of each bin."""
         y = counts / self.size
         distances = self.lengths((y - self.mean[:, 0])[..., None])
-        return distances - self.correction * y * (1.0 - y) if self.distance == DEBIASED else distances
+        if self.distance == DEBIASED:
+            distances -= self.correction * y * (1.0 - y)
+        return distances
 
     def errors(self, distances: Floats) -> Floats:
         """Return the error of each table, (B, T), for the distance of each bin, (B, S)."""
@@ -164,10 +166,12 @@ class BinMean:
         return np.asarray(self.unit * np.linalg.norm(lengths, self.power, axis=-1).mean(axis=-1))
 
 
-class BinSums(Sums):
+class BinSums(UnitSums):
     """The distance of mean label and mean prediction in each bin, (B, S)."""
 
     units: RowUnits | CellUnits
+    norm: Norm | None = None  # of gaps, that the error of cells is
+    parameters: Mapping[str, object] = {}
 
     @property
     @abstractmethod
@@ -338,9 +342,12 @@ class EventBins(BinSums):
     def observed(self) -> Floats:
         return self.mean.event_distances(self.units.event_sums[2][None])
 
-    def gaps(self, residuals: Floats, mass: Floats) -> Floats:
-        units = cast("BinnedCells", self.units)
-        return self.mean.gaps(*map(units.bin_sums, (mass, residuals)))
+    @property
+    def norm(self) -> Norm | None:  # type: ignore[override]
+        if not (self.mean.is_norm and isinstance(self.units, BinnedCells)):
+            return None
+        sums, mean = self.units.bin_sums, self.mean
+        return Norm(lambda residuals, mass: mean.gaps(sums(mass), sums(residuals)), mean.norm)
 
 
 class ClassBins(BinSums):
@@ -360,6 +367,11 @@ class ClassBins(BinSums):
     @property
     def codes(self) -> Ints:
         return self.units.numbers[0][:, None]
+
+    @property
+    def parameters(self) -> Mapping[str, object]:  # type: ignore[override]
+        bins, classes = self.mean.mean.shape
+        return {} if classes == 2 else {"occupied bins": bins}
 
     def redrawn(self, observed: Observed) -> Floats:
         of, units = self.mean, self.units
