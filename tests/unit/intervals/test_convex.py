@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from caltest.measures.bins.mce import MCE, WORST
 
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
@@ -13,7 +12,7 @@ from caltest.intervals.convex import gaps_of
 from caltest.intervals.resampling import calibrated_values, resample
 from caltest.kernels import Exponential
 from caltest.measures.bins.classwise_ece import ClasswiseECE
-from caltest.measures.bins.ece import ECE
+from caltest.measures.bins.ece import ECE, MCE, WORST
 from caltest.measures.cumulative.ks import KSError
 from caltest.measures.cumulative.kuiper import KuiperError
 from caltest.measures.kernel.ucme import FIXED, UCME
