@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.measures.base import BoundMeasure, Measure
 from caltest.measures.binning import check_power, event_cuts
-from caltest.measures.bins.errors import BINS, BinMean, BinSums
+from caltest.measures.bins.errors import BINS, BinMean, flipped_bins, row_gaps
 from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.bins import bin_of
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
-from caltest.units import RowUnits, Statistic
+from caltest.units import RowUnits, Statistic, UnitSums
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens
@@ -105,7 +105,7 @@ class ClasswiseECE(Measure):
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         sums = ClasswiseBins(predictions, self)
         parameters = {"binning": self.binning, "bins": self.bins}
-        value = sums.mean.mean_error
+        value = sums.bins[1].mean_error
         return RowStatistic(
             Statistic(units=sums.units, sums=sums, value=value, parameters=parameters)
         )
@@ -114,7 +114,7 @@ class ClasswiseECE(Measure):
         self, predictions: Predictions, n_jobs: int | None = None
     ) -> list[ResidualStatistic]:
         """Return the mean over classes of the errors, a function of the sums in their bins."""
-        return [ClasswiseBins(predictions, self).residual_statistic()]
+        return [flipped_bins(predictions, *ClasswiseBins(predictions, self).bins)]
 
     @property
     def intervals(self) -> tuple[str, ...]:
@@ -122,7 +122,7 @@ class ClasswiseECE(Measure):
 
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the gaps of the bins of each class, which are held fixed."""
-        return ClasswiseBins(predictions, self).row_gaps()
+        return row_gaps(predictions, *ClasswiseBins(predictions, self).bins)
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         return (BINS,) if method == "convex" else ()
@@ -131,27 +131,18 @@ class ClasswiseECE(Measure):
         return "reliability"
 
 
-class ClasswiseBins(BinSums):
+class ClasswiseBins(UnitSums):
     """Bins of the probabilities of each class, a table for each."""
-
-    units: RowUnits
 
     def __init__(self, predictions: Predictions, measure: ClasswiseECE) -> None:
         super().__init__(RowUnits(predictions))
-        self.measure, self.weight = measure, predictions.sample_weight
-
-    @property
-    def codes(self) -> Codes:
-        return self._bins[0]
-
-    @property
-    def mean(self) -> BinMean:
-        return self._bins[1]
+        self.measure, self.predictions = measure, predictions
+        self.weight = predictions.sample_weight
 
     @cached_property
-    def _bins(self) -> tuple[Codes, BinMean]:
+    def bins(self) -> tuple[Codes, BinMean]:
         """The bin of every probability, (n, m), and the power means of each class."""
-        probs, bins = self.units.predictions.probs, self.measure.bins
+        probs, bins = self.predictions.probs, self.measure.bins
         codes, is_uniform = np.empty(probs.shape, label_dtype(bins)), True
         if self.measure.binning == "quantile":
             is_uniform = False
@@ -168,9 +159,9 @@ class ClasswiseBins(BinSums):
         )
 
     def redrawn(self, observed: Labels) -> Floats:
-        bins = self.measure.bins
-        counts = class_counts(observed, self.weight, self.codes, bins)
-        return self.mean.event_distances(counts.reshape(len(observed), -1))
+        codes, mean = self.bins
+        counts = class_counts(observed, self.weight, codes, self.measure.bins)
+        return mean.event_distances(counts.reshape(len(observed), -1))
 
 
 def classwise_ece(

@@ -24,7 +24,9 @@ from caltest.measures.bins.errors import (
     ClassBins,
     Distance,
     EventBins,
+    flipped_bins,
     row_distances,
+    row_gaps,
 )
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.measures.outcome import Gaps
@@ -98,12 +100,14 @@ class BinErrors(BinnedMeasure):
 
     def statistic(self, units: Units) -> Statistic:
         sums = self.sums(units)
+        bins, classes = sums.mean.mean.shape
+        occupied = {"occupied bins": bins} if classes > 2 else {}
         return Statistic(
             units=sums.units,
             sums=sums,
             value=sums.mean.errors,
             scale=units.rounding,
-            parameters={**self.binning_parameters, **sums.parameters, **self.parameters},
+            parameters={**self.binning_parameters, **occupied, **self.parameters},
             notes=self.bin_notes(sums.mean),
             error=lambda: 0.0,
             norm=sums.norm,
@@ -124,13 +128,14 @@ class BinErrors(BinnedMeasure):
         """Return the error over the bins as a function of their sums of residuals."""
         if not self.takes("clusters"):
             return super().residual_statistics(predictions, n_jobs)
-        sums = self.sums(RowUnits(predictions))
-        self.bin_notes(sums.mean)
-        return [sums.residual_statistic()]
+        units, mean = BinnedRows(predictions, self), self.sums(RowUnits(predictions)).mean
+        self.bin_notes(mean)
+        return [flipped_bins(predictions, units.codes, mean)]
 
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the gaps of the bins, which are held fixed."""
-        return self.sums(RowUnits(predictions)).row_gaps()
+        units, mean = BinnedRows(predictions, self), self.sums(RowUnits(predictions)).mean
+        return row_gaps(predictions, units.codes, mean)
 
     def unseen_reach(self, predictions: Predictions, a: float) -> float:
         return self.unseen(self.sums(RowUnits(counted(predictions))), a)

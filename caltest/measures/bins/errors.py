@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Codes = NDArray[np.integer]
 Labels = NDArray[np.unsignedinteger]
 Counts = tuple[Floats, Floats, Floats]
 Distance = str | Callable[[Floats, Floats], float]
@@ -166,56 +166,37 @@ class BinMean:
         return np.asarray(self.unit * np.linalg.norm(lengths, self.power, axis=-1).mean(axis=-1))
 
 
-class BinSums(UnitSums):
-    """The distance of mean label and mean prediction in each bin, (B, S)."""
+def bin_residuals(predictions: Predictions, mean: BinMean) -> Floats:
+    """Return the residuals times the weights, (n, T, c); of two classes in one table the second."""
+    tables, classes = mean.first.size, mean.mean.shape[1]
+    own = np.ascontiguousarray(residuals(predictions)[:, -tables * classes :])
+    return own.reshape(-1, tables, classes)
 
-    units: RowUnits | CellUnits
-    norm: Norm | None = None  # of gaps, that the error of cells is
-    parameters: Mapping[str, object] = {}
 
-    @property
-    @abstractmethod
-    def mean(self) -> BinMean:
-        """The power mean of the bins."""
+def flipped_bins(predictions: Predictions, codes: Codes, mean: BinMean) -> CellSums:
+    """Return the error as a function of the sums of residuals of its bins.
 
-    @property
-    @abstractmethod
-    def codes(self) -> NDArray[np.integer]:
-        """The bin of each row in each table, (n, T), as the rows are given."""
+    The debiased error is compared without its bias, which is the same for flipped signs. `codes`
+    (n, T) are the bins of the rows in each table.
+    """
+    classes = mean.mean.shape[1]
+    cells = (codes.astype(np.int64) + mean.first)[..., None] * classes + np.arange(classes)
+    gaps = bin_residuals(predictions, mean)
+    found = CellSums(cells, gaps, mean.mean.size, mean.of_residuals)
+    if mean.power < np.inf:
+        found.quadratic = replace(found, function=mean.square_lengths)
+    return found
 
-    @property
-    def _predictions(self) -> Predictions:
-        return cast("RowUnits", self.units).predictions
 
-    @property
-    def _residuals(self) -> Floats:
-        """The residuals times the weights, (n, T, c); of two classes in one table the second."""
-        tables, classes = self.mean.first.size, self.mean.mean.shape[1]
-        own = residuals(self._predictions)[:, -tables * classes :]
-        return np.ascontiguousarray(own).reshape(-1, tables, classes)
+def row_gaps(predictions: Predictions, codes: Codes, mean: BinMean) -> Gaps:
+    """Return the gaps of the bins, which are held fixed; `codes` as for `flipped_bins`."""
+    weight = np.ones(1) if predictions.sample_weight is None else predictions.sample_weight
+    given = np.ascontiguousarray(codes), mean.first, bin_residuals(predictions, mean), weight
 
-    def residual_statistic(self) -> CellSums:
-        """Return the error as a function of the sums of residuals of its bins.
+    def vector(rows: Rows) -> Floats:
+        return mean.gaps(*cell_sums(rows, *given, mean.mass.size))
 
-        The debiased error is compared without its bias, which is the same for flipped signs.
-        """
-        mean, classes = self.mean, self.mean.mean.shape[1]
-        cells = (self.codes.astype(np.int64) + mean.first)[..., None] * classes + np.arange(classes)
-        found = CellSums(cells, self._residuals, mean.mean.size, mean.of_residuals)
-        if mean.power < np.inf:
-            found.quadratic = replace(found, function=mean.square_lengths)
-        return found
-
-    def row_gaps(self) -> Gaps:
-        """Return the gaps of the bins, which are held fixed."""
-        mean, weight = self.mean, self._predictions.sample_weight
-        codes = np.ascontiguousarray(self.codes)
-        given = (codes, mean.first, self._residuals, np.ones(1) if weight is None else weight)
-
-        def vector(rows: Rows) -> Floats:
-            return mean.gaps(*cell_sums(rows, *given, mean.mass.size))
-
-        return Gaps(self.units.rows, vector, lambda gaps: float(mean.norm(gaps)))
+    return Gaps(predictions.n, vector, lambda gaps: float(mean.norm(gaps)))
 
 
 class BinnedRows(RowUnits):
@@ -229,6 +210,10 @@ class BinnedRows(RowUnits):
     def numbers(self) -> tuple[Ints, int]:
         """The bin of each row as they are given, and the number of occupied bins."""
         return self.measure.cells(self.predictions)
+
+    @property
+    def codes(self) -> Ints:
+        return np.asarray(self.numbers[0])[:, None]
 
     @cached_property
     def _sorting(self) -> tuple[Ints, Ints]:
@@ -320,8 +305,8 @@ class BinnedCells(CellUnits):
         return [(events, expected, mass)]
 
 
-class EventBins(BinSums):
-    """Bins of rows or cells of an event: all there is to know is its number in each."""
+class EventBins(UnitSums):
+    """The distances (B, S) of bins of rows or cells of an event, by its number in each."""
 
     units: BinnedRows | BinnedCells
 
@@ -331,10 +316,6 @@ class EventBins(BinSums):
         mean = (expected / mass)[:, None]
         return self.units.measure.mean(mass, squares, mean, self.units.first)
 
-    @property
-    def codes(self) -> Ints:
-        return cast("BinnedRows", self.units).numbers[0][:, None]
-
     def redrawn(self, observed: Observed) -> Floats:
         counts = event_counts(observed, self.units.weight, self.units.bins)
         return self.mean.event_distances(counts)
@@ -343,17 +324,19 @@ class EventBins(BinSums):
         return self.mean.event_distances(self.units.event_sums[2][None])
 
     @property
-    def norm(self) -> Norm | None:  # type: ignore[override]
+    def norm(self) -> Norm | None:
+        """The norm of gaps that the error of cells is."""
         if not (self.mean.is_norm and isinstance(self.units, BinnedCells)):
             return None
         sums, mean = self.units.bin_sums, self.mean
         return Norm(lambda residuals, mass: mean.gaps(sums(mass), sums(residuals)), mean.norm)
 
 
-class ClassBins(BinSums):
-    """Bins of rows of any number of classes."""
+class ClassBins(UnitSums):
+    """The distances (B, S) of bins of rows of any number of classes."""
 
     units: BinnedRows
+    norm = None
 
     @cached_property
     def mean(self) -> BinMean:
@@ -363,15 +346,6 @@ class ClassBins(BinSums):
         mass, squares = (np.add.reduceat(values, first) for values in (w, np.square(w)))
         sums = np.add.reduceat(probs if weight is None else w[:, None] * probs, first)
         return units.measure.mean(mass, squares, sums / mass[:, None], units.first)
-
-    @property
-    def codes(self) -> Ints:
-        return self.units.numbers[0][:, None]
-
-    @property
-    def parameters(self) -> Mapping[str, object]:  # type: ignore[override]
-        bins, classes = self.mean.mean.shape
-        return {} if classes == 2 else {"occupied bins": bins}
 
     def redrawn(self, observed: Observed) -> Floats:
         of, units = self.mean, self.units
