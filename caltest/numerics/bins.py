@@ -241,20 +241,20 @@ def class_lengths(
 
 
 def power_means(values: Floats, share: Floats, power: float, first: Ints) -> Floats:
-    """Return (sum share d^power)^(1/power) for each table of bins, (B, T), of values d (B, bins).
+    """Return (sum share d^power)^(1/power) of each table of bins, (..., T), of d (..., bins).
 
     The maximum for an infinite power. `first` (T,) are the first bins of the tables. Powers are
     those of parts of the largest value, against underflow.
     """
     if power == 1.0:
-        return np.asarray(np.add.reduceat(values * share, first, axis=1))
+        return np.asarray(np.add.reduceat(values * share, first, axis=-1))
     values = np.where(share > 0.0, values, 0.0)
-    largest = np.maximum.reduceat(values, first, axis=1)
+    largest = np.maximum.reduceat(values, first, axis=-1)
     if power == np.inf:
         return np.asarray(largest)
-    sizes = np.diff(first, append=values.shape[1])
-    parts = values / np.repeat(np.where(largest > 0.0, largest, 1.0), sizes, axis=1)
-    sums = np.add.reduceat(parts**power * share, first, axis=1)
+    sizes = np.diff(first, append=values.shape[-1])
+    parts = values / np.repeat(np.where(largest > 0.0, largest, 1.0), sizes, axis=-1)
+    sums = np.add.reduceat(parts**power * share, first, axis=-1)
     return np.asarray(largest * sums ** (1.0 / power))
 
 

@@ -50,8 +50,11 @@ def cell_sums(
         for t in range(tables):
             b = first[t] + np.int64(codes[i, t])
             mass[b] += w
-            for k in range(classes):
-                sums[b, k] += times * gap[i, t, k]
+            if classes == 1:  # a loop over one number would take as long as all else
+                sums[b, 0] += times * gap[i, t, 0]
+            else:
+                for k in range(classes):
+                    sums[b, k] += times * gap[i, t, k]
     return mass, sums
 
 

@@ -162,8 +162,9 @@ class BinMean:
 
     def norm(self, gaps: Floats) -> Floats:
         """Return the mean over the tables of the norms of their gaps (..., S, c)."""
-        lengths = np.abs(gaps).sum(axis=-1).reshape(*gaps.shape[:-2], self.first.size, -1)
-        return np.asarray(self.unit * np.linalg.norm(lengths, self.power, axis=-1).mean(axis=-1))
+        ones = np.ones(self.mass.size)
+        norms = power_means(self.lengths(gaps), ones, self.power, self.first)
+        return np.asarray(norms.mean(axis=-1))
 
 
 def bin_residuals(predictions: Predictions, mean: BinMean) -> Floats:
@@ -245,6 +246,10 @@ class BinnedRows(RowUnits):
         """The first bin of each group."""
         return np.zeros(1, np.int64)
 
+    def count(self, observed: Observed) -> Floats:
+        """Return the weighted number of events (B, bins) for labels (B, U)."""
+        return np.asarray(event_counts(observed, self.weight, self.bins))
+
     def bin_sums(self, values: Floats | None = None) -> Floats:
         """Sum values of the rows (n,), as they are given, over each bin; by default ones."""
         cell, count = self.numbers
@@ -258,8 +263,11 @@ class BinnedRows(RowUnits):
         if self.measure.binning == "uniform":
             sums = uniform_sums(event, p.labels, weight, self.measure.bins)
             return sums[sums[:, 0] > 0].T
-        w = np.ones(p.n) if weight is None else weight
-        return np.stack([self.bin_sums(w * values) for values in (1.0, event, p.labels, w)])
+        if weight is None:
+            rows = self.bin_sums()
+            return np.stack([rows, self.bin_sums(event), self.bin_sums(p.labels), rows])
+        every = (1.0, event, p.labels, weight)
+        return np.stack([self.bin_sums(weight * values) for values in every])
 
     def counts(self) -> list[Counts]:
         """Return for each class events, expected events and rows of each bin; of two, the second.
@@ -284,10 +292,9 @@ class BinnedCells(CellUnits):
         self.bins = np.append(np.flatnonzero(is_first), is_first.size)
         self.first = np.searchsorted(self.bins, self.start[:-1])
 
-    @property
-    def weight(self) -> Floats:
-        """What an event counts."""
-        return self.scale
+    def count(self, observed: Observed) -> Floats:
+        """Return the number of events (B, bins) for those of the cells (B, U)."""
+        return self.bin_sums(observed)
 
     def bin_sums(self, values: Floats) -> Floats:
         """Sum values of the cells (..., U) over each bin."""
@@ -317,8 +324,7 @@ class EventBins(UnitSums):
         return self.units.measure.mean(mass, squares, mean, self.units.first)
 
     def redrawn(self, observed: Observed) -> Floats:
-        counts = event_counts(observed, self.units.weight, self.units.bins)
-        return self.mean.event_distances(counts)
+        return self.mean.event_distances(self.units.count(observed))
 
     def observed(self) -> Floats:
         return self.mean.event_distances(self.units.event_sums[2][None])
@@ -340,11 +346,12 @@ class ClassBins(UnitSums):
 
     @cached_property
     def mean(self) -> BinMean:
-        units, first = self.units, self.units.bins[:-1]
-        probs, weight = units.in_order(units.predictions.probs), units.weight
-        w = np.ones(len(probs)) if weight is None else weight
-        mass, squares = (np.add.reduceat(values, first) for values in (w, np.square(w)))
-        sums = np.add.reduceat(probs if weight is None else w[:, None] * probs, first)
+        units, (_, count) = self.units, self.units.numbers
+        probs, weight = units.predictions.probs, units.predictions.sample_weight
+        w, every = np.ones(1) if weight is None else weight, np.arange(units.rows, dtype=np.int32)
+        values = np.ascontiguousarray(probs if weight is None else w[:, None] * probs)[:, None]
+        mass, sums = cell_sums(every, units.codes, units.first, values, w, count)
+        squares = mass if weight is None else units.bin_sums(np.square(w))
         return units.measure.mean(mass, squares, sums / mass[:, None], units.first)
 
     def redrawn(self, observed: Observed) -> Floats:
