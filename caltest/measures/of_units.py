@@ -63,7 +63,13 @@ class CellStatistic(BoundCells):
 
     @property
     def calibrated(self) -> float:
-        return self.statistic.calibrated
+        if self.statistic.score_table is None:
+            return super().calibrated
+        return float(self.values(self.cells.expected[np.newaxis])[0])
+
+    def score_table(self) -> Floats | None:
+        table = self.statistic.score_table
+        return None if table is None else table()
 
     def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
         return self.statistic.values(labels)[:, 0]

@@ -1,7 +1,16 @@
 """Units whose residuals are summed (rows, or cells of equal rows), sums of them, statistics."""
 
 from caltest.units.statistic import Norm, Statistic
-from caltest.units.sums import PartialSums, Sums
+from caltest.units.sums import PartialSums, ScoreSums, Sums
 from caltest.units.units import CellUnits, RowUnits, Units
 
-__all__ = ["CellUnits", "Norm", "PartialSums", "RowUnits", "Statistic", "Sums", "Units"]
+__all__ = [
+    "CellUnits",
+    "Norm",
+    "PartialSums",
+    "RowUnits",
+    "ScoreSums",
+    "Statistic",
+    "Sums",
+    "Units",
+]
