@@ -17,7 +17,7 @@ from caltest.measures.kernel.cme import *
 from caltest.measures.kernel.ucme import *
 from caltest.measures.bins.ece import *
 from caltest.measures.bins.classwise_ece import *
-from caltest.measures.bins.mce import *
+from caltest.measures.bins.ece import MCE, mce  # noqa: F401 - listed after them
 from caltest.measures.bins.debiased_ece import *
 from caltest.measures.bins.t_cal import *
 from caltest.measures.bins.reliability_bins import *

@@ -132,6 +132,10 @@ class Measure(ABC):
         """
         raise NotApplicable(f"{self.description} is no function of sums of residuals", "bind it")
 
+    def takes(self, form: str) -> bool:
+        """Tell whether the statistic takes units of this form: "rows", "cells" or "clusters"."""
+        return self.offers("statistic")
+
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         """Do all that depends on the predictions alone."""
         return RowStatistic(self.statistic(RowUnits(predictions)))
@@ -148,7 +152,7 @@ class Measure(ABC):
 
     def bind_cells(self, cells: Cells) -> BoundCells:
         """Do all that depends on the predictions alone, for cells of very many rows."""
-        if self.offers("statistic"):
+        if self.takes("cells"):
             return CellStatistic(self.statistic(CellUnits(cells)), cells)
         keys = ", ".join(map(repr, keys_by_cells()))
         reason = f": {self.needs_rows}" if self.needs_rows else ""
@@ -167,7 +171,7 @@ class Measure(ABC):
 
     def bind_groups(self, many: ManyCells) -> BoundGroups:
         """Do all that depends on the predictions alone, for cells of very many groups."""
-        if self.offers("statistic"):
+        if self.takes("cells"):
             return GroupStatistics(self, many)
         keys = ", ".join(map(repr, keys_offering("bind_groups")))
         raise NotApplicable(
@@ -209,7 +213,7 @@ class Measure(ABC):
         self, predictions: Predictions, n_jobs: int | None = None
     ) -> Sequence[ResidualStatistic]:
         """Return the statistics of the residuals that test this measure where rows depend."""
-        if self.offers("statistic"):
+        if self.takes("clusters"):
             return [FlippedStatistic(self.statistic(RowUnits(predictions)))]
         keys = ", ".join(map(repr, keys_offering("residual_statistics")))
         raise NotApplicable(

@@ -16,7 +16,7 @@ from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.resampled_sums import times_drawn
 from caltest.scale import Cells, ManyCells
-from caltest.units import CellUnits, Norm, RowUnits, Statistic, Units
+from caltest.units import CellUnits, Norm, RowUnits, Statistic, Sums, Units
 from caltest.units.groups import ENOUGH, sequential_pvalues
 from caltest.units.sums import Flipped
 
@@ -49,6 +49,9 @@ class RowStatistic(BoundMeasure):
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return self.statistic.values(labels)[:, 0]
+
+    def value(self, n_jobs: int | None = None) -> float:
+        return float(self.statistic.observed[0])
 
 
 class CellStatistic(BoundCells):
@@ -88,6 +91,10 @@ class CellStatistic(BoundCells):
 
         one = None if norm.mean_gap is None else norm.mean_gap() * np.stack([-mean, 1.0 - mean])
         return CellGaps(vector, norm.of, one, norm.power)
+
+    def unseen_reach(self, a: float) -> float:
+        unseen = self.statistic.unseen
+        return 0.0 if unseen is None else unseen(a)
 
 
 class GroupStatistics(BoundGroups):
@@ -132,7 +139,8 @@ class FlippedStatistic(ResidualStatistic):
 
     def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
         units, value = cast("RowUnits", self.statistic.units), self.statistic.value
-        sums = self.statistic.sums.flipped(units.by_row, units.in_order(clusters), count)
+        by_cluster = units.by_row, units.in_order(clusters), count
+        sums = cast("Sums", self.statistic.sums).flipped(*by_cluster)
         return lambda signs: value(sums(signs))[:, 0]
 
 

@@ -48,6 +48,7 @@ from caltest.results import HTest, HTestTable
 from caltest.results.printable import plain
 from caltest.scale import Cells, Counting, count_rows
 from caltest.scale.sources import ENGINES, ROWS, Reader, Source, source_of
+from caltest.units import CellUnits
 from caltest.validation import check_choice
 
 Floats = NDArray[np.float64]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.units.sums import Sums
+from caltest.units.sums import UnitSums
 from caltest.units.units import Observed, Units
 
 Floats = NDArray[np.float64]
@@ -46,7 +46,7 @@ class Statistic:
     ----------
     units : Units
         The units, in the order of what is redrawn.
-    sums : Sums
+    sums : UnitSums
         What is summed.
     value : callable
         The statistics (B, G) of the sums.
@@ -62,6 +62,8 @@ class Statistic:
         Where the statistic is a norm of mean gaps.
     score_table : callable, optional
         Scores (2, C) of the rows of cells without and with the event, where it is their mean.
+    unseen : callable, optional
+        How much larger the value may be unseen, each one-sided limit missed with probability a.
     blind : (G,) array of bool, optional
         Groups in which the statistic cannot vary.
     tails : callable, optional
@@ -70,7 +72,7 @@ class Statistic:
     """
 
     units: Units
-    sums: Sums
+    sums: UnitSums
     value: Callable[[Any], Floats]
     scale: Floats | float = 1.0
     parameters: Mapping[str, object] = field(default_factory=dict)
@@ -80,6 +82,7 @@ class Statistic:
     caution: str = ""
     norm: Norm | None = None
     score_table: Callable[[], Floats] | None = None
+    unseen: Callable[[float], float] | None = None
     blind: NDArray[np.bool_] | None = None
     tails: Tails | None = None
     tails_text: str = ""
@@ -91,4 +94,4 @@ class Statistic:
     @property
     def observed(self) -> Floats:
         """The statistics (G,) of what was observed."""
-        return np.asarray(self.values(self.units.observed[np.newaxis])[0])
+        return np.asarray(self.value(self.sums.observed())[0])

@@ -22,8 +22,8 @@ Flipped = Callable[[Floats], Floats]  # signs (B, C) of the clusters -> (B,), or
 AT_A_TIME = 1 << 22  # numbers in a temporary array
 
 
-class Sums(ABC):
-    """Sums over the residuals of units, of each group by itself.
+class UnitSums(ABC):
+    """What a statistic needs of the observations of units, of each group by itself.
 
     Parameters
     ----------
@@ -33,6 +33,18 @@ class Sums(ABC):
 
     def __init__(self, units: Units) -> None:
         self.units = units
+
+    @abstractmethod
+    def redrawn(self, observed: Observed) -> Any:
+        """Return the sums for what is observed, (B, U)."""
+
+    def observed(self) -> Any:
+        """Return the sums for what was observed, with B = 1, which may be known in another way."""
+        return self.redrawn(self.units.observed[np.newaxis])
+
+
+class Sums(UnitSums):
+    """Sums over the residuals of units, of each group by itself."""
 
     @abstractmethod
     def of(self, observed: Observed, scale: Floats, shift: Floats) -> Any:
@@ -47,7 +59,6 @@ class Sums(ABC):
         """
 
     def redrawn(self, observed: Observed) -> Any:
-        """Return the sums for what is observed, (B, U)."""
         return self.of(observed, self.units.scale, self.units.shift)
 
     def flipped(self, residuals: Floats, clusters: Ints, count: int) -> Callable[[Floats], Any]:
