@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.bound import BoundMeasure, UStatistic
-from caltest.measures.cells import BoundCells, BoundGroups
+from caltest.measures.cells import BoundCells
 from caltest.measures.of_units import (
+    BoundGroups,
     CellStatistic,
     FlippedStatistic,
-    GroupStatistics,
     RowStatistic,
     gaps_of_rows,
     mean_gap_table,
@@ -172,7 +172,7 @@ class Measure(ABC):
     def bind_groups(self, many: ManyCells) -> BoundGroups:
         """Do all that depends on the predictions alone, for cells of very many groups."""
         if self.takes("cells"):
-            return GroupStatistics(self, many)
+            return BoundGroups(self, many)
         keys = ", ".join(map(repr, keys_offering("bind_groups")))
         raise NotApplicable(
             f"{self.description} tests one group after the other", f"use one of the tests {keys}"

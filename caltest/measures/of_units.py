@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.measures.bound import BoundMeasure, Labels, Order
-from caltest.measures.cells import BoundCells, BoundGroups, CellGaps, Counts
+from caltest.measures.cells import BoundCells, CellGaps, Counts
 from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.joint import tie_tolerance
@@ -66,7 +66,13 @@ class CellStatistic(BoundCells):
 
     @property
     def calibrated(self) -> float:
-        return self.statistic.calibrated
+        if self.statistic.score_table is None:
+            return super().calibrated
+        return float(self.values(self.cells.expected[np.newaxis])[0])
+
+    def score_table(self) -> Floats | None:
+        table = self.statistic.score_table
+        return None if table is None else table()
 
     def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
         return self.statistic.values(labels)[:, 0]
@@ -91,8 +97,22 @@ class CellStatistic(BoundCells):
         return 0.0 if unseen is None else unseen(a)
 
 
-class GroupStatistics(BoundGroups):
-    """A statistic of the cells of many groups."""
+class BoundGroups:
+    """A statistic of the cells of G groups, which are tested in one pass.
+
+    Attributes
+    ----------
+    many : ManyCells
+        The cells.
+    blind : (G,) array, optional
+        Where the statistic cannot vary: nothing can be seen there, unless a label is impossible.
+    error : float, optional
+        How far a statistic may be from that of the rows, if it is known.
+    parameters : dict
+        For print.
+    """
+
+    null_text: str = ""
 
     def __init__(self, measure: Measure, many: ManyCells) -> None:
         self.measure, self.many = measure, many
@@ -104,9 +124,11 @@ class GroupStatistics(BoundGroups):
         self.error = None if error is None else error()
 
     def values(self, n_jobs: int | None = None) -> Floats:
+        """Return the statistics (G,) of the observed events."""
         return self.statistic.observed
 
     def pvalues(self, *, n_resamples: int, seed: int, n_jobs: int | None) -> Floats:
+        """Return the p-values (G,), each exact by itself, and independent of each other."""
         found = self.statistic
         if found.tails is not None:
             self.null_text = found.tails_text

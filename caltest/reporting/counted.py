@@ -18,10 +18,11 @@ from caltest.htests.places import CellSearch
 from caltest.lenses import Classwise, Confidence, Lens, Strong
 from caltest.measures import Measure
 from caltest.measures.gap import gap_of_cells
+from caltest.measures.label_scores import ScoreOfUnits
 from caltest.measures.recalibration.expected_observed_ratio import ratio_of_counts
-from caltest.measures.scores.brier import CellBrier
+from caltest.measures.scores.brier import BrierScore
 from caltest.measures.scores.decomposition import brier_parts_of_cells
-from caltest.measures.scores.log_loss import CellLogLoss
+from caltest.measures.scores.log_loss import LogLoss
 from caltest.nulls.cells import bind_cells
 from caltest.predictions import ModelData
 from caltest.reporting.about import adequacy_of_counts
@@ -47,6 +48,7 @@ from caltest.results import HTest, HTestTable
 from caltest.results.printable import plain
 from caltest.scale import Cells, Counting, count_rows
 from caltest.scale.sources import ENGINES, ROWS, Reader, Source, source_of
+from caltest.units import CellUnits
 from caltest.validation import check_choice
 
 Floats = NDArray[np.float64]
@@ -412,14 +414,12 @@ def _estimates(
 def _scores(cells: Cells, tests: HTestTable) -> Scores:
     lens = tests.rows[0].lens
     scores = []
-    for name, bound in (
-        ("Brier score", CellBrier(cells)),
-        ("log loss", CellLogLoss(cells, None)),
-    ):
-        variance = float(np.square(bound.slope) @ cells.variance) / bound.unit**2
-        most = 1.0 if name == "Brier score" else np.inf
+    measures: tuple[ScoreOfUnits, ...] = BrierScore(), LogLoss()
+    for measure in measures:
+        bound, (_, slope) = measure.bind_cells(cells), measure.scores(CellUnits(cells)).linear
+        variance = float(np.square(slope) @ cells.variance) / cells.mass**2
         sums = np.array([bound.value(), bound.calibrated, variance])
-        scores.append(score_of(name, sums, most))
+        scores.append(score_of(measure.title, sums, measure.support(2)[1]))
     name = f"ECE ({lens}, 15 bins)"
     tested = (row for row in tests.rows if (row.test, row.lens) == ("ece", lens))
     scores += [ece_of_test(row, name) for row in tested]

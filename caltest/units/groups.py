@@ -21,6 +21,7 @@ ENOUGH = 20  # redrawn statistics that are as extreme: the standard error of p i
 CELLS = 1 << 13  # of the groups of a task
 AT_A_TIME = 1 << 19  # numbers of events redrawn at a time
 FEWEST, MOST = 64, 4096  # resamples at a time
+STAYING = 0.95  # of the groups that are redrawn: with fewer, the others are left out
 
 
 def sequential_pvalues(
@@ -77,27 +78,25 @@ def _in_rounds(
     observed = statistic.observed
     slack = tie_tolerance(observed, statistic.scale)
     out = np.full(observed.size, 1.0 / (1.0 + keys.size))
-    left, counted, done = np.arange(observed.size), np.zeros((2, observed.size)), 0
-    leaving = np.isinf(observed)
-    while True:
-        if leaving.any():
-            units, kept = units.some(~leaving)
-            law, hashes = CellLaw._make(part[kept] for part in law), hashes[kept]
-            left, counted = left[~leaving], counted[:, ~leaving]
-            observed, slack = observed[~leaving], slack[~leaving]
-        if not left.size or done == keys.size:
-            break
-        if leaving.any():
-            statistic = make(units)
+    number, running = np.arange(observed.size), np.isfinite(observed)
+    counted, done = np.zeros((2, observed.size)), 0
+    while done < keys.size and running.any():
+        if np.count_nonzero(running) < STAYING * running.size:
+            units, kept = units.some(running)
+            statistic, hashes = make(units), hashes[kept]
+            law = CellLaw._make(part[kept] for part in law)
+            number, counted = number[running], counted[:, running]
+            observed, slack = observed[running], slack[running]
+            running = running[running]
         size = min(max(AT_A_TIME // hashes.size, FEWEST), MOST)
         values = statistic.values(draw_counts(law, hashes, keys[done : done + size]))
         is_extreme = np.stack([values >= observed - slack, values <= observed + slack])
         upto = counted[:, None] + np.cumsum(is_extreme, axis=1)
         extreme = upto.min(axis=0) if two_sided else upto[0]
-        leaving = extreme[-1] >= ENOUGH
-        last = np.argmax(extreme >= ENOUGH, axis=0) + 1.0
-        out[left[leaving]] = sides * ENOUGH / (done + last[leaving])
-        counted, done = upto[:, -1], done + len(values)
+        leaving = running & (extreme[-1] >= ENOUGH)
+        last = done + 1.0 + np.argmax(extreme[:, leaving] >= ENOUGH, axis=0)
+        out[number[leaving]] = sides * ENOUGH / last
+        counted, done, running = upto[:, -1], done + len(values), running & ~leaving
     extreme = counted.min(axis=0) if two_sided else counted[0]
-    out[left] = sides * (1.0 + extreme) / (1.0 + keys.size)
+    out[number[running]] = sides * (1.0 + extreme[running]) / (1.0 + keys.size)
     return np.asarray(np.minimum(out, 1.0))

@@ -54,14 +54,14 @@ class Statistic:
         Size of the terms of the statistic: ties are measured by it.
     parameters, notes, degenerate
         As those of a test: settings, what a reader should know, what the data left undefined.
-    calibrated : float
-        What the value of calibrated predictions is about, of cells.
     error : callable, optional
         How far the value may be from that of the rows of the cells, at most.
     caution : str
         What cells change where no number says it.
     norm : Norm, optional
         Where the statistic is a norm of mean gaps.
+    score_table : callable, optional
+        Scores (2, C) of the rows of cells without and with the event, where it is their mean.
     unseen : callable, optional
         How much larger the value may be unseen, each one-sided limit missed with probability a.
     blind : (G,) array of bool, optional
@@ -78,10 +78,10 @@ class Statistic:
     parameters: Mapping[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     degenerate: tuple[str, ...] = ()
-    calibrated: float = 0.0
     error: Callable[[], float] | None = None
     caution: str = ""
     norm: Norm | None = None
+    score_table: Callable[[], Floats] | None = None
     unseen: Callable[[float], float] | None = None
     blind: NDArray[np.bool_] | None = None
     tails: Tails | None = None

@@ -70,6 +70,16 @@ class Units(ABC):
 
     @property
     @abstractmethod
+    def probs(self) -> Floats:
+        """The probabilities (U, m) of all classes, of those that are not sorted."""
+
+    @property
+    @abstractmethod
+    def heaviest(self) -> float:
+        """The largest weight of an event."""
+
+    @property
+    @abstractmethod
     def variance(self) -> Floats:
         """The variance of the sum of the residuals of each group, (G,)."""
 
@@ -90,7 +100,8 @@ class Units(ABC):
 
     def sums(self, values: NDArray[Any]) -> Floats:
         """Return the sums over each group of values of the units, (..., G)."""
-        return np.add.reduceat(values, self.start[:-1], axis=-1).astype(np.float64)
+        sums = np.add.reduceat(values, self.start[:-1], axis=-1)
+        return sums.astype(np.float64, copy=False)
 
     def positive(self, unit: Floats, rule: str, remedy: str) -> Floats:
         """Return what statistics of groups are divided by; where it is 0, 1.
@@ -138,6 +149,10 @@ class RowUnits(Units):
         return probs[:, 1] if self.predictions.m == 2 else probs
 
     @property
+    def probs(self) -> Floats:
+        return self.predictions.probs
+
+    @property
     def shift(self) -> Floats:  # type: ignore[override]
         return self.mean
 
@@ -148,6 +163,10 @@ class RowUnits(Units):
     @property
     def mass(self) -> Floats:  # type: ignore[override]
         return self.scale
+
+    @property
+    def heaviest(self) -> float:
+        return float(self.scale.max())
 
     @cached_property
     def observed(self) -> Observed:
@@ -213,6 +232,14 @@ class CellUnits(Units):
     @property
     def ends(self) -> NDArray[np.bool_]:
         return np.ones(len(self.cells), np.bool_)
+
+    @property
+    def probs(self) -> Floats:
+        return np.column_stack([1.0 - self.mean, self.mean])
+
+    @property
+    def heaviest(self) -> float:
+        return self.cells.heaviest
 
     @property
     def variance(self) -> Floats:
