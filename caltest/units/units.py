@@ -43,6 +43,8 @@ class Units(ABC):
         Where the units of each group begin, and where those of the last end.
     rows : int
         The number of rows.
+    is_alone : bool
+        Whether they are of one group that is tested by itself, not of some of many.
     """
 
     mean: Floats
@@ -52,6 +54,7 @@ class Units(ABC):
     observed: Observed
     start: Ints
     rows: int
+    is_alone: bool = True
 
     @property
     @abstractmethod
@@ -109,9 +112,9 @@ class Units(ABC):
         Raises
         ------
         NotApplicable
-            If there is one group and it is 0.
+            If it is 0 for a group that is tested by itself.
         """
-        if unit.size == 1 and not unit[0]:
+        if self.is_alone and not unit[0]:
             raise NotApplicable(rule, remedy)
         return np.where(unit == 0, 1.0, unit)
 
@@ -224,6 +227,7 @@ class CellUnits(Units):
     def __init__(self, cells: Cells, start: Ints | None = None) -> None:
         self.cells = cells
         self.start = np.array([0, len(cells)]) if start is None else start
+        self.is_alone = start is None
         self.mean, self.shift, self.rows = cells.mean, cells.expected, cells.rows
         self.mass = cells.n.astype(np.float64)
         self.scale = np.ones(len(cells))

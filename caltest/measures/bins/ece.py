@@ -108,7 +108,7 @@ class BinErrors(BinnedMeasure):
             value=sums.mean.errors,
             scale=units.rounding,
             parameters={**self.binning_parameters, **occupied, **self.parameters},
-            notes=self.bin_notes(sums.mean),
+            notes=self.bin_notes(sums.mean) if units.is_alone else (),
             error=lambda: 0.0,
             norm=sums.norm,
             unseen=partial(self.unseen, sums),
