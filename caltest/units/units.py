@@ -78,6 +78,11 @@ class Units(ABC):
 
     @property
     @abstractmethod
+    def is_weighted(self) -> bool:
+        """Whether rows have sample weights."""
+
+    @property
+    @abstractmethod
     def heaviest(self) -> float:
         """The largest weight of an event."""
 
@@ -168,6 +173,10 @@ class RowUnits(Units):
         return self.scale
 
     @property
+    def is_weighted(self) -> bool:
+        return self.predictions.sample_weight is not None
+
+    @property
     def heaviest(self) -> float:
         return float(self.scale.max())
 
@@ -240,6 +249,10 @@ class CellUnits(Units):
     @property
     def probs(self) -> Floats:
         return np.column_stack([1.0 - self.mean, self.mean])
+
+    @property
+    def is_weighted(self) -> bool:
+        return self.cells.weights is not None
 
     @property
     def heaviest(self) -> float:
