@@ -16,6 +16,18 @@ from caltest.predictions import Predictions
 from caltest.units import RowUnits, ScoreSums, Statistic, Units
 from caltest.units.units import rounding_scale, row_weights
 
+__all__ = [
+    "BinaryScore",
+    "LabelScore",
+    "MeanScore",
+    "ScoreOfUnits",
+    "binary_terms",
+    "event_terms",
+    "rounding_scale",
+    "row_weights",
+    "sum_unit",
+]
+
 Floats = NDArray[np.float64]
 Sums = Callable[[Labels, Floats, Floats], Floats]
 

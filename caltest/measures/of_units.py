@@ -104,7 +104,7 @@ class BoundGroups:
     ----------
     many : ManyCells
         The cells.
-    blind : (G,) array, optional
+    blind : (G,) array
         Where the statistic cannot vary: nothing can be seen there, unless a label is impossible.
     error : float, optional
         How far a statistic may be from that of the rows, if it is known.
@@ -119,7 +119,8 @@ class BoundGroups:
         self.units = CellUnits(many.cells, many.start)
         self.statistic = measure.statistic(self.units)
         self.parameters: Mapping[str, object] = self.statistic.parameters
-        self.blind = self.statistic.blind
+        blind = self.statistic.blind
+        self.blind = np.zeros(len(many), np.bool_) if blind is None else blind
         error = self.statistic.error
         self.error = None if error is None else error()
 
@@ -166,7 +167,7 @@ def gaps_of_rows(units: Units, norm: Norm) -> Gaps:
 
     def vector(rows: Rows) -> Floats:
         counts = times_drawn(rows, mass.size).astype(np.float64)[np.newaxis]
-        return norm.gaps(counts * residuals, counts * mass)[0]
+        return np.asarray(norm.gaps(counts * residuals, counts * mass)[0])
 
     return Gaps(mass.size, vector, lambda gaps: float(norm.of(gaps[np.newaxis])[0]), norm.power)
 

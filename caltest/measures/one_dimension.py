@@ -11,6 +11,13 @@ from caltest.measures.bound import BoundMeasure, Labels, Order
 from caltest.predictions import Predictions
 from caltest.units.units import check_one_dimension, score_order, sorted_columns
 
+__all__ = [
+    "SortedRows",
+    "check_one_dimension",
+    "score_order",
+    "sorted_rows",
+]
+
 Floats = NDArray[np.float64]
 Rows = tuple[Floats, NDArray[np.uint8], Floats]
 

@@ -23,6 +23,30 @@ from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends
 from caltest.predictions import Predictions
 from caltest.units.sums import AT_A_TIME, Flipped
 
+__all__ = [
+    "AT_A_TIME",
+    "CellSums",
+    "Flipped",
+    "LinePairs",
+    "OrderedSums",
+    "Pairs",
+    "Products",
+    "Reordered",
+    "ResidualStatistic",
+    "RobustQuadratic",
+    "RobustZ",
+    "Sums",
+    "check_finite",
+    "check_size",
+    "cluster_sums",
+    "event_residuals",
+    "in_parts",
+    "of_row_terms",
+    "residuals",
+    "row_by_row",
+    "row_deviations",
+]
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

@@ -35,9 +35,9 @@ class CramerVonMises(Measure):
     key: ClassVar[str] = "cramer-von-mises"
     title: ClassVar[str] = "Cramer-von Mises calibration error"
     largest: ClassVar[float] = 1.0
-    symbol: ClassVar[str] = "CvM"  # type: ignore[assignment]
-    is_squared: ClassVar[bool] = True  # type: ignore[assignment]
-    intervals: ClassVar[tuple[str, ...]] = ("convex", "plug-in", "bca")  # type: ignore[assignment]
+    symbol: ClassVar[str] = "CvM"
+    is_squared: ClassVar[bool] = True
+    intervals: ClassVar[tuple[str, ...]] = ("convex", "plug-in", "bca")
 
     def statistic(self, units: Units) -> Statistic:
         units = units.ordered(f"the {self.title}")
