@@ -13,8 +13,8 @@ from caltest.errors import NotApplicable
 from caltest.htests.asked import Asked, as_columns
 from caltest.htests.combine import adjusted_pvalues
 from caltest.measures import REGISTRY, Measure
-from caltest.measures.cells import BoundGroups
 from caltest.measures.gap import limits_of_groups
+from caltest.measures.of_units import BoundGroups
 from caltest.numerics.group_totals import Totals, dispersions
 from caltest.numerics.labels import resample_keys, row_hashes
 from caltest.predictions import Predictions

@@ -144,10 +144,11 @@ def _convex(
         n_resamples=resampling.n_resamples,
         seed=resampling.seed,
         n_jobs=resampling.n_jobs,
-    )
+    ) ** (1.0 / gaps.power)
     noises = np.quantile(deviations, 1.0 - a), np.quantile(noise, 1.0 - a)
     low = max(estimate - float(max(noises)), 0.0)
     high = estimate + widest_tail(values, a)
+    low, high, estimate = (end**gaps.power for end in (low, high, estimate))
     high = estimate + math.hypot(high - estimate, bound.unseen_reach(a))
     if gaps.scores is not None and _effective_number(cells, gaps.scores) < MANY:
         high = max(high, _unseen_limit(gaps.scores, resampling, 1.0, a))

@@ -15,12 +15,13 @@ from caltest.measures.kernel.kce import *
 from caltest.measures.kernel.cme import *
 from caltest.measures.bins.ece import *
 from caltest.measures.bins.classwise_ece import *
-from caltest.measures.bins.mce import *
+from caltest.measures.bins.ece import MCE, mce  # noqa: F401 - listed after them
 from caltest.measures.bins.debiased_ece import *
 from caltest.measures.bins.t_cal import *
 from caltest.measures.bins.reliability_bins import *
 from caltest.measures.cumulative.ks import *
 from caltest.measures.cumulative.kuiper import *
+from caltest.measures.cumulative.cramer_von_mises import *
 from caltest.measures.smooth.smooth_ece import *
 from caltest.measures.smooth.kde_ece import *
 from caltest.measures.scores.brier import *

@@ -6,7 +6,6 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -14,18 +13,26 @@ from numpy.typing import NDArray
 
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
+from caltest.measures.bound import BoundMeasure, UStatistic
+from caltest.measures.cells import BoundCells
+from caltest.measures.of_units import (
+    BoundGroups,
+    CellStatistic,
+    FlippedStatistic,
+    RowStatistic,
+    gaps_of_rows,
+    mean_gap_table,
+)
 from caltest.measures.outcome import Ends, Gaps, Outcome, Part, RowScores, RowTerms
-from caltest.numerics.labels import Hashes, label_dtype
+from caltest.measures.residual_sums import ResidualStatistic
 from caltest.predictions import Predictions, as_measured
-from caltest.predictions.redrawing import Redrawing
+from caltest.scale import Cells, ManyCells
+from caltest.units import CellUnits, RowUnits, Statistic, Units
 
 if TYPE_CHECKING:
     from caltest.kernels import MatrixKernel
-    from caltest.measures.cells import BoundCells, BoundGroups
     from caltest.measures.chunks import BoundChunks
-    from caltest.measures.residual_sums import Flipped, ResidualStatistic
     from caltest.measures.tolerance import Tolerance, ToleranceBootstrap
-    from caltest.scale import Cells, ManyCells
     from caltest.scale.chunks import Survey
 
 __all__ = ["BoundMeasure", "Measure"]
@@ -36,6 +43,7 @@ Rows = NDArray[np.int32]
 Order = NDArray[np.intp]
 
 ROWS_FOR_LIMIT = 100  # with fewer, limits with a tolerance are rough
+FROM_STATISTIC = ("bind_cells", "bind_groups", "residual_statistics")  # in every measure with one
 REGISTRY: dict[str, type[Measure]] = {}  # filled by the package, in the order of its lines
 
 
@@ -63,107 +71,6 @@ def side_of(test: str, alternative: str) -> str:
     return "" if kind is None else kind.sides.get(alternative, "")
 
 
-class BoundMeasure(ABC):
-    """A measure bound to predictions: what remains is a function of the labels.
-
-    Everything that depends on the predictions alone (bins, bandwidth, order) is done once, here.
-    A measure that keeps the rows in an order of its own has it in `order`.
-    """
-
-    pooled: bool = False  # True: give all resamples in one call, it runs its own threads
-    combines: bool = False  # whether the value combines several statistics; see `statistics`
-    scale: float = 1.0  # size of the terms of the statistic: ties are measured by it
-    parameters: Mapping[str, object] = {}
-    notes: tuple[str, ...] = ()
-    degenerate: tuple[str, ...] = ()  # what the data left undefined
-
-    def __init__(self, predictions: Predictions) -> None:
-        self.predictions = predictions
-
-    @abstractmethod
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        """Return the measure for each row of `labels` (B, n)."""
-
-    def statistics(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        """Return what the value combines, (K, B); by default the value itself, (B,)."""
-        return self.values(labels, n_jobs)
-
-    def combine(self, statistics: Floats) -> Floats:
-        """Return the value (B,) of each column of what `statistics` gives."""
-        return statistics
-
-    def combined_parts(self, statistics: Floats) -> tuple[Part, ...]:
-        """Return the statistics (K, B + 1) as results; the first column is of the observed labels.
-
-        Empty where the value is one statistic.
-        """
-        return ()
-
-    @property
-    def order(self) -> Order | None:
-        """The rows of the predictions that are kept, in their order; None for all as they are."""
-        return None
-
-    @property
-    def observed(self) -> Labels:
-        """The labels that were observed, (n,), in the order of the rows."""
-        labels = (
-            self.predictions.labels if self.order is None else self.predictions.labels[self.order]
-        )
-        return labels.astype(label_dtype(self.predictions.m))
-
-    @property
-    def label_probs(self) -> Floats:
-        """The probabilities (n, m) of the labels, in the order of the rows."""
-        return self.predictions.probs if self.order is None else self.predictions.probs[self.order]
-
-    def redraw(self, keys: Hashes) -> Labels:
-        """Redraw the labels (B, n) from the predictions, in the order of the rows.
-
-        Every measure and every lens sees the same labels in the resample of a key.
-        """
-        return self._redrawing.labels(keys)
-
-    def comparable(self, values: Floats) -> Floats:
-        """Return an increasing function of the values in which ties are ties up to rounding."""
-        return values
-
-    def value(self, n_jobs: int | None = None) -> float:
-        """Return the measure for the labels that were observed."""
-        return float(self.values(self.observed[None], n_jobs)[0])
-
-    def estimate(self, value: float) -> float:
-        """Return the calibration error that an observed value stands for; often the same."""
-        return value
-
-    @cached_property
-    def _redrawing(self) -> Redrawing:
-        every = self.predictions.redrawing
-        return every if self.order is None else every.taken(self.order)
-
-
-class UStatistic(BoundMeasure):
-    """The mean of a symmetric function h_ij over all pairs of rows, with its sums."""
-
-    @abstractmethod
-    def row_sums(self, n_jobs: int | None = None) -> Floats:
-        """Return sum_{j != i} h_ij for every i."""
-
-    @abstractmethod
-    def weighted_sums(self, counts: Labels | Floats, n_jobs: int | None = None) -> Floats:
-        """Return sum_{j<i} c_i c_j h_ij for each row c of `counts` (B, n)."""
-
-    @abstractmethod
-    def diagonal(self) -> Floats:
-        """Return h_ii for every i."""
-
-    @abstractmethod
-    def signed_sums(
-        self, clusters: NDArray[np.int64], count: int, n_jobs: int | None = None
-    ) -> Flipped:
-        """Return sum_{j<i} s_i s_j h_ij as a function of the signs s of `count` clusters."""
-
-
 class Measure(ABC):
     """A calibration error or score with its options, and what it offers besides its value.
 
@@ -187,7 +94,12 @@ class Measure(ABC):
 
     @classmethod
     def offers(cls, capability: str) -> bool:
-        """Tell whether the measure overrides a member that declines by default."""
+        """Tell whether the measure overrides a member that declines by default.
+
+        One that has a `statistic` of units has what follows from it.
+        """
+        if capability in FROM_STATISTIC and cls.statistic is not Measure.statistic:
+            return True
         return getattr(cls, capability) is not getattr(Measure, capability)
 
     # ---- the value --------------------------------------------------------------------------
@@ -212,9 +124,21 @@ class Measure(ABC):
     def symbol(self) -> str:
         """The name of the value, as printed."""
 
-    @abstractmethod
+    def statistic(self, units: Units) -> Statistic:
+        """Return the statistic of units, rows or cells, once for all forms of them.
+
+        From it follow the values and exact p-values of rows, cells and very many groups, those of
+        clusters by flipped signs, and intervals. A measure without one binds predictions itself.
+        """
+        raise NotApplicable(f"{self.description} is no function of sums of residuals", "bind it")
+
+    def takes(self, form: str) -> bool:
+        """Tell whether the statistic takes units of this form: "rows", "cells" or "clusters"."""
+        return self.offers("statistic")
+
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         """Do all that depends on the predictions alone."""
+        return RowStatistic(self.statistic(RowUnits(predictions)))
 
     @property
     def cell_bins(self) -> tuple[int, ...]:
@@ -228,6 +152,8 @@ class Measure(ABC):
 
     def bind_cells(self, cells: Cells) -> BoundCells:
         """Do all that depends on the predictions alone, for cells of very many rows."""
+        if self.takes("cells"):
+            return CellStatistic(self.statistic(CellUnits(cells)), cells)
         keys = ", ".join(map(repr, keys_by_cells()))
         reason = f": {self.needs_rows}" if self.needs_rows else ""
         raise NotApplicable(
@@ -245,6 +171,8 @@ class Measure(ABC):
 
     def bind_groups(self, many: ManyCells) -> BoundGroups:
         """Do all that depends on the predictions alone, for cells of very many groups."""
+        if self.takes("cells"):
+            return BoundGroups(self, many)
         keys = ", ".join(map(repr, keys_offering("bind_groups")))
         raise NotApplicable(
             f"{self.description} tests one group after the other", f"use one of the tests {keys}"
@@ -285,6 +213,8 @@ class Measure(ABC):
         self, predictions: Predictions, n_jobs: int | None = None
     ) -> Sequence[ResidualStatistic]:
         """Return the statistics of the residuals that test this measure where rows depend."""
+        if self.takes("clusters"):
+            return [FlippedStatistic(self.statistic(RowUnits(predictions)))]
         keys = ", ".join(map(repr, keys_offering("residual_statistics")))
         raise NotApplicable(
             f"{self.description} has no test for rows that depend on each other",
@@ -414,6 +344,10 @@ class Measure(ABC):
 
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the gaps of which this error is a norm, for "convex"; weights are positive."""
+        if self.offers("statistic"):
+            found = self.statistic(RowUnits(predictions))
+            if found.norm is not None:
+                return gaps_of_rows(found.units, found.norm)
         raise NotApplicable(
             f"{self.description} is no norm of gaps", f"use method={self.intervals[0]!r}"
         )
@@ -452,7 +386,11 @@ class Measure(ABC):
         Of an error that is the largest of many means, that where it has it. Resampled rows show
         none of them as skewed as few events make it.
         """
-        return ()
+        if not self.offers("statistic"):
+            return ()
+        found = self.statistic(RowUnits(predictions))
+        one = None if found.norm is None else found.norm.mean_gap
+        return () if one is None else (mean_gap_table(found, one()),)
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         """Return what a reader of an interval by that method from n rows should know."""

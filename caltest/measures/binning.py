@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import math
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import NotApplicable, invalid
-from caltest.measures.base import BoundMeasure, Measure
+from caltest.measures.base import Measure
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.bins import cell_numbers, quantile_cuts, uniform_bins
 from caltest.numerics.labels import label_dtype
@@ -60,20 +59,9 @@ class BinnedMeasure(Measure):
             return {"binning": self.binning}
         return {"binning": self.binning, "bins": self.bins}
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
-        # A row of weight 0 takes no part, in the choice of the bins neither.
-        weight = predictions.sample_weight
-        if weight is not None and not weight.all():
-            predictions = predictions.without(weight == 0)
-        return self.bind_weighted(predictions)
-
     @property
     def cell_bins(self) -> tuple[int, ...]:
         return (self.bins,) if self.binning == "uniform" else ()
-
-    @abstractmethod
-    def bind_weighted(self, predictions: Predictions) -> BoundMeasure:
-        """Bind to predictions whose weights are positive."""
 
     def plot_kind(self, m: int) -> str:
         return "reliability"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,23 +12,24 @@ from numpy.typing import NDArray
 from caltest.measures.base import BoundMeasure, Labels, Measure
 from caltest.measures.outcome import RowScores, RowTerms
 from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
-from caltest.numerics.class_sums import label_sums
 from caltest.predictions import Predictions
+from caltest.units import RowUnits, ScoreSums, Statistic, Units
+from caltest.units.units import rounding_scale, row_weights
+
+__all__ = [
+    "BinaryScore",
+    "LabelScore",
+    "MeanScore",
+    "ScoreOfUnits",
+    "binary_terms",
+    "event_terms",
+    "rounding_scale",
+    "row_weights",
+    "sum_unit",
+]
 
 Floats = NDArray[np.float64]
 Sums = Callable[[Labels, Floats, Floats], Floats]
-
-
-def row_weights(predictions: Predictions) -> Floats:
-    """Return the sample weights, or ones that take no memory."""
-    if predictions.sample_weight is None:
-        return np.broadcast_to(1.0, predictions.n)
-    return predictions.sample_weight
-
-
-def rounding_scale(n: int) -> float:
-    """Return the size of the rounding errors of a sum, which grow as a random walk."""
-    return max(1.0, 0.1 * math.sqrt(n))
 
 
 def sum_unit(sd: float, weight: Floats) -> float:
@@ -56,10 +56,28 @@ def event_terms(predictions: Predictions, **options: bool) -> RowTerms:
     return binary_terms(predictions, none, none + 1.0, **options)
 
 
-class MeanScore(Measure):
-    """A measure that is the mean over rows of a score; its test is two-sided."""
+class LabelScore(Measure):
+    """A measure that is a function of the sum over rows of a score; its test is two-sided."""
 
     alternative: ClassVar[str] = "two-sided"
+
+    @abstractmethod
+    def score_table(self, predictions: Predictions) -> Floats:
+        """Return the score (n, m) of each label, times the weights."""
+
+    def row_terms(self, predictions: Predictions) -> RowTerms:
+        """Return the scores of each label, times the weights."""
+        return RowTerms.of(self.score_table(predictions), predictions)
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the sum of the terms of the rows, each less its mean."""
+        return of_row_terms(self.row_terms(predictions), predictions)
+
+
+class MeanScore(LabelScore):
+    """A measure that is the mean over rows of a score."""
 
     @property
     def nulls(self) -> tuple[str, ...]:
@@ -69,23 +87,11 @@ class MeanScore(Measure):
     def intervals(self) -> tuple[str, ...]:
         return ("unseen-events", "studentized", "bca")
 
-    @abstractmethod
     def row_scores(self, predictions: Predictions) -> RowScores:
-        """Return the scores."""
-
-    @abstractmethod
-    def row_terms(self, predictions: Predictions) -> RowTerms:
-        """Return the scores of each label, times the weights."""
-
-    def residual_statistics(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> list[ResidualStatistic]:
-        """Return the sum of the terms of the rows, each less its mean."""
-        return of_row_terms(self.row_terms(predictions), predictions)
-
-    def score_table(self, predictions: Predictions) -> Floats:
-        """Return the score (n, m) of each label, times the weights."""
-        return self.row_terms(predictions).table
+        """Return the scores of the observed labels."""
+        table = self.score_table(predictions)
+        own = np.take_along_axis(table, predictions.labels[:, None], axis=1)[:, 0]
+        return RowScores(own, row_weights(predictions))
 
     def calibrated_value(self, predictions: Predictions) -> float:
         """Return the mean score of labels drawn from the predictions."""
@@ -94,30 +100,29 @@ class MeanScore(Measure):
         return float(own.sum() / weight.sum())
 
 
-class TabledScore(BoundMeasure):
-    """The weighted mean of a table (n, m) of scores, one for each possible label."""
+class ScoreOfUnits(MeanScore):
+    """The mean of a score that is known for any probabilities, of rows or cells."""
 
-    def __init__(self, predictions: Predictions, table: Floats) -> None:
-        super().__init__(predictions)
-        weight = row_weights(predictions)
-        self._total = float(weight.sum())
-        if predictions.sample_weight is not None:
-            # A row that does not count may have an infinite score.
-            table = np.where(weight[:, None] > 0, table, 0.0) * weight[:, None]
-        self._table = table
-        self.scale = rounding_scale(predictions.n)
+    @abstractmethod
+    def scores(self, units: Units) -> ScoreSums:
+        """Return the sums of the score."""
 
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        return np.asarray(label_sums(self._table, labels) / self._total)
+    def score_table(self, predictions: Predictions) -> Floats:
+        return self.scores(RowUnits(predictions)).weighted
 
-    def row_scores(self) -> RowScores:
-        """Return the scores of the observed labels."""
-        own = np.take_along_axis(self._table, self.predictions.labels[:, None], axis=1)[:, 0]
-        return RowScores(own, row_weights(self.predictions))
+    def statistic(self, units: Units) -> Statistic:
+        return self.mean(self.scores(units))
 
-    def row_terms(self) -> RowTerms:
-        """Return the weighted scores of each label."""
-        return RowTerms.of(self._table, self.predictions)
+    def mean(self, sums: ScoreSums, **described: Any) -> Statistic:
+        """Return the mean of the scores, with other fields of a statistic."""
+        return Statistic(
+            units=sums.units,
+            sums=sums,
+            value=lambda scores: np.asarray(scores / sums.units.total),
+            scale=sums.units.rounding,
+            score_table=lambda: sums.table.T,
+            **described,
+        )
 
 
 class BinaryScore(BoundMeasure):

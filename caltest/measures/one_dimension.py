@@ -7,23 +7,19 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Labels, Order
-from caltest.numerics.sorted_scores import sort_scores
+from caltest.measures.bound import BoundMeasure, Labels, Order
 from caltest.predictions import Predictions
+from caltest.units.units import check_one_dimension, score_order, sorted_columns
+
+__all__ = [
+    "SortedRows",
+    "check_one_dimension",
+    "score_order",
+    "sorted_rows",
+]
 
 Floats = NDArray[np.float64]
 Rows = tuple[Floats, NDArray[np.uint8], Floats]
-
-
-def check_one_dimension(predictions: Predictions, measure: str) -> None:
-    """Raise NotApplicable, with lenses that help, unless the lens leaves two classes."""
-    if predictions.m != 2:
-        raise NotApplicable(
-            f"{measure} takes one-dimensional predictions, and under this lens there are "
-            f"{predictions.m} classes",
-            "use lens='confidence', 'classwise' or 'top-2'",
-        )
 
 
 def sorted_rows(predictions: Predictions, measure: str) -> Rows:
@@ -37,16 +33,7 @@ def sorted_rows(predictions: Predictions, measure: str) -> Rows:
         If the lens leaves more than two classes; the message names the measure.
     """
     check_one_dimension(predictions, measure)
-    return _sorted(predictions)
-
-
-def _sorted(predictions: Predictions) -> Rows:
-    event, labels = predictions.probs[:, 1], predictions.labels
-    weight = predictions.sample_weight
-    if weight is None:
-        return *sort_scores(event, labels), np.broadcast_to(1.0, event.size)
-    order = score_order(predictions)
-    return event[order], labels[order].astype(np.uint8), weight[order]
+    return sorted_columns(predictions)
 
 
 class SortedRows(BoundMeasure):
@@ -64,7 +51,7 @@ class SortedRows(BoundMeasure):
 
     @cached_property
     def _rows(self) -> Rows:
-        return _sorted(self.predictions)
+        return sorted_columns(self.predictions)
 
     @cached_property
     def event(self) -> Floats:
@@ -82,12 +69,3 @@ class SortedRows(BoundMeasure):
     @property
     def observed(self) -> Labels:
         return self._rows[1]
-
-
-def score_order(predictions: Predictions) -> Order:
-    """Return the rows that count in ascending order of P(class 1)."""
-    event, weight = predictions.probs[:, 1], predictions.sample_weight
-    if weight is None:
-        return np.argsort(event)
-    order = np.lexsort((predictions.labels, event))
-    return order[weight[order] > 0]

@@ -16,18 +16,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import UStatistic
+from caltest.measures.bound import UStatistic
 from caltest.measures.outcome import RowTerms
-from caltest.numerics.labels import compiles
 from caltest.numerics.recursion import exponential_pair_sums
 from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends
 from caltest.predictions import Predictions
+from caltest.units.sums import AT_A_TIME, Flipped
+
+__all__ = [
+    "AT_A_TIME",
+    "CellSums",
+    "Flipped",
+    "LinePairs",
+    "OrderedSums",
+    "Pairs",
+    "Products",
+    "Reordered",
+    "ResidualStatistic",
+    "RobustQuadratic",
+    "RobustZ",
+    "Sums",
+    "check_finite",
+    "check_size",
+    "cluster_sums",
+    "event_residuals",
+    "in_parts",
+    "of_row_terms",
+    "residuals",
+    "row_by_row",
+    "row_deviations",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Flipped = Callable[[Floats], Floats]  # signs (B, C) of the clusters -> statistics (B,)
 
-AT_A_TIME = 1 << 22  # numbers in a temporary array
 MOST = 1 << 27  # sums of all clusters: 1 GiB
 NO_RANK = 1e-9  # of the largest eigenvalue of a covariance matrix
 
@@ -321,26 +343,14 @@ class OrderedSums(ResidualStatistic):
     function: Callable[[Floats, Floats], Floats]
 
     def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
-        at, ends = clusters[self.order], np.flatnonzero(step_ends(self.event))
-        step = max(8, AT_A_TIME // at.size)
-        if compiles(at.size):
-            is_end, zero = step_ends(self.event), np.zeros(at.size)
+        at, ends = clusters[self.order], step_ends(self.event)
+        given = (self.gaps, np.zeros(at.size), ends, np.array([0, at.size]))
 
-            def extremes(signs: Floats) -> Floats:
-                rows = np.ascontiguousarray(signs[:, at])
-                return self.function(*partial_sum_extremes(rows, self.gaps, zero, is_end))
+        def extremes(signs: Floats) -> Floats:
+            found = partial_sum_extremes(np.ascontiguousarray(signs[:, at]), *given)
+            return self.function(*found[..., 0])
 
-            return in_parts(extremes, at.size)
-
-        def values(signs: Floats) -> Floats:
-            parts = [_partial(signs[b : b + step]) for b in range(0, len(signs), step)]
-            return np.concatenate(parts)
-
-        def _partial(signs: Floats) -> Floats:
-            sums = np.cumsum(signs[:, at] * self.gaps, axis=1)[:, ends]
-            return self.function(np.maximum(sums.max(axis=1), 0), np.minimum(sums.min(axis=1), 0))
-
-        return values
+        return in_parts(extremes, at.size)
 
 
 @dataclass(eq=False)

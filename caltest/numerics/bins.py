@@ -167,38 +167,6 @@ def _weighted_bins(event: Floats, labels: Ints, weight: Floats, bins: int) -> Fl
 
 
 @njit()
-def event_sums(
-    event: Floats, labels: Ints, weight: Floats | None, cells: Ints, count: int
-) -> Floats:
-    """Return the same sums for `count` bins of which the rows have the numbers `cells`."""
-    sums = np.zeros((count, 4))
-    for i in range(event.size):
-        w = 1.0
-        if weight is not None:
-            w = weight[i]
-        c = cells[i]
-        sums[c, 0] += w
-        sums[c, 1] += w * event[i]
-        sums[c, 2] += w * labels[i]
-        sums[c, 3] += w * w
-    return sums
-
-
-@njit()
-def cell_sums(rows: Floats, weight: Floats | None, start: Ints) -> Floats:
-    """Return the weighted sums of the rows of `rows` (n, m) in each cell, (cells, m)."""
-    out = np.zeros((start.size - 1, rows.shape[1]))
-    for c in range(start.size - 1):
-        for i in range(start[c], start[c + 1]):
-            w = 1.0
-            if weight is not None:
-                w = weight[i]
-            for k in range(rows.shape[1]):
-                out[c, k] += w * rows[i, k]
-    return out
-
-
-@njit()
 def event_counts(labels: Labels, weight: Floats | None, start: Ints) -> Floats:
     """Return the weighted number of events in each cell for each row of `labels`, (B, cells)."""
     out = np.empty((labels.shape[0], start.size - 1))
@@ -218,31 +186,6 @@ def event_counts(labels: Labels, weight: Floats | None, start: Ints) -> Floats:
     return out
 
 
-@njit()
-def event_errors(
-    counts: Floats,
-    mass: Floats,
-    mean: Floats,
-    share: Floats,
-    correction: Floats,
-    kind: int,
-    power: float,
-) -> Floats:
-    """Return (sum_c share_c d_c^power)^(1/power) for each row of `counts` (B, cells).
-
-    `mass` (cells,) and `mean` (cells,) are those of the event probabilities; `share` is the part of
-    each cell in the sum. The maximum where the power is infinite.
-    """
-    out = np.empty(counts.shape[0])
-    for b in range(counts.shape[0]):
-        total = largest = 0.0
-        for c in range(mass.size):
-            d = event_distance(counts[b, c] / mass[c], mean[c], correction[c], kind)
-            total, largest = add_power(total, largest, share[c], d, power)
-        out[b] = power_root(total, largest, power)
-    return out
-
-
 @njit(inline="always")
 def event_distance(y: float, p: float, correction: float, kind: int) -> float:
     """Return the distance of (1 - y, y) to (1 - p, p)."""
@@ -257,30 +200,27 @@ def event_distance(y: float, p: float, correction: float, kind: int) -> float:
 
 
 @njit()
-def simplex_errors(
+def class_lengths(
     labels: Labels,
     weight: Floats | None,
     start: Ints,
     mass: Floats,
     mean: Floats,
-    share: Floats,
     correction: Floats,
-    kind: int,
-    power: float,
+    none: Floats,
+    unit: float,
+    *,
+    is_square: bool,
 ) -> Floats:
-    """Return what `event_errors` returns for more than two classes; `mean` is (cells, m).
+    """Return the distance of labels to predictions of m classes in each cell, (B, cells).
 
-    A distance is a sum over classes. It begins with its value for no labels at all, and is
-    corrected for the classes that occur, so that a resample costs O(n) for any number of classes.
+    `mean` is (cells, m). A distance is a sum over classes. It begins with its value for no labels
+    at all, `none` (cells,), and is corrected for the classes that occur, so that a resample costs
+    O(n) for any number of classes.
     """
-    cells, m = mean.shape
-    none = np.empty(cells)
-    for c in range(cells):
-        none[c] = _without_labels(mean[c], correction[c], kind)
-    out, count = np.empty(labels.shape[0]), np.zeros(m)
+    out, count = np.empty((labels.shape[0], mass.size)), np.zeros(mean.shape[1])
     for b in range(labels.shape[0]):
-        total = largest = 0.0
-        for c in range(cells):
+        for c in range(mass.size):
             for i in range(start[c], start[c + 1]):
                 if weight is None:
                     count[labels[b, i]] += 1.0
@@ -290,34 +230,32 @@ def simplex_errors(
             for i in range(start[c], start[c + 1]):
                 k = labels[b, i]
                 if count[k] > 0.0:
-                    d += _with_label(count[k] / mass[c], mean[c, k], correction[c], kind)
+                    y, p = count[k] / mass[c], mean[c, k]
+                    if is_square:
+                        d += unit * y * (y - 2.0 * p) + correction[c] * y * y
+                    else:
+                        d += unit * (abs(y - p) - p)
                     count[k] = 0.0
-            if kind != DEBIASED:
-                d = max(d, 0.0)  # rounding
-            total, largest = add_power(total, largest, share[c], d, power)
-        out[b] = power_root(total, largest, power)
+            out[b, c] = d
     return out
 
 
-@njit()
-def _without_labels(mean: Floats, correction: float, kind: int) -> float:
-    if kind == TV:
-        return 0.5 * float(mean.sum())
-    if kind == CITYBLOCK:
-        return float(mean.sum())
-    squares = float(np.square(mean).sum())
-    return squares - correction if kind == DEBIASED else squares
+def power_means(values: Floats, share: Floats, power: float, first: Ints) -> Floats:
+    """Return (sum share d^power)^(1/power) of each table of bins, (..., T), of d (..., bins).
 
-
-@njit(inline="always")
-def _with_label(y: float, p: float, correction: float, kind: int) -> float:
-    """Return the change of the distance where the mean label of a class is y instead of 0."""
-    if kind == TV:
-        return 0.5 * (abs(y - p) - p)
-    if kind == CITYBLOCK:
-        return abs(y - p) - p
-    change = (y - p) ** 2 - p * p
-    return change + correction * y * y if kind == DEBIASED else change
+    The maximum for an infinite power. `first` (T,) are the first bins of the tables. Powers are
+    those of parts of the largest value, against underflow.
+    """
+    if power == 1.0:
+        return np.asarray(np.add.reduceat(values * share, first, axis=-1))
+    values = np.where(share > 0.0, values, 0.0)
+    largest = np.maximum.reduceat(values, first, axis=-1)
+    if power == np.inf:
+        return np.asarray(largest)
+    sizes = np.diff(first, append=values.shape[-1])
+    parts = values / np.repeat(np.where(largest > 0.0, largest, 1.0), sizes, axis=-1)
+    sums = np.add.reduceat(parts**power * share, first, axis=-1)
+    return np.asarray(largest * sums ** (1.0 / power))
 
 
 @njit(inline="always")

@@ -88,12 +88,11 @@ def brier_table(probs: Floats, out: Floats) -> None:
 
 
 @njit()
-def deviation_table(probs: Floats, variance: Floats, out: Floats) -> None:
+def deviation_table(probs: Floats, out: Floats) -> None:
     r"""Write :math:`d_{ik} = \sum_j p_j^2 - p_k`, half the Brier score less its mean.
 
     Written as :math:`\sum_j p_j (p_j - c) - (p_k - c)` with c the largest probability: exactly 0
-    where all positive probabilities are equal, so that no rounding noise is scaled up. `variance`
-    (n,) receives :math:`\sum_k p_k d_{ik}^2`.
+    where all positive probabilities are equal, so that no rounding noise is scaled up.
     """
     n, m = probs.shape
     for i in range(n):
@@ -101,11 +100,8 @@ def deviation_table(probs: Floats, variance: Floats, out: Floats) -> None:
         mean = 0.0
         for k in range(m):
             mean += probs[i, k] * (probs[i, k] - c)
-        variance[i] = 0.0
         for k in range(m):
-            d = mean - (probs[i, k] - c)
-            out[i, k] = d
-            variance[i] += probs[i, k] * d * d
+            out[i, k] = mean - (probs[i, k] - c)
 
 
 @njit(fastmath=REDUCE)

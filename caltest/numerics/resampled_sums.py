@@ -25,46 +25,36 @@ def times_drawn(rows: Rows, n: int) -> NDArray[np.uint16]:
 
 @njit()
 def cell_sums(
-    rows: Rows, cell: Ints, gap: Floats, weight: Floats, cells: int
-) -> tuple[Floats, Floats]:
-    """Return sum w and sum w gap over the drawn rows of each cell, (cells,) and (cells, c).
-
-    `cell` (n,) is the cell of each row and `gap` (n, c); `weight` has length n, or 1 for all alike.
-    """
-    mass, sums = np.zeros(cells), np.zeros((cells, gap.shape[1]))
-    each = weight.size == cell.size
-    counts = times_drawn(rows, cell.size)
-    for i in range(cell.size):
-        if counts[i] == 0:
-            continue
-        w, b = counts[i] * weight[i if each else 0], cell[i]
-        mass[b] += w
-        for k in range(gap.shape[1]):
-            sums[b, k] += w * gap[i, k]
-    return mass, sums
-
-
-@njit()
-def class_cell_sums(
     rows: Rows,
-    codes: NDArray[np.unsignedinteger],
+    codes: NDArray[np.integer],
+    first: Ints,
     gap: Floats,
     weight: Floats,
-    bins: int,
+    cells: int,
 ) -> tuple[Floats, Floats]:
-    """Return the same for each class and bin, (m, bins) both; `codes` and `gap` are (n, m)."""
-    m = gap.shape[1]
-    mass, sums = np.zeros((m, bins)), np.zeros((m, bins))
-    each = weight.size == gap.shape[0]
-    counts = times_drawn(rows, gap.shape[0])
-    for i in range(gap.shape[0]):
+    """Return the sums of weights (cells,) and gaps (cells, c) of the drawn rows by cell.
+
+    There are T tables of cells: `codes` (n, T) tells the cell of each row in each of them, from
+    `first` (T,) on, and `gap` (n, T, c), times the weight of the row, what is added there. `weight`
+    has length n, or 1 for all alike.
+    """
+    n, tables, classes = gap.shape
+    mass, sums = np.zeros(cells), np.zeros((cells, classes))
+    each = weight.size == n
+    counts = times_drawn(rows, n)
+    for i in range(n):
         if counts[i] == 0:
             continue
-        w = counts[i] * weight[i if each else 0]
-        for k in range(m):
-            b = codes[i, k]
-            mass[k, b] += w
-            sums[k, b] += w * gap[i, k]
+        times = float(counts[i])
+        w = times * weight[i if each else 0]
+        for t in range(tables):
+            b = first[t] + np.int64(codes[i, t])
+            mass[b] += w
+            if classes == 1:  # a loop over one number would take as long as all else
+                sums[b, 0] += times * gap[i, t, 0]
+            else:
+                for k in range(classes):
+                    sums[b, k] += times * gap[i, t, k]
     return mass, sums
 
 

@@ -46,39 +46,47 @@ def step_ends(ordered: Floats) -> NDArray[np.bool_]:
 
 @njit()
 def partial_sum_extremes(
-    labels: Labels | Floats, weight: Floats, ordered: Floats, ends: NDArray[np.bool_]
-) -> tuple[Floats, Floats]:
-    """Return the largest and smallest of 0 and the partial sums of w (y - p) at the step ends.
+    observed: Labels | Floats,
+    scale: Floats,
+    shift: Floats,
+    ends: NDArray[np.bool_],
+    start: NDArray[np.int64],
+) -> Floats:
+    """Return the largest and smallest of 0 and the partial sums of each group, (2, B, G).
 
-    `labels` (B, n), or signs, are in the order of the scores `ordered`; `ends` are their
-    `step_ends`.
+    Of `scale` (e - `shift`), at the `ends`: e are labels (B, n), or signs, or numbers of events, in
+    the order of their scores; the groups begin where `start` (G + 1,) says.
     """
-    size, n = labels.shape
-    high, low = np.zeros(size), np.zeros(size)
+    size, groups = observed.shape[0], start.size - 1
+    out = np.zeros((2, size, groups))
     in_lanes = size - size % LANES
-    for start in range(0, in_lanes, LANES):
-        carried, top, bottom = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
-        for i in range(n):
-            for lane in range(LANES):
-                carried[lane] += weight[i] * (labels[start + lane, i] - ordered[i])
-            if ends[i]:
+    carried, top, bottom = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
+    for g in range(groups):
+        for b in range(0, in_lanes, LANES):
+            carried[:], top[:], bottom[:] = 0.0, 0.0, 0.0
+            for i in range(start[g], start[g + 1]):
                 for lane in range(LANES):
-                    top[lane] = max(top[lane], carried[lane])
-                    bottom[lane] = min(bottom[lane], carried[lane])
-        for lane in range(LANES):
-            high[start + lane], low[start + lane] = top[lane], bottom[lane]
-    for b in range(in_lanes, size):
-        high[b], low[b] = _one_row(labels[b], weight, ordered, ends)
-    return high, low
+                    carried[lane] += scale[i] * (observed[b + lane, i] - shift[i])
+                if ends[i]:
+                    for lane in range(LANES):
+                        top[lane] = max(top[lane], carried[lane])
+                        bottom[lane] = min(bottom[lane], carried[lane])
+            for lane in range(LANES):
+                out[0, b + lane, g], out[1, b + lane, g] = top[lane], bottom[lane]
+        some = slice(start[g], start[g + 1])
+        for b in range(in_lanes, size):
+            row = observed[b, some]
+            out[0, b, g], out[1, b, g] = _one_row(row, scale[some], shift[some], ends[some])
+    return out
 
 
 @njit()
 def _one_row(
-    labels: Labels | Floats, weight: Floats, ordered: Floats, ends: NDArray[np.bool_]
+    observed: Labels | Floats, scale: Floats, shift: Floats, ends: NDArray[np.bool_]
 ) -> tuple[float, float]:
     carried = top = bottom = 0.0
-    for i in range(labels.size):
-        carried += weight[i] * (labels[i] - ordered[i])
+    for i in range(observed.size):
+        carried += scale[i] * (observed[i] - shift[i])
         if ends[i]:
             top = max(top, carried)
             bottom = min(bottom, carried)

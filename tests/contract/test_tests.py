@@ -32,6 +32,7 @@ DEPENDS_ON_CLASSES = {
     ("cme", 2): PLACES,
     ("cme", 3): PLACES,
     ("ks", 2): PARTIAL,
+    ("cramer-von-mises", 2): PARTIAL,
     ("hosmer-lemeshow", 3): REFERENCE,
     ("calibration-in-the-large", 2): SIGN,
     ("ici", 2): KNOTS,

@@ -12,6 +12,7 @@ from caltest import DegenerateDataWarning
 from caltest.measures.grades.hosmer_lemeshow import HosmerLemeshow
 from caltest.measures.grades.pigeon_heyse import PigeonHeyse
 from caltest.testing import strategies
+from caltest.units import RowUnits
 
 PREDICTIONS = strategies.predictions((1, 30), 2, weighted=False)
 
@@ -22,11 +23,12 @@ MEASURES = st.sampled_from([HosmerLemeshow, PigeonHeyse])
 @given(PREDICTIONS, st.integers(2, 12), MEASURES)
 def test_groups_part_the_rows_and_never_ties(data, groups, measure):
     """Ascending, none empty, at most as many as asked for."""
-    bound = measure(groups=groups).bind(data)
+    bound = measure(groups=groups).risk_groups(RowUnits(data))
     assert bound.count <= groups
     assert (np.diff(bound.start) > 0).all()
     inner = bound.start[1:-1]
-    assert (bound.event[inner - 1] < bound.event[inner]).all()
+    p = bound.units.mean
+    assert (p[inner - 1] < p[inner]).all()
 
 
 @given(PREDICTIONS, st.integers(2, 12), MEASURES)

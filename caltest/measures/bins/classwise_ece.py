@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.measures.base import BoundMeasure, Measure
 from caltest.measures.binning import check_power, event_cuts
-from caltest.measures.bins.gaps import BINS, class_gaps
+from caltest.measures.bins.errors import BINS, BinMean, flipped_bins, row_gaps
+from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Gaps
-from caltest.measures.residual_sums import CellSums, ResidualStatistic, residuals
-from caltest.numerics.bins import add_power, bin_of, power_root, uniform_bins
+from caltest.measures.residual_sums import ResidualStatistic
+from caltest.numerics.bins import bin_of
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
+from caltest.units import RowUnits, Statistic, UnitSums
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens
@@ -33,8 +35,13 @@ BINNINGS = ("uniform", "quantile")
 
 
 @njit()
-def uniform_class_sums(probs: Floats, weight: Floats | None, bins: int) -> tuple[Floats, Floats]:
-    """Return weight and weighted probability in each class and bin of equal width, (m, bins)."""
+def class_sums(
+    probs: Floats, weight: Floats | None, codes: Codes, bins: int, *, is_uniform: bool
+) -> Floats:
+    """Return weight and weighted probability in each class and bin, (m, bins, 2).
+
+    `codes` (n, m) tells the bins, unless they have equal width: then it is written.
+    """
     n, m = probs.shape
     sums = np.zeros((m, bins, 2))  # side by side, so that a probability touches one cache line
     for i in range(n):
@@ -42,79 +49,28 @@ def uniform_class_sums(probs: Floats, weight: Floats | None, bins: int) -> tuple
         if weight is not None:
             w = weight[i]
         for j in range(m):
-            k = np.uint64(bin_of(probs[i, j], float(bins)))
+            if is_uniform:
+                codes[i, j] = bin_of(probs[i, j], float(bins))
+            k = np.uint64(codes[i, j])
             sums[j, k, 0] += w
             sums[j, k, 1] += w * probs[i, j]
-    return sums[:, :, 0].copy(), sums[:, :, 1].copy()
+    return sums
 
 
 @njit()
-def coded_class_sums(
-    probs: Floats, weight: Floats | None, codes: Codes, bins: int
-) -> tuple[Floats, Floats]:
-    """Return the same for bins that `codes` (n, m) tells."""
-    n, m = probs.shape
-    mass, event = np.zeros((m, bins)), np.zeros((m, bins))
-    for i in range(n):
-        w = 1.0
-        if weight is not None:
-            w = weight[i]
-        for j in range(m):
-            mass[j, codes[i, j]] += w
-            event[j, codes[i, j]] += w * probs[i, j]
-    return mass, event
-
-
-@njit()
-def class_errors(
-    labels: Labels, weight: Floats | None, codes: Codes, mass: Floats, event: Floats, power: float
-) -> Floats:
-    """Return the mean over classes of the power means over bins, for each row of `labels` (B, n).
+def class_counts(labels: Labels, weight: Floats | None, codes: Codes, bins: int) -> Floats:
+    """Return the weighted labels in each class and bin for each row of `labels`, (B, m, bins).
 
     The labels of a row are redrawn together and counted one by one: the classes share them.
     """
-    out = np.empty(labels.shape[0])
+    counts = np.zeros((labels.shape[0], codes.shape[1], bins))
     for b in range(labels.shape[0]):
-        counts = np.zeros(mass.shape)
         for i in range(labels.shape[1]):
             j = labels[b, i]
             if weight is None:
-                counts[j, codes[i, j]] += 1.0
+                counts[b, j, codes[i, j]] += 1.0
             else:
-                counts[j, codes[i, j]] += weight[i]
-        out[b] = mean_class_error(counts, mass, event, power)
-    return out
-
-
-@njit()
-def mean_class_error(counts: Floats, mass: Floats, event: Floats, power: float) -> float:
-    """Return the mean over classes of (sum_k share_k |label - prediction|^power)^(1/power).
-
-    `counts` (m, bins) are the weighted labels in each class and bin.
-    """
-    m, bins = mass.shape
-    n = float(mass[0].sum())
-    total = 0.0
-    for j in range(m):
-        error = largest = 0.0
-        for k in range(bins):
-            if mass[j, k] > 0.0:
-                gap = abs(counts[j, k] - event[j, k]) / mass[j, k]
-                error, largest = add_power(error, largest, mass[j, k] / n, gap, power)
-        total += power_root(error, largest, power)
-    return float(total / m)
-
-
-@njit()
-def uniform_label_counts(probs: Floats, labels: Labels, weight: Floats | None, bins: int) -> Floats:
-    """Return the weighted labels in each class and bin of equal width, (m, bins)."""
-    counts = np.zeros((probs.shape[1], bins))
-    for i in range(labels.size):
-        j = labels[i]
-        w = 1.0
-        if weight is not None:
-            w = weight[i]
-        counts[j, bin_of(probs[i, j], float(bins))] += w
+                counts[b, j, codes[i, j]] += weight[i]
     return counts
 
 
@@ -147,31 +103,18 @@ class ClasswiseECE(Measure):
         )
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
-        return ClasswiseError(self, predictions)
+        sums = ClasswiseBins(predictions, self)
+        parameters = {"binning": self.binning, "bins": self.bins}
+        value = sums.bins[1].mean_error
+        return RowStatistic(
+            Statistic(units=sums.units, sums=sums, value=value, parameters=parameters)
+        )
 
     def residual_statistics(
         self, predictions: Predictions, n_jobs: int | None = None
     ) -> list[ResidualStatistic]:
         """Return the mean over classes of the errors, a function of the sums in their bins."""
-        bound = ClasswiseError(self, predictions)
-        mass, m = bound.sums[0], predictions.m
-        share, inside = mass / mass[0].sum(), np.where(mass > 0, mass, 1.0)
-
-        def function(sums: Floats) -> Floats:
-            means = np.abs(sums.reshape(-1, m, self.bins)) / inside
-            if bound.power == np.inf:
-                return np.asarray(means.max(axis=2).mean(axis=1))
-            powers = np.einsum("bmk,mk->bm", means**bound.power, share)
-            return np.asarray((powers ** (1.0 / bound.power)).mean(axis=1))
-
-        def squares(sums: Floats) -> Floats:
-            return np.asarray(np.square(sums) @ (1.0 / inside.ravel()))
-
-        cells = bound.codes.astype(np.int64) + np.arange(m) * self.bins
-        found = CellSums(cells, residuals(predictions), m * self.bins, function)
-        if bound.power < np.inf:
-            found.quadratic = replace(found, function=squares)
-        return [found]
+        return [flipped_bins(predictions, *ClasswiseBins(predictions, self).bins)]
 
     @property
     def intervals(self) -> tuple[str, ...]:
@@ -179,8 +122,7 @@ class ClasswiseECE(Measure):
 
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the gaps of the bins of each class, which are held fixed."""
-        codes = ClasswiseError(self, predictions).codes
-        return class_gaps(predictions, codes, self.bins, float(self.p))
+        return row_gaps(predictions, *ClasswiseBins(predictions, self).bins)
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         return (BINS,) if method == "convex" else ()
@@ -189,49 +131,37 @@ class ClasswiseECE(Measure):
         return "reliability"
 
 
-class ClasswiseError(BoundMeasure):
-    """The mean of the ECE of each class against the rest."""
+class ClasswiseBins(UnitSums):
+    """Bins of the probabilities of each class, a table for each."""
 
-    def __init__(self, measure: ClasswiseECE, predictions: Predictions) -> None:
-        super().__init__(predictions)
-        self.measure, self.power = measure, float(measure.p)
+    def __init__(self, predictions: Predictions, measure: ClasswiseECE) -> None:
+        super().__init__(RowUnits(predictions))
+        self.measure, self.predictions = measure, predictions
         self.weight = predictions.sample_weight
-        self.parameters = {"binning": measure.binning, "bins": measure.bins}
 
     @cached_property
-    def codes(self) -> Codes:
-        """The bin of every probability, (n, m)."""
+    def bins(self) -> tuple[Codes, BinMean]:
+        """The bin of every probability, (n, m), and the power means of each class."""
         probs, bins = self.predictions.probs, self.measure.bins
-        codes = np.empty(probs.shape, label_dtype(bins))
-        if self.measure.binning == "uniform":
-            uniform_bins(probs, bins, codes)
-            return codes
-        for j, column in enumerate(probs.T):
-            codes[:, j] = np.searchsorted(event_cuts(column, self.weight, bins), column)
-        return codes
+        codes, is_uniform = np.empty(probs.shape, label_dtype(bins)), True
+        if self.measure.binning == "quantile":
+            is_uniform = False
+            for j, column in enumerate(probs.T):
+                codes[:, j] = np.searchsorted(event_cuts(column, self.weight, bins), column)
+        sums = class_sums(probs, self.weight, codes, bins, is_uniform=is_uniform).reshape(-1, 2)
+        return codes, BinMean(
+            mass=sums[:, 0],
+            squares=sums[:, 0],
+            mean=sums[:, 1:] / np.where(sums[:, :1] > 0.0, sums[:, :1], 1.0),
+            distance="tv",
+            power=float(self.measure.p),
+            first=np.arange(0, len(sums), bins),
+        )
 
-    @cached_property
-    def sums(self) -> tuple[Floats, Floats]:
-        """Weight and weighted probability in each class and bin, (m, bins)."""
-        probs, bins = self.predictions.probs, self.measure.bins
-        if self.measure.binning == "uniform":
-            sums = uniform_class_sums(probs, self.weight, bins)
-        else:
-            sums = coded_class_sums(probs, self.weight, self.codes, bins)
-        return sums[0], sums[1]
-
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        bins = (self.codes, *self.sums, self.power)
-        return np.asarray(class_errors(labels, self.weight, *bins))
-
-    def value(self, n_jobs: int | None = None) -> float:
-        """Return the error; where bins have equal width, without a table of bins."""
-        if self.measure.binning != "uniform":
-            return super().value(n_jobs)
-        p = self.predictions
-        rows = (p.probs, self.observed, self.weight)
-        counts = uniform_label_counts(*rows, self.measure.bins)
-        return float(mean_class_error(counts, *self.sums, self.power))
+    def redrawn(self, observed: Labels) -> Floats:
+        codes, mean = self.bins
+        counts = class_counts(observed, self.weight, codes, self.measure.bins)
+        return mean.event_distances(counts.reshape(len(observed), -1))
 
 
 def classwise_ece(

@@ -6,18 +6,18 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Measure, Order
+from caltest.measures.base import Measure, Order
 from caltest.measures.binning import BinnedMeasure
-from caltest.measures.bins.ece import DEBIASED, ECE, KINDS, BinnedError, CellErrors, bind_bins
-from caltest.measures.cells import BoundCells, Counts, ResampledGroups
+from caltest.measures.bins.ece import ECE, BinErrors, Binned
+from caltest.measures.bins.errors import DEBIASED, BinMean, BinnedRows, Distance
 from caltest.measures.outcome import Outcome
-from caltest.measures.residual_sums import ResidualStatistic
+from caltest.measures.residual_sums import ResidualStatistic, residuals
 from caltest.measures.tolerance import (
     Deviation,
     Tolerance,
@@ -27,22 +27,20 @@ from caltest.measures.tolerance import (
 )
 from caltest.numerics.bins import sort_by_cell
 from caltest.numerics.event_tails import FewEvents, both_sides, largest_tail
-from caltest.numerics.loops import njit
 from caltest.numerics.unseen import hidden_deviation
+from caltest.units import RowUnits
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens
     from caltest.predictions import Predictions
-    from caltest.scale import Cells, ManyCells
 
 __all__ = ["DebiasedECE", "debiased_ece"]
 
 Floats = NDArray[np.float64]
-Labels = NDArray[np.unsignedinteger]
 Ints = NDArray[np.int64]
 
 
-def binned_deviation(bound: BinnedError, *, equivalence: bool) -> Deviation:
+def binned_deviation(units: BinnedRows, *, equivalence: bool) -> Deviation:
     r"""Return the unbiased estimate of the squared error over the bins as they are.
 
     With :math:`\delta = y - p` it is the mean over the bins, weighted by their rows, of
@@ -59,18 +57,14 @@ def binned_deviation(bound: BinnedError, *, equivalence: bool) -> Deviation:
     Lee, Huang, Hassani, Dobriban (2023), T-Cal, JMLR 24, equation 7 (the estimator); Efron, Stein
     (1981), The jackknife estimate of variance, Ann. Stat. 9.
     """
-    predictions = bound.predictions
-    delta = -predictions.probs
-    delta[np.arange(predictions.n), predictions.labels] += 1.0
-    if predictions.m == 2:
+    n, delta = units.rows, units.in_order(residuals(units.predictions))
+    if units.predictions.m == 2:
         delta = delta[:, 1:]
-    delta, single = np.ascontiguousarray(delta[bound.order]), float(equivalence)
-    value, without, largest = unbiased_bin_errors(delta, bound.start, single)
-    n = predictions.n
+    value, without, largest = unbiased_bin_errors(delta, units.bins, float(equivalence))
     return Deviation(
         value=value,
         variance=(n - 1) ** 2 / n * float(without.var(ddof=1)),
-        degenerate=spread_at_zero(delta, bound.start),
+        degenerate=spread_at_zero(delta, units.bins),
         largest=4.0 * largest / n,
     )
 
@@ -109,7 +103,7 @@ def _cases_in_bins(
 
 
 @dataclass(frozen=True, kw_only=True)
-class DebiasedECE(BinnedMeasure):
+class DebiasedECE(BinErrors):
     """The debiased squared ECE with its bins; see `debiased_ece` for the parameters."""
 
     root: bool = False
@@ -125,36 +119,24 @@ class DebiasedECE(BinnedMeasure):
     def description(self) -> str:
         return f"root of the {self.title}" if self.root else self.title
 
-    def bind_weighted(self, predictions: Predictions) -> BoundMeasure:
-        bound = bind_bins(self, predictions, DEBIASED, 1.0)
-        bound.notes = self._singles(bound.parts[0])
-        return RootError(bound) if self.root else bound
+    @property
+    def distance(self) -> Distance:
+        return DEBIASED
 
-    def bind_cells(self, cells: Cells) -> BoundCells:
-        if self.binning != "uniform":
-            return super().bind_cells(cells)
-        bound = CellErrors(cells, self.bins, DEBIASED, 1.0)
-        bound.parameters, bound.notes = self.binning_parameters, self._singles(bound.parts[0])
-        return RootCellErrors(bound) if self.root else bound
+    def mean(self, mass: Floats, squares: Floats, mean: Floats, first: Ints) -> BinMean:
+        return replace(super().mean(mass, squares, mean, first), is_root=self.root)
 
-    def bind_groups(self, many: ManyCells) -> ResampledGroups:
-        if self.binning != "uniform" or self.root:
-            return super().bind_groups(many)  # type: ignore[return-value]  # it raises
-        bound = ResampledGroups.binned(many, self.bins, KINDS[DEBIASED], 1.0)
-        bound.parameters, bound.error = self.binning_parameters, 0.0
-        return bound
-
-    def _singles(self, share: Floats) -> tuple[str, ...]:
+    def bin_notes(self, mean: BinMean) -> tuple[str, ...]:
         """Return a note on bins with one observation, which have no share in the mean."""
-        singles = np.count_nonzero(share == 0)
-        if singles == share.size:
+        singles = np.count_nonzero(mean.share == 0)
+        if singles == mean.share.size:
             raise NotApplicable(
                 f"{self.description} needs a bin with two observations, and there is none",
                 "use fewer bins, or the test 'ece'",
             )
         if not singles:
             return ()
-        left_out = f"{singles} of {share.size} occupied bins"
+        left_out = f"{singles} of {mean.share.size} occupied bins"
         return (f"{left_out} hold one observation and are left out",)
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
@@ -165,8 +147,7 @@ class DebiasedECE(BinnedMeasure):
         self, predictions: Predictions, n_jobs: int | None = None
     ) -> list[ResidualStatistic]:
         """Return the squared error over the bins, whose bias flipped signs leave as it is."""
-        self.bind(predictions, n_jobs)
-        statistic = bind_bins(self, predictions, DEBIASED, 1.0).residual_statistic()
+        (statistic,) = super().residual_statistics(predictions, n_jobs)
         statistic.symbol = "ECE_2^2"
         return [statistic]
 
@@ -183,14 +164,9 @@ class DebiasedECE(BinnedMeasure):
     def is_squared(self) -> bool:
         return not self.root
 
-    def unseen_reach(self, predictions: Predictions, a: float) -> float:
-        bound = self.bind(predictions)
-        binned = bound.squared if isinstance(bound, RootError) else bound
-        if not isinstance(binned, BinnedError):
-            return 0.0
-        cells = binned.counts()
-        reaches = [hidden_deviation(*some, predictions.n, a) for some in cells]
-        return max(reaches)
+    def unseen(self, bins: Binned, a: float) -> float:
+        units = bins.units
+        return max(hidden_deviation(*some, units.rows, a) for some in units.counts())
 
     @property
     def tolerance_method(self) -> str:
@@ -202,10 +178,8 @@ class DebiasedECE(BinnedMeasure):
         """Return the normal limit of the error over the bins that are used, seen as given."""
         bound = self.bind(predictions, n_jobs)
         estimate = bound.value(n_jobs)
-        binned = bound.squared if isinstance(bound, RootError) else bound
-        if not isinstance(binned, BinnedError):
-            return super().tolerance_limit(predictions, tolerance, n_jobs)
-        deviation = binned_deviation(binned, equivalence=tolerance.equivalence)
+        units = self.sums(RowUnits(bound.predictions)).units
+        deviation = binned_deviation(cast("BinnedRows", units), equivalence=tolerance.equivalence)
         squared = tolerance.value**2 if self.root else tolerance.value
         return deviation_limit(bound, deviation, tolerance, squared=squared, estimate=estimate)
 
@@ -213,51 +187,12 @@ class DebiasedECE(BinnedMeasure):
         self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
     ) -> float:
         """Return the largest tail of numbers of labels with the error in one bin, or in all."""
-        cell, count = self.cells(predictions)
         squared = tolerance.value**2 if self.root else tolerance.value
-        order, start = sort_by_cell(cell, count)
+        order, start = sort_by_cell(*self.cells(predictions))
         largest = 1.0 if predictions.m == 2 else 2.0
         cases = _cases_in_bins(predictions, order, start, squared / largest)
         unseen = unseen_in_a_bin(np.diff(start), squared, predictions.m)
         return max(unseen, largest_tail(cases))
-
-
-class RootError(BoundMeasure):
-    """The square root of a binned error; a negative one counts as 0."""
-
-    def __init__(self, squared: BinnedError) -> None:
-        super().__init__(squared.predictions)
-        self.squared = squared
-        self.parameters, self.notes = squared.parameters, squared.notes
-
-    @property
-    def order(self) -> Order | None:
-        return self.squared.order
-
-    @property
-    def observed(self) -> Labels:
-        return self.squared.observed
-
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        return np.sqrt(np.maximum(self.squared.values(labels, n_jobs), 0.0))
-
-    def value(self, n_jobs: int | None = None) -> float:
-        return float(np.sqrt(max(self.squared.value(n_jobs), 0.0)))
-
-
-class RootCellErrors(BoundCells):
-    """The square root of a binned error over cells; a negative one counts as 0."""
-
-    def __init__(self, squared: CellErrors) -> None:
-        super().__init__(squared.cells)
-        self.squared = squared
-        self.parameters, self.notes = squared.parameters, squared.notes
-
-    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
-        return np.sqrt(np.maximum(self.squared.values(labels, n_jobs), 0.0))
-
-    def error(self) -> float:
-        return self.squared.error()
 
 
 def debiased_ece(
@@ -334,7 +269,6 @@ def debiased_ece(
     return measure.evaluate(probs, labels, lens, n_jobs)
 
 
-@njit()
 def unbiased_bin_errors(delta: Floats, start: Ints, single: float) -> tuple[float, Floats, float]:
     r"""Return the estimate, the n estimates without one row, and the largest mean square of a cell.
 
@@ -345,38 +279,16 @@ def unbiased_bin_errors(delta: Floats, start: Ints, single: float) -> tuple[floa
 
     and the estimate is their sum over n. A cell of one row adds `single` times its square.
     """
-    n, m = delta.shape
-    without, sums = np.empty(n), np.empty(m)
-    total = largest = 0.0
-    for b in range(start.size - 1):
-        first, last = start[b], start[b + 1]
-        count = last - first
-        square = 0.0
-        sums[:] = 0.0
-        for i in range(first, last):
-            for k in range(m):
-                sums[k] += delta[i, k]
-                square += delta[i, k] * delta[i, k]
-        if count == 1:
-            total += single * square
-            without[first] = -single * square
-            continue
-        cell = (_norm(sums) - square) / (count - 1)
-        total += cell
-        largest = max(largest, square / count)
-        for i in range(first, last):
-            cross = own = 0.0
-            for k in range(m):
-                cross += sums[k] * delta[i, k]
-                own += delta[i, k] * delta[i, k]
-            if count == 2:
-                rest = single * (square - own)
-            else:
-                rest = (_norm(sums) - 2.0 * cross + 2.0 * own - square) / (count - 2)
-            without[i] = rest - cell
-    for i in range(n):
-        without[i] = (total + without[i]) / (n - 1)
-    return total / n, without, largest
+    n, count, own = len(delta), np.diff(start), np.square(delta).sum(axis=1)
+    sums, square = (np.add.reduceat(values, start[:-1]) for values in (delta, own))
+    pairs = np.square(sums).sum(axis=1) - square
+    errors = np.where(count > 1, pairs / np.maximum(count - 1, 1), single * square)
+    each, size = np.repeat(np.arange(count.size), count), np.repeat(count, count)
+    rest = pairs[each] - 2.0 * np.einsum("ik,ik->i", sums[each], delta) + 2.0 * own
+    others = single * (square[each] - own)  # of the one that stays of two, or of none
+    without = np.where(size > 2, rest / np.maximum(size - 2, 1), others)
+    total, largest = float(errors.sum()), (square / count)[count > 1].max(initial=0.0)
+    return total / n, (total + without - errors[each]) / (n - 1), float(largest)
 
 
 def spread_at_zero(delta: Floats, start: Ints) -> float:
@@ -395,11 +307,3 @@ def spread_at_zero(delta: Floats, start: Ints) -> float:
             own = np.square(np.einsum("ik,ik->i", cell, cell)).sum()
             total += max(float(np.vdot(gram, gram) - own), 0.0) / (count - 1) ** 2
     return 2.0 * total / len(delta) ** 2
-
-
-@njit(inline="always")
-def _norm(sums: Floats) -> float:
-    total = 0.0
-    for k in range(sums.size):
-        total += sums[k] * sums[k]
-    return total

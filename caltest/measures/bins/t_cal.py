@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -12,12 +11,14 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Measure, Order
+from caltest.measures.base import BoundMeasure, Measure
 from caltest.measures.bins.ece import ECE
-from caltest.measures.cells import BoundCells, Counts
-from caltest.measures.label_scores import rounding_scale
+from caltest.measures.cells import BoundCells
+from caltest.measures.of_units import CellStatistic, RowStatistic
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.loops import njit
+from caltest.units import CellUnits, Statistic, Units, UnitSums
+from caltest.units.units import Observed, SortedRowUnits
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
 __all__ = ["TCal", "t_cal"]
 
 Floats = NDArray[np.float64]
-Labels = NDArray[np.unsignedinteger]
 FINEST = 52  # cells narrower than the doubles near 1 tell nothing more
 SMALLEST_DEVIATION = (
     1e-9  # deviations below are those of predictions that are certain, but for rounding
 )
 SCALES_OF_CELLS = 16
+CAUTION = "squares of residuals are those at the mean prediction of each cell"
 NO_PAIR = (
     "T-Cal needs two predictions in one half of [0, 1], and there are none",
     "use the test 'ks'",
@@ -60,7 +61,9 @@ class TCal(Measure):
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         check_one_dimension(predictions, "T-Cal")
         _check_weights(predictions.sample_weight)
-        return DyadicError(predictions, self.limit_of_scales(predictions.n))
+        limit, units = self.limit_of_scales(predictions.n), SortedRowUnits(predictions)
+        cells = np.maximum(np.ceil(units.mean * 2.0**limit).astype(np.int64) - 1, 0)
+        return RowStatistic(dyadic_statistic(units, cells, limit, units.mean * (1.0 - units.mean)))
 
     @property
     def cell_bins(self) -> tuple[int, ...]:
@@ -76,7 +79,9 @@ class TCal(Measure):
         if self.needs_rows:
             return super().bind_cells(cells)
         _check_weights(cells.weights)
-        return DyadicCells(cells, self.limit_of_scales(cells.rows))
+        limit = self.limit_of_scales(cells.rows)
+        found = dyadic_statistic(CellUnits(cells), cells.bins[2**limit], limit, cells.variance)
+        return CellStatistic(replace(found, caution=CAUTION), cells)
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
         """Return the ECE, which is defined for one row, where the rows have no weights."""
@@ -101,83 +106,63 @@ def _check_weights(weights: object) -> None:
         raise NotApplicable("T-Cal takes no sample weights", "use the test 'debiased-ece'")
 
 
-class DyadicError(BoundMeasure):
-    """The largest of the standardised debiased errors over the scales."""
+def dyadic_statistic(units: Units, cells: Ints, limit: int, variance: Floats) -> Statistic:
+    """Return the largest of the standardised debiased errors over the scales up to a limit.
 
-    def __init__(self, predictions: Predictions, limit: int) -> None:
-        super().__init__(predictions)
-        self.event = predictions.probs[self.order, 1]
-        shared = shared_scales(self.event, limit)
-        # At finer scales every cell has one row and the sums are 0 for any labels.
-        self.scales = int(shared.max())
+    Parameters
+    ----------
+    units : Units
+        Rows or cells in ascending order of their predictions.
+    cells : (U,) array
+        The number of the bin of each unit among the 2^limit of the finest scale.
+    limit : int
+        The finest scale.
+    variance : (U,) array
+        The sums of p (1 - p) of the units.
+    """
+    sums = DyadicSums(units, cells, limit, variance)
+    deviation = np.maximum(np.sqrt(sums.variances), SMALLEST_DEVIATION)
+    # T_b is a difference of sums of squares in the units of its deviation.
+    events = max(1.0, float(variance.sum()))
+    return Statistic(
+        units=units,
+        sums=sums,
+        value=lambda sums: (sums / deviation).max(axis=1, keepdims=True),
+        scale=units.rounding * events / float(deviation.min()),
+        parameters={"scales": sums.scales, "bins": f"2 to 2^{sums.scales}"},
+    )
+
+
+class DyadicSums(UnitSums):
+    """The debiased errors T_b of all scales, (B, scales)."""
+
+    def __init__(self, units: Units, cells: Ints, limit: int, variance: Floats) -> None:
+        super().__init__(units)
+        size, shared = np.array(units.mass), shared_scales(cells, limit)
+        # At finer scales every bin has one row and the sums are 0 for any labels.
+        self.scales = limit if size.max() > 1 else int(shared.max())
         if self.scales == 0:
             raise NotApplicable(*NO_PAIR)
-        self.program = (shared, *merge_program(shared), self.scales)
-        variance = dyadic_variances(self.event, *self.program)
-        self.deviation = np.maximum(np.sqrt(variance), SMALLEST_DEVIATION)
-        # T_b is a difference of sums of squares in the units of its deviation.
-        events = max(1.0, float((self.event * (1.0 - self.event)).sum()))
-        self.scale = rounding_scale(predictions.n) * events / float(self.deviation.min())
-        self.parameters = _scales(self.scales)
+        self.variance, self.own = variance, np.where(size > 1, 1.0 / size, 0.0)
+        self.squares, self.slope = np.square(variance) / size, 1.0 - 2.0 * units.mean
+        *self.merges, self.part = merge_program(shared, size)
 
-    @cached_property
-    def order(self) -> Order:
-        return np.argsort(self.predictions.probs[:, 1])
+    def redrawn(self, observed: Observed) -> Floats:
+        # The sum over the rows of a unit of (y - p)^2 is linear in its residual.
+        rows = self.units.shift, self.slope, self.variance, self.own
+        return np.asarray(dyadic_sums(observed, *rows, *self.merges, self.part, self.scales))
 
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        sums = dyadic_sums(labels, self.event, *self.program)
-        return np.asarray((sums / self.deviation).max(axis=1))
+    @property
+    def variances(self) -> Floats:
+        r"""The variance of every T_b where labels are drawn from the predictions, (scales,).
 
-
-class DyadicCells(BoundCells):
-    """The same of cells, which do not cross the edges of the finest bins."""
-
-    caution = "squares of residuals are those at the mean prediction of each cell"
-
-    def __init__(self, cells: Cells, limit: int) -> None:
-        super().__init__(cells)
-        finest, size = cells.bins[2**limit], cells.n.astype(np.float64)
-        starts = [np.flatnonzero(_begins(finest >> fine)) for fine in range(limit)]
-        rows = [np.add.reduceat(size, start) for start in starts]
-        # At finer scales every bin has one row and the sums are 0 for any labels.
-        first = next((fine for fine in range(limit) if rows[fine].max() > 1), limit)
-        if first == limit:
-            raise NotApplicable(*NO_PAIR)
-        starts, self._parts = starts[first:], [1.0 / count for count in rows[first:]]
-        # The bins of a scale start at some bins of the finer one.
-        self._starts = [starts[0], *map(np.searchsorted, starts, starts[1:])]
-        wide = [np.diff(np.append(start, len(cells))) for start in starts]
-        shares = np.column_stack(list(map(np.repeat, self._parts, wide)))
-        own = np.square(cells.variance) / size
-
-        def variance(start: Ints, part: Floats) -> float:
-            pairs = np.square(np.add.reduceat(cells.variance, start)) - np.add.reduceat(own, start)
-            return max(2.0 * float(np.square(part) @ pairs), 0.0)
-
-        sd = np.sqrt(list(map(variance, starts, self._parts)))
-        self._deviation = np.maximum(sd, SMALLEST_DEVIATION)
-        # The sum over rows of (y - p)^2 is linear in the numbers of events.
-        self._squares = (1.0 - 2.0 * cells.mean)[:, None] * shares
-        self._constant = cells.variance @ shares
-        self.scale *= max(1.0, float(cells.variance.sum())) / float(self._deviation.min())
-        self.parameters = _scales(len(starts))
-
-    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
-        sums = labels - self.cells.expected
-        out = -(sums @ self._squares) - self._constant
-        for scale, (start, part) in enumerate(zip(self._starts, self._parts, strict=True)):
-            sums = np.add.reduceat(sums, start, axis=1)
-            out[:, scale] += np.square(sums) @ part
-        return np.asarray((out / self._deviation).max(axis=1))
-
-
-def _begins(bins: Ints) -> NDArray[np.bool_]:
-    """Return whether a cell is the first of its bin."""
-    return np.append(True, bins[1:] != bins[:-1])
-
-
-def _scales(scales: int) -> dict[str, object]:
-    return {"scales": scales, "bins": f"2 to 2^{scales}"}
+        With the variances v of the residuals a bin of c rows adds
+        :math:`2 c^{-2} \sum_{i \ne j} v_i v_j`.
+        """
+        zero = np.zeros(self.variance.size)
+        rows = self.variance[None], zero, zero, self.squares, np.square(self.own)
+        sums = dyadic_sums(*rows, *self.merges, np.square(self.part), self.scales)
+        return 2.0 * np.maximum(sums[0], 0.0)
 
 
 def t_cal(
@@ -246,70 +231,83 @@ def t_cal(
     return TCal(scales=scales).evaluate(probs, labels, lens, n_jobs)
 
 
-def shared_scales(event: Floats, scales: int) -> Ints:
-    """Return the finest scale at which row i and row i + 1 of the sorted `event` share a cell.
+def shared_scales(cells: Ints, scales: int) -> Ints:
+    """Return the finest scale at which unit i and unit i + 1 share a bin.
 
-    It is 0 where there is none; the last row shares none.
+    `cells` (U,) are their bins at the scale `scales`, in ascending order. It is 0 where there is
+    none; the last unit shares none.
     """
-    cells = np.maximum(np.ceil(event * 2.0**scales).astype(np.int64) - 1, 0)
     # The exponent of a whole number is the number of its bits.
     bits = np.frexp((cells[1:] ^ cells[:-1]).astype(np.float64))[1]
     return np.append(np.maximum(scales - bits, 0), 0)
 
 
 @njit()
-def merge_program(shared: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return the merges after each row, and the scales and the size of the node of each merge."""
+def merge_program(shared: Ints, size: Floats) -> tuple[Ints, Ints, Ints, Ints, Floats]:
+    """Return how units (U,) of some sizes are merged to the bins of all scales.
+
+    After `shared`, these are the number of merges after each unit and, of the node of each merge,
+    the scales and 1 over its size.
+    """
     n = shared.size
     merges = np.zeros(n, np.int64)
-    coarse, fine, size = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    left, sizes = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
+    coarse, fine, part = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
+    left, sizes = np.zeros(n + 1, np.int64), np.zeros(n + 1)
     top = count = 0
     for i in range(n):
         left[top] = shared[i - 1] if top > 0 else 0  # the scale that joins it with the node below
-        sizes[top] = 1
+        sizes[top] = size[i]
         while top > 0 and left[top] >= shared[i]:
             sizes[top - 1] += sizes[top]
             fine[count] = left[top]
             coarse[count] = max(left[top - 1], shared[i])
             top -= 1
-            size[count] = sizes[top]
+            part[count] = 1.0 / sizes[top]
             count += 1
             merges[i] += 1
         top = 0 if shared[i] == 0 else top + 1
-    return merges, coarse[:count].copy(), fine[:count].copy(), size[:count].copy()
+    return shared, merges, coarse[:count].copy(), fine[:count].copy(), part[:count].copy()
 
 
 @njit()
 def dyadic_sums(
-    labels: Labels,
-    event: Floats,
+    observed: Observed,
+    shift: Floats,
+    slope: Floats,
+    constant: Floats,
+    own: Floats,
     shared: Ints,
     merges: Ints,
     coarse: Ints,
     fine: Ints,
-    size: Ints,
+    part: Floats,
     scales: int,
 ) -> Floats:
-    """Return T_b of the residuals of each row of `labels` (B, n), (B, scales)."""
-    out = np.zeros((labels.shape[0], scales))
+    """Return T_b of the residuals of each row of `observed` (B, U), (B, scales).
+
+    The squares of the residuals r of the rows of a unit are `slope` r + `constant` in sum. `own` is
+    1 over their number, 0 for one.
+    """
+    out = np.zeros((observed.shape[0], scales))
     sums, squares = np.zeros((scales + 2, LANES)), np.zeros((scales + 2, LANES))
-    for start in range(0, labels.shape[0], LANES):
-        lanes = min(LANES, labels.shape[0] - start)
+    for start in range(0, observed.shape[0], LANES):
+        lanes = min(LANES, observed.shape[0] - start)
         at = np.zeros((scales + 1, LANES))
         top = node = 0
-        for i in range(event.size):
+        for i in range(shift.size):
             for lane in range(lanes):
-                e = labels[start + lane, i] - event[i]
+                e = observed[start + lane, i] - shift[i]
                 sums[top, lane] = e
-                squares[top, lane] = e * e
+                squares[top, lane] = slope[i] * e + constant[i]
+            if own[i] > 0.0:
+                alone = max(shared[i - 1], shared[i])  # the last unit shares none with the first
+                _add_cell(sums[top], squares[top], own[i], at[scales], at[alone])
             for _ in range(merges[i]):
                 _add(sums[top], sums[top - 1])
                 _add(squares[top], squares[top - 1])
                 top -= 1
                 if coarse[node] < fine[node]:
-                    part = 1.0 / size[node]
-                    _add_cell(sums[top], squares[top], part, at[fine[node]], at[coarse[node]])
+                    _add_cell(sums[top], squares[top], part[node], at[fine[node]], at[coarse[node]])
                 node += 1
             top = 0 if shared[i] == 0 else top + 1
         for b in range(scales, 0, -1):
@@ -332,36 +330,3 @@ def _add_cell(sums: Floats, squares: Floats, part: float, fine: Floats, coarse: 
         term = (sums[lane] * sums[lane] - squares[lane]) * part
         fine[lane] += term
         coarse[lane] -= term
-
-
-@njit()
-def dyadic_variances(
-    event: Floats,
-    shared: Ints,
-    merges: Ints,
-    coarse: Ints,
-    fine: Ints,
-    size: Ints,
-    scales: int,
-) -> Floats:
-    r"""Return the variance of every T_b where the labels are drawn from `event`, (scales,).
-
-    With the variances v of the residuals a cell of c rows adds
-    :math:`2 c^{-2} \sum_{i \ne j} v_i v_j`.
-    """
-    sums, squares = np.zeros(scales + 2), np.zeros(scales + 2)
-    out = np.zeros(scales)
-    top = node = 0
-    for i in range(event.size):
-        sums[top] = event[i] * (1.0 - event[i])
-        squares[top] = sums[top] ** 2
-        for _ in range(merges[i]):
-            sums[top - 1] += sums[top]
-            squares[top - 1] += squares[top]
-            top -= 1
-            pairs = max(sums[top] ** 2 - squares[top], 0.0)
-            for b in range(coarse[node], fine[node]):
-                out[b] += 2.0 * pairs / float(size[node]) ** 2
-            node += 1
-        top = 0 if shared[i] == 0 else top + 1
-    return out

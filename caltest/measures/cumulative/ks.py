@@ -12,17 +12,20 @@ from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.cumulative.brownian import modulus_sf
 from caltest.measures.cumulative.near_maximum import NearMaximum
-from caltest.measures.cumulative.partial_sums import LargestSums, PartialSumMeasure
+from caltest.measures.cumulative.partial_sums import PartialSumMeasure
 from caltest.measures.one_dimension import sorted_rows
 from caltest.measures.tolerance import Tolerance, unseen_chance
+from caltest.numerics.crossings import crossing_tails
 from caltest.numerics.event_tails import largest_prefix_tail
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
-from caltest.scale import ManyCells
+from caltest.units import CellUnits, Units
+from caltest.units.statistic import Tails
 
 __all__ = ["KSError", "ks_error"]
 
 Floats = NDArray[np.float64]
+LARGE = 1e5  # variance of the number of events from which on tails are those of Brownian motion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +72,24 @@ class KSError(PartialSumMeasure):
     def tolerance_method(self) -> str:
         return "bootstrap"
 
-    def bind_groups(self, many: ManyCells) -> LargestSums:
-        return LargestSums(many, self)
+    def tails(self, units: Units, unit: Floats) -> Tails | None:
+        """Return the exact tails, by recursion.
+
+        Where the number of events has a variance above 10^5, they are those of Brownian motion,
+        which are larger by up to 1 %, since sums are looked at between cells only.
+        """
+        if not isinstance(units, CellUnits):
+            return None
+        start, cells, variance = units.start, units.cells, units.variance
+
+        def tails(values: Floats, n_jobs: int | None) -> Floats:
+            reach, large = values * unit, variance > LARGE
+            exact = np.where(large, -1.0, reach)  # left out at once
+            found = crossing_tails(start, cells.n, cells.expected, exact, n_jobs)
+            found[large] = [self.brownian_sf(x) for x in reach[large] / np.sqrt(variance[large])]
+            return found
+
+        return tails
 
     @staticmethod
     def functional(high: Floats, low: Floats) -> Floats:

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from caltest.lenses import Lens
 from caltest.measures.cumulative.brownian import range_sf
-from caltest.measures.cumulative.partial_sums import PartialSumMeasure, RangesOfSums
-from caltest.scale import ManyCells
+from caltest.measures.cumulative.partial_sums import PartialSumMeasure
 
 __all__ = ["KuiperError", "kuiper_error"]
 
@@ -30,9 +29,6 @@ class KuiperError(PartialSumMeasure):
     @property
     def symbol(self) -> str:
         return "scaled Kuiper" if self.scaled else "Kuiper"
-
-    def bind_groups(self, many: ManyCells) -> RangesOfSums:
-        return RangesOfSums(many, self)
 
     @staticmethod
     def functional(high: Floats, low: Floats) -> Floats:

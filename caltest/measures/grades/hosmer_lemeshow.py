@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, cast
 
 import numpy as np
 import scipy
@@ -14,19 +13,9 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
-from caltest.measures.base import Labels, Order
-from caltest.measures.grades.risk_groups import (
-    CellGroups,
-    EventGroups,
-    GroupedCounts,
-    GroupedMeasure,
-    class_counts,
-    group_starts,
-    standardised,
-)
+from caltest.measures.grades.risk_groups import GroupedMeasure, RiskGroups, RowsAlongScore
 from caltest.measures.outcome import Outcome
-from caltest.predictions import Predictions
-from caltest.scale import Cells
+from caltest.units import RowUnits, Statistic, Units
 
 __all__ = ["HosmerLemeshow", "hosmer_lemeshow"]
 
@@ -56,17 +45,26 @@ class HosmerLemeshow(GroupedMeasure):
     def lost(self) -> int:
         return 2
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> GroupedCounts:
-        if predictions.m == 2:
-            validation.check_unused("where the lens leaves two classes", reference=self.reference)
-            return EventGroups(predictions, self.groups, self.title, pooled=True)
-        given, classes = self.reference, predictions.classes
-        place = 0 if given is None else validation.check_class(given, classes, "reference")
-        return ClassGroups(predictions, self.groups, self.title, place)
+    def statistic(self, units: Units) -> Statistic:
+        found = super().statistic(units)
+        if not isinstance(found.units, RowsAlongScore):
+            return found
+        classes = found.units.predictions.classes
+        reference = {"reference": classes[self._place(found.units)].item()}
+        return replace(found, parameters={**found.parameters, **reference})
 
-    def bind_cells(self, cells: Cells) -> CellGroups:
-        validation.check_unused("where the lens leaves two classes", reference=self.reference)
-        return CellGroups(cells, self.groups, self.title, pooled=True)
+    def risk_groups(self, units: Units) -> RiskGroups:
+        if units.mean.ndim == 1:
+            validation.check_unused("where the lens leaves two classes", reference=self.reference)
+            units = units.ordered(f"the {self.title}")
+            return RiskGroups.of_event(units, self.groups, pooled=True)
+        rows = cast("RowUnits", units)
+        score = 1.0 - rows.probs[:, self._place(rows)]
+        return RiskGroups.of_classes(RowsAlongScore(rows.predictions, score), self.groups)
+
+    def _place(self, rows: RowUnits) -> int:
+        given, classes = self.reference, rows.predictions.classes
+        return 0 if given is None else validation.check_class(given, classes, "reference")
 
     def outcome_of_grades(
         self, pd: Floats, defaults: NDArray[np.int64], n: NDArray[np.int64]
@@ -85,34 +83,6 @@ class HosmerLemeshow(GroupedMeasure):
             null_text=f"chi^2 limit with {df} degree{'s' if df > 1 else ''} of freedom",
             notes=notes,
         )
-
-
-class ClassGroups(GroupedCounts):
-    """Groups of several classes along 1 - P(reference class)."""
-
-    def __init__(self, predictions: Predictions, wanted: int, title: str, place: int) -> None:
-        super().__init__(predictions, wanted, title)
-        self._score = 1.0 - predictions.probs[:, place]
-        self.start = group_starts(self._score[self.order], wanted)
-        self._probs = predictions.probs[self.order]
-        self.expected = np.add.reduceat(self._probs, self.start[:-1])
-        variance = np.add.reduceat(self._probs * (1.0 - self._probs), self.start[:-1])
-        possible = self.expected > 0
-        self.mean = float((variance[possible] / self.expected[possible]).sum())
-        self.describe()
-        self.parameters = {**self.parameters, "reference": predictions.classes[place].item()}
-
-    @property
-    def freedom(self) -> int:
-        return int(np.count_nonzero(self.expected)) - self.count
-
-    @cached_property
-    def order(self) -> Order:
-        return np.argsort(self._score, kind="stable")
-
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        deviation = class_counts(labels, self.start, self.predictions.m) - self.expected
-        return np.asarray(standardised(deviation, self.expected).sum(axis=(1, 2)))
 
 
 def hosmer_lemeshow(

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.lenses import Lens
-from caltest.measures.grades.risk_groups import CellGroups, EventGroups, GroupedMeasure
-from caltest.predictions import Predictions
-from caltest.scale import Cells
+from caltest.measures.grades.risk_groups import GroupedMeasure, RiskGroups
+from caltest.units import Units
 
 __all__ = ["PigeonHeyse", "pigeon_heyse"]
 
@@ -33,11 +32,9 @@ class PigeonHeyse(GroupedMeasure):
     def lost(self) -> int:
         return 1
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> EventGroups:
-        return EventGroups(predictions, self.groups, self.title, pooled=False)
-
-    def bind_cells(self, cells: Cells) -> CellGroups:
-        return CellGroups(cells, self.groups, self.title, pooled=False)
+    def risk_groups(self, units: Units) -> RiskGroups:
+        units = units.ordered(f"the {self.title}")
+        return RiskGroups.of_event(units, self.groups, pooled=False)
 
 
 def pigeon_heyse(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
+from typing import cast
 
 import numpy as np
 import scipy
@@ -12,17 +12,19 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Measure, Order
-from caltest.measures.cells import BoundCells, Counts
-from caltest.measures.label_scores import rounding_scale
-from caltest.measures.one_dimension import score_order, sorted_rows
+from caltest.measures.base import Measure, Order
 from caltest.measures.outcome import Outcome
+from caltest.measures.residual_sums import check_size, residuals
 from caltest.numerics.bins import event_counts
+from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
 from caltest.predictions import Predictions
-from caltest.scale import Cells
+from caltest.units import CellUnits, RowUnits, Statistic, Units, UnitSums
+from caltest.units.sums import Flipped
+from caltest.units.units import Observed
 
 Floats = NDArray[np.float64]
+CAUTION = "groups end where cells do, up to 2^-16 beyond the quantiles"
 EXPECTED_FOR_LIMIT, LEAST_EXPECTED = 5, 1  # expected counts: the usual rules for the chi^2 limit
 SHARE_OF_DF = 0.95  # a mean that is this share of the degrees of freedom costs little
 Ints = NDArray[np.int64]
@@ -60,24 +62,44 @@ class GroupedMeasure(Measure):
         """Degrees of freedom, for each class but one, that fitting the model takes."""
 
     @abstractmethod
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> GroupedCounts:
-        """Do all that depends on the predictions alone."""
+    def risk_groups(self, units: Units) -> RiskGroups:
+        """Return the groups of units, with what their squared deviations are divided by."""
+
+    def takes(self, form: str) -> bool:
+        # Residuals of the sample that a model was fitted to are no more symmetric about 0.
+        return super().takes(form) and not (self.internal and form == "clusters")
+
+    def statistic(self, units: Units) -> Statistic:
+        if units.is_weighted:
+            raise NotApplicable(f"the {self.title} takes no sample weights", "use the test 'ece'")
+        found = self.risk_groups(units)
+        return Statistic(
+            units=found.units,
+            sums=found,
+            value=found.chi2,
+            scale=found.units.rounding,
+            parameters={"groups": found.count if units.is_alone else self.groups},
+            notes=found.notes(self.groups) if units.is_alone else (),
+            degenerate=found.degenerate(),
+            caution=CAUTION,
+        )
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the chi^2 limit; its degrees of freedom depend on what the model was fitted to."""
-        bound = self.bind(predictions, n_jobs)
+        found = self.statistic(RowUnits(predictions))
+        bound = cast("RiskGroups", found.sums)
         df = bound.freedom - (self.lost * (predictions.m - 1) if self.internal else 0)
         if df < 1:
             groups = f"{bound.count} group{'s' if bound.count > 1 else ''}"
-            groups += " with certain classes" if bound.degenerate else ""
+            groups += " with certain classes" if found.degenerate else ""
             raise NotApplicable(
                 f"the chi^2 limit has no degrees of freedom with {groups}",
                 "use more groups, or internal=False and null='exact'",
             )
         sample = "development" if self.internal else "external"
-        parameters = {**bound.parameters, "df": df, "sample": sample}
-        notes = (*bound.notes, *self._which(bound, df), *bound.sparse())
-        value = bound.value(n_jobs)
+        parameters = {**found.parameters, "df": df, "sample": sample}
+        notes = (*found.notes, *self._which(bound, df), *bound.sparse())
+        value = float(found.observed[0])
         return Outcome(
             statistic_name=self.symbol,
             statistic=value,
@@ -87,10 +109,10 @@ class GroupedMeasure(Measure):
             null_text=f"chi^2 limit with {df} degree{'s' if df > 1 else ''} of freedom",
             parameters=parameters,
             notes=notes,
-            degenerate=bound.degenerate,
+            degenerate=found.degenerate,
         )
 
-    def _which(self, bound: GroupedCounts, df: int) -> tuple[str, ...]:
+    def _which(self, bound: RiskGroups, df: int) -> tuple[str, ...]:
         """Return notes on what the degrees of freedom are for, and whether they are too many."""
         if self.internal:
             note = (
@@ -111,41 +133,99 @@ class GroupedMeasure(Measure):
         return note, conservative
 
 
-class GroupedCounts(BoundMeasure):
-    """Counts of labels in groups; the rows are kept in the order of the groups."""
+class RiskGroups(UnitSums):
+    """Observed less expected counts of groups along the predicted risk, (B, K c).
 
-    start: NDArray[np.int64]
-    expected: Floats  # (groups, m)
-    mean: float  # of the statistic under calibration
+    Of two classes those of the event, c = 1; of m classes those of all.
 
-    def __init__(self, predictions: Predictions, wanted: int, title: str) -> None:
-        super().__init__(predictions)
-        _check_weights(predictions.sample_weight, title)
-        self.scale = rounding_scale(predictions.n)
-        self.wanted = wanted
+    Parameters
+    ----------
+    units : Units
+        Rows or cells in the order of the groups.
+    start : (K + 1,) array
+        Where the units of each group begin, and where those of the last end.
+    expected : (K, m) array
+        The expected counts.
+    spread, variance : (K c,) array
+        The variance of the counts, and what their squared deviations are divided by.
+    """
 
-    @property
-    def count(self) -> int:
-        """The number of groups that ties leave."""
-        return self.start.size - 1
+    def __init__(
+        self, units: Units, start: Ints, expected: Floats, spread: Floats, variance: Floats
+    ) -> None:
+        super().__init__(units)
+        self.start, self.expected, self.variance = start, expected, variance
+        self.count, self.classes = start.size - 1, variance.size // (start.size - 1)
+        possible = variance > 0
+        self.mean = float((spread[possible] / variance[possible]).sum())
+        # The rank of the deviations under calibration: what df is for external data.
+        others = self.count if self.classes > 1 else 0
+        self.freedom = int(np.count_nonzero(possible)) - others
 
-    @property
-    @abstractmethod
-    def freedom(self) -> int:
-        """The rank of the deviations under calibration: what df is for external data."""
+    @classmethod
+    def of_event(cls, units: Units, wanted: int, *, pooled: bool) -> RiskGroups:
+        """Return groups of two classes along P(class 1), with the variance of equal risks or not.
 
-    def describe(self) -> None:
-        """Set the parameters and notes, from the groups and expected counts."""
-        self.parameters = {"groups": self.count}
-        if self.count < self.wanted:
-            self.notes = (f"ties and few rows leave {self.count} of {self.wanted} groups",)
+        Of cells, a group ends with the cell in which it would end.
+        """
+        if isinstance(units, CellUnits):
+            start = cell_group_starts(units, wanted)
+            parts = (units.mass - units.shift, units.shift, units.cells.variance)
+            others, events, spread = np.add.reduceat(np.stack(parts), start[:-1], axis=1)
+            size = np.add.reduceat(units.mass, start[:-1])
+            expected = np.stack([others, events], axis=1)
+        else:
+            start = group_starts(units.mean, wanted)
+            size = np.diff(start)
+            expected, spread = event_expectations(units.mean, start)
+        variance = expected.prod(axis=1) / size if pooled else spread
+        return cls(units, start, expected, spread, variance)
+
+    @classmethod
+    def of_classes(cls, units: RowsAlongScore, wanted: int) -> RiskGroups:
+        """Return groups of several classes along a score."""
+        start, p = group_starts(units.ordered_score, wanted), units.mean
+        expected, spread = (np.add.reduceat(x, start[:-1]) for x in (p, p * (1.0 - p)))
+        return cls(units, start, expected, spread.ravel(), expected.ravel())
+
+    def redrawn(self, observed: Observed) -> Floats:
+        if self.classes > 1:
+            counts = class_counts(observed, self.start, self.classes)
+            return np.asarray((counts - self.expected).reshape(len(counts), -1))
+        if isinstance(self.units, CellUnits):
+            counts = np.add.reduceat(observed, self.start[:-1], axis=1)
+        else:
+            counts = event_counts(observed, None, self.start)
+        return np.asarray(counts - self.expected[:, 1])
+
+    def flipped(self, residuals: Floats, clusters: Ints, count: int) -> Flipped:
+        """Return the deviations of residuals whose signs are flipped by cluster."""
+        size = self.variance.size
+        check_size(count * size)
+        group = np.repeat(np.arange(self.count), np.diff(self.start))
+        at = (clusters * self.count + group)[:, None] * self.classes + np.arange(self.classes)
+        sums = np.bincount(at.ravel(), residuals.ravel(), count * size).reshape(count, size)
+        return lambda signs: np.asarray(signs @ sums)
+
+    def chi2(self, deviation: Floats) -> Floats:
+        """Return the sums (B, G) of squared deviations over their variance."""
+        terms = standardised(deviation, self.variance)
+        first = np.searchsorted(self.start, self.units.start[:-1]) * self.classes
+        return np.asarray(np.add.reduceat(terms, first, axis=1))
+
+    def notes(self, wanted: int) -> tuple[str, ...]:
+        """Return a note where there are fewer groups."""
+        few = f"ties and few rows leave {self.count} of {wanted} groups"
+        return (few,) if self.count < wanted else ()
+
+    def degenerate(self) -> tuple[str, ...]:
+        """Say in how many groups a class of rows is not expected."""
         certain = int(np.count_nonzero((self.expected == 0).any(axis=1)))
-        if certain:
-            message = (
-                f"in {certain} of {self.count} groups a class has the expected count 0: it adds 0 "
-                "to the statistic, or infinity where it is observed"
-            )
-            self.degenerate = (message,)
+        message = (
+            f"in {certain} of {self.count} groups a class has the expected count 0: it adds 0 "
+            "to the statistic, or infinity where it is observed"
+        )
+        return () if isinstance(self.units, CellUnits) or not certain else (message,)
 
     def sparse(self) -> tuple[str, ...]:
         """Return a note where expected counts are too small for the chi^2 limit."""
@@ -164,79 +244,40 @@ class GroupedCounts(BoundMeasure):
         return (note,)
 
 
-class EventGroups(GroupedCounts):
-    """Groups of two classes along P(class 1)."""
+class RowsAlongScore(RowUnits):
+    """Rows of several classes in ascending order of a score (n,)."""
 
-    def __init__(self, predictions: Predictions, wanted: int, title: str, *, pooled: bool) -> None:
-        super().__init__(predictions, wanted, title)
-        self.event, self._observed, _ = sorted_rows(predictions, f"the {title}")
-        self.start = group_starts(self.event, wanted)
-        size = np.diff(self.start)
-        self.expected, variance = event_expectations(self.event, self.start)
-        others, self._events = self.expected.T
-        self._variance = others * self._events / size if pooled else variance
-        possible = self._variance > 0
-        self.mean = float((variance[possible] / self._variance[possible]).sum())
-        self.describe()
+    def __init__(self, predictions: Predictions, score: Floats) -> None:
+        super().__init__(predictions)
+        self._order = np.argsort(score, kind="stable")
+        self.ordered_score = score[self._order]
+        self.mean = self.in_order(predictions.probs)
+        self.observed = self.in_order(predictions.labels).astype(label_dtype(predictions.m))
 
     @property
-    def freedom(self) -> int:
-        return int(np.count_nonzero(self._variance))
-
-    @cached_property
     def order(self) -> Order:
-        return score_order(self.predictions)
+        return self._order
 
     @property
-    def observed(self) -> Labels:
-        return self._observed
-
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        deviation = event_counts(labels, None, self.start) - self._events
-        return np.asarray(standardised(deviation, self._variance).sum(axis=1))
+    def by_row(self) -> Floats:
+        return self.in_order(residuals(self.predictions))
 
 
-class CellGroups(BoundCells):
-    """Groups of two classes that end where cells do.
+def cell_group_starts(units: CellUnits, wanted: int) -> Ints:
+    """Return the first cell of each risk group of each group of cells, and where all end.
 
-    A group ends with the cell in which it would end, of rows with equal predictions alike.
+    See `group_starts`.
     """
-
-    caution = "groups end where cells do, up to 2^-16 beyond the quantiles"
-
-    def __init__(self, cells: Cells, wanted: int, title: str, *, pooled: bool) -> None:
-        _check_weights(cells.weights, title)
-        super().__init__(cells)
-        self.start = cell_group_starts(cells, wanted)
-        self._events = np.add.reduceat(cells.expected, self.start)
-        self._variance = np.add.reduceat(cells.variance, self.start)
-        if pooled:
-            others = np.add.reduceat(cells.n - cells.expected, self.start)
-            self._variance = others * self._events / np.add.reduceat(cells.n, self.start)
-        count = self.start.size
-        self.parameters = {"groups": count}
-        if count < wanted:
-            self.notes = (f"ties and few rows leave {count} of {wanted} groups",)
-
-    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
-        deviation = np.add.reduceat(labels, self.start, axis=1) - self._events
-        return np.asarray(standardised(deviation, self._variance).sum(axis=1))
-
-
-def _check_weights(weights: object, title: str) -> None:
-    if weights is not None:
-        raise NotApplicable(f"the {title} takes no sample weights", "use the test 'ece'")
-
-
-def cell_group_starts(cells: Cells, groups: int) -> Ints:
-    """Return the first cell of each group; see `group_starts`."""
-    upto = np.cumsum(cells.n)
-    low, rest = np.divmod(np.arange(1, groups) * (cells.rows - 1), groups)
-    below = np.searchsorted(upto, low, side="right")
-    above = np.searchsorted(upto, low + (rest > 0), side="right")
+    cells, first, last = units.cells, units.start[:-1, None], units.start[1:, None] - 1
+    upto = np.append(0, np.cumsum(cells.n))
+    before = upto[first]
+    low, rest = np.divmod(np.arange(1, wanted) * (upto[last + 1] - before - 1), wanted)
+    below, above = (
+        np.searchsorted(upto[1:], before + x, side="right") for x in (low, low + (rest > 0))
+    )
     # A break at the smallest prediction is none, unless it lies above it.
-    inner = ((below > 0) | (above > below) | ~cells.is_point[0]) & (below < len(cells) - 1)
-    return np.append(0, np.unique(below[inner]) + 1)
+    inner = ((below > first) | (above > below) | ~cells.is_point[first]) & (below < last)
+    return np.unique(np.concatenate([units.start, below[inner] + 1]))
 
 
 def standardised(deviation: Floats, variance: Floats) -> Floats:

@@ -23,7 +23,7 @@ from caltest.kernels.fitted import (
     tile_groups,
 )
 from caltest.kernels.line import LineKernel, is_line_term
-from caltest.measures.base import BoundMeasure, Order, UStatistic
+from caltest.measures.bound import BoundMeasure, Order, UStatistic
 from caltest.measures.residual_sums import Flipped, Pairs, in_parts, residuals
 from caltest.numerics.class_sums import add_class_sums, class_lists, label_sums
 from caltest.numerics.label_scores import binary_brier_sums

@@ -339,10 +339,11 @@ class UCME(EmbeddingMeasure):
         """Return the mean deviations at the locations, whose mean square is the error."""
         gap = self.bind(predictions).deviations()
         weight = np.ones(1) if predictions.sample_weight is None else predictions.sample_weight
-        whole = np.zeros(predictions.n, dtype=np.int64)
+        whole = np.zeros((predictions.n, 1), dtype=np.int64), np.zeros(1, dtype=np.int64)
+        gap = np.ascontiguousarray(gap * weight[:, None])[:, None]
 
         def vector(rows: Rows) -> Floats:
-            mass, sums = cell_sums(rows, whole, gap, weight, 1)
+            mass, sums = cell_sums(rows, *whole, gap, weight, 1)
             return np.asarray(sums[0] / mass[0])
 
         def norm(gaps: Floats) -> float:

@@ -17,7 +17,8 @@ from caltest.errors import NotApplicable
 from caltest.kernels import Kernel, MatrixKernel, as_matrix_kernel, error_bound
 from caltest.kernels.fitted import FittedKernel
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Measure, UStatistic
+from caltest.measures.base import Measure
+from caltest.measures.bound import BoundMeasure, UStatistic
 from caltest.measures.cells import BoundCells
 from caltest.measures.chunks import BoundChunks
 from caltest.measures.kernel.all_pairs import AllPairs, all_pairs

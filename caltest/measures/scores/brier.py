@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure
-from caltest.measures.cells import BoundCells, LinearCells, ResampledGroups
-from caltest.measures.label_scores import (
-    BinaryScore,
-    MeanScore,
-    TabledScore,
-    binary_terms,
-    row_weights,
-)
-from caltest.measures.outcome import RowScores, RowTerms
+from caltest.measures.label_scores import ScoreOfUnits
 from caltest.numerics.label_scores import binary_brier_sums, brier_table
-from caltest.predictions import Predictions
-from caltest.scale import Cells, ManyCells
+from caltest.units import CellUnits, ScoreSums, Statistic, Units
 
 __all__ = ["BrierScore", "brier_score"]
 
+Floats = NDArray[np.float64]
+
 
 @dataclass(frozen=True, kw_only=True)
-class BrierScore(MeanScore):
+class BrierScore(ScoreOfUnits):
     """The Brier score; see `brier_score`."""
 
     key: ClassVar[str] = "brier"
@@ -42,55 +34,31 @@ class BrierScore(MeanScore):
     def symbol(self) -> str:
         return "Brier"
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
-        if predictions.m == 2:
-            return BinaryScore(predictions, binary_brier_sums)
-        return _tabled(predictions)
+    def scores(self, units: Units) -> ScoreSums:
+        return ScoreSums(units, squared_distances, terms=_expected, fused=binary_brier_sums)
 
-    def bind_cells(self, cells: Cells) -> BoundCells:
-        return CellBrier(cells)
-
-    def bind_groups(self, many: ManyCells) -> ResampledGroups:
-        slope = 1.0 - 2.0 * many.cells.mean
-        n = many.n.astype(np.float64)
-        bound = ResampledGroups.linear(many, slope, many.variance, n)
-        bound.error = 2.0 * float((many.sums(many.cells.events * many.cells.reach) / n).max())
-        return bound
-
-    def row_scores(self, predictions: Predictions) -> RowScores:
-        if predictions.m > 2:
-            return _tabled(predictions).row_scores()
-        weight = row_weights(predictions)
-        gap = predictions.labels - predictions.probs[:, 1]
-        return RowScores(weight * np.square(gap), weight)
-
-    def row_terms(self, predictions: Predictions) -> RowTerms:
-        if predictions.m > 2:
-            return _tabled(predictions).row_terms()
-        event = predictions.probs[:, 1]
-        return binary_terms(predictions, np.square(event), np.square(1.0 - event))
+    def statistic(self, units: Units) -> Statistic:
+        return self.mean(self.scores(units), error=lambda: _error(units))
 
 
-class CellBrier(LinearCells):
-    """The Brier score of cells; the squares of the predictions are those of the rows."""
-
-    def __init__(self, cells: Cells) -> None:
-        constant = float(cells.variance.sum())
-        super().__init__(cells, 1.0 - 2.0 * cells.mean, constant, cells.mass)
-
-    def score_table(self) -> NDArray[np.float64]:
-        mean = self.cells.mean
-        return np.stack([np.square(mean), np.square(1.0 - mean)])
-
-    def error(self) -> float:
-        """Bound 2 sum y (p - mean of its cell) / n."""
-        return 2.0 * float(self.cells.events @ self.cells.reach) / self.unit
+def squared_distances(probs: Floats) -> Floats:
+    """Return the squared distance of probabilities (n, m) to each label, halved for two classes."""
+    if probs.shape[1] == 2:
+        return np.square(np.column_stack([probs[:, 1], 1.0 - probs[:, 1]]))
+    table = np.empty_like(probs)
+    brier_table(probs, table)
+    return table
 
 
-def _tabled(predictions: Predictions) -> TabledScore:
-    table = np.empty_like(predictions.probs)
-    brier_table(predictions.probs, table)
-    return TabledScore(predictions, table)
+def _expected(units: CellUnits) -> Floats:
+    """Return the sums of the expected scores, with the squares of the rows of cells."""
+    return units.cells.variance
+
+
+def _error(units: Units) -> float:
+    """Bound 2 sum y (p - mean of its cell) / n."""
+    cells = cast("CellUnits", units).cells
+    return 2.0 * float((units.sums(cells.events * cells.reach) / units.total).max())
 
 
 def brier_score(

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.lenses import Lens
-from caltest.measures.cells import BoundCells, Counts, LinearCells, ResampledGroups
-from caltest.measures.label_scores import MeanScore, TabledScore, row_weights
-from caltest.measures.outcome import RowScores, RowTerms
-from caltest.predictions import Predictions
-from caltest.scale import Cells, ManyCells
+from caltest.measures.label_scores import ScoreOfUnits
+from caltest.units import CellUnits, ScoreSums, Statistic, Units
 
 __all__ = ["LogLoss", "log_loss"]
 
@@ -28,7 +25,7 @@ SKEW = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogLoss(MeanScore):
+class LogLoss(ScoreOfUnits):
     """The log loss with its clipping; see `log_loss`."""
 
     eps: float | None = None
@@ -48,99 +45,52 @@ class LogLoss(MeanScore):
     def symbol(self) -> str:
         return "log loss"
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> TabledScore:
-        probs = predictions.probs
-        if self.eps is not None:
-            probs = np.maximum(probs, self.eps)
-        with np.errstate(divide="ignore"):  # a log of 0 is reported below
-            bound = TabledScore(predictions, -np.log(probs))
-        bound.parameters = {} if self.eps is None else {"eps": self.eps}
-        bound.degenerate = _impossible(predictions) if self.eps is None else ()
-        return bound
+    def scores(self, units: Units) -> ScoreSums:
+        return ScoreSums(units, self._losses)
 
-    def bind_cells(self, cells: Cells) -> BoundCells:
-        return CellLogLoss(cells, self.eps)
+    def statistic(self, units: Units) -> Statistic:
+        sums = self.scores(units)
+        return self.mean(
+            sums,
+            parameters={} if self.eps is None else {"eps": self.eps},
+            degenerate=() if self.eps is not None else _impossible(sums),
+            error=lambda: self._error(sums),
+        )
 
-    def bind_groups(self, many: ManyCells) -> ResampledGroups:
-        cells = CellLogLoss(many.cells, self.eps)
-        constant = many.sums(np.where(cells.is_impossible, np.inf, cells.terms))
-        n = many.n.astype(np.float64)
-        bound = ResampledGroups.linear(many, cells.slope, constant, n)
-        bound.parameters = cells.parameters
-        return bound
+    def _losses(self, probs: Floats) -> Floats:
+        with np.errstate(divide="ignore"):  # a log of 0 is reported
+            return np.asarray(-np.log(probs if self.eps is None else np.maximum(probs, self.eps)))
 
-    def row_scores(self, predictions: Predictions) -> RowScores:
-        return self.bind(predictions).row_scores()
-
-    def row_terms(self, predictions: Predictions) -> RowTerms:
-        return self.bind(predictions).row_terms()
+    def _error(self, sums: ScoreSums) -> float:
+        """Bound the sum over cells of the largest change of the loss of a row."""
+        units, cells = sums.units, cast("CellUnits", sums.units).cells
+        ends = (self._losses(np.column_stack([1.0 - p, p])) for p in (cells.least, cells.most))
+        with np.errstate(invalid="ignore"):
+            change = np.maximum(*(np.abs(loss - sums.table) for loss in ends))
+        change[np.isinf(sums.table).any(axis=1)] = 0.0
+        of_rows = change[:, 1] * cells.events + change[:, 0] * (cells.n - cells.events)
+        return float((units.sums(of_rows) / units.total).max())
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         return (SKEW,) if method == "studentized" and n < FEW_OBSERVATIONS else ()
 
 
-class CellLogLoss(LinearCells):
-    """The log loss of cells at their mean predictions."""
-
-    def __init__(self, cells: Cells, eps: float | None) -> None:
-        self.eps = eps
-        loss = self._losses(cells.mean)
-        certain = np.isinf(loss).any(axis=0)
-        without, event = np.where(certain, 0.0, loss)
-        self.terms: Floats = cells.n * without + cells.expected * (event - without)
-        super().__init__(cells, event - without, float(self.terms.sum()), cells.mass)
-        self._never, self._always = np.isinf(loss[1]), np.isinf(loss[0])
-        happened, did_not = cells.hits > 0, cells.hits < cells.counts
-        self.is_impossible = (self._never & happened) | (self._always & did_not)
-        self.parameters = {} if eps is None else {"eps": eps}
-        wrong = int(self._impossible(cells.hits[None], cells.counts)[0])
-        if wrong:
-            message = (
-                f"the log loss is infinite: the observed class has probability 0 in {wrong} of "
-                f"{cells.rows} rows; pass eps= to clip the probabilities"
-            )
-            self.degenerate = (message,)
-
-    def _losses(self, p: Floats) -> Floats:
-        """Return the losses (2, C) without and with the event."""
-        both = np.stack([1.0 - p, p])
-        if self.eps is not None:
-            both = np.maximum(both, self.eps)
-        with np.errstate(divide="ignore"):
-            return np.asarray(-np.log(both))
-
-    def _impossible(self, counts: Counts, size: NDArray[Any]) -> Floats:
-        rest = size - counts
-        return np.asarray(counts[:, self._never].sum(axis=1) + rest[:, self._always].sum(axis=1))
-
-    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
-        impossible = self._impossible(labels, self.cells.n) > 0
-        return np.where(impossible, math.inf, super().values(labels, n_jobs))
-
-    def score_table(self) -> Floats:
-        return self._losses(self.cells.mean)
-
-    def error(self) -> float:
-        """Bound the sum over cells of the largest change of the loss of a row."""
-        cells = self.cells
-        open_ = ~(self._never | self._always)
-        at, low, high = (self._losses(p[open_]) for p in (cells.mean, cells.least, cells.most))
-        change = np.maximum(np.abs(low - at), np.abs(high - at))
-        events = cells.events[open_]
-        return float(change[1] @ events + change[0] @ (cells.n[open_] - events)) / self.unit
-
-
-def _impossible(predictions: Predictions) -> tuple[str, ...]:
+def _impossible(sums: ScoreSums) -> tuple[str, ...]:
     """Say where an observed class has probability 0."""
-    observed = np.take_along_axis(predictions.probs, predictions.labels[:, None], axis=1)[:, 0]
-    rows = np.flatnonzero((observed == 0) & (row_weights(predictions) > 0))
-    if not rows.size:
-        return ()
+    units = sums.units
+    if isinstance(units, CellUnits):
+        hits, counts = units.cells.hits, units.cells.counts
+        without, event = np.isinf(sums.table.T)
+        wrong, first = int(hits[event].sum() + (counts - hits)[without].sum()), ""
+    else:
+        own = np.take_along_axis(units.probs, units.observed[:, np.newaxis], axis=1)[:, 0]
+        rows = np.flatnonzero((own == 0) & (units.scale > 0))
+        wrong, first = rows.size, f", first in row {rows[0]}" if rows.size else ""
     message = (
-        f"the log loss is infinite: the observed class has probability 0 in {rows.size} of "
-        f"{predictions.n} rows, first in row {rows[0]}; pass eps= to clip the probabilities"
+        f"the log loss is infinite: the observed class has probability 0 in {wrong} of "
+        f"{units.rows} rows{first}; pass eps= to clip the probabilities"
     )
-    return (message,)
+    return (message,) if wrong else ()
 
 
 def log_loss(

@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.lenses import Lens
-from caltest.measures.label_scores import MeanScore, TabledScore
-from caltest.measures.outcome import RowScores, RowTerms
-from caltest.predictions import Predictions
+from caltest.measures.label_scores import ScoreOfUnits
+from caltest.units import ScoreSums, Units
 
 __all__ = ["SphericalScore", "spherical_score"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SphericalScore(MeanScore):
+class SphericalScore(ScoreOfUnits):
     """The spherical score; see `spherical_score`."""
 
     key: ClassVar[str] = "spherical"
@@ -31,15 +30,8 @@ class SphericalScore(MeanScore):
     def symbol(self) -> str:
         return "spherical score"
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> TabledScore:
-        probs = predictions.probs
-        return TabledScore(predictions, probs / np.linalg.norm(probs, axis=1, keepdims=True))
-
-    def row_scores(self, predictions: Predictions) -> RowScores:
-        return self.bind(predictions).row_scores()
-
-    def row_terms(self, predictions: Predictions) -> RowTerms:
-        return self.bind(predictions).row_terms()
+    def scores(self, units: Units) -> ScoreSums:
+        return ScoreSums(units, lambda p: p / np.linalg.norm(p, axis=1, keepdims=True))
 
 
 def spherical_score(

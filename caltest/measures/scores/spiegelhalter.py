@@ -4,32 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Labels, Measure
-from caltest.measures.cells import BoundCells, LinearCells, ResampledGroups
-from caltest.measures.label_scores import (
-    BinaryScore,
-    TabledScore,
-    binary_terms,
-    rounding_scale,
-    row_weights,
-    sum_unit,
-)
-from caltest.measures.outcome import Outcome, RowTerms, two_sided_normal
-from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
+from caltest.measures.label_scores import LabelScore, sum_unit
+from caltest.measures.outcome import Outcome, two_sided_normal
 from caltest.numerics.label_scores import (
     binary_deviation_sums,
     binary_deviation_variance,
     deviation_table,
 )
 from caltest.predictions import Predictions
-from caltest.scale import Cells, ManyCells
+from caltest.units import CellUnits, RowUnits, ScoreSums, Statistic, Units
 
 __all__ = ["SpiegelhalterZ", "spiegelhalter_z"]
 
@@ -41,13 +31,12 @@ CONSTANT = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpiegelhalterZ(Measure):
+class SpiegelhalterZ(LabelScore):
     """Spiegelhalter's z; see `spiegelhalter_z`."""
 
     key: ClassVar[str] = "spiegelhalter"
     function: ClassVar[str] = "spiegelhalter_z"
     title: ClassVar[str] = "Spiegelhalter's z"
-    alternative: ClassVar[str] = "two-sided"
 
     @property
     def symbol(self) -> str:
@@ -61,37 +50,39 @@ class SpiegelhalterZ(Measure):
     def nulls(self) -> tuple[str, ...]:
         return ("exact", "consistency", "asymptotic", "saddlepoint")
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundZ:
-        return BoundZ(predictions)
+    def statistic(self, units: Units) -> Statistic:
+        sums = ScoreSums(units, deviations, terms=_none, fused=binary_deviation_sums)
+        sd = unit = _standard_deviation(sums)
+        if isinstance(units, CellUnits):
+            unit = units.positive(sd, CONSTANT, "use test='brier'")
 
-    def bind_cells(self, cells: Cells) -> BoundCells:
-        return CellZ(cells)
+        def z(deviation: Floats) -> Floats:
+            if unit.all():
+                return np.asarray(deviation / unit)
+            return np.where(deviation == 0, 0.0, np.copysign(np.inf, deviation))
 
-    def bind_groups(self, many: ManyCells) -> ResampledGroups:
-        slope = 1.0 - 2.0 * many.cells.mean
-        sd = np.sqrt(many.sums(many.cells.variance * np.square(slope)))
-        return ResampledGroups.linear(many, slope, 0.0, sd)
+        never = (f"{CONSTANT}; z is 0 where it has its mean, else infinite",)
+        return Statistic(
+            units=units,
+            sums=sums,
+            value=z,
+            scale=units.rounding * _term_size(units, sd),
+            degenerate=() if unit.all() else never,
+            error=lambda: _error(sums, unit),
+            blind=sd == 0,
+        )
 
-    def row_terms(self, predictions: Predictions) -> RowTerms:
+    def score_table(self, predictions: Predictions) -> Floats:
         """Return the deviations of each label, times the weights."""
-        if predictions.m > 2:
-            return _tabled(predictions)[0].row_terms()
-        p = predictions.probs[:, 1]
-        return binary_terms(predictions, -p * (1.0 - 2.0 * p), (1.0 - p) * (1.0 - 2.0 * p))
-
-    def residual_statistics(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> list[ResidualStatistic]:
-        """Return the sum of the terms of the rows, each less its mean."""
-        return of_row_terms(self.row_terms(predictions), predictions)
+        return ScoreSums(RowUnits(predictions), deviations).weighted
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the normal limit of z, two-sided."""
-        bound = self.bind(predictions, n_jobs)
-        if bound.sd == 0:
+        found = self.statistic(RowUnits(predictions))
+        if found.degenerate:
             raise NotApplicable(CONSTANT, "use null='exact'")
-        z = bound.value(n_jobs)
-        return two_sided_normal(z, z, bound.parameters)
+        z = float(found.observed[0])
+        return two_sided_normal(z, z, {})
 
     def outcome_of_grades(
         self, pd: Floats, defaults: NDArray[np.int64], n: NDArray[np.int64]
@@ -103,59 +94,48 @@ class SpiegelhalterZ(Measure):
         return two_sided_normal(z, z, {})
 
 
-def _tabled(predictions: Predictions) -> tuple[TabledScore, Floats]:
-    """Return the deviations of several classes, and the variance of each row."""
-    table, rows = np.empty_like(predictions.probs), np.empty(predictions.n)
-    deviation_table(predictions.probs, rows, table)
-    return TabledScore(predictions, table), rows
+def deviations(probs: Floats) -> Floats:
+    """Return half the Brier score of each label less its mean, of probabilities (n, m)."""
+    if probs.shape[1] == 2:
+        p = probs[:, 1]
+        return np.column_stack([-p * (1.0 - 2.0 * p), (1.0 - p) * (1.0 - 2.0 * p)])
+    table = np.empty_like(probs)
+    deviation_table(probs, table)
+    return table
 
 
-class BoundZ(BoundMeasure):
-    """The deviation of the Brier score from its mean, over its standard deviation."""
-
-    def __init__(self, predictions: Predictions) -> None:
-        super().__init__(predictions)
-        weight = row_weights(predictions)
-        self._deviation: BinaryScore | TabledScore
-        if predictions.m == 2:
-            self._deviation = BinaryScore(predictions, binary_deviation_sums)
-            variance = binary_deviation_variance(predictions.probs[:, 1], weight)
-        else:
-            self._deviation, rows = _tabled(predictions)
-            variance = float(np.square(weight) @ rows)
-        self.sd = math.sqrt(variance) / float(weight.sum())
-        self.scale = rounding_scale(predictions.n) * sum_unit(math.sqrt(variance), weight)
-        if self.sd == 0:
-            self.degenerate = (f"{CONSTANT}; z is 0 where it has its mean, else infinite",)
-
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        deviation = self._deviation.values(labels, n_jobs)
-        if self.sd == 0:
-            return np.where(deviation == 0, 0.0, np.copysign(np.inf, deviation))
-        return deviation / self.sd
+def _standard_deviation(sums: ScoreSums) -> Floats:
+    """Return that of the sum of the deviations of each group, (G,)."""
+    units = sums.units
+    if isinstance(units, CellUnits):
+        return np.sqrt(units.sums(units.cells.noise * np.square(1.0 - 2.0 * units.mean)))
+    if units.mean.ndim == 1:
+        return np.sqrt([binary_deviation_variance(units.mean, units.scale)])
+    rows = np.einsum("ik,ik->i", units.probs, np.square(sums.table))
+    return np.sqrt([np.square(units.scale) @ rows])
 
 
-class CellZ(LinearCells):
-    """z of cells."""
+def _term_size(units: Units, sd: Floats) -> Floats:
+    """Return what a term of the size of its weight rounds to, in standard deviations."""
+    return np.array([sum_unit(one, np.array([units.heaviest])) for one in sd.tolist()])
 
-    def __init__(self, cells: Cells) -> None:
-        slope = 1.0 - 2.0 * cells.mean
-        sd = math.sqrt(float(cells.noise @ np.square(slope)))
-        if sd == 0:
-            raise NotApplicable(CONSTANT, "use test='brier'")
-        super().__init__(cells, slope, 0.0, sd)
-        self.scale *= 10.0 * max(1.0, cells.heaviest / sd)
 
-    def error(self) -> float:
-        """Bound the change of the sum in the units of its deviation, and of that deviation."""
-        cells, slope = self.cells, np.abs(self.slope)
-        own = 2.0 * float((cells.events + cells.expected) @ cells.reach) / self.unit
-        widest = cells.noise @ np.square(slope + 2.0 * cells.reach)
-        least = cells.noise @ np.square(np.maximum(slope - 2.0 * cells.reach, 0.0))
-        z = abs(self.value()) + own
-        widening = max(math.sqrt(float(widest)) / self.unit - 1.0, 0.0)
-        narrowing = self.unit / math.sqrt(float(least)) - 1.0 if least > 0 else math.inf
-        return own * (1.0 + narrowing) + z * max(widening, narrowing)
+def _none(units: CellUnits) -> Floats:
+    return np.zeros(len(units.cells))
+
+
+def _error(sums: ScoreSums, sd: Floats) -> float:
+    """Bound the change of the sum in the units of its deviation, and of that deviation."""
+    units, cells = cast("CellUnits", sums.units), cast("CellUnits", sums.units).cells
+    slope, twice = np.abs(1.0 - 2.0 * cells.mean), 2.0 * cells.reach
+    own = units.sums((cells.events + cells.expected) * twice) / sd
+    widest = np.sqrt(units.sums(cells.noise * np.square(slope + twice)))
+    least = np.sqrt(units.sums(cells.noise * np.square(np.maximum(slope - twice, 0.0))))
+    z = np.abs(sums.redrawn(units.observed[np.newaxis])[0] / sd) + own
+    with np.errstate(divide="ignore"):
+        narrowing = np.where(widest > 0, sd / least - 1.0, 0.0)
+    widening = np.maximum(widest / sd - 1.0, 0.0)
+    return float((own * (1.0 + narrowing) + z * np.maximum(widening, narrowing)).max())
 
 
 def spiegelhalter_z(

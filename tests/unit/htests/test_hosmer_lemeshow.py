@@ -10,6 +10,7 @@ from caltest import NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
 from caltest.datasets import generative_model
 from caltest.measures.grades.hosmer_lemeshow import HosmerLemeshow
+from caltest.units import RowUnits
 
 
 def run(data, **options):
@@ -63,7 +64,7 @@ def test_groups_without_degrees_of_freedom_are_refused():
 def test_certain_groups_have_no_degree_of_freedom():
     """A group whose predictions are all 0 cannot vary."""
     p = np.append(np.zeros(30), np.linspace(0.2, 0.8, 70))
-    bound = HosmerLemeshow().bind(Predictions(p, np.arange(100) >= 60))
+    bound = HosmerLemeshow().risk_groups(RowUnits(Predictions(p, np.arange(100) >= 60)))
     certain = int((bound.expected[:, 1] == 0).sum())
     assert certain > 0
     assert bound.freedom == bound.count - certain
@@ -77,3 +78,26 @@ def test_exact_and_asymptotic_agree_where_counts_are_large():
     exact, limit = run(data, rng=0, n_resamples=1999), run(data, null="asymptotic")
     assert limit.statistic == exact.statistic
     assert limit.pvalue == pytest.approx(exact.pvalue, abs=0.05)
+
+
+def test_flipped_signs_are_those_of_the_residuals_of_clusters():
+    """Groups and variances stay, and each flip gives the sum of its squared deviations."""
+    rng = np.random.default_rng(2)
+    p, clusters = np.sort(rng.random(40)), np.arange(40) % 8
+    data = Predictions(p, rng.random(40) < p, clusters=clusters)
+    result = calibration_test(
+        None, data, test="hosmer-lemeshow", groups=4, null="cluster", n_resamples=255, rng=0
+    )
+    own = []
+    for signs in np.where(np.arange(1, 256)[:, None] >> np.arange(8) & 1, -1.0, 1.0):
+        flipped = (signs[clusters] * (data.labels - p)).reshape(4, 10).sum(axis=1)
+        mean = p.reshape(4, 10).mean(axis=1)
+        own.append((flipped**2 / (10 * mean * (1 - mean))).sum())
+    np.testing.assert_allclose(np.sort(result.null_distribution), np.sort(own), rtol=1e-10)
+
+
+def test_development_sample_has_no_test_of_clusters():
+    """Residuals of a fitted model are no more symmetric."""
+    data = Predictions([0.2, 0.4, 0.5, 0.7], [0, 1, 0, 1], clusters=[0, 0, 1, 1])
+    with pytest.raises(NotApplicable, match="development sample has no test for rows that depend"):
+        calibration_test(None, data, test="hosmer-lemeshow", internal=True, null="cluster")

@@ -12,8 +12,7 @@ from caltest.intervals.convex import gaps_of
 from caltest.intervals.resampling import calibrated_values, resample
 from caltest.kernels import Exponential
 from caltest.measures.bins.classwise_ece import ClasswiseECE
-from caltest.measures.bins.ece import ECE
-from caltest.measures.bins.mce import MCE, WORST
+from caltest.measures.bins.ece import ECE, MCE, WORST
 from caltest.measures.cumulative.ks import KSError
 from caltest.measures.cumulative.kuiper import KuiperError
 from caltest.measures.kernel.cme import FIXED, UCME

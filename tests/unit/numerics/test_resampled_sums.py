@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from caltest.numerics.resampled_sums import cell_sums, class_cell_sums, partial_sums, total_of
+from caltest.numerics.resampled_sums import cell_sums, partial_sums, total_of
 
 pytestmark = pytest.mark.loops
 
@@ -16,27 +16,18 @@ GAP = RNG.normal(size=(N, M))
 
 
 @pytest.mark.parametrize("weight", [np.ones(1), RNG.uniform(size=N)])
-def test_cell_sums_are_those_of_the_drawn_rows(weight):
-    """One cell at a time."""
-    cell = RNG.integers(BINS, size=N)
-    mass, sums = cell_sums(ROWS, cell, GAP, weight, BINS)
+@pytest.mark.parametrize("classes", [1, M])
+def test_cell_sums_are_those_of_the_drawn_rows(classes, weight):
+    """One cell at a time, of one table or of one for each class."""
+    codes = RNG.integers(BINS, size=(N, M // classes)).astype(np.uint8)
+    gap, tables = GAP.reshape(N, -1, classes), np.arange(M // classes)
+    mass, sums = cell_sums(ROWS, codes, BINS * tables, gap, weight, BINS * tables.size)
     w = np.broadcast_to(weight, N)
-    for b in range(BINS):
-        drawn = ROWS[cell[ROWS] == b]
-        assert mass[b] == pytest.approx(w[drawn].sum())
-        np.testing.assert_allclose(sums[b], w[drawn] @ GAP[drawn], atol=1e-12)
-
-
-@pytest.mark.parametrize("weight", [np.ones(1), RNG.uniform(size=N)])
-def test_class_cell_sums_are_those_of_each_class(weight):
-    """Each class has bins of its own."""
-    codes = RNG.integers(BINS, size=(N, M)).astype(np.uint8)
-    mass, sums = class_cell_sums(ROWS, codes, GAP, weight, BINS)
-    for k in range(M):
-        cell, gap = codes[:, k].astype(np.int64), np.ascontiguousarray(GAP[:, k : k + 1])
-        expected = cell_sums(ROWS, cell, gap, weight, BINS)
-        np.testing.assert_allclose(mass[k], expected[0])
-        np.testing.assert_allclose(sums[k], expected[1][:, 0], atol=1e-12)
+    for t in tables:
+        for b in range(BINS):
+            drawn = ROWS[codes[ROWS, t] == b]
+            assert mass[BINS * t + b] == pytest.approx(w[drawn].sum())
+            np.testing.assert_allclose(sums[BINS * t + b], gap[drawn, t].sum(axis=0), atol=1e-12)
 
 
 def test_partial_sums_are_taken_at_the_step_ends():

@@ -9,7 +9,8 @@ import pytest
 
 from caltest.errors import InvalidInput
 from caltest.measures.binning import check_power
-from caltest.measures.bins.ece import check_distance, check_distances
+from caltest.measures.bins.ece import check_distance
+from caltest.measures.bins.errors import check_distances
 from caltest.validation import check_optional_integer
 
 

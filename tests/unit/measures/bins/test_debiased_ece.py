@@ -15,7 +15,7 @@ from caltest.nulls.tolerance import tolerance_null
 
 def deviation_of(data, *, equivalence=False, **options):
     """Bind the debiased error and return its deviation."""
-    return binned_deviation(DebiasedECE(**options).bind(data), equivalence=equivalence)
+    return binned_deviation(DebiasedECE(**options).bind(data).units, equivalence=equivalence)
 
 
 @pytest.mark.parametrize("m", [2, 3])

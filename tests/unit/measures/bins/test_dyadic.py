@@ -7,15 +7,23 @@ import itertools
 import numpy as np
 import pytest
 
-from caltest.measures.bins.t_cal import dyadic_sums, dyadic_variances, merge_program, shared_scales
+from caltest.errors import NotApplicable
+from caltest.measures.bins.t_cal import DyadicSums, shared_scales
+from caltest.predictions import Predictions
+from caltest.units.units import SortedRowUnits
 
 pytestmark = pytest.mark.loops
 
 
-def program(event, scales):
-    """Return what the sums need beside labels."""
-    shared = shared_scales(event, scales)
-    return (event, shared, *merge_program(shared), scales)
+def cells_of(event, scales):
+    """Return the bin of each prediction at the finest scale."""
+    return np.maximum(np.ceil(event * 2.0**scales).astype(int) - 1, 0)
+
+
+def sums_of(event, scales):
+    """Return what gives the sums of sorted predictions."""
+    units = SortedRowUnits(Predictions(event, np.zeros(event.size, int)))
+    return DyadicSums(units, cells_of(event, scales), scales, event * (1 - event))
 
 
 def plain_sums(residuals, event, scales):
@@ -36,7 +44,14 @@ def test_sums_are_those_of_every_scale_by_itself(n, digits):
     event = np.sort(np.round(rng.random(n), digits))
     labels = (rng.random((11, n)) < event).astype(np.uint8)
     expected = [plain_sums(row - event, event, 9) for row in labels]
-    np.testing.assert_allclose(dyadic_sums(labels, *program(event, 9)), expected, atol=1e-12)
+    if n == 1:
+        with pytest.raises(NotApplicable, match="two predictions"):
+            sums_of(event, 9)
+        return
+    found = sums_of(event, 9)
+    sums = found.redrawn(labels)
+    np.testing.assert_allclose(sums, np.array(expected)[:, : found.scales], atol=1e-12)
+    assert not np.any(np.abs(np.array(expected)[:, found.scales :]) > 1e-12)
 
 
 def test_sums_have_mean_zero_and_the_variances_under_calibration():
@@ -44,12 +59,13 @@ def test_sums_have_mean_zero_and_the_variances_under_calibration():
     event = np.sort(np.round(np.random.default_rng(3).random(9) ** 2, 2))
     labels = np.array(list(itertools.product([0, 1], repeat=9)), np.uint8)
     law = np.prod(np.where(labels, event, 1 - event), axis=1)
-    sums = dyadic_sums(labels, *program(event, 4))
+    found = sums_of(event, 4)
+    sums = found.redrawn(labels)
     np.testing.assert_allclose(law @ sums, 0, atol=1e-14)
-    np.testing.assert_allclose(dyadic_variances(*program(event, 4)), law @ sums**2, rtol=1e-12)
+    np.testing.assert_allclose(found.variances, law @ sums**2, rtol=1e-12)
 
 
 def test_cells_are_right_closed():
     """1/2 is in the first half, the next double in the second, 0 in the first."""
     event = np.array([0.0, 0.25, 0.5, np.nextafter(0.5, 1), 1.0])
-    np.testing.assert_array_equal(shared_scales(event, 2), [2, 1, 0, 1, 0])
+    np.testing.assert_array_equal(shared_scales(cells_of(event, 2), 2), [2, 1, 0, 1, 0])

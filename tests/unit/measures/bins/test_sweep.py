@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from caltest.measures.bins.sweep import sweep_counts, tie_runs
+from caltest.measures.bins.ece import sweep_counts, tie_runs
 
 pytestmark = pytest.mark.loops
 

@@ -10,6 +10,7 @@ import pytest
 from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
 from caltest.measures import hosmer_lemeshow
 from caltest.measures.grades.hosmer_lemeshow import HosmerLemeshow
+from caltest.units import RowUnits
 
 
 def plain(probs, labels, place=0, groups=10):
@@ -78,8 +79,9 @@ def test_impossible_label_makes_the_statistic_infinite(m):
 def test_lowest_prediction_with_many_rows_joins_the_next_group_as_in_r():
     """Its value is both the smallest prediction and a quantile, and `unique` leaves one break."""
     p, y = np.repeat([0.2, 0.5, 0.7], 40), np.arange(120) % 2
-    assert HosmerLemeshow().bind(Predictions(p, y)).start.tolist() == [0, 80, 120]
-    assert HosmerLemeshow(groups=3).bind(Predictions(p, y)).start.tolist() == [0, 40, 80, 120]
+    rows = RowUnits(Predictions(p, y))
+    assert HosmerLemeshow().risk_groups(rows).start.tolist() == [0, 80, 120]
+    assert HosmerLemeshow(groups=3).risk_groups(rows).start.tolist() == [0, 40, 80, 120]
 
 
 def test_weights_are_refused():

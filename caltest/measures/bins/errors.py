@@ -1,0 +1,389 @@
+"""Errors over bins: one power mean of the distances of bins, for rows, cells, flips, resamples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.errors import invalid
+from caltest.measures.base import Rows
+from caltest.measures.outcome import Gaps
+from caltest.measures.residual_sums import CellSums, residuals
+from caltest.numerics.bins import (
+    class_lengths,
+    event_counts,
+    power_means,
+    sort_by_cell,
+    uniform_sums,
+)
+from caltest.numerics.labels import label_dtype
+from caltest.numerics.resampled_sums import cell_sums
+from caltest.predictions import event_column
+from caltest.units import CellUnits, Norm, RowUnits, UnitSums
+from caltest.units.units import Observed
+
+if TYPE_CHECKING:
+    from caltest.measures.bins.ece import BinErrors
+    from caltest.predictions import Predictions
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Codes = NDArray[np.integer]
+Labels = NDArray[np.unsignedinteger]
+Counts = tuple[Floats, Floats, Floats]
+Distance = str | Callable[[Floats, Floats], float]
+
+DEBIASED = "debiased"  # squared Euclidean less its bias; halved for two classes, as the Brier score
+NORMS = {"tv": 0.5, "cityblock": 1.0}  # the distances that are norms: of city-block distance
+UNITS = {**NORMS, "sqeuclidean": 1.0, DEBIASED: 1.0}
+BINS = "the interval is for the error in these bins, held fixed; finer bins may have a larger error"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BinMean:
+    """The power mean over bins of the distance of mean labels to mean predictions.
+
+    The S bins make T tables, one after the other, such as one for each class or group, each of
+    which has an error. A bin may be empty.
+
+    Attributes
+    ----------
+    mass, squares : (S,) array
+        The sums of weights and of squared weights in the bins.
+    mean : (S, c) array
+        The mean prediction of each bin: of one event, or of all classes.
+    distance : str or callable
+        A name of `UNITS`, or a function of a mean prediction and a mean label.
+    power : float
+        That of the mean.
+    first : (T,) array
+        The first bin of each table.
+    is_root : bool
+        Whether the root of the mean is the error; a negative one counts as 0.
+    """
+
+    mass: Floats
+    squares: Floats
+    mean: Floats
+    distance: Distance
+    power: float
+    first: Ints
+    is_root: bool = False
+
+    @property
+    def is_norm(self) -> bool:
+        """Whether the error is a norm of sums of residuals."""
+        return self.distance in NORMS
+
+    @cached_property
+    def unit(self) -> float:
+        """What sums over the classes of (squared) residuals are multiplied by."""
+        both = 2.0 if self.mean.shape[1] == 1 and self.distance != DEBIASED else 1.0
+        return both * UNITS[str(self.distance)]
+
+    @cached_property
+    def size(self) -> Floats:
+        """The mass of each bin, 1 where it is empty."""
+        return np.where(self.mass > 0.0, self.mass, 1.0)
+
+    @cached_property
+    def share(self) -> Floats:
+        """The share of each bin in the mean.
+
+        A bin with one row tells nothing of the variance of its labels: it has no share in the
+        debiased mean.
+        """
+        total = np.add.reduceat(self.mass, self.first)
+        share = self.mass / np.repeat(total, np.diff(self.first, append=self.mass.size))
+        return np.where(self._variance < 1.0, share, 0.0) if self.distance == DEBIASED else share
+
+    @cached_property
+    def _variance(self) -> Floats:
+        """The sum of the squared weights over the square of their sum, 1/n for equal weights."""
+        s = self.squares / np.square(self.size)
+        return np.where(s > 1.0 - 1e-9, 1.0, s)
+
+    @cached_property
+    def correction(self) -> Floats:
+        """What the mean of y (1 - y) of each bin is multiplied by, its bias.
+
+        With s the variance of the mean label of a bin in units of that of a label, s / (1 - s)
+        times the mean of y (1 - y) is unbiased where there are two rows.
+        """
+        s = self._variance if self.distance == DEBIASED else np.zeros_like(self.mass)
+        return s / np.where(s < 1.0, 1.0 - s, 1.0)
+
+    def lengths(self, gaps: Floats) -> Floats:
+        """Return the distances (...) that mean residuals (..., c) stand for."""
+        sizes = np.abs(gaps) if self.is_norm else np.square(gaps)
+        return np.asarray(self.unit * (sizes[..., 0] if sizes.shape[-1] == 1 else sizes.sum(-1)))
+
+    def event_distances(self, counts: Floats) -> Floats:
+        """Return the distances (B, S) for weighted numbers of the event of each bin."""
+        y = counts / self.size
+        distances = self.lengths((y - self.mean[:, 0])[..., None])
+        if self.distance == DEBIASED:
+            distances -= self.correction * y * (1.0 - y)
+        return distances
+
+    def errors(self, distances: Floats) -> Floats:
+        """Return the error of each table, (B, T), for the distance of each bin, (B, S)."""
+        values = power_means(distances, self.share, self.power, self.first)
+        return np.sqrt(np.maximum(values, 0.0)) if self.is_root else values
+
+    def mean_error(self, distances: Floats) -> Floats:
+        """Return the mean over the tables of their errors, (B, 1)."""
+        return np.asarray(self.errors(distances).mean(axis=1, keepdims=True))
+
+    def of_residuals(self, sums: Floats) -> Floats:
+        """Return the error (B,) of sums of residuals (B, S c), its bias not taken away."""
+        gaps = sums.reshape(-1, *self.mean.shape) / self.size[:, None]
+        return power_means(self.lengths(gaps), self.share, self.power, self.first).mean(axis=1)
+
+    def square_lengths(self, sums: Floats) -> Floats:
+        """Return the sum over bins of the squares of sums (B, S c) over their mass."""
+        return np.square(sums.reshape(-1, *self.mean.shape)).sum(axis=2) @ (1.0 / self.size)
+
+    def gaps(self, mass: Floats, sums: Floats) -> Floats:
+        """Return gaps of which the error is the norm, of masses (..., S) and sums of residuals.
+
+        A gap is the mean residual times share^(1/p): the sum over the whole for p = 1, the mean for
+        p = infinity, 0 where a bin is empty.
+        """
+        total = mass.sum(axis=-1, keepdims=True) / self.first.size
+        scale = (mass ** (1.0 - 1.0 / self.power) * total ** (1.0 / self.power))[..., None]
+        sums = sums.reshape(*mass.shape, -1)
+        return np.divide(sums, scale, np.zeros_like(sums), where=scale > 0)
+
+    def norm(self, gaps: Floats) -> Floats:
+        """Return the mean over the tables of the norms of their gaps (..., S, c)."""
+        ones = np.ones(self.mass.size)
+        norms = power_means(self.lengths(gaps), ones, self.power, self.first)
+        return np.asarray(norms.mean(axis=-1))
+
+
+def bin_residuals(predictions: Predictions, mean: BinMean) -> Floats:
+    """Return the residuals times the weights, (n, T, c); of two classes in one table the second."""
+    tables, classes = mean.first.size, mean.mean.shape[1]
+    own = np.ascontiguousarray(residuals(predictions)[:, -tables * classes :])
+    return own.reshape(-1, tables, classes)
+
+
+def flipped_bins(predictions: Predictions, codes: Codes, mean: BinMean) -> CellSums:
+    """Return the error as a function of the sums of residuals of its bins.
+
+    The debiased error is compared without its bias, which is the same for flipped signs. `codes`
+    (n, T) are the bins of the rows in each table.
+    """
+    classes = mean.mean.shape[1]
+    cells = (codes.astype(np.int64) + mean.first)[..., None] * classes + np.arange(classes)
+    gaps = bin_residuals(predictions, mean)
+    found = CellSums(cells, gaps, mean.mean.size, mean.of_residuals)
+    if mean.power < np.inf:
+        found.quadratic = replace(found, function=mean.square_lengths)
+    return found
+
+
+def row_gaps(predictions: Predictions, codes: Codes, mean: BinMean) -> Gaps:
+    """Return the gaps of the bins, which are held fixed; `codes` as for `flipped_bins`."""
+    weight = np.ones(1) if predictions.sample_weight is None else predictions.sample_weight
+    given = np.ascontiguousarray(codes), mean.first, bin_residuals(predictions, mean), weight
+
+    def vector(rows: Rows) -> Floats:
+        return mean.gaps(*cell_sums(rows, *given, mean.mass.size))
+
+    return Gaps(predictions.n, vector, lambda gaps: float(mean.norm(gaps)))
+
+
+class BinnedRows(RowUnits):
+    """Rows, those of a bin next to each other; sorting them waits until labels are redrawn."""
+
+    def __init__(self, predictions: Predictions, measure: BinErrors) -> None:
+        super().__init__(predictions)
+        self.measure = measure
+
+    @cached_property
+    def numbers(self) -> tuple[Ints, int]:
+        """The bin of each row as they are given, and the number of occupied bins."""
+        return self.measure.cells(self.predictions)
+
+    @property
+    def codes(self) -> Ints:
+        return np.asarray(self.numbers[0])[:, None]
+
+    @cached_property
+    def _sorting(self) -> tuple[Ints, Ints]:
+        order, bins = sort_by_cell(*self.numbers)
+        return order, bins
+
+    @property
+    def order(self) -> Ints:
+        return self._sorting[0]
+
+    @property
+    def bins(self) -> Ints:
+        """Where each bin starts, and where the last one ends."""
+        return self._sorting[1]
+
+    @cached_property
+    def observed(self) -> Labels:
+        p = self.predictions
+        return p.labels[self.order].astype(label_dtype(p.m))
+
+    @cached_property
+    def weight(self) -> Floats | None:
+        """The sample weights in the order of the bins."""
+        weight = self.predictions.sample_weight
+        return None if weight is None else weight[self.order]
+
+    @property
+    def first(self) -> Ints:
+        """The first bin of each group."""
+        return np.zeros(1, np.int64)
+
+    def count(self, observed: Observed) -> Floats:
+        """Return the weighted number of events (B, bins) for labels (B, U)."""
+        return np.asarray(event_counts(observed, self.weight, self.bins))
+
+    def bin_sums(self, values: Floats | None = None) -> Floats:
+        """Sum values of the rows (n,), as they are given, over each bin; by default ones."""
+        cell, count = self.numbers
+        return np.bincount(cell, values, count).astype(np.float64)
+
+    @cached_property
+    def event_sums(self) -> Floats:
+        """Weight, event probability, observed events and squared weight in each bin, (4, bins)."""
+        p = self.predictions
+        event, weight = event_column(p), p.sample_weight
+        if self.measure.binning == "uniform":
+            sums = uniform_sums(event, p.labels, weight, self.measure.bins)
+            return sums[sums[:, 0] > 0].T
+        if weight is None:
+            rows = self.bin_sums()
+            return np.stack([rows, self.bin_sums(event), self.bin_sums(p.labels), rows])
+        every = (1.0, event, p.labels, weight)
+        return np.stack([self.bin_sums(weight * values) for values in every])
+
+    def counts(self) -> list[Counts]:
+        """Return for each class events, expected events and rows of each bin; of two, the second.
+
+        Rows count whatever their weight.
+        """
+        p, size = self.predictions, self.bin_sums()
+        return [
+            (self.bin_sums(p.labels == k), self.bin_sums(p.probs[:, k]), size)
+            for k in range(1 if p.m == 2 else 0, p.m)
+        ]
+
+
+class BinnedCells(CellUnits):
+    """Cells, of which the bins of each group are unions."""
+
+    def __init__(self, units: CellUnits, measure: BinErrors) -> None:
+        super().__init__(units.cells, units.start)
+        self.measure = measure
+        is_first = np.append(True, np.diff(self.cells.bins[measure.bins]) != 0)
+        is_first[self.start[:-1]] = True
+        self.bins = np.append(np.flatnonzero(is_first), is_first.size)
+        self.first = np.searchsorted(self.bins, self.start[:-1])
+
+    def count(self, observed: Observed) -> Floats:
+        """Return the number of events (B, bins) for those of the cells (B, U)."""
+        return self.bin_sums(observed)
+
+    def bin_sums(self, values: Floats) -> Floats:
+        """Sum values of the cells (..., U) over each bin."""
+        return np.add.reduceat(values, self.bins[:-1], axis=-1)
+
+    @cached_property
+    def event_sums(self) -> Floats:
+        """Weight, event probability, observed events and squared weight in each bin, (4, bins)."""
+        squares = self.cells.squares.astype(np.float64)
+        return self.bin_sums(np.stack([self.mass, self.shift, self.observed, squares]))
+
+    def counts(self) -> list[Counts]:
+        """Return events, expected events and mass of each bin."""
+        mass, expected, events, _ = self.event_sums
+        return [(events, expected, mass)]
+
+
+class EventBins(UnitSums):
+    """The distances (B, S) of bins of rows or cells of an event, by its number in each."""
+
+    units: BinnedRows | BinnedCells
+
+    @cached_property
+    def mean(self) -> BinMean:
+        mass, expected, _, squares = self.units.event_sums
+        mean = (expected / mass)[:, None]
+        return self.units.measure.mean(mass, squares, mean, self.units.first)
+
+    def redrawn(self, observed: Observed) -> Floats:
+        return self.mean.event_distances(self.units.count(observed))
+
+    def observed(self) -> Floats:
+        return self.mean.event_distances(self.units.event_sums[2][None])
+
+    @property
+    def norm(self) -> Norm | None:
+        """The norm of gaps that the error of cells is."""
+        if not (self.mean.is_norm and isinstance(self.units, BinnedCells)):
+            return None
+        sums, mean = self.units.bin_sums, self.mean
+        return Norm(lambda residuals, mass: mean.gaps(sums(mass), sums(residuals)), mean.norm)
+
+
+class ClassBins(UnitSums):
+    """The distances (B, S) of bins of rows of any number of classes."""
+
+    units: BinnedRows
+    norm = None
+
+    @cached_property
+    def mean(self) -> BinMean:
+        units, (_, count) = self.units, self.units.numbers
+        probs, weight = units.predictions.probs, units.predictions.sample_weight
+        w, every = np.ones(1) if weight is None else weight, np.arange(units.rows, dtype=np.int32)
+        values = np.ascontiguousarray(probs if weight is None else w[:, None] * probs)[:, None]
+        mass, sums = cell_sums(every, units.codes, units.first, values, w, count)
+        squares = mass if weight is None else units.bin_sums(np.square(w))
+        return units.measure.mean(mass, squares, sums / mass[:, None], units.first)
+
+    def redrawn(self, observed: Observed) -> Floats:
+        of, units = self.mean, self.units
+        if callable(of.distance):
+            return np.stack([self._custom(labels) for labels in observed])
+        none = of.lengths(of.mean) - of.correction
+        given = (units.weight, units.bins, of.mass, of.mean, of.correction, none, of.unit)
+        lengths = class_lengths(observed, *given, is_square=not of.is_norm)
+        return lengths if of.distance == DEBIASED else np.maximum(lengths, 0.0)  # rounding
+
+    def _custom(self, labels: Labels) -> Floats:
+        """Return the distances (S,) that are a function."""
+        mass, mean = self.mean.mass, self.mean.mean
+        at = np.repeat(np.arange(mass.size) * mean.shape[1], np.diff(self.units.bins)) + labels
+        sums = np.bincount(at, self.units.weight, mean.size).reshape(mean.shape)
+        return row_distances(self.mean.distance, mean, sums / mass[:, None])
+
+
+def row_distances(distance: Distance, mean: Floats, label: Floats) -> Floats:
+    """Call a distance for every pair of rows."""
+    if not callable(distance):
+        raise TypeError(distance)
+    rows = zip(mean, label, strict=True)
+    return check_distances(np.array([float(distance(p, y)) for p, y in rows]))
+
+
+def check_distances(values: Floats) -> Floats:
+    """Check the values of a distance that was given as a function, one for each bin."""
+    bad = ~((values >= 0) & (values < np.inf))
+    if bad.any():
+        at = int(np.argmax(bad))
+        rule = "distance must return finite numbers of at least 0"
+        raise invalid(rule, f"{values[at]} for bin {at}", "correct the function")
+    return values

@@ -1,0 +1,126 @@
+"""A measure bound to predictions: what remains is a function of the labels."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.measures.outcome import Part
+from caltest.numerics.labels import Hashes, label_dtype
+from caltest.predictions import Predictions
+from caltest.predictions.redrawing import Redrawing
+
+if TYPE_CHECKING:
+    from caltest.measures.residual_sums import Flipped
+
+__all__ = ["BoundMeasure"]
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.unsignedinteger]
+Order = NDArray[np.intp]
+
+
+class BoundMeasure(ABC):
+    """A measure bound to predictions: what remains is a function of the labels.
+
+    Everything that depends on the predictions alone (bins, bandwidth, order) is done once, here.
+    A measure that keeps the rows in an order of its own has it in `order`.
+    """
+
+    pooled: bool = False  # True: give all resamples in one call, it runs its own threads
+    combines: bool = False  # whether the value combines several statistics; see `statistics`
+    scale: float = 1.0  # size of the terms of the statistic: ties are measured by it
+    parameters: Mapping[str, object] = {}
+    notes: tuple[str, ...] = ()
+    degenerate: tuple[str, ...] = ()  # what the data left undefined
+
+    def __init__(self, predictions: Predictions) -> None:
+        self.predictions = predictions
+
+    @abstractmethod
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        """Return the measure for each row of `labels` (B, n)."""
+
+    def statistics(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        """Return what the value combines, (K, B); by default the value itself, (B,)."""
+        return self.values(labels, n_jobs)
+
+    def combine(self, statistics: Floats) -> Floats:
+        """Return the value (B,) of each column of what `statistics` gives."""
+        return statistics
+
+    def combined_parts(self, statistics: Floats) -> tuple[Part, ...]:
+        """Return the statistics (K, B + 1) as results; the first column is of the observed labels.
+
+        Empty where the value is one statistic.
+        """
+        return ()
+
+    @property
+    def order(self) -> Order | None:
+        """The rows of the predictions that are kept, in their order; None for all as they are."""
+        return None
+
+    @property
+    def observed(self) -> Labels:
+        """The labels that were observed, (n,), in the order of the rows."""
+        labels = (
+            self.predictions.labels if self.order is None else self.predictions.labels[self.order]
+        )
+        return labels.astype(label_dtype(self.predictions.m))
+
+    @property
+    def label_probs(self) -> Floats:
+        """The probabilities (n, m) of the labels, in the order of the rows."""
+        return self.predictions.probs if self.order is None else self.predictions.probs[self.order]
+
+    def redraw(self, keys: Hashes) -> Labels:
+        """Redraw the labels (B, n) from the predictions, in the order of the rows.
+
+        Every measure and every lens sees the same labels in the resample of a key.
+        """
+        return self._redrawing.labels(keys)
+
+    def comparable(self, values: Floats) -> Floats:
+        """Return an increasing function of the values in which ties are ties up to rounding."""
+        return values
+
+    def value(self, n_jobs: int | None = None) -> float:
+        """Return the measure for the labels that were observed."""
+        return float(self.values(self.observed[None], n_jobs)[0])
+
+    def estimate(self, value: float) -> float:
+        """Return the calibration error that an observed value stands for; often the same."""
+        return value
+
+    @cached_property
+    def _redrawing(self) -> Redrawing:
+        every = self.predictions.redrawing
+        return every if self.order is None else every.taken(self.order)
+
+
+class UStatistic(BoundMeasure):
+    """The mean of a symmetric function h_ij over all pairs of rows, with its sums."""
+
+    @abstractmethod
+    def row_sums(self, n_jobs: int | None = None) -> Floats:
+        """Return sum_{j != i} h_ij for every i."""
+
+    @abstractmethod
+    def weighted_sums(self, counts: Labels | Floats, n_jobs: int | None = None) -> Floats:
+        """Return sum_{j<i} c_i c_j h_ij for each row c of `counts` (B, n)."""
+
+    @abstractmethod
+    def diagonal(self) -> Floats:
+        """Return h_ii for every i."""
+
+    @abstractmethod
+    def signed_sums(
+        self, clusters: NDArray[np.int64], count: int, n_jobs: int | None = None
+    ) -> Flipped:
+        """Return sum_{j<i} s_i s_j h_ij as a function of the signs s of `count` clusters."""

@@ -1,0 +1,180 @@
+"""A statistic of units as rows, cells, many groups and flipped signs take it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.measures.bound import BoundMeasure, Labels, Order
+from caltest.measures.cells import BoundCells, CellGaps, Counts
+from caltest.measures.outcome import Gaps
+from caltest.measures.residual_sums import ResidualStatistic
+from caltest.numerics.joint import tie_tolerance
+from caltest.numerics.labels import resample_keys
+from caltest.numerics.resampled_sums import times_drawn
+from caltest.scale import Cells, ManyCells
+from caltest.units import CellUnits, Norm, RowUnits, Statistic, Sums, Units
+from caltest.units.groups import ENOUGH, sequential_pvalues
+from caltest.units.sums import Flipped
+
+if TYPE_CHECKING:
+    from caltest.measures.base import Measure
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Rows = NDArray[np.int32]
+
+
+class RowStatistic(BoundMeasure):
+    """A statistic of rows as a function of their labels."""
+
+    def __init__(self, statistic: Statistic) -> None:
+        self.units = cast("RowUnits", statistic.units)
+        super().__init__(self.units.predictions)
+        self.statistic = statistic
+        self.scale = float(np.max(statistic.scale))
+        self.parameters, self.notes = statistic.parameters, statistic.notes
+        self.degenerate = statistic.degenerate
+
+    @property
+    def order(self) -> Order | None:
+        return self.units.order
+
+    @property
+    def observed(self) -> Labels:
+        return cast("Labels", self.units.observed)
+
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        return self.statistic.values(labels)[:, 0]
+
+    def value(self, n_jobs: int | None = None) -> float:
+        return float(self.statistic.observed[0])
+
+
+class CellStatistic(BoundCells):
+    """A statistic of cells as a function of their numbers of events."""
+
+    def __init__(self, statistic: Statistic, cells: Cells) -> None:
+        super().__init__(cells)
+        self.statistic, self.caution = statistic, statistic.caution
+        self.scale = float(np.max(statistic.scale))
+        self.parameters, self.notes = statistic.parameters, statistic.notes
+        self.degenerate = statistic.degenerate
+
+    @property
+    def calibrated(self) -> float:
+        if self.statistic.score_table is None:
+            return super().calibrated
+        return float(self.values(self.cells.expected[np.newaxis])[0])
+
+    def score_table(self) -> Floats | None:
+        table = self.statistic.score_table
+        return None if table is None else table()
+
+    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
+        return self.statistic.values(labels)[:, 0]
+
+    def error(self) -> float | None:
+        error = self.statistic.error
+        return super().error() if error is None else error()
+
+    def gaps(self) -> CellGaps | None:
+        norm, mean = self.statistic.norm, self.cells.mean
+        if norm is None:
+            return None
+
+        def vector(events: Floats, others: Floats) -> Floats:
+            return norm.gaps(events * (1.0 - mean) - others * mean, events + others)
+
+        one = None if norm.mean_gap is None else norm.mean_gap() * np.stack([-mean, 1.0 - mean])
+        return CellGaps(vector, norm.of, one, norm.power)
+
+    def unseen_reach(self, a: float) -> float:
+        unseen = self.statistic.unseen
+        return 0.0 if unseen is None else unseen(a)
+
+
+class BoundGroups:
+    """A statistic of the cells of G groups, which are tested in one pass.
+
+    Attributes
+    ----------
+    many : ManyCells
+        The cells.
+    blind : (G,) array
+        Where the statistic cannot vary: nothing can be seen there, unless a label is impossible.
+    error : float, optional
+        How far a statistic may be from that of the rows, if it is known.
+    parameters : dict
+        For print.
+    """
+
+    null_text: str = ""
+
+    def __init__(self, measure: Measure, many: ManyCells) -> None:
+        self.measure, self.many = measure, many
+        self.units = CellUnits(many.cells, many.start)
+        self.statistic = measure.statistic(self.units)
+        self.parameters: Mapping[str, object] = self.statistic.parameters
+        blind = self.statistic.blind
+        self.blind = np.zeros(len(many), np.bool_) if blind is None else blind
+        error = self.statistic.error
+        self.error = None if error is None else error()
+
+    def values(self, n_jobs: int | None = None) -> Floats:
+        """Return the statistics (G,) of the observed events."""
+        return self.statistic.observed
+
+    def pvalues(self, *, n_resamples: int, seed: int, n_jobs: int | None) -> Floats:
+        """Return the p-values (G,), each exact by itself, and independent of each other."""
+        found = self.statistic
+        if found.tails is not None:
+            self.null_text = found.tails_text
+            observed = found.observed
+            return found.tails(observed - tie_tolerance(observed, found.scale), n_jobs)
+        self.null_text = (
+            "numbers of events of cells redrawn from the predictions, until "
+            f"{ENOUGH} were as extreme (Besag-Clifford), at most B = {n_resamples:,}, seed = {seed}"
+        )
+        return sequential_pvalues(
+            self.measure.statistic,
+            self.units,
+            resample_keys(seed, n_resamples),
+            two_sided=self.measure.alternative == "two-sided",
+            n_jobs=n_jobs,
+        )
+
+
+class FlippedStatistic(ResidualStatistic):
+    """A statistic of rows as a function of the signs of their clusters."""
+
+    def __init__(self, statistic: Statistic) -> None:
+        self.statistic = statistic
+
+    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+        units, value = cast("RowUnits", self.statistic.units), self.statistic.value
+        by_cluster = units.by_row, units.in_order(clusters), count
+        sums = cast("Sums", self.statistic.sums).flipped(*by_cluster)
+        return lambda signs: value(sums(signs))[:, 0]
+
+
+def gaps_of_rows(units: Units, norm: Norm) -> Gaps:
+    """Return the mean gaps of drawn rows, and the norm of them that a statistic is."""
+    residuals, mass = units.residuals, np.array(units.mass)
+
+    def vector(rows: Rows) -> Floats:
+        counts = times_drawn(rows, mass.size).astype(np.float64)[np.newaxis]
+        return np.asarray(norm.gaps(counts * residuals, counts * mass)[0])
+
+    return Gaps(mass.size, vector, lambda gaps: float(norm.of(gaps[np.newaxis])[0]), norm.power)
+
+
+def mean_gap_table(statistic: Statistic, slope: Floats) -> Floats:
+    """Return what each label of a row (n, 2) adds to the one mean gap that a norm is."""
+    units = cast("RowUnits", statistic.units)
+    p, rows = units.predictions.probs[:, 1], np.zeros(units.predictions.n)
+    rows[slice(None) if units.order is None else units.order] = slope
+    return np.asarray(rows[:, np.newaxis] * (np.arange(2.0) - p[:, np.newaxis]))

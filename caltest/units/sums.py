@@ -1,0 +1,196 @@
+"""Sums over units, the only loops of a statistic: of what is redrawn, and of flipped residuals."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.numerics.class_sums import label_sums
+from caltest.numerics.crossings import group_extremes
+from caltest.numerics.sorted_scores import partial_sum_extremes
+from caltest.units.units import CellUnits, Observed, Units
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flipped = Callable[[Floats], Floats]  # signs (B, C) of the clusters -> (B,), or sums of them
+
+AT_A_TIME = 1 << 22  # numbers in a temporary array
+
+
+class UnitSums(ABC):
+    """What a statistic needs of the observations of units, of each group by itself.
+
+    Parameters
+    ----------
+    units : Units
+        The units.
+    """
+
+    def __init__(self, units: Units) -> None:
+        self.units = units
+
+    @abstractmethod
+    def redrawn(self, observed: Observed) -> Any:
+        """Return the sums for what is observed, (B, U)."""
+
+    def observed(self) -> Any:
+        """Return the sums for what was observed, with B = 1, which may be known in another way."""
+        return self.redrawn(self.units.observed[np.newaxis])
+
+
+class Sums(UnitSums):
+    """Sums over the residuals of units, of each group by itself."""
+
+    @abstractmethod
+    def of(self, observed: Observed, scale: Floats, shift: Floats) -> Any:
+        """Return the sums of `scale` (e - `shift`): an array whose last axes are B and G.
+
+        Parameters
+        ----------
+        observed : (B, U) array
+            What is observed, e; or signs.
+        scale, shift : (U,) array
+            Those of the units; or the residuals whose signs are flipped, and 0.
+        """
+
+    def redrawn(self, observed: Observed) -> Any:
+        return self.of(observed, self.units.scale, self.units.shift)
+
+    def flipped(self, residuals: Floats, clusters: Ints, count: int) -> Callable[[Floats], Any]:
+        """Return the sums of residuals whose signs (B, count) are flipped by cluster.
+
+        Parameters
+        ----------
+        residuals : (U,) array
+            The residuals of the units.
+        clusters : (U,) array
+            The cluster of each unit, 0 to `count` - 1.
+        count : int
+            The number of clusters.
+        """
+        zero, step = np.zeros(clusters.size), max(8, AT_A_TIME // clusters.size)
+
+        def sums(signs: Floats) -> Any:
+            parts = (signs[b : b + step, clusters] for b in range(0, len(signs), step))
+            found = [self.of(np.ascontiguousarray(part), residuals, zero) for part in parts]
+            return np.concatenate(found, axis=-2)
+
+        return sums
+
+
+class PartialSums(Sums):
+    """The largest and the smallest partial sum, 0 among them, (2, B, G).
+
+    Sums end where no further unit has the same prediction.
+    """
+
+    def __init__(self, units: Units) -> None:
+        super().__init__(units)
+        self.ends = units.ends
+        self.at = np.flatnonzero(self.ends)
+
+    def of(self, observed: Observed, scale: Floats, shift: Floats) -> Floats:
+        given = scale, shift, self.ends, self.units.start
+        return np.asarray(partial_sum_extremes(observed, *given))
+
+    def all(self, values: Floats) -> Floats:
+        """Return all partial sums (B, K) of values (B, U), of one group."""
+        sums = np.cumsum(values, axis=1)
+        return sums if self.at.size == sums.shape[1] else sums.take(self.at, axis=1)
+
+    @property
+    def widest(self) -> Floats:
+        """The extremes of what was observed, and what those between rows cannot exceed, (4, G)."""
+        cells = cast("CellUnits", self.units).cells
+        given = cells.events, cells.expected, cells.is_point
+        return group_extremes(self.units.start, *given, 1)
+
+
+class ScoreSums(Sums):
+    """Sums over units of the score of the label, (B, G): of rows of any classes, or of cells.
+
+    Parameters
+    ----------
+    units : Units
+        The units: rows as they are, or cells, whose scores are those at their mean predictions.
+    scores : callable
+        The score (U, m) of each label, of probabilities (U, m).
+    terms : callable, optional
+        The sum in each cell, (C,), if its events are as many as expected, where more of its rows is
+        known than their mean.
+    fused : callable, optional
+        The sums (B,) of labels, P(class 1) and weights, for rows of two classes.
+    """
+
+    def __init__(
+        self,
+        units: Units,
+        scores: Callable[[Floats], Floats],
+        *,
+        terms: Callable[[CellUnits], Floats] | None = None,
+        fused: Callable[..., Floats] | None = None,
+    ) -> None:
+        super().__init__(units)
+        self.scores, self._terms, self._fused = scores, terms, fused
+
+    @cached_property
+    def table(self) -> Floats:
+        """The score (U, m) of each label."""
+        return self.scores(self.units.probs)
+
+    @cached_property
+    def weighted(self) -> Floats:
+        """The score (U, m) of each label, times the weight of the row."""
+        if self.units.scale.strides == (0,):  # the same 1 everywhere
+            return self.table
+        weight = self.units.scale[:, np.newaxis]
+        # A row that does not count may have an infinite score.
+        return np.asarray(np.where(weight > 0, self.table, 0.0) * weight)
+
+    @cached_property
+    def linear(self) -> tuple[Floats, Floats]:
+        """The terms and the slope of each cell: what expected events add, and one event more."""
+        without, event = np.where(np.isinf(self.table).any(axis=1), 0.0, self.table.T)
+        slope = event - without
+        if self._terms is not None:
+            return self._terms(cast("CellUnits", self.units)), slope
+        return self.units.mass * without + self.units.shift * slope, slope
+
+    def redrawn(self, observed: Observed) -> Floats:
+        units = self.units
+        if isinstance(units, CellUnits):
+            sums = self.of(observed, units.scale, units.shift) + units.sums(self.linear[0])
+            return self._broken(observed, sums)
+        if self._fused is not None and units.mean.ndim == 1:
+            return self._fused(observed, units.mean, units.scale)[:, np.newaxis]
+        return np.asarray(label_sums(self.weighted, observed)[:, np.newaxis])
+
+    def of(self, observed: Observed, scale: Floats, shift: Floats) -> Floats:
+        excess, slope = observed - shift, scale * self.linear[1]
+        if self.units.start.size == 2:
+            return np.asarray((excess @ slope)[:, np.newaxis])
+        excess *= slope
+        return self.units.sums(excess)
+
+    @cached_property
+    def certain(self) -> tuple[Ints, Floats]:
+        """The cells in which a label has an infinite score, and whether it is each, (K, 2)."""
+        infinite = np.isinf(self.table)
+        at = np.flatnonzero(infinite.any(axis=1))
+        return at, infinite[at].astype(np.float64)
+
+    def _broken(self, observed: Observed, sums: Floats) -> Floats:
+        """Return the sums, infinite where a label has an infinite score."""
+        at, (without, event) = self.certain[0], self.certain[1].T
+        some = observed[:, at]
+        wrong = some * event + (self.units.mass[at] - some) * without
+        if wrong.any():
+            group = np.searchsorted(self.units.start, at, side="right") - 1
+            where = np.nonzero(wrong > 0)
+            sums[where[0], group[where[1]]] = np.inf
+        return sums

@@ -1,0 +1,321 @@
+"""Units: rows, or cells of many rows, whose observed events are compared with predicted ones."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.errors import NotApplicable
+from caltest.numerics.labels import label_dtype
+from caltest.numerics.sorted_scores import sort_scores, step_ends, sum_variance
+from caltest.predictions import Predictions
+from caltest.scale import Cells
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Order = NDArray[np.intp]
+Observed = Any  # labels (U,) or (B, U) of rows in their small type; of cells numbers of events
+
+
+class Units(ABC):
+    r"""Units, those of a group next to each other: each has a residual with mean 0 if calibrated.
+
+    With e what is observed of a unit, the label of a row or the weighted number of events of a
+    cell, the residual is :math:`scale (e - shift)`. All of e's that are redrawn come in the order
+    of the units, (B, U).
+
+    Attributes
+    ----------
+    mean : (U,) or (U, m) array
+        The prediction: that of the event, where there are two classes.
+    scale, shift : array
+        What an observation counts, (U,), and what it is expected to be, as `mean`.
+    mass : (U,) array
+        The weight of the rows.
+    observed : (U,) array
+        What was observed.
+    start : (G + 1,) array
+        Where the units of each group begin, and where those of the last end.
+    rows : int
+        The number of rows.
+    is_alone : bool
+        Whether they are of one group that is tested by itself, not of some of many.
+    """
+
+    mean: Floats
+    scale: Floats
+    shift: Floats
+    mass: Floats
+    observed: Observed
+    start: Ints
+    rows: int
+    is_alone: bool = True
+
+    @property
+    @abstractmethod
+    def ends(self) -> NDArray[np.bool_]:
+        """Whether each unit is the last of its prediction, in ascending order, (U,)."""
+
+    @abstractmethod
+    def ordered(self, measure: str) -> Units:
+        """Return the units in ascending order of the prediction of one event.
+
+        Raises
+        ------
+        NotApplicable
+            If there are more than two classes; the message names the measure.
+        """
+
+    @property
+    @abstractmethod
+    def probs(self) -> Floats:
+        """The probabilities (U, m) of all classes, of those that are not sorted."""
+
+    @property
+    @abstractmethod
+    def is_weighted(self) -> bool:
+        """Whether rows have sample weights."""
+
+    @property
+    @abstractmethod
+    def heaviest(self) -> float:
+        """The largest weight of an event."""
+
+    @property
+    @abstractmethod
+    def variance(self) -> Floats:
+        """The variance of the sum of the residuals of each group, (G,)."""
+
+    @property
+    @abstractmethod
+    def rounding(self) -> Floats | float:
+        """The size of the rounding errors of a sum over a group, a random walk; at least 1."""
+
+    @cached_property
+    def residuals(self) -> Floats:
+        """The residuals of what was observed, (U,), where there are two classes."""
+        return np.asarray(self.scale * (self.observed - self.shift))
+
+    @cached_property
+    def total(self) -> Floats:
+        """The weight of the rows of each group, (G,)."""
+        return self.sums(self.mass)
+
+    def sums(self, values: NDArray[Any]) -> Floats:
+        """Return the sums over each group of values of the units, (..., G)."""
+        sums = np.add.reduceat(values, self.start[:-1], axis=-1)
+        return sums.astype(np.float64, copy=False)
+
+    def positive(self, unit: Floats, rule: str, remedy: str) -> Floats:
+        """Return what statistics of groups are divided by; where it is 0, 1.
+
+        Raises
+        ------
+        NotApplicable
+            If it is 0 for a group that is tested by itself.
+        """
+        if self.is_alone and not unit[0]:
+            raise NotApplicable(rule, remedy)
+        return np.where(unit == 0, 1.0, unit)
+
+
+class RowUnits(Units):
+    """The rows of predictions, in one group.
+
+    Attributes
+    ----------
+    predictions : Predictions
+        The predictions.
+    order : (U,) array or None
+        The numbers of the rows, None for all as they are.
+    """
+
+    def __init__(self, predictions: Predictions) -> None:
+        self.predictions = predictions
+
+    @property
+    def order(self) -> Order | None:
+        return None
+
+    def in_order(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values of all rows, (n,), of the units."""
+        return values if self.order is None else values[self.order]
+
+    @property
+    def by_row(self) -> Floats:
+        """The residual of each row, where `residuals` are in another order among equals, (U,)."""
+        return np.asarray(self.scale * (self.in_order(self.predictions.labels) - self.mean))
+
+    @cached_property
+    def mean(self) -> Floats:  # type: ignore[override]
+        probs = self.predictions.probs
+        return probs[:, 1] if self.predictions.m == 2 else probs
+
+    @property
+    def probs(self) -> Floats:
+        return self.predictions.probs
+
+    @property
+    def shift(self) -> Floats:  # type: ignore[override]
+        return self.mean
+
+    @cached_property
+    def scale(self) -> Floats:  # type: ignore[override]
+        return row_weights(self.predictions)
+
+    @property
+    def mass(self) -> Floats:  # type: ignore[override]
+        return self.scale
+
+    @property
+    def is_weighted(self) -> bool:
+        return self.predictions.sample_weight is not None
+
+    @property
+    def heaviest(self) -> float:
+        return float(self.scale.max())
+
+    @cached_property
+    def observed(self) -> Observed:
+        return self.predictions.labels.astype(label_dtype(self.predictions.m))
+
+    @cached_property
+    def start(self) -> Ints:  # type: ignore[override]
+        return np.array([0, self.scale.size])
+
+    @property
+    def rows(self) -> int:  # type: ignore[override]
+        return self.predictions.n
+
+    @property
+    def ends(self) -> NDArray[np.bool_]:
+        return step_ends(self.mean)
+
+    @property
+    def variance(self) -> Floats:
+        return np.array([sum_variance(self.mean, self.scale)])
+
+    @property
+    def rounding(self) -> float:
+        return rounding_scale(self.rows)
+
+    def ordered(self, measure: str) -> RowUnits:
+        check_one_dimension(self.predictions, measure)
+        return SortedRowUnits(self.predictions)
+
+
+class SortedRowUnits(RowUnits):
+    """Rows of two classes in ascending order of P(class 1); those without weight are left out."""
+
+    def __init__(self, predictions: Predictions) -> None:
+        super().__init__(predictions)
+        self.mean, self.observed, self.scale = sorted_columns(predictions)
+
+    @cached_property
+    def order(self) -> Order:
+        """The rows in ascending order; sorting them again waits until labels are redrawn."""
+        return score_order(self.predictions)
+
+
+class CellUnits(Units):
+    """Cells of rows, of one group or of many.
+
+    Parameters
+    ----------
+    cells : Cells
+        The cells.
+    start : (G + 1,) array, optional
+        Where the cells of each group begin, and where those of the last end.
+    """
+
+    def __init__(self, cells: Cells, start: Ints | None = None) -> None:
+        self.cells = cells
+        self.start = np.array([0, len(cells)]) if start is None else start
+        self.is_alone = start is None
+        self.mean, self.shift, self.rows = cells.mean, cells.expected, cells.rows
+        self.mass = cells.n.astype(np.float64)
+        self.scale = np.ones(len(cells))
+        self.observed = cells.events.astype(np.float64)
+
+    @property
+    def ends(self) -> NDArray[np.bool_]:
+        return np.ones(len(self.cells), np.bool_)
+
+    @property
+    def probs(self) -> Floats:
+        return np.column_stack([1.0 - self.mean, self.mean])
+
+    @property
+    def is_weighted(self) -> bool:
+        return self.cells.weights is not None
+
+    @property
+    def heaviest(self) -> float:
+        return self.cells.heaviest
+
+    @property
+    def variance(self) -> Floats:
+        return self.sums(self.cells.noise)
+
+    @cached_property
+    def rounding(self) -> Floats:
+        return np.maximum(1.0, 0.1 * np.sqrt(self.sums(self.cells.counts)))
+
+    def ordered(self, measure: str) -> CellUnits:
+        return self
+
+    def some(self, groups: NDArray[np.bool_]) -> tuple[CellUnits, NDArray[np.bool_]]:
+        """Return the units of some groups, and which units they are."""
+        sizes = np.diff(self.start)
+        kept = np.repeat(groups, sizes)
+        start = np.append(0, np.cumsum(sizes[groups]))
+        return CellUnits(self.cells.taken(kept), start), kept
+
+
+def row_weights(predictions: Predictions) -> Floats:
+    """Return the sample weights, or ones that take no memory."""
+    if predictions.sample_weight is None:
+        return np.broadcast_to(1.0, predictions.n)
+    return predictions.sample_weight
+
+
+def rounding_scale(n: int) -> float:
+    """Return the size of the rounding errors of a sum, which grow as a random walk."""
+    return max(1.0, 0.1 * math.sqrt(n))
+
+
+def check_one_dimension(predictions: Predictions, measure: str) -> None:
+    """Raise NotApplicable, with lenses that help, unless the lens leaves two classes."""
+    if predictions.m != 2:
+        raise NotApplicable(
+            f"{measure} takes one-dimensional predictions, and under this lens there are "
+            f"{predictions.m} classes",
+            "use lens='confidence', 'classwise' or 'top-2'",
+        )
+
+
+def sorted_columns(predictions: Predictions) -> tuple[Floats, NDArray[np.uint8], Floats]:
+    """Return P(class 1) in ascending order, with labels and weights; without weights, ones.
+
+    Equal scores are in the order of their labels, so that weights of 1 change no bit of a result.
+    """
+    event, labels = predictions.probs[:, 1], predictions.labels
+    weight = predictions.sample_weight
+    if weight is None:
+        return *sort_scores(event, labels), np.broadcast_to(1.0, event.size)
+    order = score_order(predictions)
+    return event[order], labels[order].astype(np.uint8), weight[order]
+
+
+def score_order(predictions: Predictions) -> Order:
+    """Return the rows that count in ascending order of P(class 1)."""
+    event, weight = predictions.probs[:, 1], predictions.sample_weight
+    if weight is None:
+        return np.argsort(event)
+    order = np.lexsort((predictions.labels, event))
+    return order[weight[order] > 0]
