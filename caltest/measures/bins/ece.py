@@ -128,14 +128,16 @@ class BinErrors(BinnedMeasure):
         """Return the error over the bins as a function of their sums of residuals."""
         if not self.takes("clusters"):
             return super().residual_statistics(predictions, n_jobs)
-        units, mean = BinnedRows(predictions, self), self.sums(RowUnits(predictions)).mean
-        self.bin_notes(mean)
-        return [flipped_bins(predictions, units.codes, mean)]
+        sums, weight = self.sums(RowUnits(counted(predictions))), predictions.sample_weight
+        self.bin_notes(sums.mean)
+        codes = np.zeros((predictions.n, 1), np.int64)
+        codes[slice(None) if weight is None else weight > 0] = cast("BinnedRows", sums.units).codes
+        return [flipped_bins(predictions, codes, sums.mean)]
 
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the gaps of the bins, which are held fixed."""
-        units, mean = BinnedRows(predictions, self), self.sums(RowUnits(predictions)).mean
-        return row_gaps(predictions, units.codes, mean)
+        sums = self.sums(RowUnits(predictions))
+        return row_gaps(predictions, cast("BinnedRows", sums.units).codes, sums.mean)
 
     def unseen_reach(self, predictions: Predictions, a: float) -> float:
         return self.unseen(self.sums(RowUnits(counted(predictions))), a)
