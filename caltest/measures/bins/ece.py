@@ -28,14 +28,13 @@ from caltest.measures.bins.errors import (
     row_distances,
     row_gaps,
 )
-from caltest.measures.one_dimension import check_one_dimension
 from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.bins import power_means
 from caltest.numerics.loops import njit
 from caltest.numerics.unseen import farthest_gap
 from caltest.units import CellUnits, RowUnits, Statistic, Units, UnitSums
-from caltest.units.units import Observed, SortedRowUnits
+from caltest.units.units import Observed, SortedRowUnits, check_one_dimension
 from caltest.validation.options import check_choice
 
 if TYPE_CHECKING:
@@ -80,8 +79,7 @@ class BinErrors(BinnedMeasure):
 
     def mean(self, mass: Floats, squares: Floats, mean: Floats, first: Ints) -> BinMean:
         """Return the mean over tables of bins with these weights, squares and predictions."""
-        sums = {"mass": mass, "squares": squares, "mean": mean, "first": first}
-        return BinMean(**sums, distance=self.distance, power=self.power)
+        return BinMean(mass, squares, mean, self.distance, self.power, first)
 
     def bin_notes(self, mean: BinMean) -> tuple[str, ...]:
         """Return what a reader should know of the bins."""

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.binning import quantile_cells, uniform_cells
-from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.bins import sort_by_cell
 from caltest.predictions import Predictions, as_measured
 from caltest.scale import Cells, Weights
+from caltest.units.units import check_one_dimension
 
 __all__ = ["ReliabilityBins", "reliability_bins"]
 
@@ -172,7 +172,7 @@ def _bins(predictions: Predictions, binning: str, bins: int, level: float) -> Re
         most = np.add.reduceat(scaled, ends[:-1])
         limits = [np.minimum(limit / most, 1.0) for limit in sums]
     rows = event, event, ones, w, w * event, w * labels
-    return _of_units(*rows, ends[:-1], limits, level=level, binning=binning)
+    return _of_units(*rows, ends[:-1], limits, level, binning)
 
 
 def _of_units(
@@ -184,20 +184,24 @@ def _of_units(
     events: NDArray[Any],
     start: Ints,
     limits: Sequence[Floats],
-    **settings: Any,
+    level: float,
+    binning: str,
 ) -> ReliabilityBins:
     """Return the bins, which begin at `start`, of sorted rows or cells (U,)."""
     values = (count, mass, expected, events)
-    rows, size, *sums = (np.add.reduceat(some, start) for some in values)
+    rows, size, predicted, happened = (np.add.reduceat(some, start) for some in values)
     return ReliabilityBins(
-        np.minimum.reduceat(least, start),
-        np.maximum.reduceat(most, start),
-        rows,
-        size.astype(np.float64),
-        *(some / size for some in sums),
-        *limits,
+        left=np.minimum.reduceat(least, start),
+        right=np.maximum.reduceat(most, start),
+        count=rows,
+        mass=size.astype(np.float64),
+        mean=predicted / size,
+        frequency=happened / size,
+        lower=limits[0],
+        upper=limits[1],
+        level=level,
+        binning=binning,
         n=int(count.sum()),
-        **settings,
     )
 
 
@@ -218,7 +222,7 @@ def bins_of_cells(cells: Cells, binning: str, bins: int, level: float) -> Reliab
         found = _weighted_limits(cells.weights, start, expected, mass, level)
     limits = [limit / mass for limit in found]
     sums = cells.counts, cells.n, cells.expected, cells.events
-    return _of_units(cells.least, cells.most, *sums, start, limits, level=level, binning=binning)
+    return _of_units(cells.least, cells.most, *sums, start, limits, level, binning)
 
 
 def _uniform_starts(cells: Cells, bins: int) -> Ints:
