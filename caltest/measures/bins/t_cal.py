@@ -150,7 +150,8 @@ class DyadicSums(UnitSums):
     def redrawn(self, observed: Observed) -> Floats:
         # The sum over the rows of a unit of (y - p)^2 is linear in its residual.
         rows = self.units.shift, self.slope, self.variance, self.own
-        return np.asarray(dyadic_sums(observed, *rows, *self.merges, self.part, self.scales))
+        given: tuple[Any, ...] = (*rows, *self.merges, self.part, self.scales)
+        return np.asarray(dyadic_sums(observed, *given))
 
     @property
     def variances(self) -> Floats:
@@ -160,8 +161,9 @@ class DyadicSums(UnitSums):
         :math:`2 c^{-2} \sum_{i \ne j} v_i v_j`.
         """
         zero = np.zeros(self.variance.size)
-        rows = self.variance[None], zero, zero, self.squares, np.square(self.own)
-        sums = dyadic_sums(*rows, *self.merges, np.square(self.part), self.scales)
+        rows = zero, zero, self.squares, np.square(self.own)
+        given: tuple[Any, ...] = (*rows, *self.merges, np.square(self.part), self.scales)
+        sums = dyadic_sums(self.variance[None], *given)
         return np.asarray(2.0 * np.maximum(sums[0], 0.0))
 
 
