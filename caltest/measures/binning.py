@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.errors import NotApplicable, invalid
 from caltest.measures.base import Measure
-from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.bins import cell_numbers, quantile_cuts, uniform_bins
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
+from caltest.units.units import check_one_dimension
 from caltest.validation.options import check_positive
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ Ints = NDArray[np.int64]
 EMPTY = -1
 EDGE_ROUNDING = 1e-15  # relative rounding of a product, with room to spare
 Labels = NDArray[np.unsignedinteger]
-TV, CITYBLOCK, SQEUCLIDEAN, DEBIASED = range(4)
 EVENT = 1 << 32  # rows and events of a bin share an integer, the rows below and the events above
 BLOCK = 1 << 10  # rows whose bins are found before they are counted; a multiple of the next
 COPIES = 4  # sums kept side by side, as equal bins in a row would wait for each other
@@ -186,19 +185,6 @@ def event_counts(labels: Labels, weight: Floats | None, start: Ints) -> Floats:
     return out
 
 
-@njit(inline="always")
-def event_distance(y: float, p: float, correction: float, kind: int) -> float:
-    """Return the distance of (1 - y, y) to (1 - p, p)."""
-    gap = abs(y - p)
-    if kind == TV:
-        return gap
-    if kind == CITYBLOCK:
-        return 2.0 * gap
-    if kind == SQEUCLIDEAN:
-        return 2.0 * gap * gap
-    return gap * gap - correction * y * (1.0 - y)  # debiased: of the events, not of both classes
-
-
 @njit()
 def class_lengths(
     labels: Labels,
@@ -256,30 +242,3 @@ def power_means(values: Floats, share: Floats, power: float, first: Ints) -> Flo
     parts = values / np.repeat(np.where(largest > 0.0, largest, 1.0), sizes, axis=-1)
     sums = np.add.reduceat(parts**power * share, first, axis=-1)
     return np.asarray(largest * sums ** (1.0 / power))
-
-
-@njit(inline="always")
-def add_power(
-    total: float, largest: float, share: float, d: float, power: float
-) -> tuple[float, float]:
-    """Add share d^power to a total that is kept in units of largest^power, against underflow.
-
-    Returns the total and the largest distance so far.
-    """
-    if power == 1.0:
-        return total + share * d, largest
-    if share == 0.0 or d == 0.0:
-        return total, largest
-    if power == np.inf:
-        return total, max(d, largest)
-    if d > largest:
-        return total * (largest / d) ** power + share, d
-    return total + share * (d / largest) ** power, largest
-
-
-@njit(inline="always")
-def power_root(total: float, largest: float, power: float) -> float:
-    """Return the mean of a power, in units of the distance."""
-    if power == 1.0:
-        return total
-    return largest if power == np.inf else float(largest * total ** (1.0 / power))

@@ -28,14 +28,13 @@ from caltest.measures.bins.errors import (
     row_distances,
     row_gaps,
 )
-from caltest.measures.one_dimension import check_one_dimension
 from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.bins import power_means
 from caltest.numerics.loops import njit
 from caltest.numerics.unseen import farthest_gap
 from caltest.units import CellUnits, RowUnits, Statistic, Units, UnitSums
-from caltest.units.units import Observed, SortedRowUnits
+from caltest.units.units import Observed, SortedRowUnits, check_one_dimension
 from caltest.validation.options import check_choice
 
 if TYPE_CHECKING:
@@ -80,8 +79,7 @@ class BinErrors(BinnedMeasure):
 
     def mean(self, mass: Floats, squares: Floats, mean: Floats, first: Ints) -> BinMean:
         """Return the mean over tables of bins with these weights, squares and predictions."""
-        sums = {"mass": mass, "squares": squares, "mean": mean, "first": first}
-        return BinMean(**sums, distance=self.distance, power=self.power)
+        return BinMean(mass, squares, mean, self.distance, self.power, first)
 
     def bin_notes(self, mean: BinMean) -> tuple[str, ...]:
         """Return what a reader should know of the bins."""
@@ -128,14 +126,16 @@ class BinErrors(BinnedMeasure):
         """Return the error over the bins as a function of their sums of residuals."""
         if not self.takes("clusters"):
             return super().residual_statistics(predictions, n_jobs)
-        units, mean = BinnedRows(predictions, self), self.sums(RowUnits(predictions)).mean
-        self.bin_notes(mean)
-        return [flipped_bins(predictions, units.codes, mean)]
+        sums, weight = self.sums(RowUnits(counted(predictions))), predictions.sample_weight
+        self.bin_notes(sums.mean)
+        codes = np.zeros((predictions.n, 1), np.int64)
+        codes[slice(None) if weight is None else weight > 0] = cast("BinnedRows", sums.units).codes
+        return [flipped_bins(predictions, codes, sums.mean)]
 
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the gaps of the bins, which are held fixed."""
-        units, mean = BinnedRows(predictions, self), self.sums(RowUnits(predictions)).mean
-        return row_gaps(predictions, units.codes, mean)
+        sums = self.sums(RowUnits(predictions))
+        return row_gaps(predictions, cast("BinnedRows", sums.units).codes, sums.mean)
 
     def unseen_reach(self, predictions: Predictions, a: float) -> float:
         return self.unseen(self.sums(RowUnits(counted(predictions))), a)

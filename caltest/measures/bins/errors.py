@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,7 @@ UNITS = {**NORMS, "sqeuclidean": 1.0, DEBIASED: 1.0}
 BINS = "the interval is for the error in these bins, held fixed; finer bins may have a larger error"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class BinMean:
     """The power mean over bins of the distance of mean labels to mean predictions.
 
@@ -143,11 +143,13 @@ class BinMean:
     def of_residuals(self, sums: Floats) -> Floats:
         """Return the error (B,) of sums of residuals (B, S c), its bias not taken away."""
         gaps = sums.reshape(-1, *self.mean.shape) / self.size[:, None]
-        return power_means(self.lengths(gaps), self.share, self.power, self.first).mean(axis=1)
+        values = power_means(self.lengths(gaps), self.share, self.power, self.first)
+        return np.asarray(values.mean(axis=1))
 
     def square_lengths(self, sums: Floats) -> Floats:
         """Return the sum over bins of the squares of sums (B, S c) over their mass."""
-        return np.square(sums.reshape(-1, *self.mean.shape)).sum(axis=2) @ (1.0 / self.size)
+        squares = np.square(sums.reshape(-1, *self.mean.shape)).sum(axis=2)
+        return np.asarray(squares @ (1.0 / self.size))
 
     def gaps(self, mass: Floats, sums: Floats) -> Floats:
         """Return gaps of which the error is the norm, of masses (..., S) and sums of residuals.
@@ -158,7 +160,7 @@ class BinMean:
         total = mass.sum(axis=-1, keepdims=True) / self.first.size
         scale = (mass ** (1.0 - 1.0 / self.power) * total ** (1.0 / self.power))[..., None]
         sums = sums.reshape(*mass.shape, -1)
-        return np.divide(sums, scale, np.zeros_like(sums), where=scale > 0)
+        return np.asarray(np.divide(sums, scale, np.zeros_like(sums), where=scale > 0))
 
     def norm(self, gaps: Floats) -> Floats:
         """Return the mean over the tables of the norms of their gaps (..., S, c)."""
@@ -250,7 +252,7 @@ class BinnedRows(RowUnits):
         """Return the weighted number of events (B, bins) for labels (B, U)."""
         return np.asarray(event_counts(observed, self.weight, self.bins))
 
-    def bin_sums(self, values: Floats | None = None) -> Floats:
+    def bin_sums(self, values: NDArray[Any] | None = None) -> Floats:
         """Sum values of the rows (n,), as they are given, over each bin; by default ones."""
         cell, count = self.numbers
         return np.bincount(cell, values, count).astype(np.float64)

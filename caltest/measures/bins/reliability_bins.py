@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +14,10 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.binning import quantile_cells, uniform_cells
-from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.bins import sort_by_cell
 from caltest.predictions import Predictions, as_measured
 from caltest.scale import Cells, Weights
+from caltest.units.units import check_one_dimension
 
 __all__ = ["ReliabilityBins", "reliability_bins"]
 
@@ -157,31 +158,50 @@ def _bins(predictions: Predictions, binning: str, bins: int, level: float) -> Re
     weight = predictions.sample_weight
     if weight is not None and not weight.all():
         predictions = predictions.subset(weight > 0)
-    order, start, weight = _sorted_by_bin(predictions, binning, bins)
-    event, labels = predictions.probs[order, 1], predictions.labels[order]
-    if weight is None:
-        mass = np.diff(start).astype(np.float64)
-        lower, upper = (limit / mass for limit in count_limits(event, start, (1.0 - level) / 2.0))
+    cells = (uniform_cells if binning == "uniform" else quantile_cells)(predictions, bins)
+    order, ends = sort_by_cell(*cells)
+    event, labels, error = predictions.probs[order, 1], predictions.labels[order], (1 - level) / 2
+    ones = np.ones(event.size, np.int64)
+    if predictions.sample_weight is None:
+        w: NDArray[Any] = ones
+        limits = [limit / np.diff(ends) for limit in count_limits(event, ends, error)]
     else:
-        mass = np.add.reduceat(weight, start[:-1])
-        scaled = weight / weight.max()  # powers of large weights have no place in a double
-        error = (1.0 - level) / 2.0
-        sums = sum_limits(event, scaled, start, error, float(-scipy.special.ndtri(error)))
-        most = np.add.reduceat(scaled, start[:-1])
-        lower, upper = (np.minimum(limit / most, 1.0) for limit in sums)
-    ones = np.broadcast_to(1.0, event.size) if weight is None else weight
+        w = predictions.sample_weight[order]
+        scaled = w / w.max()  # powers of large weights have no place in a double
+        sums = sum_limits(event, scaled, ends, error, float(-scipy.special.ndtri(error)))
+        most = np.add.reduceat(scaled, ends[:-1])
+        limits = [np.minimum(limit / most, 1.0) for limit in sums]
+    rows = event, event, ones, w, w * event, w * labels
+    return _of_units(*rows, ends[:-1], limits, level, binning)
+
+
+def _of_units(
+    least: Floats,
+    most: Floats,
+    count: Ints,
+    mass: NDArray[Any],
+    expected: Floats,
+    events: NDArray[Any],
+    start: Ints,
+    limits: Sequence[Floats],
+    level: float,
+    binning: str,
+) -> ReliabilityBins:
+    """Return the bins, which begin at `start`, of sorted rows or cells (U,)."""
+    values = (count, mass, expected, events)
+    rows, size, predicted, happened = (np.add.reduceat(some, start) for some in values)
     return ReliabilityBins(
-        left=np.minimum.reduceat(event, start[:-1]),
-        right=np.maximum.reduceat(event, start[:-1]),
-        count=np.diff(start),
-        mass=mass,
-        mean=np.add.reduceat(ones * event, start[:-1]) / mass,
-        frequency=np.add.reduceat(ones * labels, start[:-1]) / mass,
-        lower=lower,
-        upper=upper,
+        left=np.minimum.reduceat(least, start),
+        right=np.maximum.reduceat(most, start),
+        count=rows,
+        mass=size.astype(np.float64),
+        mean=predicted / size,
+        frequency=happened / size,
+        lower=limits[0],
+        upper=limits[1],
         level=level,
         binning=binning,
-        n=predictions.n,
+        n=int(count.sum()),
     )
 
 
@@ -193,30 +213,16 @@ def bins_of_cells(cells: Cells, binning: str, bins: int, level: float) -> Reliab
     of a cell as equal.
     """
     start = _uniform_starts(cells, bins) if binning == "uniform" else _quantile_starts(cells, bins)
-    mass, expected, events, rows = (
-        np.add.reduceat(sums, start)
-        for sums in (cells.n, cells.expected, cells.events, cells.counts)
-    )
-    limits: tuple[NDArray[Any], NDArray[Any]]
+    mass, expected = (np.add.reduceat(sums, start) for sums in (cells.n, cells.expected))
+    found: tuple[NDArray[Any], NDArray[Any]]
     if cells.weights is None:
         ends = np.append(start, len(cells))
-        limits = count_limits(cells.mean, ends, (1.0 - level) / 2.0, cells.counts)
+        found = count_limits(cells.mean, ends, (1.0 - level) / 2.0, cells.counts)
     else:
-        limits = _weighted_limits(cells.weights, start, expected, mass, level)
-    lower, upper = (limit / mass for limit in limits)
-    return ReliabilityBins(
-        left=cells.least[start],
-        right=cells.most[np.append(start[1:], len(cells)) - 1],
-        count=rows,
-        mass=mass.astype(np.float64),
-        mean=expected / mass,
-        frequency=events / mass,
-        lower=lower,
-        upper=upper,
-        level=level,
-        binning=binning,
-        n=cells.rows,
-    )
+        found = _weighted_limits(cells.weights, start, expected, mass, level)
+    limits = [limit / mass for limit in found]
+    sums = cells.counts, cells.n, cells.expected, cells.events
+    return _of_units(cells.least, cells.most, *sums, start, limits, level, binning)
 
 
 def _uniform_starts(cells: Cells, bins: int) -> Ints:
@@ -233,16 +239,6 @@ def _quantile_starts(cells: Cells, bins: int) -> Ints:
     targets = -(np.arange(1, bins) * total // -bins)
     last = np.unique(np.searchsorted(np.cumsum(cells.n), targets))
     return np.append(0, last[last < len(cells) - 1] + 1)
-
-
-def _sorted_by_bin(
-    predictions: Predictions, binning: str, bins: int
-) -> tuple[Ints, Ints, Floats | None]:
-    """Return the rows in the order of their bins, where each bin starts, and the weights."""
-    cells = (uniform_cells if binning == "uniform" else quantile_cells)(predictions, bins)
-    order, start = sort_by_cell(*cells)
-    weight = predictions.sample_weight
-    return order, start, None if weight is None else weight[order]
 
 
 def count_limits(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,9 @@ from caltest.measures.base import BoundMeasure, Measure
 from caltest.measures.bins.ece import ECE
 from caltest.measures.cells import BoundCells
 from caltest.measures.of_units import CellStatistic, RowStatistic
-from caltest.measures.one_dimension import check_one_dimension
 from caltest.numerics.loops import njit
 from caltest.units import CellUnits, Statistic, Units, UnitSums
-from caltest.units.units import Observed, SortedRowUnits
+from caltest.units.units import Observed, SortedRowUnits, check_one_dimension
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens
@@ -145,12 +144,14 @@ class DyadicSums(UnitSums):
             raise NotApplicable(*NO_PAIR)
         self.variance, self.own = variance, np.where(size > 1, 1.0 / size, 0.0)
         self.squares, self.slope = np.square(variance) / size, 1.0 - 2.0 * units.mean
-        *self.merges, self.part = merge_program(shared, size)
+        *merges, self.part = merge_program(shared, size)
+        self.merges: tuple[Any, ...] = tuple(merges)
 
     def redrawn(self, observed: Observed) -> Floats:
         # The sum over the rows of a unit of (y - p)^2 is linear in its residual.
         rows = self.units.shift, self.slope, self.variance, self.own
-        return np.asarray(dyadic_sums(observed, *rows, *self.merges, self.part, self.scales))
+        given: tuple[Any, ...] = (*rows, *self.merges, self.part, self.scales)
+        return np.asarray(dyadic_sums(observed, *given))
 
     @property
     def variances(self) -> Floats:
@@ -160,9 +161,10 @@ class DyadicSums(UnitSums):
         :math:`2 c^{-2} \sum_{i \ne j} v_i v_j`.
         """
         zero = np.zeros(self.variance.size)
-        rows = self.variance[None], zero, zero, self.squares, np.square(self.own)
-        sums = dyadic_sums(*rows, *self.merges, np.square(self.part), self.scales)
-        return 2.0 * np.maximum(sums[0], 0.0)
+        rows = zero, zero, self.squares, np.square(self.own)
+        given: tuple[Any, ...] = (*rows, *self.merges, np.square(self.part), self.scales)
+        sums = dyadic_sums(self.variance[None], *given)
+        return np.asarray(2.0 * np.maximum(sums[0], 0.0))
 
 
 def t_cal(

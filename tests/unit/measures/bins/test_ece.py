@@ -190,3 +190,22 @@ def test_rows_of_weight_zero_take_no_part(key):
     with_zeros = ct.Predictions(probs, labels, sample_weight=weight)
     without = ct.Predictions(probs[::2], labels[::2], classes=[0, 1, 2])
     assert measure.evaluate(with_zeros) == pytest.approx(measure.evaluate(without), rel=1e-12)
+
+
+@pytest.mark.parametrize("binning", ["uniform", "quantile", "median-variance"])
+def test_rows_without_weight_make_no_bins_of_clusters(binning):
+    """The predictions of such rows are in a bin of their own."""
+    data = ct.datasets.generative_model("M2", n=100, m=2, rng=0)
+    probs, clusters = 0.9 * data.probs[:, 1], np.arange(100) % 20
+    test = ECE(binning=binning)
+    given = {"test": test, "n_resamples": 99, "rng": 1}
+    alone = ct.test_calibration(probs, data.labels, cluster=clusters, **given)
+    result = ct.test_calibration(
+        np.append(probs, [0.99, 1.0]),
+        np.append(data.labels, [0, 1]),
+        sample_weight=np.append(np.ones(100), [0, 0]),
+        cluster=np.append(clusters, [0, 1]),
+        **given,
+    )
+    assert result.pvalue == alone.pvalue
+    assert result.statistic == pytest.approx(alone.statistic)
