@@ -358,7 +358,8 @@ def kuiper(units: OneEvent) -> Component:
     u = units
 
     def of(observed: Observed) -> Floats:
-        high, low = partial_sum_extremes(observed, u.scale, u.shift, u.ends)
+        given = u.scale, u.shift, u.ends, np.array([0, u.p.size])
+        high, low = partial_sum_extremes(observed, *given)[..., 0]
         return np.asarray(high - low)
 
     def signed(_: Function) -> ResidualStatistic:
