@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.intervals import choose
-from caltest.measures.recalibration.calibration_intercept import CalibrationIntercept
-from caltest.measures.recalibration.calibration_slope import CalibrationSlope
-from caltest.measures.recalibration.coefficient_interval import cell_coefficient_bounds
-from caltest.measures.recalibration.profile import INTERCEPT_ALONE, SLOPE
+from caltest.measures.recalibration.cox import CalibrationIntercept, CalibrationSlope
 from caltest.measures.smooth.ici import E90, ICI
 from caltest.render import rows_of_slope
 
@@ -21,6 +18,7 @@ if TYPE_CHECKING:
     from caltest.predictions import Predictions
     from caltest.scale import Cells
 
+COEFFICIENTS = {"intercept": CalibrationIntercept(), "slope": CalibrationSlope()}
 RESAMPLES, SEED = 199, 1
 MOST_ROWS = 2000  # with which a loess is resampled, as a picture should not take long
 
@@ -30,7 +28,7 @@ def number_lines(predictions: Predictions, level: float) -> list[str]:
     lines = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateDataWarning)
-        for name, measure in (("intercept", CalibrationIntercept()), ("slope", CalibrationSlope())):
+        for name, measure in COEFFICIENTS.items():
             lines += _line(name, measure, predictions, level, percent=False)
         for error in (ICI(), E90()):
             lines += _line(error.symbol, error, predictions, level, percent=True)
@@ -40,10 +38,9 @@ def number_lines(predictions: Predictions, level: float) -> list[str]:
 def cell_number_lines(cells: Cells, level: float) -> list[str]:
     """Return a line with an interval for each number that the cells have."""
     lines = []
-    for name, column in (("intercept", INTERCEPT_ALONE), ("slope", SLOPE)):
+    for name, measure in COEFFICIENTS.items():
         with suppress(NotApplicable):
-            ends = cell_coefficient_bounds(cells, column, name, level=level)
-            lines.append(_in_words(name, ends))
+            lines.append(_in_words(name, measure.cell_interval(cells, level=level)))
     return lines
 
 

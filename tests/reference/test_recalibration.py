@@ -16,7 +16,7 @@ from caltest.measures import (
     unreliability,
 )
 from caltest.measures.recalibration.cox import Cox
-from caltest.measures.recalibration.unreliability import Unreliability
+from caltest.measures.recalibration.cox import Unreliability
 
 
 @pytest.fixture(scope="module")

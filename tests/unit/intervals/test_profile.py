@@ -11,8 +11,8 @@ from scipy.stats import t
 
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
-from caltest.measures.recalibration.calibration_intercept import CalibrationIntercept
-from caltest.measures.recalibration.calibration_slope import CalibrationSlope
+from caltest.measures.recalibration.cox import CalibrationIntercept
+from caltest.measures.recalibration.cox import CalibrationSlope
 from caltest.measures.recalibration.cox import Cox
 
 OPTIONS = {"level": 0.9, "n_jobs": None}

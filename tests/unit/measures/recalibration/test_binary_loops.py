@@ -11,7 +11,7 @@ from scipy.special import expit
 from statsmodels.api import GLM, add_constant
 from statsmodels.genmod.families import Binomial
 
-from caltest.measures.recalibration.binary_loops import (
+from caltest.measures.recalibration.binary_fit import (
     all_rows,
     few_nodes,
     label_ranges,
@@ -20,7 +20,7 @@ from caltest.measures.recalibration.binary_loops import (
     standard_rows,
     supremum,
 )
-from caltest.measures.recalibration.deviation_fit import deviation_sums, gain, maximise
+from caltest.measures.recalibration.binary_fit import deviation_sums, gain, maximise
 
 pytestmark = pytest.mark.loops
 

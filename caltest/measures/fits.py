@@ -1,0 +1,149 @@
+"""Fits to the labels of rows, or to the events of cells of rows: each is written once."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.measures.base import BoundMeasure
+from caltest.measures.cells import BoundCells, Counts
+from caltest.measures.label_scores import rounding_scale
+from caltest.measures.one_dimension import SortedRows
+from caltest.predictions import Predictions
+from caltest.scale import Cells
+
+Floats = NDArray[np.float64]
+
+
+class Fit(ABC):
+    """A function of the labels of units: of rows, or of cells of rows.
+
+    The label of a unit is its number of events, of one row or of the rows of a cell.
+
+    Attributes
+    ----------
+    scale : float
+        Size of the terms of the value, by which ties are measured.
+    calibrated : float
+        What the value of calibrated predictions is about.
+    caution : str
+        What cells in place of rows change, where no number says it.
+    parameters, notes, degenerate
+        As of `BoundMeasure`.
+    """
+
+    scale: float = 1.0
+    calibrated: float = 0.0
+    caution: str = ""
+    parameters: Mapping[str, object] = {}
+    notes: tuple[str, ...] = ()
+    degenerate: tuple[str, ...] = ()
+
+    @abstractmethod
+    def values(self, labels: Counts) -> Floats:
+        """Return the value for each row of `labels` (B, units)."""
+
+    def estimate(self, value: float) -> float:
+        """Return the calibration error that an observed value stands for; often the same."""
+        return value
+
+    def error(self, cells: Cells) -> float | None:
+        """Bound what cells change in the observed value; None where no number is known."""
+        return None
+
+
+class Units(BoundMeasure):
+    """Rows or cells to which a fit is bound.
+
+    Attributes
+    ----------
+    fit : Fit
+        The fit.
+    rows : int
+        The number of rows.
+    total : float
+        The sum of their weights.
+    event, least, most : (units,) array
+        The mean, the smallest and the largest prediction of each unit.
+    size, weight : (units,) array
+        The largest label, and what an event weighs.
+    expected : (units,) array
+        The expected label.
+    """
+
+    fit: Any
+    rows: int
+
+    def take(self, fit: Fit) -> None:
+        """Bind a fit."""
+        self.fit, self.scale, self.parameters = fit, fit.scale, fit.parameters
+        self.notes, self.degenerate = fit.notes, fit.degenerate
+
+    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
+        return np.asarray(self.fit.values(labels))
+
+    def estimate(self, value: float) -> float:
+        return float(self.fit.estimate(value))
+
+
+class SortedUnits(Units, SortedRows):
+    """Rows of two classes, in ascending order of their predictions."""
+
+    def __init__(
+        self, predictions: Predictions, measure: str, fit: Callable[[SortedUnits], Fit]
+    ) -> None:
+        super().__init__(predictions, measure)
+        self.rows, self.scale = predictions.n, rounding_scale(predictions.n)
+        self.take(fit(self))
+
+    @property
+    def least(self) -> Floats:
+        return self.event
+
+    most = expected = least
+
+    @property
+    def size(self) -> Floats:
+        return np.broadcast_to(1.0, self.event.size)
+
+    @cached_property
+    def total(self) -> float:
+        return float(self.weight.sum())
+
+    def shares(self, labels: Counts) -> Counts:
+        """Return the labels over the sizes."""
+        return labels
+
+
+class CellUnits(Units, BoundCells):
+    """Cells of rows, in ascending order of their predictions."""
+
+    def __init__(self, cells: Cells, fit: Callable[[Any], Fit]) -> None:
+        super().__init__(cells)
+        self.scale *= max(1.0, cells.heaviest)
+        self.rows, self.total = cells.rows, cells.mass
+        self.event, self.least, self.most = cells.mean, cells.least, cells.most
+        self.size, self.weight = cells.n.astype(np.float64), np.broadcast_to(1.0, len(cells))
+        self.expected = cells.expected
+        self.take(fit(self))
+        self.caution = self.fit.caution
+
+    @property
+    def calibrated(self) -> float:
+        return float(self.fit.calibrated)
+
+    def error(self) -> float | None:
+        known: float | None = self.fit.error(self.cells)
+        return super().error() if known is None else known
+
+    def shares(self, labels: Counts) -> Counts:
+        """Return the labels over the sizes."""
+        return labels / self.size
+
+
+Ordered = SortedUnits | CellUnits
