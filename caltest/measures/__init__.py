@@ -45,9 +45,7 @@ from caltest.measures.grades.normal import *
 from caltest.measures.grades.vasicek import *
 from caltest.measures.recalibration.belt import *
 from caltest.measures.isotonic.corp import *
-from caltest.measures.isotonic.corp_curve import *
 from caltest.measures.isotonic.confidence_band import *
-from caltest.measures.isotonic.confidence_band_curve import *
 from caltest.measures.splits.e_likelihood_ratio import *
 from caltest.measures.splits.e_hosmer_lemeshow import *
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.lenses import Lens, resolve_lens
 from caltest.measures.base import BoundMeasure
 from caltest.measures.cells import BoundCells, Counts
 from caltest.measures.label_scores import rounding_scale
 from caltest.measures.one_dimension import SortedRows
-from caltest.predictions import Predictions
+from caltest.predictions import Predictions, as_measured
 from caltest.scale import Cells
 
 Floats = NDArray[np.float64]
+Result = TypeVar("Result")
 
 
 class Fit(ABC):
@@ -70,8 +72,8 @@ class Units(BoundMeasure):
         The sum of their weights.
     event, least, most : (units,) array
         The mean, the smallest and the largest prediction of each unit.
-    size, weight : (units,) array
-        The largest label, and what an event weighs.
+    size, weight, mass : (units,) array
+        The largest label, what an event weighs, and what all rows of the unit weigh.
     expected : (units,) array
         The expected label.
     """
@@ -115,6 +117,10 @@ class SortedUnits(Units, SortedRows):
     def total(self) -> float:
         return float(self.weight.sum())
 
+    @property
+    def mass(self) -> Floats:
+        return self.weight
+
     def shares(self, labels: Counts) -> Counts:
         """Return the labels over the sizes."""
         return labels
@@ -128,7 +134,8 @@ class CellUnits(Units, BoundCells):
         self.scale *= max(1.0, cells.heaviest)
         self.rows, self.total = cells.rows, cells.mass
         self.event, self.least, self.most = cells.mean, cells.least, cells.most
-        self.size, self.weight = cells.n.astype(np.float64), np.broadcast_to(1.0, len(cells))
+        self.size = self.mass = cells.n.astype(np.float64)
+        self.weight = np.broadcast_to(1.0, len(cells))
         self.expected = cells.expected
         self.take(fit(self))
         self.caution = self.fit.caution
@@ -147,3 +154,12 @@ class CellUnits(Units, BoundCells):
 
 
 Ordered = SortedUnits | CellUnits
+
+
+def by_member(
+    probs: object, labels: object, lens: str | Lens, compute: Callable[[Predictions], Result]
+) -> Result | list[Result]:
+    """Return what is computed under a lens, of a family a list."""
+    predictions, resolved = as_measured(probs, labels), resolve_lens(lens)
+    found = [compute(member(predictions)) for member in resolved.members(predictions)]
+    return found if resolved.is_family else found[0]

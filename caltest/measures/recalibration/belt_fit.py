@@ -89,7 +89,7 @@ class BeltModel:
         self._expected = np.ascontiguousarray(units.expected)
         with np.errstate(divide="ignore", invalid="ignore"):  # the log odds of 0 and 1
             self.z: Floats = np.log(units.probs[:, 1]) - np.log(units.probs[:, 0])
-        self._weight, self._all = units.weight * units.size, (self.z, units.weight)
+        self._weight, self._all = units.mass, (self.z, units.weight)
         if units.certain.size:
             inside = np.ones(self.z.size, np.bool_)
             inside[units.certain] = False

@@ -79,7 +79,7 @@ class RowLogOdds(Units):
             predictions = predictions.without(weight == 0)
         super().__init__(predictions)
         self.probs, self.rows = predictions.probs, predictions.n
-        self.weight = np.ascontiguousarray(row_weights(predictions))
+        self.weight = self.mass = np.ascontiguousarray(row_weights(predictions))
         self.total = float(self.weight.sum())
         self.size, self.expected = np.broadcast_to(1.0, self.rows), self.probs[:, 1]
         self.scale = rounding_scale(self.rows) * max(1.0, float(self.weight.max()))
@@ -138,8 +138,8 @@ class Recalibration(Fit):
         self.scale = FITTED * units.scale
         certain = units.certain
         self._inside = np.delete(np.arange(units.size.size), certain) if certain.size else None
-        self.x, size = log_odds(self.inside(units.probs)), self.inside(units.size)
-        self._rows = standard_rows(self.x, self.inside(units.weight) * size, size)
+        self.x = log_odds(self.inside(units.probs))
+        self._rows = standard_rows(self.x, self.inside(units.mass), self.inside(units.size))
         self._nodes = few_nodes(self._rows)
         self.degenerate = tuple(self._messages())
 

@@ -10,9 +10,13 @@ from scipy.stats import t
 
 from caltest import Predictions
 from caltest.measures.recalibration import coefficient_interval
+from caltest.measures.recalibration.coefficient_interval import (
+    FEW,
+    SLOPE,
+    profile_bounds,
+    unseen_bounds,
+)
 from caltest.measures.recalibration.cox import CalibrationSlope
-from caltest.measures.recalibration.coefficient_interval import SLOPE, profile_bounds
-from caltest.measures.recalibration.coefficient_interval import FEW, unseen_bounds
 
 
 def drawn(n=200, seed=0):

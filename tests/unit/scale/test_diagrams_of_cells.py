@@ -9,8 +9,8 @@ import scipy
 
 import caltest as ct
 from caltest.measures.bins.reliability_bins import bins_of_cells, count_limits
-from caltest.measures.isotonic.confidence_band_curve import band_limits_of_cells
-from caltest.measures.isotonic.corp_curve import curve_of_cells as corp_of_cells
+from caltest.measures.isotonic.confidence_band import band_limits_of_cells
+from caltest.measures.isotonic.corp import curve_of_cells as corp_of_cells
 from caltest.measures.recalibration.cox import CalibrationIntercept, CalibrationSlope
 from caltest.measures.scores.decomposition import brier_parts_of_cells
 from caltest.measures.smooth.smooth_curve import curve_of_cells

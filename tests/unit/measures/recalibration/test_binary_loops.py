@@ -13,14 +13,16 @@ from statsmodels.genmod.families import Binomial
 
 from caltest.measures.recalibration.binary_fit import (
     all_rows,
+    deviation_sums,
     few_nodes,
+    gain,
     label_ranges,
     log_odds,
+    maximise,
     recalibrations,
     standard_rows,
     supremum,
 )
-from caltest.measures.recalibration.binary_fit import deviation_sums, gain, maximise
 
 pytestmark = pytest.mark.loops
 
