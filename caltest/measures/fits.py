@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.base import BoundMeasure
 from caltest.measures.cells import BoundCells, Counts
-from caltest.measures.label_scores import rounding_scale
+from caltest.measures.label_scores import rounding_scale, row_weights
 from caltest.measures.one_dimension import SortedRows
+from caltest.numerics.sorted_scores import sum_variance
 from caltest.predictions import Predictions, as_measured
 from caltest.scale import Cells
 
@@ -76,10 +77,13 @@ class Units(BoundMeasure):
         The largest label, what an event weighs, and what all rows of the unit weigh.
     expected : (units,) array
         The expected label.
+    variance : float
+        That of the weighted mean of the labels of calibrated predictions.
     """
 
     fit: Any
     rows: int
+    has_sizes: bool = False  # whether a unit is several rows
 
     def take(self, fit: Fit) -> None:
         """Bind a fit."""
@@ -121,6 +125,12 @@ class SortedUnits(Units, SortedRows):
     def mass(self) -> Floats:
         return self.weight
 
+    @cached_property
+    def variance(self) -> float:
+        p, weight = self.predictions, row_weights(self.predictions)
+        share = over_sum(weight, float(weight.sum()))
+        return sum_variance(np.ascontiguousarray(p.probs[:, 1]), share)
+
     def shares(self, labels: Counts) -> Counts:
         """Return the labels over the sizes."""
         return labels
@@ -128,6 +138,8 @@ class SortedUnits(Units, SortedRows):
 
 class CellUnits(Units, BoundCells):
     """Cells of rows, in ascending order of their predictions."""
+
+    has_sizes = True
 
     def __init__(self, cells: Cells, fit: Callable[[Any], Fit]) -> None:
         super().__init__(cells)
@@ -137,6 +149,7 @@ class CellUnits(Units, BoundCells):
         self.size = self.mass = cells.n.astype(np.float64)
         self.weight = np.broadcast_to(1.0, len(cells))
         self.expected = cells.expected
+        self.variance = float(cells.noise.sum()) / cells.mass**2
         self.take(fit(self))
         self.caution = self.fit.caution
 
@@ -163,3 +176,10 @@ def by_member(
     predictions, resolved = as_measured(probs, labels), resolve_lens(lens)
     found = [compute(member(predictions)) for member in resolved.members(predictions)]
     return found if resolved.is_family else found[0]
+
+
+def over_sum(weight: Floats, total: float) -> Floats:
+    """Return weights over their sum; of equal ones that take no memory, without an array."""
+    if weight.strides == (0,):
+        return np.broadcast_to(1.0 / total, weight.size)
+    return weight / total

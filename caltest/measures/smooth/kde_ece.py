@@ -16,7 +16,7 @@ from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import BoundMeasure, Labels, Measure
 from caltest.measures.one_dimension import SortedRows
-from caltest.measures.smooth.smoothing import (
+from caltest.measures.smooth.smooth_ece import (
     cells,
     corrected_trapezoid,
     grid_coefficients,
