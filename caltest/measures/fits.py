@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -30,6 +31,8 @@ class Fit(ABC):
 
     Attributes
     ----------
+    units : Units
+        What it is bound to, and lives as long as: the units hold the fit.
     scale : float
         Size of the terms of the value, by which ties are measured.
     calibrated : float
@@ -46,6 +49,11 @@ class Fit(ABC):
     parameters: Mapping[str, object] = {}
     notes: tuple[str, ...] = ()
     degenerate: tuple[str, ...] = ()
+
+    def __init__(self, units: Units) -> None:
+        # A cycle would keep the arrays of the rows until garbage is collected.
+        self.units: Any = weakref.proxy(units)
+        self.scale = units.scale
 
     @abstractmethod
     def values(self, labels: Counts) -> Floats:

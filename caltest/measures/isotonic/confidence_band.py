@@ -144,7 +144,8 @@ class BandBlocks(Fit):
     """Rows or cells, grouped for lower and for upper bounds, and -log10 of their p-value."""
 
     def __init__(self, units: Ordered, options: ConfidenceBand) -> None:
-        self._units, self.steps = units, step_ends(units.event)
+        super().__init__(units)
+        self.scale, self.steps = 1.0, step_ends(units.event)
         self.method, self.digits = options.resolved(int(np.count_nonzero(self.steps)))
         self.parameters = {"method": self.method}
         if self.method == "round":
@@ -166,8 +167,8 @@ class BandBlocks(Fit):
     def _side(self, ends: Flags, *, last: bool) -> Side:
         at = np.flatnonzero(ends)
         start = np.append(0, at[:-1] + 1)
-        sizes = np.add.reduceat(self._units.size, start)
-        return Side(ends, sizes, self._units.most[at] if last else self._units.least[start])
+        sizes = np.add.reduceat(self.units.size, start)
+        return Side(ends, sizes, self.units.most[at] if last else self.units.least[start])
 
     def values(self, labels: Counts) -> Floats:
         return self.log_pvalues(labels) / -math.log(10.0)
@@ -215,16 +216,16 @@ class BandBlocks(Fit):
         error = math.log1p(-level)
         if self.method == "yang-barber":
             return self._hoeffding_bounds(self.lower.log_blocks - error)
-        events = group_events(self._units.observed[None], self.lower.ends)[0]
+        events = group_events(self.units.observed[None], self.lower.ends)[0]
         lower = exact_lower_bounds(events, self.lower.sizes, error - self.lower.log_blocks)
-        events = group_events(self._units.observed[None], self.upper.ends)[0]
+        events = group_events(self.units.observed[None], self.upper.ends)[0]
         sizes = self.upper.sizes[::-1].copy()
         others = sizes - events[::-1]
         upper = exact_lower_bounds(others, sizes, error - self.upper.log_blocks)
         return lower, 1.0 - upper[::-1]
 
     def _hoeffding_bounds(self, constant: float) -> tuple[Floats, Floats]:
-        fitted, starts, stops = self.isotonic(self._units.observed)
+        fitted, starts, stops = self.isotonic(self.units.observed)
         sizes = self.lower.sizes
         lower = hoeffding_lower_bounds(fitted, sizes, starts, constant)
         turned = (1.0 - fitted[::-1], sizes[::-1].copy(), stops[::-1].copy())
@@ -454,8 +455,9 @@ def band_limits_of_cells(
     """
     check_no_weights(cells.weights)
     measure = ConfidenceBand(method="round", digits=digits)
-    blocks: BandBlocks = CellUnits(cells, measure.blocks).fit
-    return blocks.limits(level)
+    units = CellUnits(cells, measure.blocks)
+    limits: tuple[Floats, Floats, Floats] = units.fit.limits(level)
+    return limits
 
 
 def _above(x: Floats, lower: Floats) -> Intervals:

@@ -104,11 +104,11 @@ class CorpMiscalibration(Measure):
         return Corp(rows, self.score, step_ends(rows.event), score, degenerate)
 
     def _of_cells(self, cells: CellUnits) -> Corp:
-        scored = REGISTRY[self.score]().bind_cells(cells.cells)
+        scored, total = REGISTRY[self.score]().bind_cells(cells.cells), cells.total
         every = np.ones(cells.size.size, dtype=np.bool_)
 
         def score(labels: Counts) -> Floats:
-            return scored.values(labels) * cells.total
+            return scored.values(labels) * total
 
         return Corp(cells, self.score, every, score, scored.degenerate)
 
@@ -140,16 +140,16 @@ class Corp(Fit):
         score: Callable[[Counts], Floats],
         degenerate: tuple[str, ...],
     ) -> None:
-        self._units, self._ends, self._score = units, ends, score
+        super().__init__(units)
+        self._ends, self._score, self.degenerate = ends, score, degenerate
         self._logarithmic = name == "log-loss"
-        self.scale, self.degenerate = units.scale, degenerate
         self.parameters = {"score": PRINTED[name]}
 
     def values(self, labels: Counts) -> Floats:
-        shares, mass = self._units.shares(labels), self._units.mass
+        shares, mass = self.units.shares(labels), self.units.mass
         fitted = recalibrated_scores(shares, mass, self._ends, self._logarithmic)
         # In exact arithmetic it is not negative.
-        return np.maximum(self._score(labels) - fitted, 0.0) / self._units.total
+        return np.maximum(self._score(labels) - fitted, 0.0) / self.units.total
 
 
 def corp_miscalibration(

@@ -15,11 +15,9 @@ from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.base import Measure
-from caltest.measures.cells import Counts
-from caltest.measures.fits import Fit
 from caltest.measures.outcome import Outcome
 from caltest.measures.recalibration.belt_fit import BeltModel, Selection, check_belt
-from caltest.measures.recalibration.fits import AT_MEANS, CellLogOdds, LogOdds, RowLogOdds
+from caltest.measures.recalibration.fits import CellLogOdds, LogOdds, RowLogOdds
 from caltest.predictions import Predictions, as_measured
 from caltest.scale import Cells
 
@@ -34,7 +32,6 @@ Floats = NDArray[np.float64]
 Intervals = tuple[tuple[float, float], ...]
 
 NAME = "the calibration belt"
-SUPREMUM = 1e5  # where it has no maximum, the likelihood ends up to 2e-10 below its supremum
 MAYBE_FITTED = (
     "observed and expected events are equal; if the model was fitted to these data, pass "
     "internal=True"
@@ -93,7 +90,7 @@ class CalibrationBelt(Measure):
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the likelihood-ratio test, given the degree that was selected."""
         bound = self.bind(predictions, n_jobs)
-        model: BeltModel = bound.fit.model
+        model: Belt = bound.fit
         fit = model.fit(bound.observed[None])
         model.check_fitted(fit, "use another test" if self.internal else "use null='exact'")
         statistic, degree = float(fit.statistic[0]), int(fit.degree[0])
@@ -110,21 +107,15 @@ class CalibrationBelt(Measure):
         )
 
 
-class Belt(Fit):
+class Belt(BeltModel):
     """The likelihood ratio of a polynomial in the log odds, its degree selected for the labels."""
 
-    caution = AT_MEANS
-
     def __init__(self, units: LogOdds, measure: CalibrationBelt) -> None:
-        self.model = BeltModel(units, measure.selection)
-        self.degenerate, self.scale = self.model.degenerate, SUPREMUM * units.scale
+        super().__init__(units, measure.selection)
         self.parameters = {"sample": "development" if measure.internal else "external"}
         excess = float(units.weight @ (units.observed - units.expected))
         if not measure.internal and abs(excess) < FITTED_HERE:
             self.notes = (MAYBE_FITTED,)
-
-    def values(self, labels: Counts) -> Floats:
-        return self.model.fit(labels).statistic
 
 
 def calibration_belt(
@@ -343,7 +334,7 @@ def _belt(
     units = RowLogOdds(predictions, NAME, lambda units: Belt(units, measure))
     for message in units.degenerate:
         warnings.warn(message, DegenerateDataWarning, stacklevel=3)
-    model, labels, selection = units.fit.model, units.observed, measure.selection
+    model, labels, selection = units.fit, units.observed, measure.selection
     fit = model.fit(labels[None])
     model.check_fitted(fit, "the belt has no substitute, the test has null='exact'")
     statistic, degree = float(fit.statistic[0]), int(fit.degree[0])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable, invalid
 from caltest.measures.cells import Counts
+from caltest.measures.fits import Fit
 from caltest.measures.recalibration.binary_fit import (
     ENOUGH,
     STEPS,
@@ -24,7 +25,7 @@ from caltest.measures.recalibration.binary_fit import (
     solve,
     support,
 )
-from caltest.measures.recalibration.fits import LogOdds
+from caltest.measures.recalibration.fits import AT_MEANS, LogOdds
 from caltest.measures.recalibration.log_odds_basis import (
     NODES,
     basis_values,
@@ -40,6 +41,7 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.unsignedinteger]
 TINY = float(np.finfo(float).tiny)
 LARGEST_DEGREE = 4
+SUPREMUM = 1e5  # where it has no maximum, the likelihood ends up to 2e-10 below its supremum
 BLOCK = 4096  # rows whose polynomials stay in the cache
 STEEP = 2.0  # change of eta within a bin up to which interpolation has nine digits
 POINTS = 48  # of Gauss-Legendre; the integrands are analytic
@@ -77,15 +79,19 @@ class BeltFit:
     attained: NDArray[np.bool_]
 
 
-class BeltModel:
+class BeltModel(Fit):
     """Polynomials in the log odds of rows or cells; the labels enter through a few sums.
 
     Predictions of 0 and 1 have no log odds. They are left out of the fit, and a label that
     contradicts one makes the statistic infinite, as the likelihood of the predictions is 0.
     """
 
+    caution = AT_MEANS
+
     def __init__(self, units: LogOdds, selection: Selection) -> None:
-        self.units, self.selection = units, selection
+        super().__init__(units)
+        self.selection, self.scale = selection, SUPREMUM * units.scale
+        self.degenerate = _left_out(units.outside, units.rows)
         self._expected = np.ascontiguousarray(units.expected)
         with np.errstate(divide="ignore", invalid="ignore"):  # the log odds of 0 and 1
             self.z: Floats = np.log(units.probs[:, 1]) - np.log(units.probs[:, 0])
@@ -112,18 +118,6 @@ class BeltModel:
     def _support_at(self, z: Floats, weight: Floats) -> Support:
         return support(z, weight, basis_values(z, self.shift, self.norm).T)
 
-    @property
-    def degenerate(self) -> tuple[str, ...]:
-        """What predictions of 0 and 1 leave undefined."""
-        if not self.units.outside:
-            return ()
-        message = (
-            f"{self.units.outside} of {self.units.rows} predictions are 0 or 1 and have no log "
-            "odds; they are left out of the fit, and a label that contradicts one makes the "
-            "statistic infinite"
-        )
-        return (message,)
-
     def check_fitted(self, fit: BeltFit, remedy: str) -> None:
         """Raise NotApplicable where the first row of labels has no unique polynomial."""
         need = self.selection.first + 1
@@ -140,6 +134,9 @@ class BeltModel:
                 "has no fit",
                 remedy,
             )
+
+    def values(self, labels: Counts) -> Floats:
+        return self.fit(labels).statistic
 
     def sums(self, labels: Counts) -> Floats:
         """Return what the fit needs of each row of labels (B, n)."""
@@ -196,6 +193,15 @@ class BeltModel:
         sums = self.sums(labels[None])[0, :k]
         moved = likelihood_bounds(sums, rows, fit.gamma[0, :k].copy(), basis, drop)
         return np.asarray(scipy.special.expit(at[:, None] + moved))
+
+
+def _left_out(count: int, rows: int) -> tuple[str, ...]:
+    """Say how many predictions have no log odds."""
+    message = (
+        f"{count} of {rows} predictions are 0 or 1 and have no log odds; they are left out of the "
+        "fit, and a label that contradicts one makes the statistic infinite"
+    )
+    return (message,) if count else ()
 
 
 def check_belt(internal: object, threshold: object, max_degree: object) -> None:

@@ -134,8 +134,8 @@ class Recalibration(Fit):
     caution = AT_MEANS
 
     def __init__(self, units: LogOdds, *, with_slope: bool) -> None:
-        self.units, self._with_slope = units, with_slope
-        self.scale = FITTED * units.scale
+        super().__init__(units)
+        self._with_slope, self.scale = with_slope, FITTED * units.scale
         certain = units.certain
         self._inside = np.delete(np.arange(units.size.size), certain) if certain.size else None
         self.x = log_odds(self.inside(units.probs))
@@ -222,7 +222,8 @@ class MultinomialRatio(Fit):
     """The likelihood ratio of several classes."""
 
     def __init__(self, units: RowLogOdds, slopes: str, reference: int) -> None:
-        self.units, self.scale = units, FITTED * units.scale
+        super().__init__(units)
+        self.scale = FITTED * units.scale
         probs = raised(units.probs)
         self._task = make_task(probs, units.weight, reference if slopes == "reference" else -1)
         possible = int((units.probs > 0).any(axis=0).sum())
@@ -255,12 +256,12 @@ class Excess(Fit):
     caution = AT_MEANS
 
     def __init__(self, units: LogOdds, ratio: Ratio) -> None:
-        self.ratio, self._total = ratio, units.total
-        self.scale = ratio.scale / units.total
+        super().__init__(units)
+        self.ratio, self.scale = ratio, ratio.scale / units.total
         self.parameters, self.degenerate = ratio.parameters, ratio.degenerate
 
     def values(self, labels: Counts) -> Floats:
-        return (self.ratio.values(labels) - self.ratio.df) / self._total
+        return (self.ratio.values(labels) - self.ratio.df) / self.units.total
 
 
 def likelihood_ratio(units: LogOdds, gains: Floats, labels: Counts) -> Floats:

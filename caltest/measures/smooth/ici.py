@@ -81,7 +81,8 @@ class Loess(Fit):
     caution = "a loess of the mean prediction of each cell"
 
     def __init__(self, units: Ordered, measure: LoessMeasure) -> None:
-        self._units, self.measure, self.scale = units, measure, units.scale
+        super().__init__(units)
+        self.measure = measure
         self.parameters = {"smoother": "loess of degree 1", "span": measure.span}
         x, spread = units.event, float(units.most[-1] - units.least[0])
         self.knots = lowess.find_knots(x, STEP * spread)
@@ -115,7 +116,7 @@ class Loess(Fit):
 
     def mean(self, deviations: Floats) -> Floats:
         """Return the mean over rows of the absolute errors, (B,)."""
-        units = self._units
+        units = self.units
         if units.has_sizes:
             return (
                 np.array([errors @ units.size for errors in self._errors(deviations)]) / units.rows
@@ -128,18 +129,18 @@ class Loess(Fit):
 
     def _errors(self, deviations: Floats) -> Iterator[Floats]:
         """Yield the absolute errors of the units, for one row of labels after the other."""
-        errors = np.empty((1, self._units.event.size))
+        errors = np.empty((1, self.units.event.size))
         for b in range(len(deviations)):
             row = deviations[b : b + 1]
-            lowess.row_errors(self._units.event, self.knots, self.start, row, errors)
+            lowess.row_errors(self.units.event, self.knots, self.start, row, errors)
             yield errors[0]
 
     def _quantile(self, errors: Floats, share: float) -> float:
-        if not self._units.has_sizes:
+        if not self.units.has_sizes:
             return float(np.quantile(errors, share, overwrite_input=True))
-        place = share * (self._units.rows - 1)
+        place = share * (self.units.rows - 1)
         order = np.argsort(errors)
-        upto = np.cumsum(self._units.size[order])
+        upto = np.cumsum(self.units.size[order])
         ranks = [int(place), math.ceil(place)]
         low, high = errors[order[np.searchsorted(upto, ranks, side="right")]]
         return float(low + place % 1.0 * (high - low))
@@ -149,7 +150,7 @@ class Loess(Fit):
         return np.asarray(moments.reshape(len(labels), -1))
 
     def _moment_weights(self, knots: Floats, radii: Floats, edges: NDArray[np.int64]) -> Floats:
-        counts = self._moments(np.ascontiguousarray(self._units.size)[None])
+        counts = self._moments(np.ascontiguousarray(self.units.size)[None])
         counts = counts.reshape(-1, lowess.DEGREES)
         least = lowess.LEAST_SPREAD * float(np.ptp(self._x))
         parts = (knots, radii, edges, self._cells, *self._frames, counts, least)

@@ -100,10 +100,9 @@ class SmoothECE(Measure):
 class Smoothed(Fit):
     """Residuals of rows or cells, smoothed with a bandwidth, or with that which is the integral."""
 
-    scale = TIES
-
     def __init__(self, units: Ordered, bandwidth: float | None) -> None:
-        self._units, self.bandwidth = units, bandwidth
+        super().__init__(units)
+        self.scale, self.bandwidth = TIES, bandwidth
         self.parameters = {"bandwidth": "fixed point" if bandwidth is None else bandwidth}
 
     @abstractmethod
@@ -117,11 +116,19 @@ class Smoothed(Fit):
     @cached_property
     def share(self) -> Floats:
         """The weights of events over the sum of those of all rows."""
-        return over_sum(self._units.weight, self._units.total)
+        return over_sum(self.units.weight, self.units.total)
 
     def values(self, labels: Counts) -> Floats:
-        rows = self.share, self._units.event, self._units.expected
-        return np.array([self.solve(residual_sums(y, *rows), self.levels(y)) for y in labels])
+        return np.array([self.solve(self._sums(y), self.levels(y)) for y in labels])
+
+    def _sums(self, labels: Counts) -> tuple[float, float]:
+        """Return the sums of the residuals of the rows and of their moduli."""
+        signed, absolute = residual_sums(labels, self.share, self.units.expected)
+        if self.units.has_sizes:
+            # 1 - p of rows with the event, and p of those without.
+            moduli = labels * (1.0 - 2.0 * self.units.event) + self.units.expected
+            absolute = float(self.share @ moduli)
+        return signed, absolute
 
     def solve(self, sums: tuple[float, float], levels: Levels) -> float:
         """Return the integral at the bandwidth, or s with smECE_s = s.
@@ -149,7 +156,7 @@ class Smoothed(Fit):
 
         It is that of calibrated residuals of total variance v whose density is even.
         """
-        return float(max(SMALLEST_BANDWIDTH, (self._units.variance / math.pi**1.5) ** (1.0 / 3.0)))
+        return float(max(SMALLEST_BANDWIDTH, (self.units.variance / math.pi**1.5) ** (1.0 / 3.0)))
 
     def error(self, cells: Cells) -> float:
         r"""Bound what events elsewhere in their cells change.
@@ -160,7 +167,7 @@ class Smoothed(Fit):
         others: the residuals are y - p, and p - 1 + (1 - y). As smECE_s does not grow in s, its
         fixed point moves by no more than itself.
         """
-        s = self.bandwidth or max(self._units.value(), SMALLEST_BANDWIDTH)
+        s = self.bandwidth or max(self.units.value(), SMALLEST_BANDWIDTH)
         moved = np.minimum(cells.events, cells.n - cells.events) @ cells.reach
         spread_ = float(cells.n @ np.square(cells.reach))
         first, second = math.sqrt(2.0 / math.pi) / s, 4.0 * PEAK * math.exp(-0.5) / s**2
@@ -202,9 +209,9 @@ class OnGrid(Smoothed):
     def _grid(self, size: int) -> tuple[Indices, Floats, Floats]:
         """Return the cells, the places in them, and the nodes of w p."""
         if size not in self._grids:
-            start, place = cells(self._units.event, size)
+            start, place = cells(self.units.event, size)
             expected = np.empty(size + 1)
-            spread(self._units.expected, self.share, start, place, expected)
+            spread(self.units.expected, self.share, start, place, expected)
             self._grids[size] = start, place, expected
         return self._grids[size]
 
@@ -218,14 +225,14 @@ class RowsOnGrid(SortedUnits):
         event, weight = np.ascontiguousarray(p.probs[:, 1]), row_weights(p)
         rows = p.labels.astype(np.uint8), over_sum(weight, float(weight.sum())), event
         levels = fit.refined(partial(spread_residuals, *rows))
-        return float(fit.solve(residual_sums(*rows, event), levels))
+        return float(fit.solve(residual_sums(*rows), levels))
 
 
 class ByCosines(Smoothed):
     """The cosine series of the residuals summed point by point."""
 
     def levels(self, labels: Counts) -> Levels:
-        event = self._units.event
+        event = self.units.event
         residuals = self.share * (labels - event)
         bandwidth = self._guess / 1.5 if self.bandwidth is None else self.bandwidth
         while True:
@@ -321,14 +328,13 @@ def cells(ordered: Floats, size: int) -> tuple[Indices, Floats]:
 
 
 @njit(fastmath={"contract", "nsz", "reassoc"})
-def residual_sums(
-    labels: Labels | Floats, weight: Floats, score: Floats, expected: Floats
-) -> tuple[float, float]:
-    """Return the sums over rows of w (y - p) and of its modulus, 1 - p or p."""
+def residual_sums(labels: Labels | Floats, weight: Floats, score: Floats) -> tuple[float, float]:
+    """Return the sums of w (y - p) and of its modulus."""
     signed = absolute = 0.0
     for i in range(score.size):
-        signed += weight[i] * (labels[i] - expected[i])
-        absolute += weight[i] * (labels[i] * (1.0 - 2.0 * score[i]) + expected[i])
+        r = weight[i] * (labels[i] - score[i])
+        signed += r
+        absolute += abs(r)
     return signed, absolute
 
 

@@ -103,7 +103,7 @@ def test_integral_between_roots_splits_in_stretches_of_noise():
 def test_residual_sums_are_signed_and_absolute():
     """Of w (y - p)."""
     labels, score = np.array([1, 0], np.uint8), np.array([0.25, 0.5])
-    assert residual_sums(labels, np.array([1.0, 2.0]), score, score) == (-0.25, 1.75)
+    assert residual_sums(labels, np.array([1.0, 2.0]), score) == (-0.25, 1.75)
 
 
 @pytest.mark.parametrize("start", [1e-3, 0.1, 1.0])
