@@ -46,8 +46,7 @@ from caltest.measures.grades.vasicek import *
 from caltest.measures.recalibration.belt import *
 from caltest.measures.isotonic.corp import *
 from caltest.measures.isotonic.confidence_band import *
-from caltest.measures.splits.e_likelihood_ratio import *
-from caltest.measures.splits.e_hosmer_lemeshow import *
+from caltest.measures.splits import *
 
 from caltest.measures.base import REGISTRY, Measure
 

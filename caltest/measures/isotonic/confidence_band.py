@@ -57,6 +57,10 @@ class ConfidenceBand(Measure):
 
     key: ClassVar[str] = "confidence-band"
     title: ClassVar[str] = "honest confidence band"
+    symbol: ClassVar[str] = "-log10 p"
+    interval_instead: ClassVar[str] = "test='ks', or the band itself, measures.confidence_band"
+    nulls: ClassVar[tuple[str, ...]] = ("closed-form", "exact", "consistency")
+    needs_rows: ClassVar[str] = "its limits are those of all blocks of distinct predictions"
 
     def __post_init__(self) -> None:
         if self.method is not None:
@@ -65,24 +69,8 @@ class ConfidenceBand(Measure):
         if self.method in {"standard", "yang-barber"}:
             validation.check_unused(f"with method={self.method!r}", digits=self.digits)
 
-    @property
-    def symbol(self) -> str:
-        return "-log10 p"
-
-    @property
-    def interval_instead(self) -> str:
-        return "test='ks', or the band itself, measures.confidence_band"
-
     def plot_kind(self, m: int) -> str:
         return "confidence-band"
-
-    @property
-    def nulls(self) -> tuple[str, ...]:
-        return ("closed-form", "exact", "consistency")
-
-    @property
-    def needs_rows(self) -> str:
-        return "its limits are those of all blocks of distinct predictions"
 
     def resolved(self, distinct: int) -> tuple[str, int | None]:
         """Return the method for a number of distinct predictions, and its digits."""

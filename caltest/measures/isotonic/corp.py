@@ -56,21 +56,15 @@ class CorpMiscalibration(Measure):
     key: ClassVar[str] = "corp"
     function: ClassVar[str] = "corp_miscalibration"
     title: ClassVar[str] = "CORP miscalibration"
+    symbol: ClassVar[str] = "MCB"
+    is_squared: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         validation.check_choice(self.score, SCORES, "score")
 
     @property
-    def symbol(self) -> str:
-        return "MCB"
-
-    @property
     def description(self) -> str:
         return f"{self.title} of the {PRINTED[self.score]}"
-
-    @property
-    def is_squared(self) -> bool:
-        return True
 
     def unseen_reach(self, predictions: Predictions, a: float) -> float:
         cells = end_cells(predictions.probs[:, 1], predictions.labels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -13,12 +14,13 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
-from caltest.lenses import Lens, resolve_lens
+from caltest.lenses import Lens
 from caltest.measures.base import Measure
+from caltest.measures.fits import by_member
 from caltest.measures.outcome import Outcome
 from caltest.measures.recalibration.belt_fit import BeltModel, Selection, check_belt
 from caltest.measures.recalibration.fits import CellLogOdds, LogOdds, RowLogOdds
-from caltest.predictions import Predictions, as_measured
+from caltest.predictions import Predictions
 from caltest.scale import Cells
 
 __all__ = [
@@ -49,21 +51,15 @@ class CalibrationBelt(Measure):
 
     key: ClassVar[str] = "calibration-belt"
     title: ClassVar[str] = "GiViTI calibration belt"
+    symbol: ClassVar[str] = "LR"
+    interval_instead: ClassVar[str] = "test='ks', or the belt itself, measures.calibration_belt"
 
     def __post_init__(self) -> None:
         check_belt(self.internal, self.threshold, self.max_degree)
 
     @property
-    def symbol(self) -> str:
-        return "LR"
-
-    @property
     def description(self) -> str:
         return f"{self.title}, development sample" if self.internal else self.title
-
-    @property
-    def interval_instead(self) -> str:
-        return "test='ks', or the belt itself, measures.calibration_belt"
 
     def plot_kind(self, m: int) -> str:
         return "belt"
@@ -314,13 +310,8 @@ def calibration_belt_curve(
     measure = CalibrationBelt(internal=internal, threshold=threshold, max_degree=max_degree)
     sorted_levels = check_levels(confidence)
     validation.check_integer(points, "points", 4)
-    predictions = as_measured(probs, labels)
-    resolved = resolve_lens(lens)
-    belts = [
-        _belt(member(predictions), measure, sorted_levels, points)
-        for member in resolved.members(predictions)
-    ]
-    return belts if resolved.is_family else belts[0]
+    belt = partial(_belt, measure=measure, levels=sorted_levels, points=points)
+    return by_member(probs, labels, lens, belt)
 
 
 def _belt(
@@ -333,7 +324,7 @@ def _belt(
         )
     units = RowLogOdds(predictions, NAME, lambda units: Belt(units, measure))
     for message in units.degenerate:
-        warnings.warn(message, DegenerateDataWarning, stacklevel=3)
+        warnings.warn(message, DegenerateDataWarning, stacklevel=5)
     model, labels, selection = units.fit, units.observed, measure.selection
     fit = model.fit(labels[None])
     model.check_fitted(fit, "the belt has no substitute, the test has null='exact'")

@@ -65,16 +65,13 @@ class OfCoefficient(Measure):
 
     own_intervals: ClassVar[Mapping[str, str]] = PROFILE
     dependent: ClassVar[str] = ""  # what is added to its name where rows depend
+    # The estimate is no error that grows from 0.
+    intervals: ClassVar[tuple[str, ...]] = (*PROFILE, "bca")
 
     @property
     @abstractmethod
     def column(self) -> int:
         """Which coefficient it is."""
-
-    @property
-    def intervals(self) -> tuple[str, ...]:
-        # The estimate is no error that grows from 0.
-        return (*PROFILE, "bca")
 
     def calibrated_value(self, predictions: Predictions) -> float:
         """Return 1 for the slope, and 0 for the intercept."""
@@ -120,16 +117,15 @@ class Cox(OfCoefficient):
     }
     title: ClassVar[str] = "logistic recalibration (Cox)"
     dependent: ClassVar[str] = " of rows that depend"
+    symbol: ClassVar[str] = "LR"
+    # The likelihood ratio grows on both sides of the coefficient.
+    is_one_sided: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         validation.check_choice(self.tested, HYPOTHESES, "tested")
         validation.check_choice(self.slopes, SLOPES, "slopes")
         if self.slopes != "reference":
             validation.check_unused("without slopes='reference'", reference=self.reference)
-
-    @property
-    def symbol(self) -> str:
-        return "LR"
 
     @property
     def estimate_symbol(self) -> str:
@@ -184,11 +180,6 @@ class Cox(OfCoefficient):
     def interval_instead(self) -> str | None:
         both = self.tested == "both"
         return "test='calibration-slope' and 'calibration-in-the-large'" if both else None
-
-    @property
-    def is_one_sided(self) -> bool:
-        # The likelihood ratio grows on both sides of the coefficient.
-        return False
 
 
 def cox(
@@ -393,14 +384,8 @@ class CalibrationSlope(OfCoefficient):
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "calibration slope"
     alternative: ClassVar[str] = "two-sided"
-
-    @property
-    def symbol(self) -> str:
-        return "slope"
-
-    @property
-    def column(self) -> int:
-        return SLOPE
+    symbol: ClassVar[str] = "slope"
+    column: ClassVar[int] = SLOPE
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> RowLogOdds:
         return RowLogOdds(predictions, f"the {self.title}", self._coefficient)
@@ -474,23 +459,11 @@ class Unreliability(Measure):
 
     key: ClassVar[str] = "unreliability"
     title: ClassVar[str] = "unreliability index"
-
-    @property
-    def symbol(self) -> str:
-        return "U"
-
-    @property
-    def nulls(self) -> tuple[str, ...]:
-        return ("exact", "consistency", "asymptotic")
-
-    @property
-    def intervals(self) -> tuple[str, ...]:
-        # A resample with its repeated rows is not unbiased.
-        return ("jackknife", *super().intervals)
-
-    @property
-    def is_squared(self) -> bool:
-        return True
+    symbol: ClassVar[str] = "U"
+    nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic")
+    # A resample with its repeated rows is not unbiased.
+    intervals: ClassVar[tuple[str, ...]] = ("jackknife", "plug-in", "bca")
+    is_squared: ClassVar[bool] = True
 
     def unseen_reach(self, predictions: Predictions, a: float) -> float:
         if predictions.m > 2:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import NotApplicable
-from caltest.lenses import Lens, resolve_lens
+from caltest.lenses import Lens
 from caltest.measures.base import BoundMeasure, Labels, Measure
+from caltest.measures.fits import by_member
 from caltest.measures.gap import share_limits
 from caltest.measures.label_scores import BinaryScore, MeanScore, event_terms, row_weights
 from caltest.measures.one_dimension import check_one_dimension
@@ -22,7 +24,7 @@ from caltest.measures.outcome import Ends, Outcome, RowScores, RowTerms, two_sid
 from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
 from caltest.numerics.label_scores import binary_event_sums, binary_residual_sums
 from caltest.numerics.sorted_scores import sum_variance
-from caltest.predictions import Predictions, as_measured
+from caltest.predictions import Predictions
 
 __all__ = [
     "ExpectedObserved",
@@ -47,14 +49,14 @@ class MeanCalibration(MeanScore):
     key: ClassVar[str] = "mean-calibration"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "calibration in the large"
-
-    @property
-    def symbol(self) -> str:
-        return "mean(y) - mean(p)"
-
-    @property
-    def nulls(self) -> tuple[str, ...]:
-        return ("exact", "consistency", "asymptotic", "convolution", "saddlepoint")
+    symbol: ClassVar[str] = "mean(y) - mean(p)"
+    nulls: ClassVar[tuple[str, ...]] = (
+        "exact",
+        "consistency",
+        "asymptotic",
+        "convolution",
+        "saddlepoint",
+    )
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         check_one_dimension(predictions, self.title)
@@ -157,14 +159,9 @@ class ExpectedObservedRatio(Measure):
     title: ClassVar[str] = "ratio of expected to observed events"
     alternative: ClassVar[str] = "two-sided"
     own_intervals: ClassVar[Mapping[str, str]] = OWN
-
-    @property
-    def symbol(self) -> str:
-        return "E/O"
-
-    @property
-    def nulls(self) -> tuple[str, ...]:
-        return (*super().nulls, "convolution", "saddlepoint")
+    symbol: ClassVar[str] = "E/O"
+    nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "convolution", "saddlepoint")
+    intervals: ClassVar[tuple[str, ...]] = (*OWN, "bca")
 
     def row_terms(self, predictions: Predictions) -> RowTerms:
         """Return the events of each row, whose sum divides the expected one."""
@@ -179,10 +176,6 @@ class ExpectedObservedRatio(Measure):
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         return BoundRatio(predictions, self.title)
-
-    @property
-    def intervals(self) -> tuple[str, ...]:
-        return (*OWN, *super().intervals)
 
     def calibrated_value(self, predictions: Predictions) -> float:
         """Return 1.0, as many events as expected."""
@@ -366,12 +359,7 @@ def expected_observed_interval(
     """
     level = validation.check_confidence(confidence)
     validation.check_choice(method, METHODS, "method")
-    predictions = as_measured(probs, labels)
-    resolved = resolve_lens(lens)
-    intervals = [
-        _interval(one(predictions), level, method) for one in resolved.members(predictions)
-    ]
-    return intervals if resolved.is_family else intervals[0]
+    return by_member(probs, labels, lens, partial(_interval, level=level, method=method))
 
 
 def _interval(predictions: Predictions, level: float, method: str) -> ExpectedObserved:

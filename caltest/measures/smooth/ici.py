@@ -171,10 +171,7 @@ class ICI(LoessMeasure):
 
     key: ClassVar[str] = "ici"
     title: ClassVar[str] = "integrated calibration index"
-
-    @property
-    def symbol(self) -> str:
-        return "ICI"
+    symbol: ClassVar[str] = "ICI"
 
     def functional(self, loess: Loess, deviations: Floats) -> Floats:
         return loess.mean(deviations)
@@ -254,10 +251,7 @@ class E50(LoessMeasure):
     key: ClassVar[str] = "e50"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "median error of a loess, E50"
-
-    @property
-    def symbol(self) -> str:
-        return "E50"
+    symbol: ClassVar[str] = "E50"
 
     def functional(self, loess: Loess, deviations: Floats) -> Floats:
         return loess.quantile(deviations, 0.5)
@@ -322,10 +316,7 @@ class E90(LoessMeasure):
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "90 % quantile of the errors of a loess, E90"
     is_extreme: ClassVar[bool] = True
-
-    @property
-    def symbol(self) -> str:
-        return "E90"
+    symbol: ClassVar[str] = "E90"
 
     def functional(self, loess: Loess, deviations: Floats) -> Floats:
         return loess.quantile(deviations, 0.9)
@@ -392,10 +383,7 @@ class Emax(LoessMeasure):
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "largest error of a loess, Emax"
     is_extreme: ClassVar[bool] = True
-
-    @property
-    def symbol(self) -> str:
-        return "Emax"
+    symbol: ClassVar[str] = "Emax"
 
     def functional(self, loess: Loess, deviations: Floats) -> Floats:
         # The error is linear between knots, and knots are rows: the largest stands at a knot.

@@ -45,14 +45,11 @@ class KDEECE(Measure):
     title: ClassVar[str] = "ECE by kernel density estimates"
     # An estimate that is biased upwards, and no test.
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
+    symbol: ClassVar[str] = "KDE-ECE"
 
     def __post_init__(self) -> None:
         if self.bandwidth is not None:
             validation.check_positive(self.bandwidth, "bandwidth")
-
-    @property
-    def symbol(self) -> str:
-        return "KDE-ECE"
 
     def plot_kind(self, m: int) -> str:
         return "reliability"

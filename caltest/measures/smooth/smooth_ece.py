@@ -63,15 +63,12 @@ class SmoothECE(Measure):
     key: ClassVar[str] = "smooth-ece"
     largest: ClassVar[float] = 1.0
     title: ClassVar[str] = "smooth ECE"
+    symbol: ClassVar[str] = "smECE"
 
     def __post_init__(self) -> None:
         validation.check_choice(self.method, METHODS, "method")
         if self.bandwidth is not None:
             validation.check_positive(self.bandwidth, "bandwidth")
-
-    @property
-    def symbol(self) -> str:
-        return "smECE"
 
     def plot_kind(self, m: int) -> str:
         return "reliability"
