@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from caltest.lenses import Lens, resolve_lens
@@ -191,3 +192,13 @@ def over_sum(weight: Floats, total: float) -> Floats:
     if weight.strides == (0,):
         return np.broadcast_to(1.0 / total, weight.size)
     return weight / total
+
+
+def log_odds_grid(low: float, high: float, points: int) -> Floats:
+    """Return log odds, half at equal distances and half at those of their probabilities."""
+    if low == high:
+        return np.array([low])
+    half = points // 2
+    first, last = scipy.special.expit([low, high])
+    inner = scipy.special.logit(np.linspace(first, last, points - half + 2)[1:-1])
+    return np.sort(np.concatenate([np.linspace(low, high, half), np.clip(inner, low, high)]))

@@ -82,7 +82,8 @@ class CorpMiscalibration(Measure):
         return CellUnits(cells, self._of_cells)
 
     def _of_rows(self, rows: SortedUnits) -> Corp:
-        columns, degenerate = np.column_stack([1.0 - rows.event, rows.event]), ()
+        columns = np.column_stack([1.0 - rows.event, rows.event])
+        degenerate: tuple[str, ...] = ()
         if self.score == "brier":
             table = np.square(columns[:, ::-1])
         else:
@@ -143,7 +144,7 @@ class Corp(Fit):
         shares, mass = self.units.shares(labels), self.units.mass
         fitted = recalibrated_scores(shares, mass, self._ends, self._logarithmic)
         # In exact arithmetic it is not negative.
-        return np.maximum(self._score(labels) - fitted, 0.0) / self.units.total
+        return np.maximum(self._score(labels) - fitted, 0.0) / float(self.units.total)
 
 
 def corp_miscalibration(

@@ -16,7 +16,7 @@ from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
-from caltest.measures.fits import by_member
+from caltest.measures.fits import by_member, log_odds_grid
 from caltest.measures.outcome import Outcome
 from caltest.measures.recalibration.belt_fit import BeltModel, Selection, check_belt
 from caltest.measures.recalibration.fits import CellLogOdds, LogOdds, RowLogOdds
@@ -329,7 +329,7 @@ def _belt(
     fit = model.fit(labels[None])
     model.check_fitted(fit, "the belt has no substitute, the test has null='exact'")
     statistic, degree = float(fit.statistic[0]), int(fit.degree[0])
-    at = _grid(model.z, points)
+    at = log_odds_grid(float(model.z.min()), float(model.z.max()), points)
     grid = scipy.special.expit(at)
     edges = np.array(
         [model.bounds(labels, fit, at, selection.quantile(level, degree)) for level in levels]
@@ -349,16 +349,6 @@ def _belt(
         n=predictions.n,
         internal=measure.internal,
     )
-
-
-def _grid(z: Floats, points: int) -> Floats:
-    """Return log odds, half at equal distances and half at those of their probabilities."""
-    low, high = float(z.min()), float(z.max())
-    half = points // 2
-    inner = np.linspace(scipy.special.expit(low), scipy.special.expit(high), points - half + 2)[
-        1:-1
-    ]
-    return np.sort(np.concatenate([np.linspace(low, high, half), scipy.special.logit(inner)]))
 
 
 def _intervals(grid: Floats, excess: Floats) -> Intervals:

@@ -261,7 +261,7 @@ class Excess(Fit):
         self.parameters, self.degenerate = ratio.parameters, ratio.degenerate
 
     def values(self, labels: Counts) -> Floats:
-        return (self.ratio.values(labels) - self.ratio.df) / self.units.total
+        return (self.ratio.values(labels) - self.ratio.df) / float(self.units.total)
 
 
 def likelihood_ratio(units: LogOdds, gains: Floats, labels: Counts) -> Floats:

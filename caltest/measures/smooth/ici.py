@@ -118,9 +118,8 @@ class Loess(Fit):
         """Return the mean over rows of the absolute errors, (B,)."""
         units = self.units
         if units.has_sizes:
-            return (
-                np.array([errors @ units.size for errors in self._errors(deviations)]) / units.rows
-            )
+            totals = [errors @ units.size for errors in self._errors(deviations)]
+            return np.asarray(totals, dtype=np.float64) / float(units.rows)
         return np.asarray(lowess.mean_errors(units.event, self.knots, self.start, deviations))
 
     def quantile(self, deviations: Floats, share: float) -> Floats:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.lenses import Lens
-from caltest.measures.fits import by_member
+from caltest.measures.fits import by_member, log_odds_grid
 from caltest.measures.one_dimension import check_one_dimension, score_order
 from caltest.numerics.tube import path_length, tube_quantile
 from caltest.predictions import Predictions
@@ -157,7 +157,7 @@ def _curve(predictions: Predictions, level: float, points: int) -> SmoothCurve:
         groups = np.arange(order.size) if codes is None else codes[order]
         inverse = _robust(inverse, score, groups)
     rows, ends = np.arange(1, order.size + 1), (float(event[0]), float(event[-1]))
-    at = _grid(*_ends(z, rows), points)
+    at = log_odds_grid(*_ends(z, rows), points)
     return _drawn(spline, beta, inverse, at, ends, level, predictions.n)
 
 
@@ -177,7 +177,9 @@ def curve_of_cells(cells: Cells, level: float, points: int = 201) -> SmoothCurve
         own = cells.squares * (cells.events / cells.n * (1.0 - 2.0 * q) + np.square(q))
         inverse = inverse @ (terms.T * (unit * unit * own)) @ terms @ inverse
     ends = float(cells.least[0]), float(cells.most[-1])
-    return _drawn(spline, beta, inverse, _grid(*_ends(z, upto), points), ends, level, cells.rows)
+    return _drawn(
+        spline, beta, inverse, log_odds_grid(*_ends(z, upto), points), ends, level, cells.rows
+    )
 
 
 def _drawn(
@@ -304,12 +306,3 @@ def _ends(z: Floats, upto: NDArray[np.integer]) -> tuple[float, float]:
     outside = min(OUTSIDE, n // FEWEST_OF_ONE) or 1
     low, high = z[np.searchsorted(upto, [outside, n - outside + 1])].tolist()
     return (low, high) if low < high else (float(z[0]), float(z[-1]))
-
-
-def _grid(low: float, high: float, points: int) -> Floats:
-    if low == high:
-        return np.array([low])
-    half = points // 2
-    first, last = float(scipy.special.expit(low)), float(scipy.special.expit(high))
-    inner = scipy.special.logit(np.linspace(first, last, points - half + 2)[1:-1])
-    return np.sort(np.concatenate([np.linspace(low, high, half), np.clip(inner, low, high)]))

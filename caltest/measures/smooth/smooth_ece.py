@@ -27,7 +27,7 @@ from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
-from caltest.measures.cells import Counts
+from caltest.measures.cells import BoundCells, Counts
 from caltest.measures.fits import CellUnits, Fit, Ordered, SortedUnits, over_sum
 from caltest.measures.label_scores import row_weights
 from caltest.numerics.loops import njit
@@ -81,7 +81,7 @@ class SmoothECE(Measure):
     def needs_rows(self) -> str:
         return "" if self.method == "grid" else "method='exact' adds the points one by one"
 
-    def bind_cells(self, cells: Cells) -> CellUnits:
+    def bind_cells(self, cells: Cells) -> BoundCells:
         return super().bind_cells(cells) if self.needs_rows else CellUnits(cells, self._fit)
 
     def _fit(self, units: Ordered) -> Smoothed:
