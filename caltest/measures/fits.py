@@ -20,6 +20,7 @@ from caltest.measures.one_dimension import SortedRows
 from caltest.numerics.sorted_scores import sum_variance
 from caltest.predictions import Predictions, as_measured
 from caltest.scale import Cells
+from caltest.validation.arrays import read_only
 
 Floats = NDArray[np.float64]
 Result = TypeVar("Result")
@@ -173,6 +174,15 @@ class CellUnits(Units, BoundCells):
     def shares(self, labels: Counts) -> Counts:
         """Return the labels over the sizes."""
         return labels / self.size
+
+
+class ReadOnly:
+    """A frozen dataclass whose arrays are locked."""
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                read_only(value)
 
 
 Ordered = SortedUnits | CellUnits

@@ -15,7 +15,7 @@ from caltest.errors import NotApplicable, invalid
 from caltest.lenses import Lens
 from caltest.measures.base import Labels, Measure
 from caltest.measures.cells import Counts
-from caltest.measures.fits import CellUnits, Fit, Ordered, SortedUnits, by_member
+from caltest.measures.fits import CellUnits, Fit, Ordered, ReadOnly, SortedUnits, by_member
 from caltest.measures.isotonic.band_loops import (
     exact_lower_bounds,
     group_events,
@@ -282,7 +282,7 @@ def confidence_band(
 
 
 @dataclass(frozen=True, eq=False)
-class ConfidenceBandCurve:
+class ConfidenceBandCurve(ReadOnly):
     """Simultaneous limits of P(Y = 1 | p) at every prediction p, valid at every n.
 
     Attributes
@@ -322,10 +322,6 @@ class ConfidenceBandCurve:
     method: str
     digits: int | None
     n: int
-
-    def __post_init__(self) -> None:
-        for name in ("x", "lower", "upper"):
-            object.__setattr__(self, name, validation.read_only(getattr(self, name)))
 
     def at(self, probs: object) -> tuple[Floats, Floats]:
         """Return lower and upper bounds at any predictions, 0 and 1 where there are none."""

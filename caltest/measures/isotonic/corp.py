@@ -15,7 +15,7 @@ from caltest import validation
 from caltest.lenses import Lens
 from caltest.measures.base import REGISTRY, Measure
 from caltest.measures.cells import Counts
-from caltest.measures.fits import CellUnits, Fit, Ordered, SortedUnits, by_member
+from caltest.measures.fits import CellUnits, Fit, Ordered, ReadOnly, SortedUnits, by_member
 from caltest.measures.one_dimension import score_order, sorted_rows
 from caltest.numerics.class_sums import label_sums
 from caltest.numerics.isotonic import pool_steps, recalibrated_scores
@@ -203,7 +203,7 @@ def corp_miscalibration(
 
 
 @dataclass(frozen=True, eq=False)
-class CorpCurve:
+class CorpCurve(ReadOnly):
     """The isotonic fit of the labels to the predictions, in blocks of one value.
 
     Attributes
@@ -230,10 +230,6 @@ class CorpCurve:
     mass: Floats
     n: int
 
-    def __post_init__(self) -> None:
-        for name in ("left", "right", "probability", "mass"):
-            object.__setattr__(self, name, validation.read_only(getattr(self, name)))
-
     @property
     def points(self) -> tuple[Floats, Floats]:
         """The corners of the curve, (predictions, probabilities)."""
@@ -248,7 +244,7 @@ class CorpCurve:
 
 
 @dataclass(frozen=True, eq=False)
-class CorpBand:
+class CorpBand(ReadOnly):
     """Limits between which the CORP curve of a calibrated model lies, at each point by itself.
 
     Attributes
@@ -276,10 +272,6 @@ class CorpBand:
     n: int
     n_resamples: int
     seed: int
-
-    def __post_init__(self) -> None:
-        for name in ("x", "lower", "upper"):
-            object.__setattr__(self, name, validation.read_only(getattr(self, name)))
 
 
 def corp_curve(

@@ -16,7 +16,7 @@ from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
-from caltest.measures.fits import by_member, log_odds_grid
+from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
 from caltest.measures.outcome import Outcome
 from caltest.measures.recalibration.belt_fit import BeltModel, Selection, check_belt
 from caltest.measures.recalibration.fits import CellLogOdds, LogOdds, RowLogOdds
@@ -187,7 +187,7 @@ def calibration_belt(
 
 
 @dataclass(frozen=True, eq=False)
-class CalibrationBeltCurve:
+class CalibrationBeltCurve(ReadOnly):
     """Confidence regions of the curve of calibration, P(Y = 1) against the prediction p.
 
     Attributes
@@ -231,10 +231,6 @@ class CalibrationBeltCurve:
     pvalue: float
     n: int
     internal: bool
-
-    def __post_init__(self) -> None:
-        for name in ("grid", "lower", "upper", "coefficients"):
-            object.__setattr__(self, name, validation.read_only(getattr(self, name)))
 
 
 def calibration_belt_curve(

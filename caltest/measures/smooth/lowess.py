@@ -79,24 +79,17 @@ def window_edges(x: Floats, knots: Floats, radii: Floats, near: float, far: floa
     """
     edges = np.empty((knots.size, 4), np.int64)
     for a in range(knots.size):
-        for side, limit in enumerate((far * radii[a], near * radii[a])):
+        h = radii[a]
+        for side, limit in enumerate((-far * h, -near * h, near * h, far * h)):
             low, high = 0, x.size
             while low < high:
                 middle = (low + high) // 2
-                if knots[a] - x[middle] <= limit:
+                distance = x[middle] - knots[a]
+                if distance > limit or (side < 2 and distance == limit):
                     high = middle
                 else:
                     low = middle + 1
             edges[a, side] = low
-        for side, limit in enumerate((near * radii[a], far * radii[a])):
-            low, high = 0, x.size
-            while low < high:
-                middle = (low + high) // 2
-                if x[middle] - knots[a] > limit:
-                    high = middle
-                else:
-                    low = middle + 1
-            edges[a, 2 + side] = low
     return edges
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.lenses import Lens
-from caltest.measures.fits import by_member, log_odds_grid
+from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
 from caltest.measures.one_dimension import check_one_dimension, score_order
 from caltest.numerics.tube import path_length, tube_quantile
 from caltest.predictions import Predictions
@@ -31,7 +31,7 @@ STEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class SmoothCurve:
+class SmoothCurve(ReadOnly):
     """A smooth curve of calibration, P(Y = 1) against the prediction p, with its band.
 
     Attributes
@@ -67,10 +67,6 @@ class SmoothCurve:
     terms: int
     multiplier: float
     n: int
-
-    def __post_init__(self) -> None:
-        for name in ("x", "probability", "lower", "upper"):
-            object.__setattr__(self, name, validation.read_only(getattr(self, name)))
 
 
 def smooth_curve(
