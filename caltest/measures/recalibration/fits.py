@@ -85,6 +85,8 @@ class RowLogOdds(Units):
         self.scale = rounding_scale(self.rows) * max(1.0, float(self.weight.max()))
         self.certain = rows_below(self.probs, 0.0)
         self.outside = self.certain.size
+        if self.outside and predictions.m == 2:
+            self.undefined += (outside(self.rows - self.outside, self.rows),)
         self.take(fit(self))
 
     def contradicted(self, labels: Labels) -> Flags:
@@ -113,10 +115,13 @@ class CellLogOdds(CellUnits):
     @property
     def undefined(self) -> tuple[str, ...]:
         """What the predictions leave undefined."""
-        if not self.contradicted(self.observed[None])[0]:
-            return ()
-        message = "an observed class has probability 0: that alone contradicts the predictions, and"
-        return (f"{message} the likelihood ratio is infinite",)
+        remarks = [outside(self.rows - self.outside, self.rows)] if self.outside else []
+        if self.contradicted(self.observed[None])[0]:
+            remarks.append(
+                "an observed class has probability 0: that alone contradicts the predictions, and "
+                "the likelihood ratio is infinite"
+            )
+        return tuple(remarks)
 
     def contradicted(self, labels: Counts) -> Flags:
         """Return which rows of numbers of events (B, cells) have probability 0."""
@@ -168,10 +173,7 @@ class Recalibration(Fit):
     def _messages(self) -> Iterator[str]:
         """Say what the data leave undefined."""
         yield from self.units.undefined
-        count = self.units.rows - self.units.outside
-        if self.units.outside:
-            yield outside(count, self.units.rows)
-        if not count:
+        if self.units.rows == self.units.outside:
             return
         if self._with_slope and not self.has_slope:
             yield f"{NO_SLOPE}; it is taken as 1"
@@ -179,7 +181,7 @@ class Recalibration(Fit):
         if not labels.any() or (labels == self._rows.size).all():
             taken = ", and the slope is taken as 1" if self._with_slope and self.has_slope else ""
             yield f"all labels are equal: the intercept is infinite{taken}"
-        elif self._with_slope and math.isinf(self.observed[SLOPE]):
+        elif self._with_slope and math.isinf(self.observed[SLOPE]) and not self.units.has_sizes:
             yield "the predictions separate the labels: the slope is infinite"
 
 
