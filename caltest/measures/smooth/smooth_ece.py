@@ -123,9 +123,14 @@ class Smoothed(Fit):
         signed, absolute = residual_sums(labels, self.share, self.units.expected)
         if self.units.has_sizes:
             # 1 - p of rows with the event, and p of those without.
-            moduli = labels * (1.0 - 2.0 * self.units.event) + self.units.expected
-            absolute = float(self.share @ moduli)
+            slope, constant = self._moduli
+            absolute = float(labels @ slope) + constant
         return signed, absolute
+
+    @cached_property
+    def _moduli(self) -> tuple[Floats, float]:
+        """What an event adds to the sum of the moduli, and the sum without one."""
+        return self.share * (1.0 - 2.0 * self.units.event), float(self.share @ self.units.expected)
 
     def solve(self, sums: tuple[float, float], levels: Levels) -> float:
         """Return the integral at the bandwidth, or s with smECE_s = s.
