@@ -32,10 +32,6 @@ from caltest.measures.scores.decomposition import *
 from caltest.measures.scores.net_benefit import *
 from caltest.measures.scores.confidence import *
 from caltest.measures.recalibration.cox import *
-from caltest.measures.recalibration.mean_calibration import *
-from caltest.measures.recalibration.calibration_intercept import *
-from caltest.measures.recalibration.calibration_slope import *
-from caltest.measures.recalibration.unreliability import *
 from caltest.measures.recalibration.expected_observed_ratio import *
 from caltest.measures.grades.hosmer_lemeshow import *
 from caltest.measures.grades.pigeon_heyse import *
@@ -47,13 +43,9 @@ from caltest.measures.grades.jeffreys import *
 from caltest.measures.grades.normal import *
 from caltest.measures.grades.vasicek import *
 from caltest.measures.recalibration.belt import *
-from caltest.measures.recalibration.belt_curve import *
 from caltest.measures.isotonic.corp import *
-from caltest.measures.isotonic.corp_curve import *
 from caltest.measures.isotonic.confidence_band import *
-from caltest.measures.isotonic.confidence_band_curve import *
-from caltest.measures.splits.e_likelihood_ratio import *
-from caltest.measures.splits.e_hosmer_lemeshow import *
+from caltest.measures.splits import *
 
 from caltest.measures.base import REGISTRY, Measure
 

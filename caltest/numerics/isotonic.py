@@ -53,22 +53,15 @@ def _pool(
         happened += weight[i] * labels[i]
         if not ends[i]:
             continue
-        top = _push(held, happened, mass, events, top)
-        last[top - 1] = i
+        # Ratios are compared by cross products, which are exact for counts.
+        while top > 0 and events[top - 1] * held >= happened * mass[top - 1]:
+            top -= 1
+            held += mass[top]
+            happened += events[top]
+        mass[top], events[top], last[top] = held, happened, i
+        top += 1
         held = happened = 0.0
     return top
-
-
-@njit(inline="always")
-def _push(held: float, happened: float, mass: Floats, events: Floats, top: int) -> int:
-    """Put a block on top, pool it with those below that are not smaller; return their number."""
-    # Ratios are compared by cross products, which are exact for counts.
-    while top > 0 and events[top - 1] * held >= happened * mass[top - 1]:
-        top -= 1
-        held += mass[top]
-        happened += events[top]
-    mass[top], events[top] = held, happened
-    return top + 1
 
 
 @njit()
@@ -87,43 +80,13 @@ def recalibrated_scores(
     mass, events, last = np.empty(n), np.empty(n), np.empty(n, np.int64)
     for b in range(size):
         top = _pool(labels[b], weight, ends, mass, events, last)
-        sums[b] = _fitted_score(mass, events, top, logarithmic)
+        for k in range(top):
+            held, happened = mass[k], events[k]
+            if not 0.0 < happened < held:
+                continue
+            if logarithmic:
+                sums[b] -= happened * math.log(happened / held)
+                sums[b] -= (held - happened) * math.log1p(-happened / held)
+            else:
+                sums[b] += happened * (1.0 - happened / held)
     return sums
-
-
-@njit()
-def recalibrated_cell_scores(
-    counts: Floats,
-    size: Floats,
-    logarithmic: bool,  # noqa: FBT001
-) -> Floats:
-    """Return the same for numbers of events (B, C) in cells of some size, (C,), as one score."""
-    rows, cells = counts.shape
-    sums = np.zeros(rows)
-    mass, events = np.empty(cells), np.empty(cells)
-    for b in range(rows):
-        top = 0
-        for c in range(cells):
-            top = _push(size[c], counts[b, c], mass, events, top)
-        sums[b] = _fitted_score(mass, events, top, logarithmic)
-    return sums
-
-
-@njit()
-def _fitted_score(
-    mass: Floats,
-    events: Floats,
-    top: int,
-    logarithmic: bool,  # noqa: FBT001
-) -> float:
-    total = 0.0
-    for k in range(top):
-        held, happened = mass[k], events[k]
-        if not 0.0 < happened < held:
-            continue
-        if logarithmic:
-            total -= happened * math.log(happened / held)
-            total -= (held - happened) * math.log1p(-happened / held)
-        else:
-            total += happened * (1.0 - happened / held)
-    return total

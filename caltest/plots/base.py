@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from caltest.measures.recalibration.belt_curve import CalibrationBeltCurve
+    from caltest.measures.recalibration.belt import CalibrationBeltCurve
     from caltest.results import HTest
 
 Corner = Literal["upper left", "upper right", "lower left", "lower right"]

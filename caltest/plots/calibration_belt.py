@@ -10,8 +10,8 @@ import numpy as np
 
 from caltest import validation
 from caltest.errors import NotApplicable
-from caltest.measures.recalibration.belt_curve import CalibrationBeltCurve
-from caltest.measures.recalibration.belt_curve import calibration_belt_curve as belt_of
+from caltest.measures.recalibration.belt import CalibrationBeltCurve
+from caltest.measures.recalibration.belt import calibration_belt_curve as belt_of
 from caltest.plots import base
 from caltest.plots.scales import FINEST, Scale, check_scale, scale_for
 from caltest.results import HTest
@@ -20,7 +20,7 @@ from caltest.results.evidence import required
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from caltest.measures.recalibration.belt_curve import Intervals
+    from caltest.measures.recalibration.belt import Intervals
 
 SHADES = (0.55, 0.82)  # grey of the narrowest belt and of the widest
 WIDE = (6.6, 4.2)  # inches, with room for a legend at the right

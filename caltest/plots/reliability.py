@@ -12,8 +12,8 @@ from caltest import validation
 from caltest.errors import invalid, shown
 from caltest.lenses import Lens
 from caltest.measures.bins.reliability_bins import BINNINGS, ReliabilityBins
-from caltest.measures.isotonic.confidence_band_curve import ConfidenceBandCurve
-from caltest.measures.isotonic.corp_curve import CorpBand
+from caltest.measures.isotonic.confidence_band import ConfidenceBandCurve
+from caltest.measures.isotonic.corp import CorpBand
 from caltest.measures.smooth.smooth_curve import SmoothCurve
 from caltest.plots import base
 from caltest.plots.base import set_tips

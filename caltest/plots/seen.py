@@ -19,15 +19,14 @@ from caltest.measures.bins.reliability_bins import (
     bins_of_cells,
     reliability_bins,
 )
-from caltest.measures.isotonic.confidence_band_curve import (
+from caltest.measures.isotonic.confidence_band import (
     band_limits_of_cells,
     confidence_band_curve,
 )
-from caltest.measures.isotonic.corp_curve import CorpCurve, corp_curve
-from caltest.measures.isotonic.corp_curve import curve_of_cells as corp_of_cells
+from caltest.measures.isotonic.corp import CorpCurve, corp_curve
+from caltest.measures.isotonic.corp import curve_of_cells as corp_of_cells
 from caltest.measures.one_dimension import check_one_dimension
-from caltest.measures.recalibration.calibration_intercept import CalibrationIntercept
-from caltest.measures.recalibration.calibration_slope import CalibrationSlope
+from caltest.measures.recalibration.cox import CalibrationIntercept, CalibrationSlope
 from caltest.measures.scores.decomposition import (
     ScoreDecomposition,
     brier_parts_of_cells,

@@ -113,7 +113,7 @@ def errors_at_rows(span, nearest):
     probcal takes the ceiling of span n for the number of nearest rows, statsmodels and R the floor.
     """
     x, y = np.sort(P), Y[np.argsort(P)]
-    radii = lowess.find_radii(x, x, nearest(span * P.size))
+    radii = lowess.find_radii(x, np.arange(x.size + 1.0), x, nearest(span * P.size))
     edges = lowess.window_edges(x, x, radii, 0.0, 1.0)
     return np.abs(lowess.row_weights(x, np.ones(x.size), x, radii, edges) @ y - x)
 

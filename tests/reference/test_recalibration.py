@@ -15,8 +15,7 @@ from caltest.measures import (
     cox,
     unreliability,
 )
-from caltest.measures.recalibration.cox import Cox
-from caltest.measures.recalibration.unreliability import Unreliability
+from caltest.measures.recalibration.cox import Cox, Unreliability
 
 
 @pytest.fixture(scope="module")

@@ -1,26 +1,46 @@
-"""The p-value of an honest confidence band as a measure, Dimitriadis et al. 2023."""
+"""Honest confidence bands of the curve of calibration and their p-value, Dimitriadis et al."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest import validation
+from caltest.errors import NotApplicable, invalid
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Labels, Measure, Order
-from caltest.measures.isotonic.confidence_band_curve import BandBlocks, BandOptions
-from caltest.measures.one_dimension import score_order
+from caltest.measures.base import Labels, Measure
+from caltest.measures.cells import Counts
+from caltest.measures.fits import CellUnits, Fit, Ordered, ReadOnly, SortedUnits, by_member
+from caltest.measures.isotonic.band_loops import (
+    exact_lower_bounds,
+    group_events,
+    hoeffding_excess,
+    hoeffding_lower_bounds,
+    smallest_tails,
+)
 from caltest.measures.outcome import Outcome
+from caltest.numerics.isotonic import pool_steps
+from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
+from caltest.scale import Cells
+from caltest.validation.options import check_integer
 
-__all__ = ["ConfidenceBand", "confidence_band"]
+__all__ = ["ConfidenceBand", "ConfidenceBandCurve", "confidence_band", "confidence_band_curve"]
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Intervals = tuple[tuple[float, float], ...]
 
+METHODS = ("standard", "round", "yang-barber")
+UNROUNDED_PREDICTIONS = 2000  # distinct predictions up to which none is rounded by default
+MOST_GROUPS = 50_000  # groups whose blocks are gone through at all
+DIGITS = 3
+MOST_DIGITS = 15
 BOUNDS = {
     "standard": "Clopper-Pearson limits of all blocks",
     "round": "Clopper-Pearson limits of all blocks of rounded predictions",
@@ -37,31 +57,36 @@ class ConfidenceBand(Measure):
 
     key: ClassVar[str] = "confidence-band"
     title: ClassVar[str] = "honest confidence band"
+    symbol: ClassVar[str] = "-log10 p"
+    interval_instead: ClassVar[str] = "test='ks', or the band itself, measures.confidence_band"
+    nulls: ClassVar[tuple[str, ...]] = ("closed-form", "exact", "consistency")
+    needs_rows: ClassVar[str] = "its limits are those of all blocks of distinct predictions"
 
     def __post_init__(self) -> None:
-        BandOptions(self.method, self.digits)
-
-    @property
-    def symbol(self) -> str:
-        return "-log10 p"
-
-    @property
-    def interval_instead(self) -> str:
-        return "test='ks', or the band itself, measures.confidence_band"
+        if self.method is not None:
+            validation.check_choice(self.method, METHODS, "method")
+        check_digits(self.digits)
+        if self.method in {"standard", "yang-barber"}:
+            validation.check_unused(f"with method={self.method!r}", digits=self.digits)
 
     def plot_kind(self, m: int) -> str:
         return "confidence-band"
 
-    @property
-    def nulls(self) -> tuple[str, ...]:
-        return ("closed-form", "exact", "consistency")
+    def resolved(self, distinct: int) -> tuple[str, int | None]:
+        """Return the method for a number of distinct predictions, and its digits."""
+        method = self.method
+        if method is None:
+            rounds = distinct > UNROUNDED_PREDICTIONS or self.digits is not None
+            method = "round" if rounds else "standard"
+        return method, (self.digits or DIGITS) if method == "round" else None
 
-    @property
-    def needs_rows(self) -> str:
-        return "its limits are those of all blocks of distinct predictions"
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> SortedUnits:
+        check_no_weights(predictions.sample_weight)
+        return SortedUnits(predictions, "the confidence band", self.blocks)
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundBand:
-        return BoundBand(predictions, BandOptions(self.method, self.digits))
+    def blocks(self, units: Ordered) -> BandBlocks:
+        """Return the blocks of rows or cells."""
+        return BandBlocks(units, self)
 
     def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the smallest level at which the diagonal leaves the band."""
@@ -73,33 +98,126 @@ class ConfidenceBand(Measure):
             pvalue=min(1.0, 10.0**-value),
             estimate=value,
             alternative="greater",
-            null_text=BOUNDS[bound.blocks.method],
+            null_text=BOUNDS[bound.fit.method],
             parameters=bound.parameters,
             notes=("the band that it inverts holds any non-decreasing P(Y = 1 | p)",),
             is_bound=True,
         )
 
 
-class BoundBand(BoundMeasure):
-    """The smallest tail of a block over rows in the order of their predictions."""
+@dataclass(frozen=True)
+class Side:
+    """Groups of units whose blocks bound the probability from one side.
 
-    def __init__(self, predictions: Predictions, options: BandOptions) -> None:
-        super().__init__(predictions)
-        self.blocks = BandBlocks(predictions, options)
-        self.parameters = {"method": self.blocks.method}
-        if self.blocks.digits is not None:
-            self.parameters["digits"] = self.blocks.digits
+    Attributes
+    ----------
+    ends : (units,) array of bool
+        Whether a unit is the last of its group.
+    sizes, x : (M,) array
+        Number of rows, and the prediction that stands for the group: the largest for lower bounds,
+        the smallest for upper bounds.
+    """
 
-    @cached_property
-    def order(self) -> Order:
-        return score_order(self.predictions)
+    ends: Flags
+    sizes: Floats
+    x: Floats
 
     @property
-    def observed(self) -> Labels:
-        return self.blocks.labels
+    def log_blocks(self) -> float:
+        """The logarithm of M^2 + M, twice the number of blocks: they have two sides."""
+        return math.log(self.x.size) + math.log(self.x.size + 1)
 
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        return self.blocks.log_pvalues(labels) / -math.log(10.0)
+
+class BandBlocks(Fit):
+    """Rows or cells, grouped for lower and for upper bounds, and -log10 of their p-value."""
+
+    def __init__(self, units: Ordered, options: ConfidenceBand) -> None:
+        super().__init__(units)
+        self.scale, self.steps = 1.0, step_ends(units.event)
+        self.method, self.digits = options.resolved(int(np.count_nonzero(self.steps)))
+        self.parameters = {"method": self.method}
+        if self.method == "round":
+            scale = 10.0 ** (self.digits or 0)
+            self.parameters["digits"] = self.digits
+            self.lower = self._side(step_ends(np.ceil(units.most * scale)), last=True)
+            self.upper = self._side(step_ends(np.floor(units.least * scale)), last=False)
+        else:
+            self.lower = self.upper = self._side(self.steps, last=True)
+        groups = max(self.lower.x.size, self.upper.x.size)
+        if groups > MOST_GROUPS and self.method != "yang-barber":
+            remedy = "fewer digits" if self.digits else "method='round'"
+            raise NotApplicable(
+                f"{groups} groups of predictions have too many blocks for the confidence band, "
+                f"which takes up to {MOST_GROUPS}",
+                f"use {remedy}",
+            )
+
+    def _side(self, ends: Flags, *, last: bool) -> Side:
+        at = np.flatnonzero(ends)
+        start = np.append(0, at[:-1] + 1)
+        sizes = np.add.reduceat(self.units.size, start)
+        return Side(ends, sizes, self.units.most[at] if last else self.units.least[start])
+
+    def values(self, labels: Counts) -> Floats:
+        return self.log_pvalues(labels) / -math.log(10.0)
+
+    def log_pvalues(self, labels: Counts) -> Floats:
+        """Return log p for each row of labels, (B,); beyond 0 where p would be above 1."""
+        if self.method == "yang-barber":
+            return np.array([self._hoeffding_log_pvalue(row) for row in labels])
+        events = group_events(labels, self.lower.ends)
+        high = smallest_tails(events, self.lower.sizes, self.lower.x)
+        if self.upper is not self.lower:
+            events = group_events(labels, self.upper.ends)
+        sizes = self.upper.sizes[::-1]
+        others = np.ascontiguousarray((self.upper.sizes - events)[:, ::-1])
+        low = smallest_tails(others, sizes.copy(), 1.0 - self.upper.x[::-1])
+        return np.minimum(self.lower.log_blocks - high, self.upper.log_blocks - low)
+
+    def _hoeffding_log_pvalue(self, labels: Labels) -> float:
+        fitted, starts, stops = self.isotonic(labels)
+        side = self.lower
+        high = hoeffding_excess(fitted, side.sizes, starts, side.x)
+        sizes, x = side.sizes[::-1].copy(), 1.0 - side.x[::-1]
+        low = hoeffding_excess(1.0 - fitted[::-1], sizes, stops[::-1].copy(), x)
+        return side.log_blocks - max(high, low)
+
+    def isotonic(self, labels: Labels) -> tuple[Floats, Flags, Flags]:
+        """Return the isotonic fit at each distinct prediction, and the ends of its blocks."""
+        weight = np.broadcast_to(1.0, labels.size)
+        mass, events, last = pool_steps(labels, weight, self.steps)
+        block_of = np.searchsorted(last, np.flatnonzero(self.steps))
+        change = np.diff(block_of) > 0
+        starts, stops = np.append(True, change), np.append(change, True)
+        return (events / mass)[block_of], starts, stops
+
+    def limits(self, level: float) -> tuple[Floats, Floats, Floats]:
+        """Return predictions with both bounds; they hold to the right and to the left."""
+        lower, upper = self.bounds(level)
+        x = np.union1d(self.lower.x, self.upper.x)
+        left = np.searchsorted(self.lower.x, x, side="right")
+        right = np.searchsorted(self.upper.x, x, side="left")
+        return x, np.append(0.0, lower)[left], np.append(upper, 1.0)[right]
+
+    def bounds(self, level: float) -> tuple[Floats, Floats]:
+        """Return the lower bounds at the x of the lower groups, the upper ones likewise."""
+        error = math.log1p(-level)
+        if self.method == "yang-barber":
+            return self._hoeffding_bounds(self.lower.log_blocks - error)
+        events = group_events(self.units.observed[None], self.lower.ends)[0]
+        lower = exact_lower_bounds(events, self.lower.sizes, error - self.lower.log_blocks)
+        events = group_events(self.units.observed[None], self.upper.ends)[0]
+        sizes = self.upper.sizes[::-1].copy()
+        others = sizes - events[::-1]
+        upper = exact_lower_bounds(others, sizes, error - self.upper.log_blocks)
+        return lower, 1.0 - upper[::-1]
+
+    def _hoeffding_bounds(self, constant: float) -> tuple[Floats, Floats]:
+        fitted, starts, stops = self.isotonic(self.units.observed)
+        sizes = self.lower.sizes
+        lower = hoeffding_lower_bounds(fitted, sizes, starts, constant)
+        turned = (1.0 - fitted[::-1], sizes[::-1].copy(), stops[::-1].copy())
+        return lower, 1.0 - hoeffding_lower_bounds(*turned, constant)[::-1]
 
 
 def confidence_band(
@@ -161,3 +279,199 @@ def confidence_band(
     """
     measure = ConfidenceBand(method=method, digits=digits)
     return measure.evaluate(probs, labels, lens, n_jobs)
+
+
+@dataclass(frozen=True, eq=False)
+class ConfidenceBandCurve(ReadOnly):
+    """Simultaneous limits of P(Y = 1 | p) at every prediction p, valid at every n.
+
+    Attributes
+    ----------
+    x : (M,) array
+        Predictions in ascending order.
+    lower, upper : (M,) array
+        The bounds there. Between two predictions the lower bound of the left and the upper bound of
+        the right one hold; see `at`.
+    level : float
+        The confidence level.
+    above, below : tuple of (from, to)
+        The intervals of p where the band lies above the diagonal, so that the predictions are too
+        low, or below it.
+    pvalue : float
+        The smallest error probability at which the diagonal leaves the band; without `noncrossing`.
+    method : str
+    digits : int or None
+        To which the predictions are rounded.
+    n : int
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> band = ct.measures.confidence_band_curve([0.5] * 10, [1] * 10)
+    >>> band.lower.round(4), band.above
+    (array([0.6915]), ((0.5, 0.6915028921812393),))
+    """
+
+    x: Floats = field(repr=False)
+    lower: Floats = field(repr=False)
+    upper: Floats = field(repr=False)
+    level: float
+    above: Intervals
+    below: Intervals
+    pvalue: float
+    method: str
+    digits: int | None
+    n: int
+
+    def at(self, probs: object) -> tuple[Floats, Floats]:
+        """Return lower and upper bounds at any predictions, 0 and 1 where there are none."""
+        p = np.asarray(probs, dtype=np.float64)
+        left = np.searchsorted(self.x, p, side="right")
+        right = np.searchsorted(self.x, p, side="left")
+        return np.append(0.0, self.lower)[left], np.append(self.upper, 1.0)[right]
+
+
+def confidence_band_curve(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    confidence: float = 0.95,
+    method: str | None = None,
+    digits: int | None = None,
+    noncrossing: bool = False,
+) -> ConfidenceBandCurve | list[ConfidenceBandCurve]:
+    r"""Compute simultaneous confidence limits of P(Y = 1 | p), assumed non-decreasing in p.
+
+    The probability of a block of neighbouring predictions :math:`x_j, ..., x_k` is at most that at
+    :math:`x_k` and at least that at :math:`x_j`, so its Clopper-Pearson limits bound both; with
+    error probability :math:`\alpha / (M^2 + M)` each, M the number of distinct predictions, all
+    hold together with probability :math:`1 - \alpha`. No bins, no asymptotics.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        A lens that leaves two classes. A family of lenses gives a list.
+    confidence : float, default 0.95
+        Confidence level :math:`1 - \alpha`.
+    method : {"standard", "round", "yang-barber"}, optional
+        "standard" takes all distinct predictions, by default up to 2,000. "round" rounds them, up
+        for the lower bounds and down for the upper bounds, so that the band stays valid with fewer
+        blocks. "yang-barber" takes Hoeffding's inequality for blocks that start or end with those
+        of the isotonic fit; fast and wide.
+    digits : int, optional
+        Decimal digits of "round", 3 by default.
+    noncrossing : bool, default False
+        Widen the band to hold the isotonic fit. Without it bounds that cross say that the curve
+        is not non-decreasing.
+
+    Returns
+    -------
+    ConfidenceBandCurve
+        With the p-value that inverts the band.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If there are more than two classes, sample weights, or too many distinct predictions for a
+        method that is asked for.
+
+    References
+    ----------
+    Dimitriadis, Duembgen, Henzi, Puke, Ziegel (2023), Honest calibration assessment for binary
+    outcome predictions, Biometrika 110, theorem 1 and section 3; Yang, Barber (2019), Contraction
+    and uniform convergence of isotonic regression, Electronic Journal of Statistics 13.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M2", n=500, m=2, pi=0.5, rng=1)
+    >>> band = ct.measures.confidence_band_curve(data)
+    >>> band.method, band.pvalue < 0.05 or band.above == band.below == ()
+    ('standard', True)
+    """
+    level = validation.check_confidence(confidence)
+    validation.check_flag(noncrossing, "noncrossing")
+    measure = ConfidenceBand(method=method, digits=digits)
+    band = partial(_band, measure=measure, level=level, noncrossing=noncrossing)
+    return by_member(probs, labels, lens, band)
+
+
+def _band(
+    predictions: Predictions, measure: ConfidenceBand, level: float, *, noncrossing: bool
+) -> ConfidenceBandCurve:
+    rows = measure.bind(predictions)
+    blocks: BandBlocks = rows.fit
+    x, lower, upper = blocks.limits(level)
+    if noncrossing:
+        distinct = rows.event[blocks.steps]
+        fitted = blocks.isotonic(rows.observed)[0][np.searchsorted(distinct, x)]
+        lower, upper = np.minimum(lower, fitted), np.maximum(upper, fitted)
+    log_pvalue = float(blocks.log_pvalues(rows.observed[None])[0])
+    return ConfidenceBandCurve(
+        x=x,
+        lower=lower,
+        upper=upper,
+        level=level,
+        above=_above(x, lower),
+        below=tuple((1.0 - b, 1.0 - a) for a, b in _above(1.0 - x[::-1], 1.0 - upper[::-1])[::-1]),
+        pvalue=max(float(np.exp(min(log_pvalue, 0.0))), float(np.finfo(float).tiny)),
+        method=blocks.method,
+        digits=blocks.digits,
+        n=predictions.n,
+    )
+
+
+def band_limits_of_cells(
+    cells: Cells, level: float, digits: int = DIGITS
+) -> tuple[Floats, Floats, Floats]:
+    """Compute the limits of "round" from cells: predictions, lower and upper bounds.
+
+    Cells are grouped by their rounded ends, and a group counts as at its largest prediction for the
+    lower bounds and at its smallest for the upper ones; so the limits are valid, and a cell wider
+    at most.
+    """
+    check_no_weights(cells.weights)
+    measure = ConfidenceBand(method="round", digits=digits)
+    units = CellUnits(cells, measure.blocks)
+    limits: tuple[Floats, Floats, Floats] = units.fit.limits(level)
+    return limits
+
+
+def _above(x: Floats, lower: Floats) -> Intervals:
+    """Return where a lower bound that holds up to the next x lies above the diagonal."""
+    pairs: list[tuple[float, float]] = []
+    for start, bound, end in zip(x, lower, np.append(x[1:], np.inf), strict=True):
+        if bound <= start:
+            continue
+        stop = float(min(bound, end))
+        if pairs and pairs[-1][1] == start:
+            pairs[-1] = (pairs[-1][0], stop)
+        else:
+            pairs.append((float(start), stop))
+    return tuple(pairs)
+
+
+def check_no_weights(weights: object) -> None:
+    """Raise NotApplicable where there are sample weights."""
+    if weights is not None:
+        raise NotApplicable(
+            "the confidence band counts observations and takes no sample weights",
+            "use test='corp'",
+        )
+
+
+def check_digits(digits: object, name: str = "digits") -> int | None:
+    """Check a number of decimal digits, or None for the default."""
+    if digits is None:
+        return None
+    value = check_integer(digits, name)
+    if value > MOST_DIGITS:
+        raise invalid(f"{name} must be at most {MOST_DIGITS}", str(value), "pass 2 or 3")
+    return value

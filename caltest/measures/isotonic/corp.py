@@ -1,9 +1,11 @@
-"""Miscalibration of the CORP decomposition, Dimitriadis et al. 2021."""
+"""CORP, Dimitriadis et al. 2021: miscalibration, curve of a diagram, and its consistency band."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -11,21 +13,36 @@ from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.lenses import Lens
-from caltest.measures.base import REGISTRY, Labels, Measure
-from caltest.measures.cells import BoundCells, Counts
-from caltest.measures.label_scores import rounding_scale
-from caltest.measures.one_dimension import SortedRows
+from caltest.measures.base import REGISTRY, Measure
+from caltest.measures.cells import Counts
+from caltest.measures.fits import CellUnits, Fit, Ordered, ReadOnly, SortedUnits, by_member
+from caltest.measures.one_dimension import score_order, sorted_rows
 from caltest.numerics.class_sums import label_sums
-from caltest.numerics.isotonic import recalibrated_cell_scores, recalibrated_scores
+from caltest.numerics.isotonic import pool_steps, recalibrated_scores
+from caltest.numerics.labels import Hashes, resample_keys
+from caltest.numerics.loops import map_threads, njit
 from caltest.numerics.sorted_scores import step_ends
 from caltest.numerics.unseen import end_cells, hidden_deviation, hidden_information
 from caltest.predictions import Predictions
 from caltest.scale import Cells
 
-__all__ = ["CorpMiscalibration", "corp_miscalibration"]
+__all__ = [
+    "CorpBand",
+    "CorpCurve",
+    "CorpMiscalibration",
+    "corp_band",
+    "corp_curve",
+    "corp_miscalibration",
+]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
+NAME = "the CORP curve"
+POINTS = 256  # at equal distances, and as many at equal ranks
+BATCH = 32  # resamples drawn from one seed, so that the band does not depend on n_jobs
+LEAST_RESAMPLES = 99
 SCORES = ("brier", "log-loss")
 PRINTED = {"brier": "Brier score", "log-loss": "log loss"}
 
@@ -39,21 +56,15 @@ class CorpMiscalibration(Measure):
     key: ClassVar[str] = "corp"
     function: ClassVar[str] = "corp_miscalibration"
     title: ClassVar[str] = "CORP miscalibration"
+    symbol: ClassVar[str] = "MCB"
+    is_squared: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         validation.check_choice(self.score, SCORES, "score")
 
     @property
-    def symbol(self) -> str:
-        return "MCB"
-
-    @property
     def description(self) -> str:
         return f"{self.title} of the {PRINTED[self.score]}"
-
-    @property
-    def is_squared(self) -> bool:
-        return True
 
     def unseen_reach(self, predictions: Predictions, a: float) -> float:
         cells = end_cells(predictions.probs[:, 1], predictions.labels)
@@ -64,61 +75,76 @@ class CorpMiscalibration(Measure):
     def plot_kind(self, m: int) -> str:
         return "corp"
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundCorp:
-        return BoundCorp(predictions, logarithmic=self.score == "log-loss")
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> SortedUnits:
+        return SortedUnits(predictions, "the CORP measure", self._of_rows)
 
-    def bind_cells(self, cells: Cells) -> CellCorp:
-        return CellCorp(cells, self.score)
+    def bind_cells(self, cells: Cells) -> CellUnits:
+        return CellUnits(cells, self._of_cells)
 
-
-class BoundCorp(SortedRows):
-    """A score minus that of its isotonic fit, over rows in the order of the predictions."""
-
-    def __init__(self, predictions: Predictions, *, logarithmic: bool) -> None:
-        super().__init__(predictions, "the CORP measure")
-        self._ends = step_ends(self.event)
-        self._logarithmic = logarithmic
-        columns = np.column_stack([1.0 - self.event, self.event])
-        if logarithmic:
-            with np.errstate(divide="ignore"):  # a log of 0 is reported below
-                table = -np.log(columns)
-        else:
+    def _of_rows(self, rows: SortedUnits) -> Corp:
+        columns = np.column_stack([1.0 - rows.event, rows.event])
+        degenerate: tuple[str, ...] = ()
+        if self.score == "brier":
             table = np.square(columns[:, ::-1])
-        self._table = table * self.weight[:, None]
-        self._total = float(self.weight.sum())
-        self.scale = rounding_scale(predictions.n)
-        self.parameters = {"score": PRINTED["log-loss" if logarithmic else "brier"]}
-        impossible = int(np.count_nonzero(self.event == 1 - self.observed))
-        if logarithmic and impossible:
+        else:
+            with np.errstate(divide="ignore"):  # a log of 0 is reported
+                table = -np.log(columns)
+            impossible = int(np.count_nonzero(rows.event == 1 - rows.observed))
             message = (
                 "the log loss is infinite, and so is its miscalibration: the observed class has "
                 f"probability 0 in {impossible} rows"
             )
-            self.degenerate = (message,)
+            degenerate = (message,) if impossible else ()
+        score = partial(label_sums, table * rows.weight[:, None])
+        return Corp(rows, self.score, step_ends(rows.event), score, degenerate)
 
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        score = label_sums(self._table, labels)
-        fitted = recalibrated_scores(labels, self.weight, self._ends, self._logarithmic)
-        # In exact arithmetic it is not negative.
-        return np.maximum(score - fitted, 0.0) / self._total
+    def _of_cells(self, cells: CellUnits) -> Corp:
+        scored, total = REGISTRY[self.score]().bind_cells(cells.cells), cells.total
+        every = np.ones(cells.size.size, dtype=np.bool_)
+
+        def score(labels: Counts) -> Floats:
+            return scored.values(labels) * total
+
+        return Corp(cells, self.score, every, score, scored.degenerate)
 
 
-class CellCorp(BoundCells):
-    """A score of cells minus that of the isotonic fit, which is one number for a cell."""
+class Corp(Fit):
+    """A sum of scores less that of the isotonic fit to rows or cells, over their weight.
+
+    Parameters
+    ----------
+    units : SortedUnits or CellUnits
+        Rows or cells.
+    name : str
+        Which score.
+    ends : (units,) array of bool
+        Whether a unit is the last with its prediction.
+    score : callable
+        The sum of the scores for each row of labels.
+    degenerate : tuple of str
+        What it leaves undefined.
+    """
 
     caution = "the isotonic fit has no steps within cells"
 
-    def __init__(self, cells: Cells, score: str) -> None:
-        super().__init__(cells)
-        self._scored = REGISTRY[score]().bind_cells(cells)
-        self._size = cells.n.astype(np.float64)
-        self._logarithmic = score == "log-loss"
-        self.parameters = {"score": PRINTED[score]}
-        self.degenerate = self._scored.degenerate
+    def __init__(
+        self,
+        units: Ordered,
+        name: str,
+        ends: Flags,
+        score: Callable[[Counts], Floats],
+        degenerate: tuple[str, ...],
+    ) -> None:
+        super().__init__(units)
+        self._ends, self._score, self.degenerate = ends, score, degenerate
+        self._logarithmic = name == "log-loss"
+        self.parameters = {"score": PRINTED[name]}
 
-    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
-        fitted = recalibrated_cell_scores(labels, self._size, self._logarithmic)
-        return np.maximum(self._scored.values(labels) - fitted / self.cells.mass, 0.0)
+    def values(self, labels: Counts) -> Floats:
+        shares, mass = self.units.shares(labels), self.units.mass
+        fitted = recalibrated_scores(shares, mass, self._ends, self._logarithmic)
+        # In exact arithmetic it is not negative.
+        return np.maximum(self._score(labels) - fitted, 0.0) / float(self.units.total)
 
 
 def corp_miscalibration(
@@ -174,3 +200,251 @@ def corp_miscalibration(
     0.0625
     """
     return CorpMiscalibration(score=score).evaluate(probs, labels, lens, n_jobs)
+
+
+@dataclass(frozen=True, eq=False)
+class CorpCurve(ReadOnly):
+    """The isotonic fit of the labels to the predictions, in blocks of one value.
+
+    Attributes
+    ----------
+    left, right : (blocks,) array
+        The smallest and the largest prediction of each block, in ascending order.
+    probability : (blocks,) array
+        The fitted probability of the event, ascending.
+    mass : (blocks,) array
+        Sum of the weights of its rows, over the mean weight; without weights, their number.
+    n : int
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> curve = ct.measures.corp_curve([0.1, 0.2, 0.3, 0.9], [0, 1, 0, 1])
+    >>> curve.probability, curve.at([0.25, 0.6])
+    (array([0. , 0.5, 1. ]), array([0.5 , 0.75]))
+    """
+
+    left: Floats
+    right: Floats
+    probability: Floats
+    mass: Floats
+    n: int
+
+    @property
+    def points(self) -> tuple[Floats, Floats]:
+        """The corners of the curve, (predictions, probabilities)."""
+        x = np.column_stack([self.left, self.right]).ravel()
+        y = np.repeat(self.probability, 2)
+        kept = np.append(True, np.diff(x) > 0)  # blocks of one prediction have one corner
+        return x[kept], y[kept]
+
+    def at(self, probs: object) -> Floats:
+        """Return the curve at any predictions; between two blocks it is a straight line."""
+        return np.interp(np.asarray(probs, dtype=np.float64), *self.points)
+
+
+@dataclass(frozen=True, eq=False)
+class CorpBand(ReadOnly):
+    """Limits between which the CORP curve of a calibrated model lies, at each point by itself.
+
+    Attributes
+    ----------
+    x : (points,) array
+        Predictions in ascending order.
+    lower, upper : (points,) array
+        The limits there.
+    level : float
+        Their probability.
+    n, n_resamples, seed : int
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> band = ct.measures.corp_band([0.5] * 100, [1] * 100, rng=1)
+    >>> bool(band.lower[0] < 0.5 < band.upper[0] < 1)
+    True
+    """
+
+    x: Floats
+    lower: Floats
+    upper: Floats
+    level: float
+    n: int
+    n_resamples: int
+    seed: int
+
+
+def corp_curve(
+    probs: object, labels: object = None, *, lens: str | Lens = "strong"
+) -> CorpCurve | list[CorpCurve]:
+    """Fit the curve of a CORP reliability diagram: isotonic regression of labels on predictions.
+
+    There are no bins to choose: the labels do, by pooling adjacent violators.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        A lens that leaves two classes. A family of lenses gives a list.
+
+    Returns
+    -------
+    CorpCurve
+        Sample weights count an observation w_i times.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If the lens leaves more than two classes.
+
+    References
+    ----------
+    Dimitriadis, Gneiting, Jordan (2021), Stable reliability diagrams for probabilistic classifiers,
+    PNAS 118.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> ct.measures.corp_curve([0.2, 0.4, 0.6, 0.8], [1, 0, 1, 1]).probability
+    array([0.5, 1. ])
+    """
+    return by_member(probs, labels, lens, _curve)
+
+
+def _curve(predictions: Predictions) -> CorpCurve:
+    event, labels, weight = sorted_rows(predictions, NAME)
+    return _fitted((labels, weight, step_ends(event)), event, event, predictions.n)
+
+
+def curve_of_cells(cells: Cells) -> CorpCurve:
+    """Fit the curve to cells, whose predictions count as equal; see `corp_curve`."""
+    size = cells.n.astype(np.float64)
+    every = np.ones(len(cells), dtype=np.bool_)
+    return _fitted((cells.events / size, size, every), cells.least, cells.most, cells.rows)
+
+
+def _fitted(
+    steps: tuple[NDArray[np.uint8] | Floats, Floats, Flags], least: Floats, most: Floats, n: int
+) -> CorpCurve:
+    """Fit what `pool_steps` takes, with the smallest and the largest prediction of each share."""
+    mass, events, last = pool_steps(*steps)
+    first = np.append(0, last[:-1] + 1)
+    return CorpCurve(least[first], most[last], events / mass, mass, n)
+
+
+def corp_band(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    confidence: float = 0.95,
+    n_resamples: int = 999,
+    rng: object = None,
+    n_jobs: int | None = None,
+) -> CorpBand | list[CorpBand]:
+    """Compute the consistency band of the CORP curve: where that of a calibrated model lies.
+
+    The predictions are held fixed and labels redrawn from them, as in the exact null; the band
+    holds the quantiles of the isotonic fits of those labels at each prediction by itself. A curve
+    that leaves the band somewhere is no test: with many predictions some do. test="corp" is one.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes; they decide about a lens, and not otherwise about the band.
+    lens : str or Lens, default "strong"
+        A lens that leaves two classes. A family of lenses gives a list.
+    confidence : float, default 0.95
+        Probability of the limits.
+    n_resamples : int, default 999
+        Number of redrawn label vectors, at least 99.
+    rng : None, int, Generator or SeedSequence
+        The seed.
+    n_jobs : int, optional
+        Threads, as in joblib; the band does not depend on it.
+
+    Returns
+    -------
+    CorpBand
+        At up to 512 of the predictions.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If the lens leaves more than two classes.
+
+    References
+    ----------
+    Dimitriadis, Gneiting, Jordan (2021), Stable reliability diagrams for probabilistic classifiers,
+    PNAS 118, supplement, section 4; Broecker, Smith (2007), Increasing the reliability of
+    reliability diagrams, Weather and Forecasting 22.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M1", n=300, m=2, alpha=1.0, rng=2)
+    >>> band = ct.measures.corp_band(data, n_resamples=99, rng=1)
+    >>> band.x.size, bool((band.lower <= band.upper).all())
+    (300, True)
+    """
+    level = validation.check_confidence(confidence)
+    validation.check_integer(n_resamples, "n_resamples", LEAST_RESAMPLES)
+    validation.check_jobs(n_jobs)
+    seed = validation.check_seed(rng)
+    band = partial(_band, level=level, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
+    return by_member(probs, labels, lens, band)
+
+
+def _band(
+    predictions: Predictions, level: float, n_resamples: int, seed: int, n_jobs: int | None
+) -> CorpBand:
+    event, _, weight = sorted_rows(predictions, "the band of " + NAME)
+    rows, ends = _places(event), step_ends(event)
+    redrawing = predictions.redrawing.taken(score_order(predictions))
+    keys = resample_keys(seed, n_resamples)
+
+    def fits(some: Hashes) -> Floats:
+        return np.asarray(fits_at(redrawing.labels(some), weight, ends, rows))
+
+    batches = [(keys[i : i + BATCH],) for i in range(0, n_resamples, BATCH)]
+    drawn = np.concatenate(list(map_threads(fits, batches, n_jobs)))
+    lower, upper = np.quantile(drawn, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0)
+    return CorpBand(event[rows], lower, upper, level, predictions.n, n_resamples, seed)
+
+
+def _places(event: Floats) -> Ints:
+    """Return ascending rows of distinct predictions, the first and the last among them."""
+    firsts = np.flatnonzero(np.append(True, event[1:] > event[:-1]))
+    if firsts.size <= 2 * POINTS:
+        return firsts
+    by_rank = np.linspace(0, firsts.size - 1, POINTS).round().astype(np.int64)
+    distinct = event[firsts]
+    targets = np.linspace(distinct[0], distinct[-1], POINTS)
+    by_value = np.minimum(np.searchsorted(distinct, targets), firsts.size - 1)
+    return np.asarray(firsts[np.union1d(by_rank, by_value)])
+
+
+@njit()
+def fits_at(labels: NDArray[np.unsignedinteger], weight: Floats, ends: Flags, rows: Ints) -> Floats:
+    """Return the isotonic fit of each row of `labels` (B, n) at the ascending `rows`, (B, rows).
+
+    `labels`, `weight` and `ends` are those of `pool_steps`.
+    """
+    out = np.empty((labels.shape[0], rows.size))
+    for b in range(labels.shape[0]):
+        mass, events, last = pool_steps(labels[b], weight, ends)
+        k = 0
+        for j in range(rows.size):
+            while last[k] < rows[j]:
+                k += 1
+            out[b, j] = events[k] / mass[k]
+    return out

@@ -1,29 +1,39 @@
-"""The statistic of the GiViTI calibration belt, Nattino et al. 2014."""
+"""The GiViTI calibration belt and its statistic, Nattino et al. 2014."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
+from caltest import validation
+from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Labels, Measure
-from caltest.measures.cells import BoundCells, Counts
-from caltest.measures.label_scores import rounding_scale
+from caltest.measures.base import Measure
+from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
 from caltest.measures.outcome import Outcome
-from caltest.measures.recalibration.belt_fit import BeltModel, CellBeltModel, Selection, check_belt
-from caltest.measures.recalibration.fits import AT_MEANS
+from caltest.measures.recalibration.belt_fit import BeltModel, Selection, check_belt
+from caltest.measures.recalibration.fits import CellLogOdds, LogOdds, RowLogOdds
 from caltest.predictions import Predictions
 from caltest.scale import Cells
 
-__all__ = ["CalibrationBelt", "calibration_belt"]
+__all__ = [
+    "CalibrationBelt",
+    "CalibrationBeltCurve",
+    "calibration_belt",
+    "calibration_belt_curve",
+]
 
 Floats = NDArray[np.float64]
+Intervals = tuple[tuple[float, float], ...]
 
 NAME = "the calibration belt"
-SUPREMUM = 1e5  # where it has no maximum, the likelihood ends up to 2e-10 below its supremum
 MAYBE_FITTED = (
     "observed and expected events are equal; if the model was fitted to these data, pass "
     "internal=True"
@@ -41,21 +51,15 @@ class CalibrationBelt(Measure):
 
     key: ClassVar[str] = "calibration-belt"
     title: ClassVar[str] = "GiViTI calibration belt"
+    symbol: ClassVar[str] = "LR"
+    interval_instead: ClassVar[str] = "test='ks', or the belt itself, measures.calibration_belt"
 
     def __post_init__(self) -> None:
         check_belt(self.internal, self.threshold, self.max_degree)
 
     @property
-    def symbol(self) -> str:
-        return "LR"
-
-    @property
     def description(self) -> str:
         return f"{self.title}, development sample" if self.internal else self.title
-
-    @property
-    def interval_instead(self) -> str:
-        return "test='ks', or the belt itself, measures.calibration_belt"
 
     def plot_kind(self, m: int) -> str:
         return "belt"
@@ -70,17 +74,21 @@ class CalibrationBelt(Measure):
         """How the degree is selected."""
         return Selection(2 if self.internal else 1, self.max_degree, self.threshold)
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundBelt:
-        return BoundBelt(predictions, self)
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> RowLogOdds:
+        return RowLogOdds(predictions, NAME, self._fit)
 
-    def bind_cells(self, cells: Cells) -> CellBelt:
-        return CellBelt(cells, self.selection)
+    def bind_cells(self, cells: Cells) -> CellLogOdds:
+        return CellLogOdds(cells, self._fit)
+
+    def _fit(self, units: LogOdds) -> Belt:
+        return Belt(units, self)
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the likelihood-ratio test, given the degree that was selected."""
         bound = self.bind(predictions, n_jobs)
-        fit = bound.model.fit(bound.observed[None])
-        bound.model.check_fitted(fit, "use another test" if self.internal else "use null='exact'")
+        model: Belt = bound.fit
+        fit = model.fit(bound.observed[None])
+        model.check_fitted(fit, "use another test" if self.internal else "use null='exact'")
         statistic, degree = float(fit.statistic[0]), int(fit.degree[0])
         return Outcome(
             statistic_name=self.symbol,
@@ -95,39 +103,15 @@ class CalibrationBelt(Measure):
         )
 
 
-class BoundBelt(BoundMeasure):
+class Belt(BeltModel):
     """The likelihood ratio of a polynomial in the log odds, its degree selected for the labels."""
 
-    def __init__(self, predictions: Predictions, measure: CalibrationBelt) -> None:
-        super().__init__(predictions)
-        self.model = BeltModel(predictions, measure.selection, NAME)
-        self.degenerate = self.model.degenerate
-        self.scale = SUPREMUM * rounding_scale(predictions.n)
+    def __init__(self, units: LogOdds, measure: CalibrationBelt) -> None:
+        super().__init__(units, measure.selection)
         self.parameters = {"sample": "development" if measure.internal else "external"}
-        excess = float(predictions.labels.sum()) - float(self.model.event.sum())
+        excess = float(units.weight @ (units.observed - units.expected))
         if not measure.internal and abs(excess) < FITTED_HERE:
             self.notes = (MAYBE_FITTED,)
-
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        return self.model.fit(labels).statistic
-
-
-class CellBelt(BoundCells):
-    """The likelihood ratio of a polynomial in the log odds of cells, its degree selected anew."""
-
-    caution = AT_MEANS
-
-    def __init__(self, cells: Cells, selection: Selection) -> None:
-        super().__init__(cells)
-        self.model = CellBeltModel(cells, selection)
-        self.degenerate = self.model.degenerate
-        self.scale *= SUPREMUM * max(1.0, cells.heaviest)
-        self.parameters = {"sample": "external"}
-        if abs(float((cells.events - cells.expected).sum())) < FITTED_HERE:
-            self.notes = (MAYBE_FITTED,)
-
-    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
-        return self.model.fit(labels).statistic
 
 
 def calibration_belt(
@@ -200,3 +184,188 @@ def calibration_belt(
     """
     measure = CalibrationBelt(internal=internal, threshold=threshold, max_degree=max_degree)
     return measure.evaluate(probs, labels, lens, n_jobs)
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationBeltCurve(ReadOnly):
+    """Confidence regions of the curve of calibration, P(Y = 1) against the prediction p.
+
+    Attributes
+    ----------
+    grid : (points,) array
+        Predictions at which the belt is given, in ascending order.
+    levels : tuple of float
+        Confidence levels in ascending order.
+    lower, upper : (levels, points) array
+        The belt of each level.
+    above, below : tuple of tuples
+        For each level the intervals (from, to) of p where the belt lies above the diagonal, so that
+        the predictions are too low, or below it.
+    degree : int
+        Of the selected polynomial.
+    coefficients : (degree + 1,) array
+        In powers of logit(p), the intercept first.
+    statistic, pvalue : float
+        Of the asymptotic test that the belt belongs to.
+    n : int
+    internal : bool
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M1", n=500, m=2, alpha=1.0, rng=2)
+    >>> belt = ct.measures.calibration_belt_curve(data)
+    >>> belt.degree, belt.levels
+    (1, (0.8, 0.95))
+    """
+
+    grid: Floats = field(repr=False)
+    levels: tuple[float, ...]
+    lower: Floats = field(repr=False)
+    upper: Floats = field(repr=False)
+    above: tuple[Intervals, ...]
+    below: tuple[Intervals, ...]
+    degree: int
+    coefficients: Floats
+    statistic: float
+    pvalue: float
+    n: int
+    internal: bool
+
+
+def calibration_belt_curve(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    confidence: float | tuple[float, ...] = (0.8, 0.95),
+    internal: bool = False,
+    threshold: float = 0.95,
+    max_degree: int = 4,
+    points: int = 200,
+) -> CalibrationBeltCurve | list[CalibrationBeltCurve]:
+    r"""Compute the GiViTI calibration belt, a confidence region of the curve of calibration.
+
+    At a prediction p and a confidence level c the belt holds the values at p of all polynomials of
+    the selected degree m whose likelihood is close enough to the largest,
+
+    .. math:: \{\mathrm{logit}^{-1}(\sum_j \beta_j \mathrm{logit}(p)^j) :
+        2 (\ell(\hat\beta) - \ell(\beta)) \le F_m^{-1}(c)\},
+
+    with :math:`F_m` the distribution of the statistic given m. So the diagonal leaves the belt
+    somewhere, up to the range of the predictions, only if `calibration_belt` rejects at level 1 -
+    c.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        A lens that leaves two classes. A family of lenses gives a list.
+    confidence : float or tuple of float, default (0.8, 0.95)
+        Of the belts.
+    internal : bool, default False
+        Whether the predictions are those of a logistic regression on these labels.
+    threshold : float, default 0.95
+        Confidence level of the likelihood-ratio tests of the selection.
+    max_degree : int, default 4
+        The largest degree, up to 4.
+    points : int, default 200
+        Size of the grid: half of it at equal distances of the log odds, half at those of p.
+
+    Returns
+    -------
+    CalibrationBeltCurve
+        Over the range of the predictions that are not 0 or 1; if some are, with a
+        DegenerateDataWarning.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If there are more than two classes, sample weights, fewer than two (internal: three)
+        distinct predictions, or if a polynomial separates the classes.
+
+    References
+    ----------
+    Nattino, Finazzi, Bertolini (2014), A new calibration test and a reappraisal of the calibration
+    belt, Statistics in Medicine 33, section 4; (2016), A new test and graphical tool to assess the
+    goodness of fit of logistic regression models, Statistics in Medicine 35, for `internal`.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M1", n=500, m=2, alpha=1.0, rng=2)
+    >>> belt = ct.measures.calibration_belt_curve(data)
+    >>> belt.above, belt.below  # nowhere, at 80 % and at 95 %
+    (((), ()), ((), ()))
+    """
+    measure = CalibrationBelt(internal=internal, threshold=threshold, max_degree=max_degree)
+    sorted_levels = check_levels(confidence)
+    validation.check_integer(points, "points", 4)
+    belt = partial(_belt, measure=measure, levels=sorted_levels, points=points)
+    return by_member(probs, labels, lens, belt)
+
+
+def _belt(
+    predictions: Predictions, measure: CalibrationBelt, levels: tuple[float, ...], points: int
+) -> CalibrationBeltCurve:
+    if predictions.sample_weight is not None:
+        raise NotApplicable(
+            "the limiting distribution of the calibration belt takes no sample weights",
+            "use test='calibration-belt' with null='exact'",
+        )
+    units = RowLogOdds(predictions, NAME, lambda units: Belt(units, measure))
+    for message in units.degenerate:
+        warnings.warn(message, DegenerateDataWarning, stacklevel=5)
+    model, labels, selection = units.fit, units.observed, measure.selection
+    fit = model.fit(labels[None])
+    model.check_fitted(fit, "the belt has no substitute, the test has null='exact'")
+    statistic, degree = float(fit.statistic[0]), int(fit.degree[0])
+    at = log_odds_grid(float(model.z.min()), float(model.z.max()), points)
+    grid = scipy.special.expit(at)
+    edges = np.array(
+        [model.bounds(labels, fit, at, selection.quantile(level, degree)) for level in levels]
+    )
+    lower, upper = edges[:, :, 0], edges[:, :, 1]
+    return CalibrationBeltCurve(
+        grid=grid,
+        levels=levels,
+        lower=lower,
+        upper=upper,
+        above=tuple(_intervals(grid, row - grid) for row in lower),
+        below=tuple(_intervals(grid, grid - row) for row in upper),
+        degree=degree,
+        coefficients=model.coefficients(fit),
+        statistic=statistic,
+        pvalue=selection.sf(statistic, degree),
+        n=predictions.n,
+        internal=measure.internal,
+    )
+
+
+def _intervals(grid: Floats, excess: Floats) -> Intervals:
+    """Return where a function given on the grid is positive; it is linear in between."""
+    edges = np.diff(np.concatenate([[False], excess > 0, [False]]).astype(np.int8))
+    first, last = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1
+    pairs = zip(first.tolist(), last.tolist(), strict=True)
+    return tuple((_root(grid, excess, i, i - 1), _root(grid, excess, j, j + 1)) for i, j in pairs)
+
+
+def _root(grid: Floats, excess: Floats, inside: int, outside: int) -> float:
+    if not 0 <= outside < grid.size:
+        return float(grid[inside])
+    share = excess[inside] / (excess[inside] - excess[outside])
+    return float(grid[inside] + share * (grid[outside] - grid[inside]))
+
+
+def check_levels(levels: object) -> tuple[float, ...]:
+    """Check the confidence of belts, a number or several, and sort them."""
+    several = isinstance(levels, Sequence | np.ndarray) and not isinstance(levels, str)
+    values = tuple(levels) if several else (levels,)  # type: ignore[arg-type]
+    if not values:
+        raise invalid("confidence must hold a number", shown(levels), "pass (0.8, 0.95)")
+    return tuple(sorted(validation.check_confidence(value) for value in values))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -12,29 +11,28 @@ import scipy
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.cells import NO_WEIGHTS
-from caltest.measures.label_scores import row_weights
 from caltest.measures.outcome import Ends
-from caltest.measures.recalibration.binary_loops import log_odds
-from caltest.measures.recalibration.fits import (
-    OUTSIDE,
-    BoundCoefficient,
-    CellCoefficient,
-    has_log_odds,
-    inside_rows,
+from caltest.measures.recalibration.belt_fit import likelihood_bounds
+from caltest.measures.recalibration.binary_fit import (
+    Rows,
+    all_rows,
+    deviation_sums,
+    recalibrations,
+    standard_rows,
 )
-from caltest.measures.recalibration.profile import (
+from caltest.measures.recalibration.fits import (
     INTERCEPT,
     INTERCEPT_ALONE,
+    OUTSIDE,
     SLOPE,
-    profile_bounds,
+    Coefficient,
+    LogOdds,
+    inside_rows,
 )
-from caltest.measures.recalibration.unseen_event import unseen_bounds
 from caltest.numerics.tails import student_isf
-from caltest.predictions import Predictions
-from caltest.scale import Cells
 
 Floats = NDArray[np.float64]
+Labels = NDArray[np.unsignedinteger]
 
 PROFILE = {
     "profile": "profile likelihood, sandwich error, or an event not yet seen, what reaches farthest"
@@ -43,10 +41,15 @@ TEXT = "profile likelihood and sandwich error"
 ONE_SIDED = "the labels leave the estimate infinite, and with it one end of the interval"
 LEAST_LEFT = 0.05  # of a residual, for rows that the fit goes through
 SMALLEST_SHARE = 1e-12  # of the curvature, below which it is what rounding left of a zero
+FARTHEST = 1e6  # standard deviations of the log odds; no likelihood needs more
+DRAWS = 499
+FEW = 20  # labels of the rarer kind; from there on none is missed
+OWN, CELLS = 64, 64  # rows that keep a weight of their own; cells of the others, of either label
+STEPS, LONGEST, CLOSE = 25, 1.5, 1e-4  # of Newton's method, in standard deviations of log odds
 
 
-def coefficient_bounds(predictions: Predictions, column: int, symbol: str, *, level: float) -> Ends:
-    r"""Interval of a slope or intercept by its profile likelihood, and by the sandwich error.
+def coefficient_bounds(units: LogOdds, symbol: str, *, level: float) -> Ends:
+    r"""Bound the coefficient of rows or cells by its profile likelihood and the sandwich error.
 
     The likelihood knows how little a few events tell, and takes the regression as true; the
     sandwich error holds for errors of any shape, and needs many events. Each end is that of the two
@@ -69,74 +72,48 @@ def coefficient_bounds(predictions: Predictions, column: int, symbol: str, *, le
     White (1982), Maximum likelihood estimation of misspecified models, Econometrica 50; the
     division by 1 - h is HC3 of MacKinnon, White (1985), J. Econometrics 29; see `profile_bounds`.
     """
-    weight, inside = np.array(row_weights(predictions)), has_log_odds(predictions.probs)
-    kept = inside & (weight > 0)
-    if not kept.any():
+    fit: Coefficient = units.fit
+    if not fit.x.size:
         raise NotApplicable(
             f"{OUTSIDE}, and there is no other row to estimate the {symbol} from",
             "use the p-value of the exact null",
         )
-    if not kept.all():
-        predictions, weight = predictions.subset(kept), weight[kept]
-    bound = BoundCoefficient(predictions, "the calibration intercept", column)
-    x = log_odds(predictions.probs)
-    outcomes = Outcomes(x, bound.observed, weight, np.ones_like(x))
-    found = bound.recalibrations(bound.observed[None])[0][0].tolist()
-    ends = _bounds(outcomes, found, column, symbol, level, has_slope=bound.has_slope)
-    return ends if inside.all() else _of_inside(ends, predictions.n)
+    outcomes = _outcomes(units, fit)
+    ends = _bounds(outcomes, fit, symbol, level)
+    if not units.outside:
+        return ends
+    return replace(ends, notes=(*ends.notes, f"of {inside_rows(units.rows - units.outside)}"))
 
 
 class Outcomes(NamedTuple):
-    """Log odds, labels and weights (k,), and how many rows have each."""
+    """Log odds, labels of 0 or 1 and weights (k,), and how many rows have each."""
 
     x: Floats
-    labels: NDArray[np.unsignedinteger]
+    labels: Labels
     weight: Floats
     size: Floats
 
 
-def cell_coefficient_bounds(cells: Cells, column: int, symbol: str, *, level: float) -> Ends:
-    """Bound a slope or intercept from cells, at the log odds of their mean predictions.
-
-    It is the interval of `coefficient_bounds` for rows with these predictions.
-    """
-    if cells.weights is not None:
-        raise NotApplicable(*NO_WEIGHTS)
-    bound = CellCoefficient(cells, column)
-    inside = bound.inside
-    n, events, mean = cells.n[inside], cells.events[inside], cells.mean[inside]
-    x = log_odds(np.stack([1.0 - mean, mean], 1))
-    sizes = np.stack([n - events, events], 1).astype(np.float64).ravel()
-    labels = np.tile(np.array([0, 1], np.uint8), mean.size)
-    some = sizes > 0
-    outcomes = Outcomes(np.repeat(x, 2)[some], labels[some], np.ones(int(some.sum())), sizes[some])
-    found = bound.recalibrations(bound.observed[None])[0][0].tolist()
-    ends = _bounds(outcomes, found, column, symbol, level, has_slope=bound.has_slope)
-    return ends if inside.all() else _of_inside(ends, int(n.sum()))
+def _outcomes(units: LogOdds, fit: Coefficient) -> Outcomes:
+    """Return the rows without and with the event of each unit that has log odds."""
+    events = fit.inside(units.observed)
+    size = np.stack([fit.inside(units.size) - events, events], axis=1).ravel()
+    some = size > 0
+    x, weight = (np.repeat(values, 2)[some] for values in (fit.x, fit.inside(units.weight)))
+    labels = np.tile(np.array([0, 1], np.uint8), events.size)[some]
+    return Outcomes(x, labels, weight, size[some])
 
 
-def _of_inside(ends: Ends, count: int) -> Ends:
-    """Note which rows an interval is of, where predictions are 0 or 1."""
-    return replace(ends, notes=(*ends.notes, f"of {inside_rows(count)}"))
-
-
-def _bounds(
-    outcomes: Outcomes,
-    found: Sequence[float],
-    column: int,
-    symbol: str,
-    level: float,
-    *,
-    has_slope: bool,
-) -> Ends:
+def _bounds(outcomes: Outcomes, fit: Coefficient, symbol: str, level: float) -> Ends:
     """Return the ends of the likelihood, or those of the other two where they reach farther."""
     x, labels, weight, size = outcomes
+    column, found = fit.column, fit.observed
     n, parameters = int(size.sum()), 1 if column == INTERCEPT_ALONE else 2
     alone, intercept, slope = found
     estimate = found[column]
     undetermined = n <= parameters or math.isnan(estimate)
     if not undetermined and column != INTERCEPT_ALONE:
-        undetermined = labels.min() == labels.max() or not has_slope
+        undetermined = labels.min() == labels.max() or not fit.has_slope
         undetermined |= math.isinf(slope) and column == INTERCEPT
     if undetermined:
         raise NotApplicable(
@@ -183,3 +160,213 @@ def _errors(outcomes: Outcomes, intercept: float, slope: float, parameters: int)
     if parameters == 2:
         root[0] -= mean * root[1]  # back to log odds that are not centred
     return np.asarray(np.linalg.norm(root, axis=1))
+
+
+def profile_bounds(
+    x: Floats, labels: Labels, weight: Floats, column: int, reach: float
+) -> tuple[float, float]:
+    r"""Return the values that the likelihood allows, the other coefficient at its best for each.
+
+    .. math:: \{\theta : 2 [\max \ell - \max_\psi \ell(\theta, \psi)] \le r^2\}
+
+    Where the labels leave the estimate infinite, because there is no event or a threshold separates
+    them, so is one end; the maximum is then the supremum.
+
+    Parameters
+    ----------
+    x, labels, weight : (n,) array
+        Log odds, 0 or 1, and how many rows each stands for.
+    column : int
+        Which coefficient.
+    reach : float
+        r, of standard normal or Student's deviates.
+
+    References
+    ----------
+    Venzon, Moolgavkar (1988), A method for computing profile-likelihood-based confidence intervals,
+    Applied Statistics 37; Heinze, Schemper (2002), A solution to the problem of separation in
+    logistic regression, Statistics in Medicine 21 (bounds where an estimate is infinite).
+    """
+    rows = standard_rows(x, weight)
+    parameters = 1 if column == INTERCEPT_ALONE else 2
+    (found,), (gains,) = recalibrations(labels[None], rows, all_rows(rows), parameters)
+    if math.isfinite(found[column]):
+        return _regular(labels, rows, found, column, reach)
+    return _one_sided(labels, rows, found[column], gains[parameters - 1], column, reach)
+
+
+def _regular(
+    labels: Labels, rows: Rows, found: Floats, column: int, reach: float
+) -> tuple[float, float]:
+    """Return the bounds around a finite maximum."""
+    sums = deviation_sums(labels[None], 0, rows.events, rows.weighted)[0]
+    if column == INTERCEPT_ALONE:
+        gamma, along = found[:1].copy(), np.ones(1)
+    else:
+        change = found[SLOPE] - 1.0
+        gamma = np.array([found[INTERCEPT] + change * rows.mean, change * rows.sd])
+        along = np.array([0.0, 1.0 / rows.sd])
+        if column == INTERCEPT:
+            along = np.array([1.0, -rows.mean / rows.sd])
+    with np.errstate(all="ignore"):  # bounds that are not found are not finite
+        low, high = likelihood_bounds(
+            sums[: gamma.size], all_rows(rows), gamma, along[None], reach * reach
+        )[0]
+    shift = 1.0 if column == SLOPE else 0.0
+    return shift + float(low), shift + float(high)
+
+
+def _one_sided(
+    labels: Labels, rows: Rows, infinite: float, supremum: float, column: int, reach: float
+) -> tuple[float, float]:
+    """Return the finite bound of an infinite estimate, and the infinite one."""
+    sign = math.copysign(1.0, infinite)
+
+    def excess(size: float) -> float:
+        gained = _gain_at(labels, rows, sign * size, alone=column == INTERCEPT_ALONE)
+        return 2.0 * (supremum - gained) - reach * reach
+
+    unit = 1.0 if column == INTERCEPT_ALONE else 1.0 / rows.sd
+    ends = [unit * FARTHEST * side for side in (-1.0, 1.0)]
+    bound = sign * float(scipy.optimize.brentq(excess, *ends, xtol=1e-10 * unit))
+    return (bound, math.inf) if sign > 0 else (-math.inf, bound)
+
+
+def _gain_at(labels: Labels, rows: Rows, value: float, *, alone: bool) -> float:
+    """Return the gain of log likelihood at an intercept, or at a slope with its best intercept."""
+    eta = rows.x + value if alone else value * (rows.x - rows.mean)
+    if not alone:
+        eta = eta + _best_intercept(labels, rows.weight, eta)
+    change = np.where(labels == 1, eta - rows.x, 0.0)
+    return float(rows.weight @ (change - np.logaddexp(0.0, eta) + np.logaddexp(0.0, rows.x)))
+
+
+def _best_intercept(labels: Labels, weight: Floats, eta: Floats) -> float:
+    events = float(weight @ labels)
+
+    def missing(intercept: float) -> float:
+        return float(weight @ scipy.special.expit(eta + intercept)) - events
+
+    rate = float(scipy.special.logit(events / weight.sum()))
+    return float(scipy.optimize.brentq(missing, rate - eta.max() - 1.0, rate - eta.min() + 1.0))
+
+
+def unseen_bounds(
+    x: Floats,
+    labels: Labels,
+    weight: Floats,
+    column: int,
+    start: tuple[float, float],
+    level: float,
+    size: Floats | None = None,
+) -> tuple[float, float]:
+    r"""Return the ends that an event which has not been seen would allow; infinite as they are.
+
+    Four events that all fell into one group tell nothing of the likelihood of a fifth elsewhere:
+    a logistic regression takes its line as true, and the sandwich error has no residual to show.
+    So the rows get random weights :math:`g_i \sim Exp(1)`, as in the Bayesian bootstrap, and one
+    more row is added, with the less likely label of a row that the predictions choose,
+
+    .. math:: \sum_i g_i z_i (y_i - q_i(\theta^*)) + g_0 z_j (y^-_j - q_j(\theta^*)) = 0, \quad
+        P(j) \propto \min(p_j, 1 - p_j),
+
+    of those rows that raise the coefficient for the upper end, and that lower it for the lower end.
+    The ends are the quantiles of :math:`\theta^*` at :math:`(1 \pm level) / 2`. Of a share they are
+    the limits of Clopper and Pearson. NaN where there are twenty labels of either kind.
+
+    Parameters
+    ----------
+    x, labels, weight : (n,) array
+        Log odds, 0 or 1, and positive weights.
+    column : int
+        0 for the intercept, 1 for the slope; both are estimated.
+    start : (float, float)
+        Intercept and slope of the rows, or (0, 1) where they are infinite.
+    level : float
+        Of the interval.
+    size : (n,) array, optional
+        How many rows have each of these; by default one.
+
+    References
+    ----------
+    Rubin (1981), The Bayesian bootstrap, Ann. Stat. 9; Gaffke (2005), Three test statistics for a
+    nonparametric one-sided hypothesis on the mean of a nonnegative variable, Math. Methods Stat.
+    14: the limit of a mean by a row with the largest value.
+    """
+    size = np.ones(x.size) if size is None else size
+    events = float(size @ labels)
+    if min(events, size.sum() - events) >= FEW:
+        return math.nan, math.nan
+    order = np.lexsort((labels, x))  # one answer for any order of the rows
+    x, y, size = x[order], labels[order].astype(np.float64), size[order]
+    weight = weight[order] / (float(weight @ size) / float(size.sum()))
+    p = scipy.special.expit(x)
+    along = _influence(x, size * weight * p * (1.0 - p), column)
+    squares = np.square(weight * along * (y - p))
+    sizes, rows = _neighbours(x, y, weight, size, squares)
+    rare = (p < 0.5).astype(np.float64)
+    raises = np.where(rare == 1.0, along, -along)
+    ends = []
+    for side, level_of_end in ((-1.0, 0.5 - level / 2.0), (1.0, 0.5 + level / 2.0)):
+        chance = np.where(side * raises > 0.0, size * weight * np.minimum(p, 1.0 - p), 0.0)
+        rng = np.random.default_rng(0)
+        masses = rng.standard_gamma(sizes, (DRAWS, sizes.size)) * rows[2]
+        mass, unseen = np.zeros(DRAWS), np.zeros(DRAWS, np.intp)
+        if chance.any():
+            mass = rng.standard_exponential(DRAWS)
+            unseen = rng.choice(x.size, DRAWS, p=chance / chance.sum())
+        found = _refitted(rows[:2], masses, (x[unseen], rare[unseen], mass), start)
+        ends.append(float(np.quantile(found[column], level_of_end)))
+    return ends[0], ends[1]
+
+
+def _influence(x: Floats, curvature: Floats, column: int) -> Floats:
+    """Return how far an event of a row moves the coefficient, up to a positive factor."""
+    total, first, second = (float((curvature * x**k).sum()) for k in range(3))
+    return total * x - first if column == 1 else second - first * x
+
+
+def _neighbours(
+    x: Floats, y: Floats, weight: Floats, size: Floats, squares: Floats
+) -> tuple[Floats, Floats]:
+    """Return numbers of rows, and log odds, label, weight (3, k); neighbours are one cell."""
+    own = np.zeros(x.size, dtype=bool)
+    own[np.argsort(-squares, kind="stable")[:OWN]] = True
+    group = np.arange(x.size)
+    for label in (0.0, 1.0):
+        others = np.flatnonzero(~own & (y == label))
+        before = np.cumsum(size[others]) - size[others]
+        cell = (before * CELLS // max(float(size[others].sum()), 1.0)).astype(np.int64)
+        group[others] = x.size * (1 + int(label)) + cell
+    group = np.unique(group, return_inverse=True)[1]
+    sizes = np.asarray(np.bincount(group, size), dtype=np.float64)
+    rows = np.array([np.bincount(group, size * values) for values in (x, y, weight)]) / sizes
+    return sizes, rows
+
+
+def _refitted(
+    rows: Floats, masses: Floats, unseen: tuple[Floats, Floats, Floats], start: tuple[float, float]
+) -> Floats:
+    """Return intercepts and slopes (2, B) of rows with masses (B, k) and one more row in each."""
+    x, y = (
+        np.column_stack([np.tile(a, (DRAWS, 1)), b]) for a, b in zip(rows, unseen, strict=False)
+    )
+    mass = np.column_stack([masses, unseen[2]])
+    mean, sd = float(rows[0].mean()), float(rows[0].std())
+    z = (x - mean) / sd
+    level, slope = np.full(DRAWS, start[0] + start[1] * mean), np.full(DRAWS, start[1] * sd)
+    for _ in range(STEPS):
+        q = scipy.special.expit(level[:, None] + slope[:, None] * z)
+        residual = mass * (y - q)
+        curvature = mass * q * (1.0 - q)
+        a, b, c = curvature.sum(1), (curvature * z).sum(1), (curvature * z * z).sum(1)
+        first, second = residual.sum(1), (residual * z).sum(1)
+        size = np.maximum(a * c - b * b, 1e-14)
+        steps = np.array([c * first - b * second, a * second - b * first]) / size
+        longest = np.abs(steps).max(axis=0)
+        steps *= np.minimum(1.0, LONGEST / np.maximum(longest, CLOSE))
+        level, slope = level + steps[0], slope + steps[1]
+        if longest.max() < CLOSE:
+            break
+    slope = slope / sd
+    return np.array([level - slope * mean, slope])

@@ -1,8 +1,9 @@
-"""Likelihood ratios of logistic recalibration, Cox 1958."""
+"""Logistic recalibration, Cox 1958: likelihood ratios, the unreliability index, and estimates."""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -14,35 +15,94 @@ from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
+from caltest.measures.cells import NO_WEIGHTS
 from caltest.measures.label_scores import event_terms
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.measures.outcome import Ends, Outcome, RowTerms
-from caltest.measures.recalibration.coefficient_interval import (
-    PROFILE,
-    cell_coefficient_bounds,
-    coefficient_bounds,
-)
+from caltest.measures.recalibration.coefficient_interval import PROFILE, coefficient_bounds
 from caltest.measures.recalibration.fits import (
+    BOTH,
     HYPOTHESES,
+    INTERCEPT,
+    INTERCEPT_ALONE,
+    SLOPE,
     SLOPES,
-    CellRatio,
-    Ratio,
-    bind_ratio,
+    BinaryRatio,
+    CellLogOdds,
+    Coefficient,
+    Excess,
+    LogOdds,
+    RowLogOdds,
+    check_binary,
     chi2_limit,
+    ratio_of,
+    score_statistics,
 )
-from caltest.measures.recalibration.profile import INTERCEPT_ALONE, SLOPE
-from caltest.measures.recalibration.scores import score_statistics
 from caltest.measures.residual_sums import ResidualStatistic
+from caltest.numerics.unseen import end_cells, hidden_information
 from caltest.predictions import Predictions
 from caltest.scale import Cells
 
-__all__ = ["Cox", "cox"]
+__all__ = [
+    "CalibrationIntercept",
+    "CalibrationSlope",
+    "Cox",
+    "Unreliability",
+    "calibration_intercept",
+    "calibration_slope",
+    "cox",
+    "unreliability",
+]
+
+Floats = NDArray[np.float64]
 
 BINARY = {"slopes": "common", "reference": None}  # the options of several classes do not apply
+PARTS = 4  # of the rows, at either end: a line in the log odds shows in no smaller ones
+
+
+class OfCoefficient(Measure):
+    """A measure whose estimate is a coefficient of the recalibration of two classes."""
+
+    own_intervals: ClassVar[Mapping[str, str]] = PROFILE
+    dependent: ClassVar[str] = ""  # what is added to its name where rows depend
+    # The estimate is no error that grows from 0.
+    intervals: ClassVar[tuple[str, ...]] = (*PROFILE, "bca")
+
+    @property
+    @abstractmethod
+    def column(self) -> int:
+        """Which coefficient it is."""
+
+    def calibrated_value(self, predictions: Predictions) -> float:
+        """Return 1 for the slope, and 0 for the intercept."""
+        return float(self.column == SLOPE)
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the scores of what is tested, at the intercept 0 and the slope 1."""
+        return score_statistics(predictions, f"the {self.title}{self.dependent}", self.column)
+
+    def own_interval(
+        self, predictions: Predictions, *, level: float, n_jobs: int | None = None
+    ) -> Ends:
+        """Bound the coefficient by likelihood and sandwich error; see `coefficient_bounds`."""
+        units = RowLogOdds(predictions, "the calibration intercept", self._coefficient)
+        return coefficient_bounds(units, self.estimate_symbol, level=level)
+
+    def cell_interval(self, cells: Cells, *, level: float) -> Ends:
+        """Bound it from cells, as for rows at the mean predictions of their cells."""
+        if cells.weights is not None:
+            raise NotApplicable(*NO_WEIGHTS)
+        units = CellLogOdds(cells, self._coefficient)
+        return coefficient_bounds(units, self.estimate_symbol, level=level)
+
+    def _coefficient(self, units: LogOdds) -> Coefficient:
+        return Coefficient(units, max(self.column, INTERCEPT_ALONE))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cox(Measure):
+class Cox(OfCoefficient):
     """The likelihood ratio with the hypothesis that it tests; see `cox`."""
 
     tested: str = "both"
@@ -56,17 +116,16 @@ class Cox(Measure):
         "calibration-slope": {"tested": "slope", **BINARY},
     }
     title: ClassVar[str] = "logistic recalibration (Cox)"
-    own_intervals: ClassVar[Mapping[str, str]] = PROFILE
+    dependent: ClassVar[str] = " of rows that depend"
+    symbol: ClassVar[str] = "LR"
+    # The likelihood ratio grows on both sides of the coefficient.
+    is_one_sided: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         validation.check_choice(self.tested, HYPOTHESES, "tested")
         validation.check_choice(self.slopes, SLOPES, "slopes")
         if self.slopes != "reference":
             validation.check_unused("without slopes='reference'", reference=self.reference)
-
-    @property
-    def symbol(self) -> str:
-        return "LR"
 
     @property
     def estimate_symbol(self) -> str:
@@ -98,59 +157,29 @@ class Cox(Measure):
         terms = event_terms(predictions, by_likelihood=True)
         return terms if math.isfinite(bound.value()) else replace(terms, observed=math.inf)
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> Ratio:
-        return bind_ratio(predictions, self.tested, self.slopes, self.reference)
+    @property
+    def column(self) -> int:
+        return {"both": BOTH, "intercept": INTERCEPT_ALONE, "slope": SLOPE}[self.tested]
 
-    def bind_cells(self, cells: Cells) -> CellRatio:
-        unlike = None if self.slopes == "common" else self.slopes
-        validation.check_unused(
-            "where the lens leaves two classes", slopes=unlike, reference=self.reference
-        )
-        return CellRatio(cells, self.tested)
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> RowLogOdds:
+        named = f"the test of {HYPOTHESES[self.tested]}" if self.tested != "both" else ""
+        ratio = ratio_of(predictions, self.tested, self.slopes, self.reference)
+        return RowLogOdds(predictions, named, ratio)
 
-    def residual_statistics(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> list[ResidualStatistic]:
-        """Return the scores of what is tested, at the intercept 0 and the slope 1."""
-        check_one_dimension(predictions, f"the {self.title} of rows that depend")
-        return score_statistics(predictions, self.tested, adjusted=self.tested == "slope")
+    def bind_cells(self, cells: Cells) -> CellLogOdds:
+        check_binary(self.slopes, self.reference)
+        return CellLogOdds(cells, lambda units: BinaryRatio(units, self.tested))
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the chi^2 limit of the likelihood ratio."""
         bound = self.bind(predictions, n_jobs)
         ratio = bound.value(n_jobs)
-        return chi2_limit(bound, ratio, bound.estimate(ratio))
-
-    @property
-    def intervals(self) -> tuple[str, ...]:
-        # The estimate is a coefficient, and no error that grows from 0.
-        return (*PROFILE, "bca")
+        return chi2_limit(bound.fit, ratio, bound.estimate(ratio))
 
     @property
     def interval_instead(self) -> str | None:
         both = self.tested == "both"
         return "test='calibration-slope' and 'calibration-in-the-large'" if both else None
-
-    def calibrated_value(self, predictions: Predictions) -> float:
-        """Return 1 for the slope, and 0 for the intercept."""
-        return 1.0 if self.tested == "slope" else 0.0
-
-    @property
-    def is_one_sided(self) -> bool:
-        # The likelihood ratio grows on both sides of the coefficient.
-        return False
-
-    def own_interval(
-        self, predictions: Predictions, *, level: float, n_jobs: int | None = None
-    ) -> Ends:
-        """Bound the coefficient that is tested; see `coefficient_bounds`."""
-        column = SLOPE if self.tested == "slope" else INTERCEPT_ALONE
-        return coefficient_bounds(predictions, column, self.estimate_symbol, level=level)
-
-    def cell_interval(self, cells: Cells, *, level: float) -> Ends:
-        """Bound it from cells; see `cell_coefficient_bounds`."""
-        column = SLOPE if self.tested == "slope" else INTERCEPT_ALONE
-        return cell_coefficient_bounds(cells, column, self.estimate_symbol, level=level)
 
 
 def cox(
@@ -162,7 +191,7 @@ def cox(
     slopes: str = "common",
     reference: object = None,
     n_jobs: int | None = None,
-) -> float | NDArray[np.float64]:
+) -> float | Floats:
     r"""Compute the likelihood ratio of calibration in a logistic recalibration.
 
     With :math:`\ell(a, b)` the log likelihood of :math:`\log P(Y = 1) / P(Y = 0) = a + b \log p /
@@ -231,3 +260,287 @@ def cox(
     """
     measure = Cox(tested=tested, slopes=slopes, reference=reference)
     return measure.evaluate(probs, labels, lens, n_jobs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationIntercept(OfCoefficient):
+    """The calibration intercept with its slope; see `calibration_intercept`."""
+
+    slope: str = "fixed"
+
+    key: ClassVar[str] = "calibration-intercept"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
+    title: ClassVar[str] = "calibration intercept"
+    alternative: ClassVar[str] = "two-sided"
+
+    def __post_init__(self) -> None:
+        validation.check_choice(self.slope, ("fixed", "estimated"), "slope")
+
+    @property
+    def symbol(self) -> str:
+        return "intercept (slope 1)" if self.slope == "fixed" else "intercept (slope estimated)"
+
+    @property
+    def description(self) -> str:
+        return f"{self.title}, slope {'fixed at 1' if self.slope == 'fixed' else self.slope}"
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        sums = ("convolution", "saddlepoint") if self.slope == "fixed" else ()
+        return (*super().nulls, *sums)
+
+    def row_terms(self, predictions: Predictions) -> RowTerms:
+        """Return the events of each row: the intercept alone grows with their sum."""
+        if self.slope != "fixed":
+            return super().row_terms(predictions)
+        check_one_dimension(predictions, f"the {self.title}")
+        return event_terms(predictions)
+
+    @property
+    def column(self) -> int:
+        return INTERCEPT_ALONE if self.slope == "fixed" else INTERCEPT
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> RowLogOdds:
+        bound = RowLogOdds(predictions, f"the {self.title}", self._coefficient)
+        bound.parameters = {"slope": self.slope}
+        return bound
+
+    def bind_cells(self, cells: Cells) -> CellLogOdds:
+        bound = CellLogOdds(cells, self._coefficient)
+        bound.parameters = {"slope": self.slope}
+        return bound
+
+
+def calibration_intercept(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    slope: str = "fixed",
+    n_jobs: int | None = None,
+) -> float | Floats:
+    r"""Compute the calibration intercept of two classes.
+
+    It is a of the logistic regression of the labels on the log odds of the predictions,
+
+    .. math:: \log \frac{P(Y = 1)}{P(Y = 0)} = a + b \log \frac{p}{1 - p},
+
+    by maximum likelihood: with b = 1, where a > 0 says that events are more frequent than
+    predicted, or with b estimated too, where a belongs to p = 1/2 and says little without b.
+    Packages mean one or the other by the same name.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        A lens that leaves two classes. A family of lenses gives an array.
+    slope : {"fixed", "estimated"}
+        Whether b is 1 or estimated. R's `val.prob` and calzone's Cox regression estimate it;
+        probcal and the calibration-in-the-large of Steyerberg fix it.
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+
+    Returns
+    -------
+    float
+        In log odds; 0 for calibrated predictions and large n. Infinite, with a
+        DegenerateDataWarning, where all labels are equal, or where b is estimated and a threshold
+        other than 1/2 separates them. Predictions of 0 and 1 have no log odds:
+        it is that of the other rows, with a warning. Sample weights count an observation w_i times.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If there are more than two classes under the lens; see `cox` for those.
+
+    References
+    ----------
+    Cox (1958), Two further applications of a model for binary regression, Biometrika 45, section 3;
+    Van Calster et al. (2019), Calibration: the Achilles heel of predictive analytics, BMC Medicine
+    17, section "How to evaluate calibration".
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> round(ct.measures.calibration_intercept([0.5, 0.5, 0.5], [1, 1, 0]), 4)  # log(2)
+    0.6931
+    >>> p, y = [0.2] * 4 + [0.8] * 4, [0, 0, 1, 1, 1, 1, 1, 0]  # log(3) / 2
+    >>> round(ct.measures.calibration_intercept(p, y, slope="estimated"), 4)
+    0.5493
+    """
+    return CalibrationIntercept(slope=slope).evaluate(probs, labels, lens, n_jobs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationSlope(OfCoefficient):
+    """The calibration slope; see `calibration_slope`."""
+
+    key: ClassVar[str] = "calibration-slope"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
+    title: ClassVar[str] = "calibration slope"
+    alternative: ClassVar[str] = "two-sided"
+    symbol: ClassVar[str] = "slope"
+    column: ClassVar[int] = SLOPE
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> RowLogOdds:
+        return RowLogOdds(predictions, f"the {self.title}", self._coefficient)
+
+    def bind_cells(self, cells: Cells) -> CellLogOdds:
+        return CellLogOdds(cells, self._coefficient)
+
+
+def calibration_slope(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    n_jobs: int | None = None,
+) -> float | Floats:
+    r"""Compute the calibration slope of two classes.
+
+    It is b of the logistic regression of the labels on the log odds of the predictions,
+
+    .. math:: \log \frac{P(Y = 1)}{P(Y = 0)} = a + b \log \frac{p}{1 - p},
+
+    by maximum likelihood, with a estimated too. Overfitted, too extreme predictions have b < 1,
+    timid ones b > 1, and those that speak against the event b < 0.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        A lens that leaves two classes. A family of lenses gives an array.
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+
+    Returns
+    -------
+    float
+        1 for calibrated predictions and large n. Infinite, with a DegenerateDataWarning, where a
+        threshold separates the labels, and 1 where all labels or all predictions are equal.
+        Predictions of 0 and 1 have no log odds: it is that of
+        the other rows, with a warning. Sample weights count an
+        observation w_i times.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If there are more than two classes under the lens; see `cox` for those.
+
+    References
+    ----------
+    Cox (1958), Two further applications of a model for binary regression, Biometrika 45, section 3;
+    Miller, Hui, Tierney (1991), Validation techniques for logistic regression models, Statistics in
+    Medicine 10, section 2.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> p, y = [0.2] * 4 + [0.8] * 4, [0, 0, 0, 1, 1, 1, 1, 0]  # log(3) / log(4)
+    >>> round(ct.measures.calibration_slope(p, y), 4)
+    0.7925
+    """
+    return CalibrationSlope().evaluate(probs, labels, lens, n_jobs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unreliability(Measure):
+    """The unreliability index; see `unreliability`."""
+
+    key: ClassVar[str] = "unreliability"
+    title: ClassVar[str] = "unreliability index"
+    symbol: ClassVar[str] = "U"
+    nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic")
+    # A resample with its repeated rows is not unbiased.
+    intervals: ClassVar[tuple[str, ...]] = ("jackknife", "plug-in", "bca")
+    is_squared: ClassVar[bool] = True
+
+    def unseen_reach(self, predictions: Predictions, a: float) -> float:
+        if predictions.m > 2:
+            return 0.0
+        cells = end_cells(predictions.probs[:, 1], predictions.labels, PARTS)
+        return hidden_information(*cells, predictions.n, a)
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> RowLogOdds:
+        ratio = ratio_of(predictions, "both", "common", None)
+        return RowLogOdds(predictions, "", lambda units: Excess(units, ratio(units)))
+
+    def bind_cells(self, cells: Cells) -> CellLogOdds:
+        return CellLogOdds(cells, lambda units: Excess(units, BinaryRatio(units, "both")))
+
+    def residual_statistics(
+        self, predictions: Predictions, n_jobs: int | None = None
+    ) -> list[ResidualStatistic]:
+        """Return the scores of intercept and slope, at 0 and 1."""
+        return score_statistics(predictions, f"the {self.title} of rows that depend", BOTH)
+
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+        """Return the chi^2 limit of the likelihood ratio in it."""
+        bound = self.bind(predictions, n_jobs)
+        ratio = bound.fit.ratio
+        statistic = float(ratio.values(bound.observed[None])[0])
+        return chi2_limit(ratio, statistic, bound.value(n_jobs))
+
+
+def unreliability(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    n_jobs: int | None = None,
+) -> float | Floats:
+    r"""Compute the unreliability index U of R's `val.prob`.
+
+    .. math:: U = \frac{2 [\max_{a, b} \ell(a, b) - \ell(0, 1)] - d}{n},
+
+    what a logistic recalibration with intercept a and slope b gains in log likelihood, less its
+    mean d = 2 under calibration (1 where all predictions are equal, and for m > 2 classes m: one
+    slope and m - 1 intercepts). Its test is that of `cox`.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        The aspect of the predictions that is measured. A family of lenses gives an array.
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+
+    Returns
+    -------
+    float
+        At least -d / n; about 0 for calibrated predictions. Infinite, with a DegenerateDataWarning,
+        where an observed class has probability 0, where `val.prob` leaves such rows out of the fit.
+        With sample weights n is their sum over their mean.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+
+    References
+    ----------
+    Miller, Hui, Tierney (1991), Validation techniques for logistic regression models, Statistics in
+    Medicine 10, section 2; Harrell (2015), Regression modeling strategies, section 10.9; `val.prob`
+    in the R package rms.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> p, y = [0.2] * 4 + [0.8] * 4, [0, 0, 0, 1, 1, 1, 1, 0]
+    >>> round(ct.measures.unreliability(p, y), 4)  # (0.1181 - 2) / 8
+    -0.2352
+    """
+    return Unreliability().evaluate(probs, labels, lens, n_jobs)

@@ -3,33 +3,43 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Labels
-from caltest.measures.cells import BoundCells, Counts
+from caltest.measures.base import Labels
+from caltest.measures.cells import Counts
+from caltest.measures.fits import CellUnits, Fit, Units
 from caltest.measures.label_scores import rounding_scale, row_weights
 from caltest.measures.one_dimension import check_one_dimension
 from caltest.measures.outcome import Outcome
-from caltest.measures.recalibration.binary_loops import (
+from caltest.measures.recalibration.binary_fit import (
     SAME,
     SMALLEST_PROBABILITY,
-    cell_recalibrations,
     few_nodes,
     log_odds,
     recalibrations,
     standard_rows,
 )
 from caltest.measures.recalibration.multinomial_loops import class_sums, fit, make_task
+from caltest.measures.residual_sums import (
+    ResidualStatistic,
+    RobustQuadratic,
+    RobustZ,
+    event_residuals,
+)
 from caltest.predictions import Predictions
-from caltest.scale import Cells
 from caltest.validation import check_class, check_unused
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Rows = NDArray[np.intp]
+
 OUTSIDE = "predictions of 0 and 1 have no log odds"
 NO_SLOPE = "the log odds of the predictions are equal, so that no slope can be estimated"
 HYPOTHESES = {
@@ -38,95 +48,233 @@ HYPOTHESES = {
     "slope": "slope 1 with the intercept free",
 }
 SLOPES = ("common", "reference")
+BOTH, INTERCEPT_ALONE, INTERCEPT, SLOPE = range(-1, 3)  # columns of estimates; alone: for slope 1
 AT_MEANS = "log odds are those of the mean prediction of each cell"
 FITTED = 1e4  # a maximum of large terms that nearly cancel, as of steep fits to rare events
+LEAST_PROB = 2.0**-52  # of log odds in scores
+TINY = float(np.finfo(np.float64).tiny)
 
 
-class BoundLikelihood(BoundMeasure):
-    """A function of the likelihood of labels, which is 0 where one of them is impossible."""
+class RowLogOdds(Units):
+    """Rows whose labels have a likelihood; those without weight are left out.
 
-    def __init__(self, predictions: Predictions) -> None:
-        self.extremes = extreme_messages(predictions)
+    Attributes
+    ----------
+    probs : (n, m) array
+        The predictions.
+    certain : (k,) array
+        The rows with a probability of 0.
+    undefined : tuple of str
+        What the predictions leave undefined.
+    """
+
+    def __init__(
+        self, predictions: Predictions, measure: str, fit: Callable[[RowLogOdds], Fit]
+    ) -> None:
+        if measure:
+            check_one_dimension(predictions, measure)
+        self.undefined = extreme_messages(predictions)
         weight = predictions.sample_weight
         if weight is not None and not weight.all():
             predictions = predictions.without(weight == 0)
         super().__init__(predictions)
-        weight = row_weights(predictions)
-        # A power of 2 takes no digit from them, and leaves no sum to overflow.
-        self.unit = 2.0 ** math.frexp(float(weight.max()))[1] if weight.strides[0] else 1.0
-        self.weight: Floats = np.ascontiguousarray(weight / self.unit)
-        self.total = float(self.weight.sum()) * self.unit
-        self.scale = FITTED * rounding_scale(predictions.n) * self.unit
-        self._doubtful = rows_below(predictions.probs, 0.0)
+        self.probs, self.rows = predictions.probs, predictions.n
+        self.weight = self.mass = np.ascontiguousarray(row_weights(predictions))
+        self.total = float(self.weight.sum())
+        self.size, self.expected = np.broadcast_to(1.0, self.rows), self.probs[:, 1]
+        self.scale = rounding_scale(self.rows) * max(1.0, float(self.weight.max()))
+        self.certain = rows_below(self.probs, 0.0)
+        self.outside = self.certain.size
+        if self.outside and predictions.m == 2:
+            self.undefined += (outside(self.rows - self.outside, self.rows),)
+        self.take(fit(self))
 
-    def likelihood_ratio(self, gains: Floats, labels: Labels) -> Floats:
-        """Return twice the gains; infinite where a label has probability 0."""
-        ratios = 2.0 * self.unit * gains
-        if self._doubtful.size:
-            probs = self.predictions.probs[self._doubtful]
-            rows = np.arange(self._doubtful.size)
-            chosen = probs[rows, labels[:, self._doubtful]]
-            ratios[(chosen == 0).any(axis=1)] = math.inf
-        return ratios
+    def contradicted(self, labels: Labels) -> Flags:
+        """Return which rows of labels (B, n) have probability 0."""
+        chosen = self.probs[self.certain, labels[:, self.certain]]
+        return np.asarray((chosen == 0).any(axis=1))
 
 
-class BoundRecalibration(BoundLikelihood):
-    """Intercepts and slopes of two classes, and what they gain."""
+class CellLogOdds(CellUnits):
+    """Cells of rows of two classes, at the log odds of their mean predictions."""
 
-    def __init__(self, predictions: Predictions, measure: str, *, with_slope: bool) -> None:
-        check_one_dimension(predictions, measure)
-        super().__init__(predictions)
-        self._with_slope = with_slope
-        probs, inside = self.predictions.probs, has_log_odds(self.predictions.probs)
-        self._inside = None if inside.all() else np.flatnonzero(inside)
-        self._rows = standard_rows(log_odds(probs[inside]), self.weight[inside])
+    @cached_property
+    def probs(self) -> Floats:
+        return np.stack([1.0 - self.event, self.event], axis=1)
+
+    @cached_property
+    def certain(self) -> Rows:
+        """The cells of which all predictions are 0, or all 1."""
+        return np.flatnonzero((self.most == 0.0) | (self.least == 1.0))
+
+    @cached_property
+    def outside(self) -> int:
+        """The number of rows without log odds."""
+        return int(self.cells.counts[self.certain].sum())
+
+    @property
+    def undefined(self) -> tuple[str, ...]:
+        """What the predictions leave undefined."""
+        remarks = [outside(self.rows - self.outside, self.rows)] if self.outside else []
+        if self.contradicted(self.observed[None])[0]:
+            remarks.append(
+                "an observed class has probability 0: that alone contradicts the predictions, and "
+                "the likelihood ratio is infinite"
+            )
+        return tuple(remarks)
+
+    def contradicted(self, labels: Counts) -> Flags:
+        """Return which rows of numbers of events (B, cells) have probability 0."""
+        counts, least = labels[:, self.certain], self.least[self.certain]
+        impossible = np.where(least == 0.0, counts > 0.0, counts < self.size[self.certain])
+        return np.asarray(impossible.any(axis=1))
+
+
+LogOdds = RowLogOdds | CellLogOdds
+
+
+class Recalibration(Fit):
+    """Intercept and slope of the log odds of two classes, and what they gain."""
+
+    caution = AT_MEANS
+
+    def __init__(self, units: LogOdds, *, with_slope: bool) -> None:
+        super().__init__(units)
+        self._with_slope, self.scale = with_slope, FITTED * units.scale
+        certain = units.certain
+        self._inside = np.delete(np.arange(units.size.size), certain) if certain.size else None
+        self.x = log_odds(self.inside(units.probs))
+        self._rows = standard_rows(self.x, self.inside(units.mass), self.inside(units.size))
         self._nodes = few_nodes(self._rows)
+        self.degenerate = tuple(self._messages())
+
+    def inside(self, values: Counts, axis: int = 0) -> Counts:
+        """Return the values of the units that have log odds."""
+        return values if self._inside is None else np.take(values, self._inside, axis)
 
     @property
     def has_slope(self) -> bool:
         """Whether the log odds differ."""
         return self._rows.sd > 0
 
-    def recalibrations(self, labels: Labels) -> tuple[Floats, Floats]:
-        """Return estimates (B, 3) and gains (B, 2) of the rows that have log odds."""
-        if self._inside is not None:
-            labels = np.take(labels, self._inside, axis=1)
-        if not labels.shape[1]:
+    def recalibrations(self, labels: Counts) -> tuple[Floats, Floats]:
+        """Return estimates (B, 3) and gains (B, 2) of the units that have log odds."""
+        if not self.x.size:
             return np.tile([0.0, 0.0, 1.0], (len(labels), 1)), np.zeros((len(labels), 2))
+        labels = self.inside(labels, 1)
         return recalibrations(labels, self._rows, self._nodes, 1 + self._with_slope)
 
-    def messages(self) -> tuple[str, ...]:
+    @cached_property
+    def observed(self) -> list[float]:
+        """The estimates for the observed labels."""
+        estimates: list[float] = self.recalibrations(self.units.observed[None])[0][0].tolist()
+        return estimates
+
+    def _messages(self) -> Iterator[str]:
         """Say what the data leave undefined."""
-        remarks = list(self.extremes)
-        labels = self.predictions.labels
-        if self._inside is not None:
-            labels = labels[self._inside]
-            remarks.append(outside(labels.size, self.predictions.n))
-            if not labels.size:
-                return tuple(remarks)
+        yield from self.units.undefined
+        if self.units.rows == self.units.outside:
+            return
         if self._with_slope and not self.has_slope:
-            remarks.append(f"{NO_SLOPE}; it is taken as 1")
-        if labels.min() == labels.max():
+            yield f"{NO_SLOPE}; it is taken as 1"
+        labels = self.inside(self.units.observed)
+        if not labels.any() or (labels == self._rows.size).all():
             taken = ", and the slope is taken as 1" if self._with_slope and self.has_slope else ""
-            remarks.append(f"all labels are equal: the intercept is infinite{taken}")
-        elif self._with_slope and math.isinf(self.recalibrations(self.observed[None])[0][0, 2]):
-            remarks.append("the predictions separate the labels: the slope is infinite")
-        return tuple(remarks)
+            yield f"all labels are equal: the intercept is infinite{taken}"
+        elif self._with_slope and math.isinf(self.observed[SLOPE]) and not self.units.has_sizes:
+            yield "the predictions separate the labels: the slope is infinite"
 
 
-class BoundCoefficient(BoundRecalibration):
+class Coefficient(Recalibration):
     """One of the estimates for each row of labels: see `recalibrate` for the columns."""
 
-    def __init__(self, predictions: Predictions, measure: str, column: int) -> None:
-        super().__init__(predictions, measure, with_slope=column > 0)
-        self._column = column
-        self.degenerate = self.messages()
+    def __init__(self, units: LogOdds, column: int) -> None:
+        super().__init__(units, with_slope=column > INTERCEPT_ALONE)
+        self.column, self.calibrated = column, float(column == SLOPE)
 
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        return self.recalibrations(labels)[0][:, self._column]
+    def values(self, labels: Counts) -> Floats:
+        return self.recalibrations(labels)[0][:, self.column]
 
 
-def has_log_odds(probs: Floats) -> NDArray[np.bool_]:
+class BinaryRatio(Recalibration):
+    """The likelihood ratio of two classes, of which the one-parameter tests are parts."""
+
+    def __init__(self, units: LogOdds, tested: str) -> None:
+        super().__init__(units, with_slope=tested != "intercept")
+        self._tested, self.calibrated = tested, float(tested == "slope")
+        self.df = {"both": 1 + self.has_slope, "intercept": 1, "slope": int(self.has_slope)}[tested]
+        self.parameters = {"hypothesis": HYPOTHESES[tested]}
+        if tested == "both":
+            _, intercept, slope = self.observed
+            self.parameters |= {"intercept": intercept, "slope": slope}
+
+    def values(self, labels: Counts) -> Floats:
+        _, gains = self.recalibrations(labels)
+        gained = gains[:, 0 if self._tested == "intercept" else 1]
+        if self._tested == "slope":
+            gained = np.maximum(gained - gains[:, 0], 0.0)
+        return likelihood_ratio(self.units, gained, labels)
+
+    def estimate(self, value: float) -> float:
+        columns = {"intercept": INTERCEPT_ALONE, "slope": SLOPE}
+        return value if self._tested == "both" else self.observed[columns[self._tested]]
+
+
+class MultinomialRatio(Fit):
+    """The likelihood ratio of several classes."""
+
+    def __init__(self, units: RowLogOdds, slopes: str, reference: int) -> None:
+        super().__init__(units)
+        self.scale = FITTED * units.scale
+        probs = raised(units.probs)
+        self._task = make_task(probs, units.weight, reference if slopes == "reference" else -1)
+        possible = int((units.probs > 0).any(axis=0).sum())
+        slope_of = varying(np.log(probs) - np.log(probs[:, [reference]]))
+        free = int(slope_of.sum()) if slopes == "reference" else int(slope_of.any())
+        self.df = possible - 1 + free
+        self.parameters = {"slopes": slopes}
+        if slopes == "reference":
+            self.parameters |= {"reference": units.predictions.classes[reference]}
+        else:
+            (sums,) = self._sums(units.observed[None])
+            slope = fit(self._task, sums).beta[units.predictions.labels[0]]
+            self.parameters |= {"slope": 1.0 + float(slope)}
+        self.degenerate = units.undefined if free else (*units.undefined, NO_SLOPE)
+
+    def values(self, labels: Labels) -> Floats:
+        gains = np.array([fit(self._task, each).gain for each in self._sums(labels)])
+        return likelihood_ratio(self.units, gains, labels)
+
+    def _sums(self, labels: Labels) -> Floats:
+        return np.asarray(class_sums(labels, self._task.features, self.units.weight))
+
+
+Ratio = BinaryRatio | MultinomialRatio
+
+
+class Excess(Fit):
+    """A likelihood ratio less its mean under calibration, for each row of data."""
+
+    caution = AT_MEANS
+
+    def __init__(self, units: LogOdds, ratio: Ratio) -> None:
+        super().__init__(units)
+        self.ratio, self.scale = ratio, ratio.scale / units.total
+        self.parameters, self.degenerate = ratio.parameters, ratio.degenerate
+
+    def values(self, labels: Counts) -> Floats:
+        return (self.ratio.values(labels) - self.ratio.df) / float(self.units.total)
+
+
+def likelihood_ratio(units: LogOdds, gains: Floats, labels: Counts) -> Floats:
+    """Return twice the gains; infinite where a label has probability 0."""
+    ratios = 2.0 * gains
+    if units.certain.size:
+        ratios[units.contradicted(labels)] = math.inf
+    return ratios
+
+
+def has_log_odds(probs: Floats) -> Flags:
     """Return which predictions of two classes are inside (0, 1)."""
     return np.asarray((probs > 0.0).all(axis=1))
 
@@ -170,7 +318,7 @@ def extreme_messages(predictions: Predictions) -> tuple[str, ...]:
     return tuple(remarks)
 
 
-def rows_below(probs: Floats, limit: float) -> NDArray[np.intp]:
+def rows_below(probs: Floats, limit: float) -> Rows:
     """Return the rows with a probability of at most a limit; most often there is none."""
     if probs.min() > limit:
         return np.empty(0, np.intp)
@@ -184,188 +332,72 @@ def raised(probs: Floats) -> Floats:
     return higher
 
 
-def varying(features: Floats) -> NDArray[np.bool_]:
+def varying(features: Floats) -> Flags:
     """Return for each column whether it varies."""
     mean, sd = features.mean(axis=0), features.std(axis=0)
-    different: NDArray[np.bool_] = sd > SAME * np.maximum(1.0, np.abs(mean))
+    different: Flags = sd > SAME * np.maximum(1.0, np.abs(mean))
     return different
 
 
-class BinaryRatio(BoundRecalibration):
-    """The ratio of two classes, of which the one-parameter tests are parts."""
-
-    def __init__(self, predictions: Predictions, tested: str) -> None:
-        named = f"the test of {HYPOTHESES[tested]}"
-        super().__init__(predictions, named, with_slope=tested != "intercept")
-        self._tested = tested
-        self.df = {"both": 1 + self.has_slope, "intercept": 1, "slope": int(self.has_slope)}[tested]
-        intercept1, intercept, slope = self.recalibrations(self.observed[None])[0][0].tolist()
-        self._estimates = {"intercept": intercept1, "slope": slope}
-        self.parameters = {"hypothesis": HYPOTHESES[tested]}
-        if tested == "both":
-            self.parameters |= {"intercept": intercept, "slope": slope}
-        self.degenerate = self.messages()
-
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        _, gains = self.recalibrations(labels)
-        gained = gains[:, 0 if self._tested == "intercept" else 1]
-        if self._tested == "slope":
-            gained = np.maximum(gained - gains[:, 0], 0.0)
-        return self.likelihood_ratio(gained, labels)
-
-    def estimate(self, value: float) -> float:
-        return float(self._estimates.get(self._tested, value))
-
-
-class CellRecalibration(BoundCells):
-    """Intercepts and slopes of cells at the log odds of their mean predictions."""
-
-    caution = AT_MEANS
-
-    def __init__(self, cells: Cells, *, with_slope: bool) -> None:
-        super().__init__(cells)
-        self.scale = FITTED * rounding_scale(cells.rows) * max(1.0, cells.heaviest)
-        self._with_slope = with_slope
-        self._never, self._always = cells.most == 0.0, cells.least == 1.0
-        self.inside = ~(self._never | self._always)
-        mean = cells.mean[self.inside]
-        self._size = cells.n[self.inside].astype(np.float64)
-        self._rows = standard_rows(log_odds(np.stack([1.0 - mean, mean], 1)), self._size)
-        self._nodes = few_nodes(self._rows)
-        self.degenerate = tuple(self._messages())
-
-    @property
-    def has_slope(self) -> bool:
-        """Whether the log odds differ."""
-        return self._rows.sd > 0
-
-    def recalibrations(self, counts: Floats) -> tuple[Floats, Floats]:
-        """Return estimates (B, 3) and gains (B, 2) of the cells that have log odds."""
-        if not self.inside.all():
-            counts = np.ascontiguousarray(counts[:, self.inside])
-        if not self._size.size:
-            return np.tile([0.0, 0.0, 1.0], (len(counts), 1)), np.zeros((len(counts), 2))
-        expected = self.cells.expected[self.inside]
-        return cell_recalibrations(
-            counts, self._size, expected, self._rows, self._nodes, 1 + self._with_slope
-        )
-
-    def _messages(self) -> Iterator[str]:
-        cells = self.cells
-        count, events = int(cells.counts[self.inside].sum()), int(cells.hits[self.inside].sum())
-        if not self.inside.all():
-            yield outside(count, cells.rows)
-        if self._impossible(self.observed[None])[0]:
-            yield (
-                "an observed class has probability 0: that alone contradicts the predictions, and "
-                "the likelihood ratio is infinite"
-            )
-        if self._with_slope and not self.has_slope and count:
-            yield f"{NO_SLOPE}; it is taken as 1"
-        if events in (0, count) and count:
-            taken = ", and the slope is taken as 1" if self._with_slope and self.has_slope else ""
-            yield f"all labels are equal: the intercept is infinite{taken}"
-
-    def _impossible(self, counts: Floats) -> NDArray[np.bool_]:
-        surely = (self.cells.n - counts)[:, self._always]
-        return np.asarray((counts[:, self._never] > 0).any(axis=1) | (surely > 0).any(axis=1))
-
-
-class CellCoefficient(CellRecalibration):
-    """One of the estimates: see `recalibrate` for the columns."""
-
-    def __init__(self, cells: Cells, column: int) -> None:
-        super().__init__(cells, with_slope=column > 0)
-        self._column = column
-
-    @property
-    def calibrated(self) -> float:
-        return (0.0, 0.0, 1.0)[self._column]
-
-    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
-        return self.recalibrations(labels)[0][:, self._column]
-
-
-class CellRatio(CellRecalibration):
-    """The likelihood ratio of cells."""
-
-    def __init__(self, cells: Cells, tested: str) -> None:
-        super().__init__(cells, with_slope=tested != "intercept")
-        self._tested = tested
-        intercept1, intercept, slope = self.recalibrations(self.observed[None])[0][0].tolist()
-        self._estimates = {"intercept": intercept1, "slope": slope}
-        self.parameters = {"hypothesis": HYPOTHESES[tested]}
-        if tested == "both":
-            self.parameters |= {"intercept": intercept, "slope": slope}
-
-    @property
-    def calibrated(self) -> float:
-        return 1.0 if self._tested == "slope" else 0.0
-
-    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
-        _, gains = self.recalibrations(labels)
-        gained = gains[:, 0 if self._tested == "intercept" else 1]
-        if self._tested == "slope":
-            gained = np.maximum(gained - gains[:, 0], 0.0)
-        return np.where(self._impossible(labels), math.inf, 2.0 * gained)
-
-    def estimate(self, value: float) -> float:
-        return float(self._estimates.get(self._tested, value))
-
-
-class MultinomialRatio(BoundLikelihood):
-    """The ratio of several classes."""
-
-    def __init__(self, predictions: Predictions, slopes: str, reference: int) -> None:
-        super().__init__(predictions)
-        probs = raised(self.predictions.probs)
-        self._task = make_task(probs, self.weight, reference if slopes == "reference" else -1)
-        possible = int((self.predictions.probs > 0).any(axis=0).sum())
-        slope_of = varying(np.log(probs) - np.log(probs[:, [reference]]))
-        free = int(slope_of.sum()) if slopes == "reference" else int(slope_of.any())
-        self.df = possible - 1 + free
-        self.parameters = {"slopes": slopes}
-        if slopes == "reference":
-            self.parameters |= {"reference": self.predictions.classes[reference]}
-        else:
-            self.parameters |= {"slope": self._slope()}
-        self.degenerate = self.extremes if free else (*self.extremes, NO_SLOPE)
-
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        sums = class_sums(labels, self._task.features, self.weight)
-        gains = np.array([fit(self._task, each).gain for each in sums])
-        return self.likelihood_ratio(gains, labels)
-
-    def _slope(self) -> float:
-        (sums,) = class_sums(self.observed[None], self._task.features, self.weight)
-        return 1.0 + float(fit(self._task, sums).beta[self.predictions.labels[0]])
-
-
-Ratio = BinaryRatio | MultinomialRatio
-
-
-def bind_ratio(predictions: Predictions, tested: str, slopes: str, reference: object) -> Ratio:
-    """Bind the ratio of two classes, or that of several where both parameters are tested."""
+def ratio_of(
+    predictions: Predictions, tested: str, slopes: str, reference: object
+) -> Callable[[Any], Ratio]:
+    """Return the ratio of two classes, or that of several where both parameters are tested."""
     if predictions.m == 2:
-        chosen = None if slopes == "common" else slopes
-        check_unused("where the lens leaves two classes", slopes=chosen, reference=reference)
+        check_binary(slopes, reference)
     if predictions.m == 2 or tested != "both":
-        return BinaryRatio(predictions, tested)
+        return lambda units: BinaryRatio(units, tested)
     column = 0 if reference is None else check_class(reference, predictions.classes, "reference")
-    return MultinomialRatio(predictions, slopes, column)
+    return lambda units: MultinomialRatio(units, slopes, column)
 
 
-def chi2_limit(bound: Ratio, ratio: float, estimate: float) -> Outcome:
+def check_binary(slopes: str, reference: object) -> None:
+    """Check that options of several classes are not given for two."""
+    chosen = None if slopes == "common" else slopes
+    check_unused("where the lens leaves two classes", slopes=chosen, reference=reference)
+
+
+def chi2_limit(ratio: Ratio, statistic: float, estimate: float) -> Outcome:
     """Return the chi^2 limit of a likelihood ratio."""
-    if bound.df == 0:
+    if ratio.df == 0:
         raise NotApplicable(NO_SLOPE, "use test='calibration-in-the-large'")
     return Outcome(
         statistic_name="LR",
-        statistic=ratio,
-        pvalue=float(scipy.special.chdtrc(bound.df, ratio)),
+        statistic=statistic,
+        pvalue=float(scipy.special.chdtrc(ratio.df, statistic)),
         estimate=estimate,
         alternative="greater",
-        null_text=f"chi^2 limit with {bound.df} degree{'s' if bound.df > 1 else ''} of freedom",
-        parameters=bound.parameters,
-        degenerate=bound.degenerate,
+        null_text=f"chi^2 limit with {ratio.df} degree{'s' if ratio.df > 1 else ''} of freedom",
+        parameters=ratio.parameters,
+        degenerate=ratio.degenerate,
     )
+
+
+def score_statistics(
+    predictions: Predictions, measure: str, column: int
+) -> list[ResidualStatistic]:
+    r"""Return the score of the intercept, of the slope, or of both, at 0 and 1.
+
+    With log odds x the scores are the sums of :math:`y - p` and :math:`x (y - p)`. One that is
+    adjusted for the other has what the other explains under the variances :math:`p (1 - p)` taken
+    away: that of the slope is the sum of :math:`(x - \bar x_v) (y - p)`.
+
+    References
+    ----------
+    Kline, Santos (2012), A score based approach to wild bootstrap inference, J. Econometric
+    Methods 1; Cox, Hinkley (1974), Theoretical statistics, section 9.3 (efficient scores).
+    """
+    check_one_dimension(predictions, measure)
+    p, weight = predictions.probs[:, 1], row_weights(predictions)
+    inside = np.clip(p, LEAST_PROB, 1.0 - LEAST_PROB)
+    x, gap = np.log(inside) - np.log1p(-inside), event_residuals(predictions)
+    basis = np.column_stack([np.ones_like(x), x])
+    if column == BOTH:
+        return [RobustQuadratic(basis * gap[:, None])]
+    function, other = basis.T[::-1] if column == SLOPE else basis.T
+    if column != INTERCEPT_ALONE:
+        v = weight * p * (1.0 - p)
+        size = float(v @ np.square(other))
+        function = function - float(v @ (function * other)) / max(size, TINY) * other
+    weighted = weight * function
+    return [RobustZ(function * gap, np.column_stack([np.zeros_like(weighted), weighted]))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Labels, Measure
-from caltest.measures.cells import BoundCells, Counts
-from caltest.measures.label_scores import rounding_scale
-from caltest.measures.one_dimension import SortedRows, check_one_dimension
+from caltest.measures.base import Measure
+from caltest.measures.cells import Counts
+from caltest.measures.fits import CellUnits, Fit, Ordered, SortedUnits
+from caltest.measures.one_dimension import check_one_dimension
 from caltest.measures.smooth import lowess
 from caltest.predictions import Predictions
 from caltest.scale import Cells
@@ -49,17 +49,20 @@ class LoessMeasure(Measure):
         check_fraction(self.span, "span")
 
     @abstractmethod
-    def functional(self, errors: Errors, deviations: Floats) -> Floats:
+    def functional(self, loess: Loess, deviations: Floats) -> Floats:
         """Return the values (B,) for the deviations loess - p at the knots, (B, knots)."""
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> SortedUnits:
         check_one_dimension(predictions, f"the {self.symbol}")
         self._check_weights(predictions.sample_weight)
-        return LoessErrors(predictions, self)
+        return SortedUnits(predictions, self.symbol, self._fit)
 
-    def bind_cells(self, cells: Cells) -> CellLoess:
+    def bind_cells(self, cells: Cells) -> CellUnits:
         self._check_weights(cells.weights)
-        return CellLoess(cells, self)
+        return CellUnits(cells, self._fit)
+
+    def _fit(self, units: Ordered) -> Loess:
+        return Loess(units, self)
 
     def _check_weights(self, weights: object) -> None:
         if weights is not None:
@@ -72,22 +75,24 @@ class LoessMeasure(Measure):
         return (EXTREME,) if self.is_extreme and few else ()
 
 
-class LoessErrors(SortedRows):
-    """The loess as a linear function of the labels, bound to sorted predictions."""
+class Loess(Fit):
+    """The loess as a linear function of the labels of rows or cells in ascending order."""
 
-    def __init__(self, predictions: Predictions, measure: LoessMeasure) -> None:
-        super().__init__(predictions, measure.symbol)
+    caution = "a loess of the mean prediction of each cell"
+
+    def __init__(self, units: Ordered, measure: LoessMeasure) -> None:
+        super().__init__(units)
         self.measure = measure
-        self.parameters = loess_parameters(measure)
-        self.scale = rounding_scale(predictions.n)
-        x, spread = self.event, float(np.ptp(self.event))
+        self.parameters = {"smoother": "loess of degree 1", "span": measure.span}
+        x, spread = units.event, float(units.most[-1] - units.least[0])
         self.knots = lowess.find_knots(x, STEP * spread)
         self.start = np.searchsorted(x, self.knots)
         # The weights of rows do not depend on the unit, but their squares would underflow.
         unit = spread if 0 < spread < SMALLEST else 1.0
         self._x, knots = x / unit if unit < 1 else x, self.knots / unit
-        nearest = nearest_rows(measure, x.size)
-        radii = lowess.find_radii(self._x, knots, nearest)
+        nearest = min(max(2, int(measure.span * units.rows + 1e-7)), units.rows)
+        before = np.append(0.0, np.cumsum(units.size))
+        radii = lowess.find_radii(self._x, before, knots, nearest)
         edges = lowess.window_edges(
             self._x, knots, radii, lowess.FULL_WEIGHT_RADIUS, lowess.NO_WEIGHT_RADIUS
         )
@@ -95,102 +100,60 @@ class LoessErrors(SortedRows):
         # The smaller of the two matrices.
         self._by_rows = x.size <= lowess.DEGREES * (self._cells.size - 1)
         if self._by_rows:
-            self._weights = lowess.row_weights(self._x, np.ones(x.size), knots, radii, edges)
+            size = np.ascontiguousarray(units.size)
+            self._weights = lowess.row_weights(self._x, size, knots, radii, edges)
         else:
             self._frames = lowess.cell_frames(self._x, self._cells)
             self._weights = self._moment_weights(knots, radii, edges)
 
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+    def values(self, labels: Counts) -> Floats:
         return self.measure.functional(self, self.fits(labels) - self.knots)
 
-    def fits(self, labels: Labels) -> Floats:
+    def fits(self, labels: Counts) -> Floats:
         """Return the loess at the knots, (B, knots)."""
         features = labels.astype(np.float64) if self._by_rows else self._moments(labels)
         return np.asarray(features @ self._weights.T)
 
     def mean(self, deviations: Floats) -> Floats:
         """Return the mean over rows of the absolute errors, (B,)."""
-        return np.asarray(lowess.mean_errors(self.event, self.knots, self.start, deviations))
+        units = self.units
+        if units.has_sizes:
+            totals = [errors @ units.size for errors in self._errors(deviations)]
+            return np.asarray(totals, dtype=np.float64) / float(units.rows)
+        return np.asarray(lowess.mean_errors(units.event, self.knots, self.start, deviations))
 
     def quantile(self, deviations: Floats, share: float) -> Floats:
         """Return a quantile of type 7 over rows of the absolute errors, (B,)."""
-        values, errors = np.empty(len(deviations)), np.empty((1, self.event.size))
-        for b in range(values.size):
-            row = deviations[b : b + 1]
-            lowess.row_errors(self.event, self.knots, self.start, row, errors)
-            values[b] = np.quantile(errors[0], share, overwrite_input=True)
-        return values
+        return np.array([self._quantile(errors, share) for errors in self._errors(deviations)])
 
-    def _moments(self, labels: Labels) -> Floats:
+    def _errors(self, deviations: Floats) -> Iterator[Floats]:
+        """Yield the absolute errors of the units, for one row of labels after the other."""
+        errors = np.empty((1, self.units.event.size))
+        for b in range(len(deviations)):
+            row = deviations[b : b + 1]
+            lowess.row_errors(self.units.event, self.knots, self.start, row, errors)
+            yield errors[0]
+
+    def _quantile(self, errors: Floats, share: float) -> float:
+        if not self.units.has_sizes:
+            return float(np.quantile(errors, share, overwrite_input=True))
+        place = share * (self.units.rows - 1)
+        order = np.argsort(errors)
+        upto = np.cumsum(self.units.size[order])
+        ranks = [int(place), math.ceil(place)]
+        low, high = errors[order[np.searchsorted(upto, ranks, side="right")]]
+        return float(low + place % 1.0 * (high - low))
+
+    def _moments(self, labels: Counts) -> Floats:
         moments = lowess.cell_moments(self._x, labels, self._cells, *self._frames)
         return np.asarray(moments.reshape(len(labels), -1))
 
     def _moment_weights(self, knots: Floats, radii: Floats, edges: NDArray[np.int64]) -> Floats:
-        counts = self._moments(np.ones((1, self.event.size), np.uint8))
+        counts = self._moments(np.ascontiguousarray(self.units.size)[None])
         counts = counts.reshape(-1, lowess.DEGREES)
         least = lowess.LEAST_SPREAD * float(np.ptp(self._x))
         parts = (knots, radii, edges, self._cells, *self._frames, counts, least)
         return np.asarray(lowess.moment_weights(*parts))
-
-
-class CellLoess(BoundCells):
-    """The loess of cells, whose rows are at their mean prediction."""
-
-    caution = "a loess of the mean prediction of each cell"
-
-    def __init__(self, cells: Cells, measure: LoessMeasure) -> None:
-        super().__init__(cells)
-        self.measure = measure
-        self.parameters = loess_parameters(measure)
-        x, range_ = cells.mean, float(cells.most[-1] - cells.least[0])
-        self.knots = lowess.find_knots(x, STEP * range_)
-        self.start = np.searchsorted(x, self.knots)
-        unit = range_ if 0 < range_ < SMALLEST else 1.0
-        scaled, knots = x / unit, self.knots / unit
-        nearest = nearest_rows(measure, cells.rows)
-        radii = lowess.cell_radii(scaled, cells.n, knots, nearest)
-        edges = lowess.window_edges(
-            scaled, knots, radii, lowess.FULL_WEIGHT_RADIUS, lowess.NO_WEIGHT_RADIUS
-        )
-        size = cells.n.astype(np.float64)
-        self._weights = lowess.row_weights(scaled, size, knots, radii, edges)
-
-    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
-        return self.measure.functional(self, labels @ self._weights.T - self.knots)
-
-    def mean(self, deviations: Floats) -> Floats:
-        """Return the mean over rows of the absolute errors, (B,)."""
-        return np.asarray(self._errors(deviations) @ self.cells.n / self.cells.rows)
-
-    def quantile(self, deviations: Floats, share: float) -> Floats:
-        """Return a quantile of type 7 over rows of the absolute errors, (B,)."""
-        place = share * (self.cells.rows - 1)
-        ranks, part = [int(place), math.ceil(place)], place % 1.0
-        values = np.empty(len(deviations))
-        for b, errors in enumerate(self._errors(deviations)):
-            order = np.argsort(errors)
-            upto = np.cumsum(self.cells.n[order])
-            low, high = errors[order[np.searchsorted(upto, ranks, side="right")]]
-            values[b] = low + part * (high - low)
-        return values
-
-    def _errors(self, deviations: Floats) -> Floats:
-        errors = np.empty((len(deviations), len(self.cells)))
-        lowess.row_errors(self.cells.mean, self.knots, self.start, deviations, errors)
-        return errors
-
-
-Errors = LoessErrors | CellLoess
-
-
-def loess_parameters(measure: LoessMeasure) -> dict[str, object]:
-    """Return the settings that the print shows."""
-    return {"smoother": "loess of degree 1", "span": measure.span}
-
-
-def nearest_rows(measure: LoessMeasure, n: int) -> int:
-    """Return the number of rows that a line is fitted to."""
-    return min(max(2, int(measure.span * n + 1e-7)), n)
 
 
 def check_fraction(value: object, name: str) -> float:
@@ -207,13 +170,10 @@ class ICI(LoessMeasure):
 
     key: ClassVar[str] = "ici"
     title: ClassVar[str] = "integrated calibration index"
+    symbol: ClassVar[str] = "ICI"
 
-    @property
-    def symbol(self) -> str:
-        return "ICI"
-
-    def functional(self, errors: Errors, deviations: Floats) -> Floats:
-        return errors.mean(deviations)
+    def functional(self, loess: Loess, deviations: Floats) -> Floats:
+        return loess.mean(deviations)
 
     def mean_gap_tables(self, predictions: Predictions) -> Sequence[Floats]:
         gap = np.arange(2.0) - predictions.probs[:, 1:]
@@ -290,13 +250,10 @@ class E50(LoessMeasure):
     key: ClassVar[str] = "e50"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "median error of a loess, E50"
+    symbol: ClassVar[str] = "E50"
 
-    @property
-    def symbol(self) -> str:
-        return "E50"
-
-    def functional(self, errors: Errors, deviations: Floats) -> Floats:
-        return errors.quantile(deviations, 0.5)
+    def functional(self, loess: Loess, deviations: Floats) -> Floats:
+        return loess.quantile(deviations, 0.5)
 
 
 def e50(
@@ -358,13 +315,10 @@ class E90(LoessMeasure):
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "90 % quantile of the errors of a loess, E90"
     is_extreme: ClassVar[bool] = True
+    symbol: ClassVar[str] = "E90"
 
-    @property
-    def symbol(self) -> str:
-        return "E90"
-
-    def functional(self, errors: Errors, deviations: Floats) -> Floats:
-        return errors.quantile(deviations, 0.9)
+    def functional(self, loess: Loess, deviations: Floats) -> Floats:
+        return loess.quantile(deviations, 0.9)
 
 
 def e90(
@@ -428,12 +382,9 @@ class Emax(LoessMeasure):
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "largest error of a loess, Emax"
     is_extreme: ClassVar[bool] = True
+    symbol: ClassVar[str] = "Emax"
 
-    @property
-    def symbol(self) -> str:
-        return "Emax"
-
-    def functional(self, errors: Errors, deviations: Floats) -> Floats:
+    def functional(self, loess: Loess, deviations: Floats) -> Floats:
         # The error is linear between knots, and knots are rows: the largest stands at a knot.
         return np.asarray(np.abs(deviations).max(axis=1))
 

@@ -16,7 +16,7 @@ from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import BoundMeasure, Labels, Measure
 from caltest.measures.one_dimension import SortedRows
-from caltest.measures.smooth.smoothing import (
+from caltest.measures.smooth.smooth_ece import (
     cells,
     corrected_trapezoid,
     grid_coefficients,
@@ -45,14 +45,11 @@ class KDEECE(Measure):
     title: ClassVar[str] = "ECE by kernel density estimates"
     # An estimate that is biased upwards, and no test.
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
+    symbol: ClassVar[str] = "KDE-ECE"
 
     def __post_init__(self) -> None:
         if self.bandwidth is not None:
             validation.check_positive(self.bandwidth, "bandwidth")
-
-    @property
-    def symbol(self) -> str:
-        return "KDE-ECE"
 
     def plot_kind(self, m: int) -> str:
         return "reliability"

@@ -39,6 +39,8 @@ class LeCessieVanHouwelingen(Measure):
     key: ClassVar[str] = "le-cessie-van-houwelingen"
     title: ClassVar[str] = "unweighted sum of squares, le Cessie-van Houwelingen"
     alternative: ClassVar[str] = "two-sided"
+    symbol: ClassVar[str] = "z"
+    interval_instead: ClassVar[str] = "test='brier'"
 
     def __post_init__(self) -> None:
         validation.check_flag(self.internal, "internal")
@@ -48,16 +50,8 @@ class LeCessieVanHouwelingen(Measure):
             object.__setattr__(self, "design", check_design(self.design))
 
     @property
-    def symbol(self) -> str:
-        return "z"
-
-    @property
     def description(self) -> str:
         return f"{self.title}, of the development sample" if self.internal else self.title
-
-    @property
-    def interval_instead(self) -> str:
-        return "test='brier'"
 
     @property
     def nulls(self) -> tuple[str, ...]:

@@ -9,6 +9,8 @@ moments lose nothing.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,37 +48,25 @@ def find_knots(x: Floats, delta: float) -> Floats:
 
 
 @njit()
-def find_radii(x: Floats, knots: Floats, k: int) -> Floats:
-    """Return the distance from each knot to the farthest of its `k` nearest scores."""
+def find_radii(x: Floats, before: Floats, knots: Floats, k: int) -> Floats:
+    """Return the distance from each knot to the farthest of its `k` nearest rows.
+
+    `before` holds the number of rows before each score, and of all.
+    """
     radii = np.empty(knots.size)
     for a in range(knots.size):
-        low, high = 0, x.size - k
-        while low < high:
+        low, high = 0, np.searchsorted(before, before[-1] - k, side="right") - 1
+        while low < high:  # the first window of k rows that reaches at least as far to the right
             middle = (low + high) // 2
-            if knots[a] - x[middle] <= x[middle + k] - knots[a]:
+            right = np.searchsorted(before, before[middle] + k) - 1
+            if knots[a] - x[middle] <= x[right] - knots[a]:
                 high = middle
             else:
                 low = middle + 1
-        radii[a] = max(knots[a] - x[low], x[low + k - 1] - knots[a])
-    return radii
-
-
-@njit()
-def cell_radii(x: Floats, mass: Ints, knots: Floats, k: int) -> Floats:
-    """Return the same for scores that stand for `mass` rows each."""
-    radii = np.empty(knots.size)
-    for a in range(knots.size):
-        right = np.searchsorted(x, knots[a])
-        left, rows = right - 1, 0
-        while rows < k:
-            is_left = left >= 0 and (right == x.size or knots[a] - x[left] <= x[right] - knots[a])
-            i = left if is_left else right
-            rows += mass[i]
-            radii[a] = abs(x[i] - knots[a])
-            if is_left:
-                left -= 1
-            else:
-                right += 1
+        radii[a] = math.inf
+        for first in range(max(low - 1, 0), low + 1):
+            right = np.searchsorted(before, before[first] + k) - 1
+            radii[a] = min(radii[a], max(knots[a] - x[first], x[right] - knots[a]))
     return radii
 
 
@@ -89,24 +79,17 @@ def window_edges(x: Floats, knots: Floats, radii: Floats, near: float, far: floa
     """
     edges = np.empty((knots.size, 4), np.int64)
     for a in range(knots.size):
-        for side, limit in enumerate((far * radii[a], near * radii[a])):
+        h = radii[a]
+        for side, limit in enumerate((-far * h, -near * h, near * h, far * h)):
             low, high = 0, x.size
             while low < high:
                 middle = (low + high) // 2
-                if knots[a] - x[middle] <= limit:
+                distance = x[middle] - knots[a]
+                if distance > limit or (side < 2 and distance == limit):
                     high = middle
                 else:
                     low = middle + 1
             edges[a, side] = low
-        for side, limit in enumerate((near * radii[a], far * radii[a])):
-            low, high = 0, x.size
-            while low < high:
-                middle = (low + high) // 2
-                if x[middle] - knots[a] > limit:
-                    high = middle
-                else:
-                    low = middle + 1
-            edges[a, 2 + side] = low
     return edges
 
 
@@ -159,7 +142,9 @@ def cell_frames(x: Floats, start: Ints) -> tuple[Floats, Floats]:
 
 
 @njit()
-def cell_moments(x: Floats, labels: Labels, start: Ints, middle: Floats, half: Floats) -> Floats:
+def cell_moments(
+    x: Floats, labels: Labels | Floats, start: Ints, middle: Floats, half: Floats
+) -> Floats:
     """Return sum_i y_i t_i^d over each cell, t the place in [-1, 1]; (B, cells, DEGREES)."""
     out = np.empty((labels.shape[0], start.size - 1, DEGREES))
     for b in range(labels.shape[0]):
@@ -170,7 +155,7 @@ def cell_moments(x: Floats, labels: Labels, start: Ints, middle: Floats, half: F
 
 
 @njit(fastmath=REDUCE)
-def _add_powers(x: Floats, y: Labels, middle: float, unit: float, out: Floats) -> None:
+def _add_powers(x: Floats, y: Labels | Floats, middle: float, unit: float, out: Floats) -> None:
     m0 = m1 = m2 = m3 = m4 = m5 = m6 = m7 = m8 = m9 = m10 = m11 = 0.0
     for i in range(x.size):
         t = (x[i] - middle) * unit

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from caltest import validation
-from caltest.lenses import Lens, resolve_lens
-from caltest.measures.one_dimension import check_one_dimension
+from caltest.lenses import Lens
+from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
+from caltest.measures.one_dimension import check_one_dimension, score_order
 from caltest.numerics.tube import path_length, tube_quantile
-from caltest.predictions import Predictions, as_measured
+from caltest.predictions import Predictions
 from caltest.scale import Cells
 
 __all__ = ["SmoothCurve", "smooth_curve"]
@@ -29,7 +31,7 @@ STEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class SmoothCurve:
+class SmoothCurve(ReadOnly):
     """A smooth curve of calibration, P(Y = 1) against the prediction p, with its band.
 
     Attributes
@@ -65,10 +67,6 @@ class SmoothCurve:
     terms: int
     multiplier: float
     n: int
-
-    def __post_init__(self) -> None:
-        for name in ("x", "probability", "lower", "upper"):
-            object.__setattr__(self, name, validation.read_only(getattr(self, name)))
 
 
 def smooth_curve(
@@ -138,37 +136,35 @@ def smooth_curve(
     """
     level = validation.check_confidence(confidence)
     validation.check_integer(points, "points", 4)
-    predictions = as_measured(probs, labels)
-    resolved = resolve_lens(lens)
-    curves = [_curve(part(predictions), level, points) for part in resolved.members(predictions)]
-    return curves if resolved.is_family else curves[0]
+    return by_member(probs, labels, lens, partial(_curve, level=level, points=points))
 
 
 def _curve(predictions: Predictions, level: float, points: int) -> SmoothCurve:
     check_one_dimension(predictions, "the smooth curve")
-    weight = predictions.sample_weight
-    counted = np.ones(predictions.n, bool) if weight is None else weight > 0
-    event = predictions.probs[counted, 1]
-    labels = predictions.labels[counted].astype(np.float64)
-    mass = np.ones(labels.size) if weight is None else weight[counted]
-    mass = mass * (labels.size / mass.sum())
+    weight, codes = predictions.sample_weight, predictions.clusters
+    order = score_order(predictions)
+    event, labels = predictions.probs[order, 1], predictions.labels[order].astype(np.float64)
+    mass = np.ones(order.size) if weight is None else weight[order]
+    mass = mass * (order.size / mass.sum())
     z = log_odds(event)
-    spline = _spline(z, labels)
+    spline = _chosen(z, float(labels.sum()), z.size, partial(np.quantile, z))
     beta, inverse, score = _fit(spline.basis(z), labels, mass)
-    codes = predictions.clusters
     if weight is not None or codes is not None:
-        groups = np.arange(labels.size) if codes is None else codes[counted]
+        groups = np.arange(order.size) if codes is None else codes[order]
         inverse = _robust(inverse, score, groups)
-    ends = float(event.min()), float(event.max())
-    return _drawn(
-        spline, beta, inverse, _grid(*_ends(np.sort(z)), points), ends, level, predictions.n
-    )
+    rows, ends = np.arange(1, order.size + 1), (float(event[0]), float(event[-1]))
+    at = log_odds_grid(*_ends(z, rows), points)
+    return _drawn(spline, beta, inverse, at, ends, level, predictions.n)
 
 
 def curve_of_cells(cells: Cells, level: float, points: int = 201) -> SmoothCurve:
     """Fit the curve to cells, at the log odds of their mean predictions; see `smooth_curve`."""
-    z, size = log_odds(cells.mean), cells.counts.astype(np.float64)
-    spline = _spline_of(z, float(cells.hits.sum()), size)
+    z, upto = log_odds(cells.mean), np.cumsum(cells.counts)
+
+    def quantiles(shares: Floats) -> Floats:
+        return z[np.searchsorted(upto, shares * cells.rows)]
+
+    spline = _chosen(z, float(cells.hits.sum()), cells.rows, quantiles)
     terms, unit = spline.basis(z), cells.rows / cells.mass
     beta, inverse, _ = _fit(terms, cells.events / cells.n, cells.n * unit)
     if cells.weights is not None:
@@ -176,12 +172,10 @@ def curve_of_cells(cells: Cells, level: float, points: int = 201) -> SmoothCurve
         q = scipy.special.expit(terms @ beta)
         own = cells.squares * (cells.events / cells.n * (1.0 - 2.0 * q) + np.square(q))
         inverse = inverse @ (terms.T * (unit * unit * own)) @ terms @ inverse
-    upto = np.cumsum(cells.counts)
-    outside = _outside(cells.rows)
-    low, high = np.searchsorted(upto, [outside, cells.rows - outside + 1])
     ends = float(cells.least[0]), float(cells.most[-1])
-    at = _grid(*_apart(float(z[low]), float(z[high]), z), points)
-    return _drawn(spline, beta, inverse, at, ends, level, cells.rows)
+    return _drawn(
+        spline, beta, inverse, log_odds_grid(*_ends(z, upto), points), ends, level, cells.rows
+    )
 
 
 def _drawn(
@@ -236,18 +230,8 @@ class _Spline:
         return np.column_stack([*powers, *(np.maximum(s - knot, 0.0) ** DEGREE for knot in knots)])
 
 
-def _spline(z: Floats, labels: Floats) -> _Spline:
+def _chosen(z: Floats, events: float, n: int, quantiles: Callable[[Floats], Floats]) -> _Spline:
     """Choose the terms by the rows of the rarer outcome, and no more than the values of z give."""
-    return _chosen(z, float(labels.sum()), labels.size, lambda shares: np.quantile(z, shares))
-
-
-def _spline_of(z: Floats, events: float, size: Floats) -> _Spline:
-    """Choose them for ascending z that so many rows have each."""
-    upto = np.cumsum(size)
-    return _chosen(z, events, upto[-1], lambda shares: z[np.searchsorted(upto, shares * upto[-1])])
-
-
-def _chosen(z: Floats, events: float, n: float, quantiles: Callable[[Floats], Floats]) -> _Spline:
     rare = min(events, n - events)
     terms = int(np.clip(rare // EVENTS_PER_TERM, DEGREE, MOST_TERMS)) if rare >= FEW_EVENTS else 1
     distinct = np.unique(z)
@@ -312,25 +296,9 @@ def _robust(inverse: Floats, scores: Floats, groups: NDArray[np.int64]) -> Float
     return np.asarray(inverse @ meat @ inverse)
 
 
-def _outside(n: int) -> int:
-    """Return the row, from either end, at which the curve ends."""
-    return min(OUTSIDE, n // FEWEST_OF_ONE) or 1
-
-
-def _ends(ordered: Floats) -> tuple[float, float]:
-    outside = _outside(ordered.size)
-    return _apart(float(ordered[outside - 1]), float(ordered[-outside]), ordered)
-
-
-def _apart(low: float, high: float, ordered: Floats) -> tuple[float, float]:
-    """Return both ends, or the outermost values where they are one."""
-    return (low, high) if low < high else (float(ordered[0]), float(ordered[-1]))
-
-
-def _grid(low: float, high: float, points: int) -> Floats:
-    if low == high:
-        return np.array([low])
-    half = points // 2
-    first, last = float(scipy.special.expit(low)), float(scipy.special.expit(high))
-    inner = scipy.special.logit(np.linspace(first, last, points - half + 2)[1:-1])
-    return np.sort(np.concatenate([np.linspace(low, high, half), np.clip(inner, low, high)]))
+def _ends(z: Floats, upto: NDArray[np.integer]) -> tuple[float, float]:
+    """Return where the curve ends, of ascending log odds up to which there are so many rows."""
+    n = int(upto[-1])
+    outside = min(OUTSIDE, n // FEWEST_OF_ONE) or 1
+    low, high = z[np.searchsorted(upto, [outside, n - outside + 1])].tolist()
+    return (low, high) if low < high else (float(z[0]), float(z[-1]))

@@ -1,42 +1,44 @@
-"""Smooth calibration error (smooth ECE), Blasiok & Nakkiran 2023."""
+r"""Smooth calibration error (smooth ECE), Blasiok & Nakkiran 2023.
+
+Residuals are smoothed on [0, 1] with the reflected Gaussian kernel, the interval's heat kernel:
+
+.. math::
+    K_\sigma(s, t) = \sum_{j \in Z} \phi_\sigma(s - t + 2j) + \phi_\sigma(s + t + 2j)
+    = 1 + 2 \sum_{k \ge 1} e^{-k^2 \pi^2 \sigma^2 / 2} \cos(k \pi s) \cos(k \pi t),
+
+so :math:`\hat r_\sigma(t) = \sum_i r_i K_\sigma(t, p_i)` are a cosine series with the coefficients
+:math:`a_k = \sum_i r_i \cos(k \pi p_i)`, damped.
+"""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Labels, Measure
+from caltest.measures.base import Measure
 from caltest.measures.cells import BoundCells, Counts
-from caltest.measures.one_dimension import SortedRows
-from caltest.measures.smooth.smoothing import (
-    DAMPED,
-    cells,
-    cosine_sums,
-    fixed_point,
-    grid_coefficients,
-    integral_between_roots,
-    integral_on_grid,
-    residual_sums,
-    spread,
-    spread_residuals,
-)
-from caltest.numerics.sorted_scores import sum_variance
+from caltest.measures.fits import CellUnits, Fit, Ordered, SortedUnits, over_sum
+from caltest.measures.label_scores import row_weights
+from caltest.numerics.loops import njit
 from caltest.predictions import Predictions
 from caltest.scale import Cells
 
 __all__ = ["SmoothECE", "smooth_ece"]
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Labels = NDArray[np.unsignedinteger]
 Levels = Iterator[tuple[float, Floats]]
 
 METHODS = ("grid", "exact")
@@ -46,6 +48,9 @@ SMALLEST_BANDWIDTH = 2.0**-15  # no bandwidth below is resolved
 SIZES = tuple(2**e for e in (8, 9, 10, 11, 12, 13, 14, 15, 17))  # cells of the grid
 CELLS = 10.0  # cells of the grid in a bandwidth, for five digits
 FEWEST_CELLS = 4.0  # and in the smallest bandwidth, for about three
+DAMPED = 8.6  # exp(-8.6^2 / 2) is half the precision of a double
+TOLERANCE = 1e-10
+BLOCK = 512  # points whose rotations stay in the L1 cache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,57 +63,74 @@ class SmoothECE(Measure):
     key: ClassVar[str] = "smooth-ece"
     largest: ClassVar[float] = 1.0
     title: ClassVar[str] = "smooth ECE"
+    symbol: ClassVar[str] = "smECE"
 
     def __post_init__(self) -> None:
         validation.check_choice(self.method, METHODS, "method")
         if self.bandwidth is not None:
             validation.check_positive(self.bandwidth, "bandwidth")
 
-    @property
-    def symbol(self) -> str:
-        return "smECE"
-
     def plot_kind(self, m: int) -> str:
         return "reliability"
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
-        self._check_bandwidth()
-        kind = OnGrid if self.method == "grid" else ByCosines
-        return kind(predictions, self.bandwidth)
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> SortedUnits:
+        kind = RowsOnGrid if self.method == "grid" else SortedUnits
+        return kind(predictions, "the smooth ECE", self._fit)
 
     @property
     def needs_rows(self) -> str:
         return "" if self.method == "grid" else "method='exact' adds the points one by one"
 
     def bind_cells(self, cells: Cells) -> BoundCells:
-        if self.needs_rows:
-            return super().bind_cells(cells)
-        self._check_bandwidth()
-        return CellsOnGrid(cells, self.bandwidth)
+        return super().bind_cells(cells) if self.needs_rows else CellUnits(cells, self._fit)
 
-    def _check_bandwidth(self) -> None:
+    def _fit(self, units: Ordered) -> Smoothed:
         if self.bandwidth is not None and self.bandwidth < SMALLEST_BANDWIDTH:
             raise NotApplicable(
                 f"the smooth ECE resolves no bandwidth below {SMALLEST_BANDWIDTH:.2g}, and "
-                "bandwidth is "
-                f"{self.bandwidth:.4g}",
+                f"bandwidth is {self.bandwidth:.4g}",
                 "use a larger one, or bandwidth=None for the fixed point",
             )
+        return (OnGrid if self.method == "grid" else ByCosines)(units, self.bandwidth)
 
 
-class Smoothed(ABC):
-    """Residuals that are smoothed with a bandwidth, or with that which is the integral."""
+class Smoothed(Fit):
+    """Residuals of rows or cells, smoothed with a bandwidth, or with that which is the integral."""
 
-    bandwidth: float | None
+    def __init__(self, units: Ordered, bandwidth: float | None) -> None:
+        super().__init__(units)
+        self.scale, self.bandwidth = TIES, bandwidth
+        self.parameters = {"bandwidth": "fixed point" if bandwidth is None else bandwidth}
 
     @abstractmethod
     def integral(self, coefficients: Floats, bandwidth: float) -> float:
         """Return the integral of the absolute smoothed residuals."""
 
-    @property
     @abstractmethod
-    def variance(self) -> float:
-        """The variance of the mean residual of calibrated predictions."""
+    def levels(self, labels: Counts) -> Levels:
+        """Yield, from coarse to fine, the smallest bandwidth resolved and the coefficients."""
+
+    @cached_property
+    def share(self) -> Floats:
+        """The weights of events over the sum of those of all rows."""
+        return over_sum(self.units.weight, self.units.total)
+
+    def values(self, labels: Counts) -> Floats:
+        return np.array([self.solve(self._sums(y), self.levels(y)) for y in labels])
+
+    def _sums(self, labels: Counts) -> tuple[float, float]:
+        """Return the sums of the residuals of the rows and of their moduli."""
+        signed, absolute = residual_sums(labels, self.share, self.units.expected)
+        if self.units.has_sizes:
+            # 1 - p of rows with the event, and p of those without.
+            slope, constant = self._moduli
+            absolute = float(labels @ slope) + constant
+        return signed, absolute
+
+    @cached_property
+    def _moduli(self) -> tuple[Floats, float]:
+        """What an event adds to the sum of the moduli, and the sum without one."""
+        return self.share * (1.0 - 2.0 * self.units.event), float(self.share @ self.units.expected)
 
     def solve(self, sums: tuple[float, float], levels: Levels) -> float:
         """Return the integral at the bandwidth, or s with smECE_s = s.
@@ -136,41 +158,22 @@ class Smoothed(ABC):
 
         It is that of calibrated residuals of total variance v whose density is even.
         """
-        return float(max(SMALLEST_BANDWIDTH, (self.variance / math.pi**1.5) ** (1.0 / 3.0)))
+        return float(max(SMALLEST_BANDWIDTH, (self.units.variance / math.pi**1.5) ** (1.0 / 3.0)))
 
+    def error(self, cells: Cells) -> float:
+        r"""Bound what events elsewhere in their cells change.
 
-class SmoothedResiduals(Smoothed, SortedRows):
-    """The residuals w (y - p), smoothed in the frequency domain; the weights sum to 1."""
-
-    scale = TIES
-
-    def __init__(self, predictions: Predictions, bandwidth: float | None) -> None:
-        super().__init__(predictions, "the smooth ECE")
-        self.bandwidth = bandwidth
-        self.parameters = {"bandwidth": "fixed point" if bandwidth is None else bandwidth}
-
-    @cached_property
-    def weight(self) -> Floats:
-        weighted = self.predictions.sample_weight is not None
-        return self._shares(self._rows[2] if weighted else None)
-
-    def _shares(self, weight: Floats | None) -> Floats:
-        """Return the weights over their sum; for equal ones the reciprocal, without an array."""
-        n = self.predictions.n
-        return np.broadcast_to(1.0 / n, n) if weight is None else weight / weight.sum()
-
-    @cached_property
-    def variance(self) -> float:
-        p = self.predictions
-        return sum_variance(np.ascontiguousarray(p.probs[:, 1]), self._shares(p.sample_weight))
-
-    @abstractmethod
-    def levels(self, labels: Labels) -> Levels:
-        """Yield, from coarse to fine, the smallest bandwidth resolved and the coefficients."""
-
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        rows = self.weight, self.event
-        return np.array([self.solve(residual_sums(y, *rows), self.levels(y)) for y in labels])
+        Two kernels with centres at a distance d differ by at most :math:`d \sqrt{2 / \pi} / s` in
+        their integral, and the sum of those of the rows of a cell from that at their mean by half
+        the sum of d^2 times :math:`4 \phi(1) / s^2`. By the smaller number of the events and the
+        others: the residuals are y - p, and p - 1 + (1 - y). As smECE_s does not grow in s, its
+        fixed point moves by no more than itself.
+        """
+        s = self.bandwidth or max(self.units.value(), SMALLEST_BANDWIDTH)
+        moved = np.minimum(cells.events, cells.n - cells.events) @ cells.reach
+        spread_ = float(cells.n @ np.square(cells.reach))
+        first, second = math.sqrt(2.0 / math.pi) / s, 4.0 * PEAK * math.exp(-0.5) / s**2
+        return float((moved + spread_) * first + 0.5 * spread_ * second) / cells.mass
 
 
 def _cancelled(coefficients: Floats, most: float) -> bool:
@@ -178,8 +181,15 @@ def _cancelled(coefficients: Floats, most: float) -> bool:
     return bool(np.abs(coefficients).max() <= 1e-13 * most)
 
 
-class Grid(Smoothed):
-    """A grid that is refined until it resolves the bandwidth."""
+class OnGrid(Smoothed):
+    """Residuals spread over a grid, which is refined until it resolves the bandwidth."""
+
+    def __init__(self, units: Ordered, bandwidth: float | None) -> None:
+        super().__init__(units, bandwidth)
+        self._grids: dict[int, tuple[Indices, Floats, Floats]] = {}
+
+    def levels(self, labels: Counts) -> Levels:
+        return self.refined(partial(self._spread, labels))
 
     def refined(self, spread_over: Callable[[Floats], None]) -> Levels:
         """Yield the levels of residuals that `spread_over` spreads over the nodes it is given."""
@@ -193,98 +203,44 @@ class Grid(Smoothed):
     def integral(self, coefficients: Floats, bandwidth: float) -> float:
         return float(integral_on_grid(coefficients, bandwidth))
 
-
-class OnGrid(Grid, SmoothedResiduals):
-    """Residuals of rows spread over a grid."""
-
-    def __init__(self, predictions: Predictions, bandwidth: float | None) -> None:
-        super().__init__(predictions, bandwidth)
-        self._grids: dict[int, tuple[NDArray[np.int64], Floats, Floats]] = {}
-
-    def value(self, n_jobs: int | None = None) -> float:
-        """Return the measure for the labels that were observed, without sorting the rows."""
-        p = self.predictions
-        labels, weight = p.labels.astype(np.uint8), self._shares(p.sample_weight)
-        rows = labels, weight, np.ascontiguousarray(p.probs[:, 1])
-        return self.solve(residual_sums(*rows), self.refined(partial(spread_residuals, *rows)))
-
-    def levels(self, labels: Labels) -> Levels:
-        return self.refined(partial(self._spread, labels))
-
     def _spread(self, labels: Labels, nodes: Floats) -> None:
         start, place, expected = self._grid(nodes.size - 1)
-        spread(labels, self.weight, start, place, nodes)
+        spread(labels, self.share, start, place, nodes)
         nodes -= expected
 
-    def _grid(self, size: int) -> tuple[NDArray[np.int64], Floats, Floats]:
+    def _grid(self, size: int) -> tuple[Indices, Floats, Floats]:
         """Return the cells, the places in them, and the nodes of w p."""
         if size not in self._grids:
-            start, place = cells(self.event, size)
+            start, place = cells(self.units.event, size)
             expected = np.empty(size + 1)
-            spread(self.event, self.weight, start, place, expected)
+            spread(self.units.expected, self.share, start, place, expected)
             self._grids[size] = start, place, expected
         return self._grids[size]
 
 
-class CellsOnGrid(Grid, BoundCells):
-    """Residuals of cells, at their mean predictions, spread over a grid."""
+class RowsOnGrid(SortedUnits):
+    """Rows whose observed labels need no order."""
 
-    def __init__(self, cells: Cells, bandwidth: float | None) -> None:
-        super().__init__(cells)
-        self.scale, self.bandwidth = TIES, bandwidth
-        self.parameters = {"bandwidth": "fixed point" if bandwidth is None else bandwidth}
-        self._grids: dict[int, tuple[NDArray[np.int64], Floats]] = {}
-        self._share = np.broadcast_to(1.0 / cells.mass, len(cells))
-
-    @cached_property
-    def variance(self) -> float:
-        return float(self.cells.noise.sum()) / self.cells.mass**2
-
-    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
-        excess, mass = labels - self.cells.expected, self.cells.mass
-        signed = excess.sum(axis=1) / mass
-        # The sum over rows of (1 - p) where the event is, and of p where it is not.
-        absolute = (labels @ (1.0 - 2.0 * self.cells.mean) + self.cells.expected.sum()) / mass
-        return np.array(
-            [
-                self.solve((least, most), self.refined(partial(self._spread, one)))
-                for one, least, most in zip(excess, signed, absolute, strict=True)
-            ]
-        )
-
-    def error(self) -> float:
-        r"""Bound what events elsewhere in their cells change.
-
-        Two kernels with centres at a distance d differ by at most :math:`d \sqrt{2 / \pi} / s` in
-        their integral, and the sum of those of the rows of a cell from that at their mean by half
-        the sum of d^2 times :math:`4 \phi(1) / s^2`. By the smaller number of the events and the
-        others: the residuals are y - p, and p - 1 + (1 - y). As smECE_s does not grow in s, its
-        fixed point moves by no more than itself.
-        """
-        cells = self.cells
-        s = self.bandwidth or max(self.value(), SMALLEST_BANDWIDTH)
-        moved = np.minimum(cells.events, cells.n - cells.events) @ cells.reach
-        spread_ = float(cells.n @ np.square(cells.reach))
-        first, second = math.sqrt(2.0 / math.pi) / s, 4.0 * PEAK * math.exp(-0.5) / s**2
-        return float((moved + spread_) * first + 0.5 * spread_ * second) / cells.mass
-
-    def _spread(self, excess: Floats, nodes: Floats) -> None:
-        size = nodes.size - 1
-        if size not in self._grids:
-            self._grids[size] = cells(self.cells.mean, size)
-        spread(excess, self._share, *self._grids[size], nodes)
+    def value(self, n_jobs: int | None = None) -> float:
+        """Return the measure for the labels that were observed, without sorting the rows."""
+        p, fit = self.predictions, self.fit
+        event, weight = np.ascontiguousarray(p.probs[:, 1]), row_weights(p)
+        rows = p.labels.astype(np.uint8), over_sum(weight, float(weight.sum())), event
+        levels = fit.refined(partial(spread_residuals, *rows))
+        return float(fit.solve(residual_sums(*rows), levels))
 
 
-class ByCosines(SmoothedResiduals):
+class ByCosines(Smoothed):
     """The cosine series of the residuals summed point by point."""
 
-    def levels(self, labels: Labels) -> Levels:
-        residuals = self.weight * (labels - self.event)
+    def levels(self, labels: Counts) -> Levels:
+        event = self.units.event
+        residuals = self.share * (labels - event)
         bandwidth = self._guess / 1.5 if self.bandwidth is None else self.bandwidth
         while True:
             bandwidth = max(bandwidth, SMALLEST_BANDWIDTH)
             size = math.ceil(DAMPED / (math.pi * bandwidth))
-            yield bandwidth, cosine_sums(self.event, residuals, size)
+            yield bandwidth, cosine_sums(event, residuals, size)
             if bandwidth == SMALLEST_BANDWIDTH:
                 return
             bandwidth /= 4.0
@@ -355,3 +311,231 @@ def smooth_ece(
     """
     measure = SmoothECE(bandwidth=bandwidth, method=method)
     return measure.evaluate(probs, labels, lens, n_jobs)
+
+
+@njit()
+def cells(ordered: Floats, size: int) -> tuple[Indices, Floats]:
+    """Return where each of `size` equal cells of [0, 1] starts, and the place of points in theirs.
+
+    The points are in ascending order; a point of the last cell may have place 1.
+    """
+    start, place = np.zeros(size + 1, np.int64), np.empty(ordered.size)
+    for i in range(ordered.size):
+        cell = min(int(ordered[i] * size), size - 1)
+        place[i] = ordered[i] * size - cell
+        start[cell + 1] += 1
+    for cell in range(size):
+        start[cell + 1] += start[cell]
+    return start, place
+
+
+@njit(fastmath={"contract", "nsz", "reassoc"})
+def residual_sums(labels: Labels | Floats, weight: Floats, score: Floats) -> tuple[float, float]:
+    """Return the sums of w (y - p) and of its modulus."""
+    signed = absolute = 0.0
+    for i in range(score.size):
+        r = weight[i] * (labels[i] - score[i])
+        signed += r
+        absolute += abs(r)
+    return signed, absolute
+
+
+@njit(fastmath={"contract", "nsz", "reassoc"})
+def spread(
+    values: Floats | Labels, weight: Floats, start: Indices, place: Floats, out: Floats
+) -> None:
+    """Spread weighted values over the four nodes around each point, by cubic interpolation.
+
+    Any smooth function has the same sum over the nodes as over the points, up to the fourth power
+    of the width of a cell. The nodes outside are reflected, as the kernel is. `out` has the
+    size + 1 nodes of the cells.
+    """
+    size = start.size - 1
+    out[:] = 0.0
+    for cell in range(size):
+        s0 = s1 = s2 = s3 = 0.0
+        for i in range(start[cell], start[cell + 1]):
+            v, x = weight[i] * values[i], place[i]
+            s0 += v
+            s1 += v * x
+            s2 += v * x * x
+            s3 += v * x * x * x
+        _add_to_nodes(out, cell, s0, s1, s2, s3)
+
+
+@njit(fastmath={"contract", "nsz", "reassoc"})
+def spread_residuals(labels: Labels, weight: Floats, score: Floats, out: Floats) -> None:
+    """Spread the residuals w (y - p) of rows in any order over the nodes, as `spread` does."""
+    size = out.size - 1
+    sums = np.zeros((size, 4))
+    for i in range(score.size):
+        cell = min(int(score[i] * size), size - 1)
+        r, x = weight[i] * (labels[i] - score[i]), score[i] * size - cell
+        sums[cell, 0] += r
+        sums[cell, 1] += r * x
+        sums[cell, 2] += r * x * x
+        sums[cell, 3] += r * x * x * x
+    out[:] = 0.0
+    for cell in range(size):
+        _add_to_nodes(out, cell, sums[cell, 0], sums[cell, 1], sums[cell, 2], sums[cell, 3])
+
+
+@njit(inline="always")
+def _add_to_nodes(out: Floats, cell: int, s0: float, s1: float, s2: float, s3: float) -> None:
+    """Spread the values of a cell, given by the sums of v x^k over it, over the four nodes."""
+    size = out.size - 1
+    out[abs(cell - 1)] += (3.0 * s2 - s3 - 2.0 * s1) / 6.0
+    out[cell] += (s3 - 2.0 * s2 - s1 + 2.0 * s0) / 2.0
+    out[cell + 1] += (s2 - s3 + 2.0 * s1) / 2.0
+    out[size - abs(size - cell - 2)] += (s3 - s1) / 6.0
+
+
+@njit(fastmath={"contract", "nsz", "reassoc"})
+def cosine_sums(points: Floats, residuals: Floats, size: int) -> Floats:
+    """Return a_k for k = 0 to `size`, in O(n size), by rotating each point through its angles."""
+    out = np.zeros(size + 1)
+    for first in range(0, points.size, BLOCK):
+        angle = math.pi * points[first : first + BLOCK]
+        re, im = residuals[first : first + BLOCK].copy(), np.zeros(angle.size)
+        cosine, sine = np.cos(angle), np.sin(angle)
+        for k in range(size + 1):
+            total = 0.0
+            for i in range(angle.size):
+                total += re[i]
+                turned = re[i] * cosine[i] - im[i] * sine[i]
+                im[i] = im[i] * cosine[i] + re[i] * sine[i]
+                re[i] = turned
+            out[k] += total
+    return out
+
+
+def grid_coefficients(nodes: Floats) -> Floats:
+    """Return a_k for k = 0 to the number of cells, for masses on the nodes of a grid."""
+    masses = nodes / 2.0
+    masses[[0, -1]] *= 2.0
+    return np.asarray(scipy.fft.dct(masses, type=1))
+
+
+def damped(coefficients: Floats, bandwidth: float, size: int) -> Floats:
+    """Return the coefficients of the smoothed residuals, cut or padded to k = 0 to `size`."""
+    last = min(size, coefficients.size - 1, math.ceil(DAMPED / (math.pi * bandwidth)))
+    out = np.zeros(size + 1)
+    k = np.arange(last + 1)
+    out[: last + 1] = coefficients[: last + 1]
+    out[: last + 1] *= np.exp(-0.5 * np.square((math.pi * bandwidth) * k))
+    return out
+
+
+def integral_on_grid(coefficients: Floats, bandwidth: float) -> float:
+    """Return the integral of the absolute smoothed residuals from their values on a grid."""
+    size = coefficients.size - 1
+    return float(corrected_trapezoid(scipy.fft.dct(damped(coefficients, bandwidth, size), type=1)))
+
+
+@njit()
+def corrected_trapezoid(g: Floats) -> float:
+    r"""Return the integral of |g| over [0, 1] from equidistant values, g' = 0 at both ends.
+
+    Where g is smooth and its slope vanishes at the ends, the trapezoidal rule is exact to all
+    orders. A kink at the share :math:`\theta` of a cell of width h adds
+    :math:`h^2 |g'| (\theta (1 - \theta) - 1/6)` (Euler and Maclaurin), which is subtracted.
+    """
+    h = 1.0 / (g.size - 1)
+    total = 0.5 * (abs(g[0]) + abs(g[-1]))
+    for j in range(g.size - 1):
+        if j > 0:
+            total += abs(g[j])
+        if g[j] * g[j + 1] < 0.0:
+            a, b = abs(g[j]), abs(g[j + 1])
+            total -= (a + b) * (a * b / (a + b) ** 2 - 1.0 / 6.0)
+    return float(total * h)
+
+
+def integral_between_roots(coefficients: Floats, bandwidth: float) -> float:
+    """Return the integral of the absolute smoothed residuals to the precision of doubles.
+
+    The roots are bracketed on a grid of 32 cells a bandwidth, solved for, and the antiderivative
+    taken between them.
+    """
+    size = 1 << max(5, math.ceil(math.log2(32.0 / bandwidth)))
+    b = damped(coefficients, bandwidth, size)
+    b = b[: np.flatnonzero(b)[-1] + 1] if b.any() else b[:1]
+    grid = np.zeros(size + 1)
+    grid[: b.size] = b
+    return float(_between_roots(b, scipy.fft.dct(grid, type=1)))
+
+
+@njit()
+def _between_roots(b: Floats, g: Floats) -> float:
+    h = 1.0 / (g.size - 1)
+    noise = 1e-13 * np.abs(g).max()
+    total, left, last = 0.0, 0.0, -1
+    for j in range(g.size):
+        if abs(g[j]) <= noise:
+            continue
+        if last >= 0 and g[last] * g[j] < 0.0:
+            # Signs may change somewhere in a stretch of rounding noise.
+            t = _root(b, last * h, j * h, g[last]) if last == j - 1 else 0.5 * (last + j) * h
+            right = _series(b, t)[2]
+            total += abs(right - left)
+            left = right
+        last = j
+    return float(total + abs(b[0] - left))
+
+
+@njit()
+def _series(b: Floats, t: float) -> tuple[float, float, float]:
+    """Return value, slope and antiderivative of b_0 + 2 sum_k b_k cos(k pi t)."""
+    value, slope, area = b[0], 0.0, b[0] * t
+    cosine, sine = math.cos(math.pi * t), math.sin(math.pi * t)
+    c, s = 1.0, 0.0
+    for k in range(1, b.size):
+        c, s = c * cosine - s * sine, s * cosine + c * sine
+        w = k * math.pi
+        value += 2.0 * b[k] * c
+        slope -= 2.0 * b[k] * s * w
+        area += 2.0 * b[k] * s / w
+    return value, slope, area
+
+
+@njit()
+def _root(b: Floats, low: float, high: float, at_low: float) -> float:
+    """Solve by Newton steps inside a shrinking bracket."""
+    t = 0.5 * (low + high)
+    for _ in range(60):
+        value, slope, _ = _series(b, t)
+        if value * at_low > 0.0:
+            low = t
+        else:
+            high = t
+        step = t - value / slope if slope != 0.0 else low
+        following = step if low < step < high else 0.5 * (low + high)
+        if abs(following - t) <= 1e-15:
+            break
+        t = following
+    return t
+
+
+def fixed_point(function: Callable[[float], float], start: float, floor: float) -> float | None:
+    """Solve f(x) = x for a positive, non-increasing f; None where the solution is below `floor`.
+
+    Secant steps for log f(x) - log x against log x, whose slope lies in [-2, -1] as a rule, inside
+    the bracket that monotony gives: the solution lies between x and f(x).
+    """
+    x = max(start, floor)
+    low, high, slope = 0.0, math.inf, -1.3
+    before: tuple[float, float] | None = None
+    for _ in range(200):
+        value = function(x)
+        if x <= floor and value < x:
+            return None
+        low, high = max(low, min(x, value)), min(high, max(x, value))
+        if high - low <= TOLERANCE * high:
+            break
+        u, gap = math.log(x), math.log(value / x) if value > 0.0 else -1.0
+        if before is not None and before[0] != u:
+            slope = min(-1.0, (gap - before[1]) / (u - before[0]))
+        before = (u, gap)
+        step = math.exp(u - gap / slope)
+        x = max(floor, step if low < step < high else math.sqrt(max(low, floor) * high))
+    return 0.5 * (low + high)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from caltest import plots
-from caltest.measures.recalibration.belt_curve import CalibrationBeltCurve
+from caltest.measures.recalibration.belt import CalibrationBeltCurve
 
 GRID = np.linspace(0.01, 0.99, 99)
 CURVE = GRID + 0.12 * np.sin(2 * np.pi * GRID)

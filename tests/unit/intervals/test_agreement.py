@@ -9,7 +9,7 @@ import caltest as ct
 from caltest.intervals.agreement import REACHES, REJECTED, Exact, agreeing
 from caltest.measures.kernel.skce import SKCE
 from caltest.measures.outcome import Ends
-from caltest.measures.recalibration.calibration_slope import CalibrationSlope
+from caltest.measures.recalibration.cox import CalibrationSlope
 from caltest.measures.scores.confidence import Overconfidence
 
 DATA = ct.datasets.generative_model("M2", n=40, m=2, rng=1)

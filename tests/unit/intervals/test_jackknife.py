@@ -10,7 +10,7 @@ from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.intervals import jackknife
 from caltest.measures.bins.debiased_ece import DebiasedECE
-from caltest.measures.recalibration.unreliability import Unreliability
+from caltest.measures.recalibration.cox import Unreliability
 
 OPTIONS = {"level": 0.9, "n_resamples": 0, "seed": 5, "n_jobs": None}
 MEASURE = DebiasedECE(bins=5)

@@ -10,7 +10,7 @@ from caltest.datasets import generative_model
 from caltest.intervals import plug_in, unseen_events
 from caltest.intervals.resampling import calibrated_values, resample
 from caltest.measures.isotonic.corp import CorpMiscalibration
-from caltest.measures.recalibration.mean_calibration import MeanCalibration
+from caltest.measures.recalibration.expected_observed_ratio import MeanCalibration
 from caltest.measures.scores.confidence import ECELowerBound
 from caltest.measures.smooth.ici import EXTREME, ICI, Emax
 from caltest.measures.smooth.smooth_ece import SmoothECE

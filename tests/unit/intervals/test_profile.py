@@ -11,9 +11,7 @@ from scipy.stats import t
 
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
-from caltest.measures.recalibration.calibration_intercept import CalibrationIntercept
-from caltest.measures.recalibration.calibration_slope import CalibrationSlope
-from caltest.measures.recalibration.cox import Cox
+from caltest.measures.recalibration.cox import CalibrationIntercept, CalibrationSlope, Cox
 
 OPTIONS = {"level": 0.9, "n_jobs": None}
 DATA = generative_model("M2", n=80, m=2, alpha=1.0, rng=3)

@@ -9,10 +9,14 @@ from scipy.special import expit, logit
 from scipy.stats import t
 
 from caltest import Predictions
-from caltest.measures.recalibration import unseen_event
-from caltest.measures.recalibration.calibration_slope import CalibrationSlope
-from caltest.measures.recalibration.profile import SLOPE, profile_bounds
-from caltest.measures.recalibration.unseen_event import FEW, unseen_bounds
+from caltest.measures.recalibration import coefficient_interval
+from caltest.measures.recalibration.coefficient_interval import (
+    FEW,
+    SLOPE,
+    profile_bounds,
+    unseen_bounds,
+)
+from caltest.measures.recalibration.cox import CalibrationSlope
 
 
 def drawn(n=200, seed=0):
@@ -24,12 +28,12 @@ def drawn(n=200, seed=0):
 
 def test_fits_are_those_of_statsmodels(monkeypatch):
     """The masses are weights of the rows, and the last row has one of its own."""
-    monkeypatch.setattr(unseen_event, "DRAWS", 3)
+    monkeypatch.setattr(coefficient_interval, "DRAWS", 3)
     x, y = drawn(60, seed=2)
     rng = np.random.default_rng(1)
     masses, unseen = rng.standard_exponential((3, 60)), np.array([-2.0, -4.0, -1.0])
     last = (unseen, np.ones(3), np.array([0.5, 1.0, 0.0]))
-    found = unseen_event._fits(np.array([x, y.astype(float)]), masses, last, (0.0, 1.0))
+    found = coefficient_interval._refitted(np.array([x, y.astype(float)]), masses, last, (0.0, 1.0))
     for k in range(3):
         columns = sm.add_constant(np.append(x, unseen[k]))
         weights = np.append(masses[k], last[2][k])
@@ -52,7 +56,7 @@ def test_many_rows_in_cells_give_nearly_the_same(monkeypatch):
     x, y = drawn(600, seed=2)
     y[np.flatnonzero(y)[FEW - 1 :]] = 0
     cells = unseen_bounds(x, y, np.ones(600), 1, (0.0, 1.0), 0.95)
-    monkeypatch.setattr(unseen_event, "OWN", 600)
+    monkeypatch.setattr(coefficient_interval, "OWN", 600)
     rows = unseen_bounds(x, y, np.ones(600), 1, (0.0, 1.0), 0.95)
     assert cells == pytest.approx(rows, abs=0.15 * (rows[1] - rows[0]))
 

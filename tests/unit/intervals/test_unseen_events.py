@@ -9,7 +9,7 @@ from scipy import stats
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.intervals import studentized, unseen_events
-from caltest.measures.recalibration.mean_calibration import MeanCalibration
+from caltest.measures.recalibration.expected_observed_ratio import MeanCalibration
 from caltest.measures.scores.brier import BrierScore
 from caltest.measures.scores.log_loss import LogLoss
 from caltest.measures.scores.spherical import SphericalScore

@@ -9,12 +9,9 @@ import scipy
 
 import caltest as ct
 from caltest.measures.bins.reliability_bins import bins_of_cells, count_limits
-from caltest.measures.isotonic.confidence_band_curve import band_limits_of_cells
-from caltest.measures.isotonic.corp_curve import curve_of_cells as corp_of_cells
-from caltest.measures.recalibration.coefficient_interval import (
-    cell_coefficient_bounds,
-    coefficient_bounds,
-)
+from caltest.measures.isotonic.confidence_band import band_limits_of_cells
+from caltest.measures.isotonic.corp import curve_of_cells as corp_of_cells
+from caltest.measures.recalibration.cox import CalibrationIntercept, CalibrationSlope
 from caltest.measures.scores.decomposition import brier_parts_of_cells
 from caltest.measures.smooth.smooth_curve import curve_of_cells
 from caltest.plots import reliability_diagram
@@ -111,14 +108,18 @@ def test_confidence_band_is_no_narrower_than_that_of_rows():
     assert np.abs(high - right).max() < 0.02
 
 
-@pytest.mark.parametrize("column", [0, 1, 2])
+@pytest.mark.parametrize(
+    "measure",
+    [CalibrationIntercept(), CalibrationIntercept(slope="estimated"), CalibrationSlope()],
+)
 @pytest.mark.parametrize(("n", "rate"), [(300, (1, 3)), (300, (1, 60)), (4000, (1, 3))])
-def test_coefficient_intervals_of_points_are_those_of_rows(column, n, rate):
+def test_coefficient_intervals_of_points_are_those_of_rows(measure, n, rate):
     """Also with few events, where one that has not been seen counts."""
     p, y = rows(n, points=True, rate=rate, seed=2)
-    found = cell_coefficient_bounds(count_rows(p, y), column, "slope", level=0.95)
-    expected = coefficient_bounds(ct.Predictions(p, y), column, "slope", level=0.95)
-    few = min(y.sum(), n - y.sum()) < 20 and column > 0  # their weights are other random ones
+    found = measure.cell_interval(count_rows(p, y), level=0.95)
+    expected = measure.own_interval(ct.Predictions(p, y), level=0.95)
+    # With few events weights are other random ones.
+    few = min(y.sum(), n - y.sum()) < 20 and "fixed" not in measure.description
     rtol = 0.3 if few else 1e-6
     assert found.estimate == pytest.approx(expected.estimate, rel=1e-6)
     np.testing.assert_allclose((found.low, found.high), (expected.low, expected.high), rtol=rtol)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from caltest.errors import InvalidInput
-from caltest.measures.isotonic.confidence_band_curve import check_digits
-from caltest.measures.recalibration.belt_curve import check_levels
+from caltest.measures.isotonic.confidence_band import check_digits
+from caltest.measures.recalibration.belt import check_levels
 from caltest.measures.recalibration.belt_fit import check_belt
 
 

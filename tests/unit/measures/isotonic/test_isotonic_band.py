@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
-from caltest.measures.isotonic.corp_curve import fits_at
+from caltest.measures.isotonic.corp import fits_at
 from caltest.numerics.sorted_scores import step_ends
 
 pytestmark = pytest.mark.loops

@@ -8,8 +8,7 @@ import pytest
 from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.measures import calibration_belt_curve
-from caltest.measures.recalibration.belt import CalibrationBelt
-from caltest.measures.recalibration.belt_curve import _intervals
+from caltest.measures.recalibration.belt import CalibrationBelt, _intervals
 
 
 def overconfident(n=2000, seed=0):

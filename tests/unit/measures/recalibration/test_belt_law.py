@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import chi2
 
-from caltest.measures.recalibration.belt_loops import selected_quantile, selected_sf
+from caltest.measures.recalibration.belt_fit import selected_quantile, selected_sf
 
 pytestmark = pytest.mark.loops
 

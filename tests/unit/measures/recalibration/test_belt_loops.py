@@ -7,13 +7,13 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from caltest.measures.recalibration.belt_loops import (
+from caltest.measures.recalibration.belt_fit import (
     largest_rise,
     likelihood_bounds,
     polynomial_sums,
     select_degree,
 )
-from caltest.measures.recalibration.deviation_fit import maximise, support
+from caltest.measures.recalibration.binary_fit import maximise, support
 from caltest.measures.recalibration.log_odds_basis import (
     basis_values,
     interpolation_nodes,

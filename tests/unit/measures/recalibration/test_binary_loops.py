@@ -11,16 +11,18 @@ from scipy.special import expit
 from statsmodels.api import GLM, add_constant
 from statsmodels.genmod.families import Binomial
 
-from caltest.measures.recalibration.binary_loops import (
+from caltest.measures.recalibration.binary_fit import (
     all_rows,
+    deviation_sums,
     few_nodes,
+    gain,
     label_ranges,
     log_odds,
+    maximise,
     recalibrations,
     standard_rows,
     supremum,
 )
-from caltest.measures.recalibration.deviation_fit import deviation_sums, gain, maximise
 
 pytestmark = pytest.mark.loops
 

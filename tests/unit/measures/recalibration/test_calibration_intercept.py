@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from caltest import DegenerateDataWarning, InvalidInput
 from caltest.measures import calibration_intercept
-from caltest.measures.recalibration.calibration_intercept import CalibrationIntercept
+from caltest.measures.recalibration.cox import CalibrationIntercept
 
 
 def test_fixed_slope_balances_outcomes_and_predictions():

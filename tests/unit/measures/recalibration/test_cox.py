@@ -15,7 +15,7 @@ from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predicti
 from caltest.datasets import generative_model
 from caltest.measures import cox
 from caltest.measures.recalibration.cox import Cox
-from caltest.measures.recalibration.fits import SLOPES, MultinomialRatio
+from caltest.measures.recalibration.fits import SLOPES, MultinomialRatio, RowLogOdds
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +36,8 @@ def test_parts_add_up():
 def test_several_classes_contain_two(slopes):
     """The code of several classes gives the same for two, and the same degrees of freedom."""
     data = generative_model("M2", n=200, m=2, alpha=1.0, rng=0)
-    bound = MultinomialRatio(data, slopes, 0)
-    assert bound.df == 2
+    bound = RowLogOdds(data, "", lambda rows: MultinomialRatio(rows, slopes, 0))
+    assert bound.fit.df == 2
     assert bound.value() == pytest.approx(cox(data), rel=1e-10)
 
 

@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from caltest import NotApplicable, Predictions
 from caltest.measures import mean_calibration
-from caltest.measures.recalibration.mean_calibration import MeanCalibration
+from caltest.measures.recalibration.expected_observed_ratio import MeanCalibration
 
 
 def test_weights_make_weighted_means():

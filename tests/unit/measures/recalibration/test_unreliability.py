@@ -10,7 +10,7 @@ import pytest
 from caltest import DegenerateDataWarning, Predictions
 from caltest.datasets import generative_model
 from caltest.measures import cox, unreliability
-from caltest.measures.recalibration.unreliability import Unreliability
+from caltest.measures.recalibration.cox import Unreliability
 
 
 @pytest.mark.parametrize(("m", "df"), [(2, 2), (4, 4)])

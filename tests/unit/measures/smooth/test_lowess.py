@@ -76,7 +76,9 @@ def fits(
 ):
     """Return the knots and the fits there."""
     knots = lowess.find_knots(x, delta * (x[-1] - x[0]))
-    radii = lowess.find_radii(x, knots, min(max(2, int(span * x.size + 1e-7)), x.size))
+    radii = lowess.find_radii(
+        x, np.arange(x.size + 1.0), knots, min(max(2, int(span * x.size + 1e-7)), x.size)
+    )
     edges = lowess.window_edges(x, knots, radii, near, far)
     if by_rows:
         return knots, lowess.row_weights(x, np.ones(x.size), knots, radii, edges) @ y

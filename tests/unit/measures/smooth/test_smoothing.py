@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from caltest.measures.smooth.smoothing import (
+from caltest.measures.smooth.smooth_ece import (
     cells,
     corrected_trapezoid,
     cosine_sums,

@@ -12,8 +12,7 @@ from sklearn.isotonic import IsotonicRegression
 
 import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
-from caltest.measures.splits.e_hosmer_lemeshow import isotonic_at
-from caltest.measures.splits.e_likelihood_ratio import PRECISION, recalibration
+from caltest.measures.splits import PRECISION, isotonic_at, recalibration
 
 KEYS = ("e-likelihood-ratio", "e-hosmer-lemeshow")
 

@@ -1,0 +1,413 @@
+"""E-values of a fixed sample: bets on what one part of the rows taught, on the other part."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest import validation
+from caltest.errors import NotApplicable
+from caltest.lenses import Lens
+from caltest.measures.base import BoundMeasure, Labels, Measure
+from caltest.measures.one_dimension import check_one_dimension
+from caltest.measures.outcome import Outcome
+from caltest.numerics.isotonic import pool_steps
+from caltest.numerics.newton import backtrack
+from caltest.numerics.sorted_scores import step_ends
+from caltest.predictions import Predictions
+
+__all__ = [  # noqa: RUF022
+    "SplitLikelihoodRatio",
+    "e_likelihood_ratio",
+    "SafeHosmerLemeshow",
+    "e_hosmer_lemeshow",
+]
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+SEED = 20190601  # of the splits, the same for all data
+LARGEST_LOG = math.log(np.finfo(float).max)
+SMALLEST = 2.0**-52  # smaller probabilities count as that in their logarithm
+MOST_OFFSETS = 100  # classes; with more the slope alone is learned
+PRECISION = 4.0  # of the prior of each parameter, 1 / 0.5^2
+STEPS = 50
+TOLERANCE = 1e-10  # of the decrement, relative to the number of rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitMeasure(Measure):
+    """An e-value: the mean over splits of the rows into halves, each used both ways."""
+
+    splits: int = 10
+    symbol: ClassVar[str] = "e-value"
+    nulls: ClassVar[tuple[str, ...]] = ("closed-form",)
+    interval_instead: ClassVar[str] = "test='calibration-slope', or 'ici'"
+
+    def __post_init__(self) -> None:
+        validation.check_integer(self.splits, "splits", 1)
+
+    def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+        """Return the e-value, with the p-value that Markov's inequality gives."""
+        bound = self.bind(predictions, n_jobs)
+        log_evalue = bound.log_evalue(bound.observed)
+        evalue = evalue_of(log_evalue)
+        return Outcome(
+            statistic_name=self.symbol,
+            statistic=evalue,
+            pvalue=math.exp(-max(log_evalue, 0.0)),
+            estimate=evalue,
+            alternative="greater",
+            null_text="Markov's inequality, min(1, 1 / e)",
+            parameters=bound.parameters,
+            degenerate=bound.degenerate,
+            is_bound=True,
+        )
+
+    @abstractmethod
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundSplit:
+        """Split the rows."""
+
+
+class BoundSplit(BoundMeasure):
+    """The splits of the rows of some predictions; a subclass learns and bets.
+
+    Rows are taken in the order of their probabilities, whatever the order of rows and classes.
+    """
+
+    def __init__(self, predictions: Predictions, splits: int, title: str) -> None:
+        if predictions.sample_weight is not None:
+            raise NotApplicable(f"{title} takes no sample weights", "use test='cox'")
+        super().__init__(predictions)
+        self._splits = splits
+        self._by_size = np.lexsort(np.sort(predictions.probs, axis=1).T)
+        self.parameters = {"splits": splits}
+        observed = np.take_along_axis(predictions.probs, predictions.labels[:, None], axis=1)
+        rows = np.flatnonzero(observed == 0)
+        if rows.size:
+            message = (
+                f"the observed class has probability 0 in {rows.size} of {predictions.n} rows, "
+                f"first in row {rows[0]}: the e-value is infinite"
+            )
+            self.degenerate = (message,)
+
+    @abstractmethod
+    def log_ratios(self, learned: Rows, bet_on: Rows, labels: Labels) -> Floats:
+        """Return log likelihood ratios of alternatives learned from some rows, on the others."""
+
+    def log_evalue(self, labels: Labels) -> float:
+        """Return the logarithm of the e-value for labels (n,)."""
+        from scipy.special import logsumexp
+
+        chosen = np.take_along_axis(self.predictions.probs, labels[:, None].astype(np.intp), axis=1)
+        if not chosen.all():
+            return math.inf
+        logs = np.concatenate([self.log_ratios(*parts, labels) for parts in self._parts()])
+        return float(logsumexp(logs)) - math.log(logs.size)
+
+    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+        return np.array([evalue_of(self.log_evalue(row)) for row in labels])
+
+    def _parts(self) -> Iterator[tuple[Rows, Rows]]:
+        """Yield the rows that are learned from and those that are bet on, twice for each split."""
+        rng = np.random.default_rng(SEED)
+        n = self.predictions.n
+        for _ in range(self._splits):
+            rows = self._by_size[rng.permutation(n)]
+            one, other = np.sort(rows[: n // 2]), np.sort(rows[n // 2 :])
+            yield one, other
+            yield other, one
+
+
+def evalue_of(log_evalue: float) -> float:
+    """Return an e-value; one that is too large for a number becomes the largest one."""
+    return math.exp(min(log_evalue, LARGEST_LOG)) if log_evalue < math.inf else math.inf
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitLikelihoodRatio(SplitMeasure):
+    """Bets on a recalibration of the log odds; see `e_likelihood_ratio`."""
+
+    key: ClassVar[str] = "e-likelihood-ratio"
+    title: ClassVar[str] = "split likelihood ratio of a recalibration"
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundRatio:
+        return BoundRatio(predictions, self.splits, f"the {self.title}")
+
+
+class BoundRatio(BoundSplit):
+    """Two alternatives: another slope of log p, and another slope and other intercepts."""
+
+    def __init__(self, predictions: Predictions, splits: int, title: str) -> None:
+        super().__init__(predictions, splits, title)
+        self._logs: Floats = np.log(np.maximum(predictions.probs, SMALLEST))
+        self._alternatives = (False, True) if predictions.m <= MOST_OFFSETS else (False,)
+
+    def log_ratios(self, learned: Rows, bet_on: Rows, labels: Labels) -> Floats:
+        logs, chosen = self._logs[bet_on], labels[bet_on].astype(np.intp)
+        own = np.arange(bet_on.size)
+        base = log_normalised(logs)[own, chosen].sum()
+        ratios = []
+        for with_offsets in self._alternatives:
+            slope, offsets = recalibration(
+                self._logs[learned], labels[learned], with_offsets=with_offsets
+            )
+            changed = log_normalised(slope * logs + offsets)
+            ratios.append(changed[own, chosen].sum() - base)
+        return np.array(ratios)
+
+
+def recalibration(logs: Floats, labels: Labels, *, with_offsets: bool) -> tuple[float, Floats]:
+    """Fit softmax(b log p + a) to labels, with normal priors of b - 1 and a around 0.
+
+    Parameters
+    ----------
+    logs : (n, m) array
+        Logarithms of the probabilities.
+    labels : (n,) array
+        Classes.
+    with_offsets : bool
+        Whether a is fitted, else it is 0.
+
+    Returns
+    -------
+    float, (m,) array
+        The slope b and the offsets a.
+    """
+    n, m = logs.shape
+    onehot = labels[:, None] == np.arange(m)
+    free = 1 + m * with_offsets
+    theta = np.zeros(1 + m)
+
+    def at(parameters: Floats) -> tuple[float, Floats, Floats]:
+        log_q = log_normalised((1.0 + parameters[0]) * logs + parameters[1:])
+        loss = 0.5 * PRECISION * float(parameters @ parameters) - float(log_q[onehot].sum())
+        return loss, parameters, np.exp(log_q)
+
+    def along(start: Floats, step: Floats, part: float) -> tuple[float, Floats, Floats]:
+        return at(start + part * step)
+
+    loss, _, q = at(theta)
+    for _ in range(STEPS):
+        gradient, curvature = _derivatives(logs, q, onehot, theta[:free])
+        step = np.zeros(1 + m)
+        step[:free] = -np.linalg.solve(curvature, gradient)
+        decrement = -float(gradient @ step[:free])
+        if decrement <= TOLERANCE * max(n, 1):
+            break
+        shorter = backtrack(partial(along, theta, step), loss, -decrement)
+        if shorter is None:
+            break
+        loss, theta, q = shorter[1]
+    return 1.0 + float(theta[0]), theta[1:]
+
+
+def _derivatives(
+    logs: Floats, q: Floats, onehot: NDArray[np.bool_], theta: Floats
+) -> tuple[Floats, Floats]:
+    """Return gradient and curvature of the negative log posterior in b, or in b and a."""
+    mean = np.einsum("ik,ik->i", q, logs)
+    weighted = q * (logs - mean[:, None])
+    gradient = PRECISION * theta
+    gradient[0] += mean.sum() - logs[onehot].sum()
+    curvature = PRECISION * np.eye(theta.size)
+    curvature[0, 0] += np.einsum("ik,ik->", weighted, logs)
+    if theta.size == 1:
+        return gradient, curvature
+    gradient[1:] += q.sum(axis=0) - onehot.sum(axis=0)
+    curvature[0, 1:] += weighted.sum(axis=0)
+    curvature[1:, 0] = curvature[0, 1:]
+    curvature[1:, 1:] += np.diag(q.sum(axis=0)) - q.T @ q
+    return gradient, curvature
+
+
+def log_normalised(logits: Floats) -> Floats:
+    """Return the logarithms of the softmax of each row."""
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return np.asarray(shifted)
+
+
+def e_likelihood_ratio(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    splits: int = 10,
+    n_jobs: int | None = None,
+) -> float | Floats:
+    r"""Compute the e-value of a split likelihood ratio, a bet on a recalibration.
+
+    The rows are split at random into halves. From one half an alternative
+    :math:`q \propto p^b e^a` is learned, and bet on in the other one, B:
+
+    .. math:: e = \prod_{i \in B} \frac{q_i(y_i)}{p_i(y_i)},
+
+    which has expectation 1 if the predictions are calibrated, because q is fixed where y is looked
+    at. There are two alternatives, b alone and b with an intercept for each class, each the most
+    probable one under normal priors with standard deviation 1/2 of b - 1 and a. The e-value is the
+    mean over the alternatives, both halves and all splits. The splits are the same in each call:
+    the same rows give the same e-value.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        The aspect of the predictions that is measured. A family of lenses gives an array.
+    splits : int, default 10
+        Random splits into halves, each used both ways.
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+
+    Returns
+    -------
+    float
+        At least 0, of mean 1 for calibrated predictions; infinite, with a DegenerateDataWarning,
+        where an observed class has probability 0.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If there are sample weights.
+
+    References
+    ----------
+    Wasserman, Ramdas, Balakrishnan (2020), Universal inference, PNAS 117, section 2; Vovk, Wang
+    (2021), E-values: calibration, combination and applications, Annals of Statistics 49.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import caltest as ct
+    >>> p = np.linspace(0.01, 0.99, 200)
+    >>> ct.measures.e_likelihood_ratio(p, (p > 0.8).astype(int)) > 1e6
+    True
+    """
+    return SplitLikelihoodRatio(splits=splits).evaluate(probs, labels, lens, n_jobs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SafeHosmerLemeshow(SplitMeasure):
+    """Bets on an isotonic regression; see `e_hosmer_lemeshow`."""
+
+    key: ClassVar[str] = "e-hosmer-lemeshow"
+    title: ClassVar[str] = "safe Hosmer-Lemeshow test"
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundIsotonic:
+        check_one_dimension(predictions, f"the {self.title}")
+        return BoundIsotonic(predictions, self.splits, f"the {self.title}")
+
+
+class BoundIsotonic(BoundSplit):
+    """One alternative: an isotonic function of P(class 1)."""
+
+    def log_ratios(self, learned: Rows, bet_on: Rows, labels: Labels) -> Floats:
+        if not learned.size:
+            return np.zeros(1)
+        event, chosen = self.predictions.probs[:, 1], labels[bet_on].astype(np.intp)
+        order = learned[np.argsort(event[learned], kind="stable")]
+        q = isotonic_at(event[order], labels[order].astype(np.uint8), event[bet_on])
+        changed = np.where(chosen == 1, q, 1.0 - q)
+        return np.array([np.log(changed / self.predictions.probs[bet_on, chosen]).sum()])
+
+
+def isotonic_at(event: Floats, labels: NDArray[np.uint8], asked: Floats) -> Floats:
+    """Return the isotonic regression of labels at other predictions, in (0, 1).
+
+    Each step has one more row that is half an event (Krichevsky and Trofimov), so that none is 0 or
+    1; the authors' code adds it to steps at 0 and 1 only. Between steps it is linear.
+
+    Parameters
+    ----------
+    event : (n,) array
+        Predictions, ascending.
+    labels : (n,) array
+        Whether the event happened.
+    asked : (k,) array
+        Predictions of other rows.
+
+    Returns
+    -------
+    (k,) array
+        Its values there.
+    """
+    mass, events, last = pool_steps(labels, np.ones(event.size), step_ends(event))
+    first = np.concatenate([[0], last[:-1] + 1])
+    share = (events + 0.5) / (mass + 1.0)
+    places = np.column_stack([event[first], event[last]]).ravel()
+    return np.interp(asked, places, np.repeat(share, 2))
+
+
+def e_hosmer_lemeshow(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    splits: int = 10,
+    n_jobs: int | None = None,
+) -> float | Floats:
+    r"""Compute the e-value of the safe Hosmer-Lemeshow test, a bet on an isotonic fit.
+
+    The rows are split at random into halves. From one half the isotonic regression q of the labels
+    on P(Y = 1) is learned, and bet on in the other one, B:
+
+    .. math:: e = \prod_{i \in B} \left(\frac{q_i}{p_i}\right)^{y_i}
+        \left(\frac{1 - q_i}{1 - p_i}\right)^{1 - y_i},
+
+    which has expectation 1 if the predictions are calibrated, because q is fixed where y is looked
+    at. The e-value is the mean over both halves and all splits. Each step of q has one more row,
+    half an event: a bet on 0 or 1 would lose all where it is wrong. Between steps q is linear. The
+    splits are the same in each call: the same rows give the same e-value.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        A lens that leaves two classes. A family of lenses gives an array.
+    splits : int, default 10
+        Random splits into halves, each used both ways.
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+
+    Returns
+    -------
+    float
+        At least 0, of mean 1 for calibrated predictions; infinite, with a DegenerateDataWarning,
+        where an observed class has probability 0. Takes O(n log n) for each split.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If there are more than two classes, or sample weights.
+
+    References
+    ----------
+    Henzi, Puke, Dimitriadis, Ziegel (2023), A safe Hosmer-Lemeshow test, New England Journal of
+    Statistics in Data Science 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import caltest as ct
+    >>> p = np.linspace(0.01, 0.99, 200)
+    >>> ct.measures.e_hosmer_lemeshow(p, (p > 0.8).astype(int)) > 1e6
+    True
+    """
+    return SafeHosmerLemeshow(splits=splits).evaluate(probs, labels, lens, n_jobs)

@@ -1,1 +1,0 @@
-"""E-values of a fixed sample: bets learned from one part of the rows, placed on the other."""
