@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -17,6 +17,7 @@ from caltest.htests.options import CalibrationOptions
 from caltest.htests.runner import RowsInMemory, run_plan
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
+from caltest.measures.own import measure_of
 from caltest.measures.tolerance import Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.predictions import ModelData
@@ -26,6 +27,7 @@ from caltest.segments import SegmentsTest
 
 __all__ = ["REGISTRY", "Plan", "resolve_tests", "run_plan", "test_calibration"]
 
+Test = str | Measure | Callable[..., float]
 DEFAULT = "combined"  # where the caller names no test
 INSTEAD = "skce"  # where the caller asks for what the default has not, and this test has
 SEGMENT_OPTIONS = ("depth", "bins", "min_size", "statistic", "keep")
@@ -35,7 +37,7 @@ def test_calibration(
     model: object,
     data: object = None,
     *,
-    test: str | Measure | Sequence[str | Measure] | None = None,
+    test: Test | Sequence[Test] | None = None,
     lens: str | Lens | Sequence[str | Lens] | None = None,
     null: str | None = None,
     tolerance: float | None = None,
@@ -63,11 +65,12 @@ def test_calibration(
         y where `model` is an array; a data frame or lazy frame (Polars, DuckDB, Ibis, Dask, Spark),
         a path, a pattern such as ``"day=*/part-*.parquet"``, a list of paths or an iterator of
         frames with `label=`.
-    test : str, Measure or list, default "combined"
-        Keys are in `caltest.htests.REGISTRY`. The default combines several statistics of the same
-        redrawn labels, so that it finds most errors without a choice of the test. Where a null, a
-        tolerance or an option is given that it has not, as `kernel=`, "skce" takes its place, and
-        a note says so.
+    test : str, callable, Measure or list, default "combined"
+        Keys are in `caltest.htests.REGISTRY`; of a callable `f(probs, labels)` large values speak
+        against calibration, see `caltest.measures.from_callable`. The default combines several
+        statistics of the same redrawn labels, so that it finds most errors without a choice of the
+        test. Where a null, a tolerance or an option is given that it has not, as `kernel=`, "skce"
+        takes its place, and a note says so.
     lens : str, Lens or list, default "strong"
         Keys are in `caltest.lenses.REGISTRY`; a family ("classwise") gives one row each. Segments
         take one lens that leaves two classes, by default "confidence" for more than two.
@@ -289,7 +292,11 @@ def resolve_tests(
     """Return key and measure of every test that was asked for, and a note on the default."""
     asked = _beyond_default(options, null, tolerance) if test is None else ""
     note = f"tested by {INSTEAD!r}: the default test, {DEFAULT!r}, {asked}" if asked else ""
-    tests = [INSTEAD if asked else DEFAULT] if test is None else _as_list(test, "test")
+    tests = (
+        [INSTEAD if asked else DEFAULT]
+        if test is None
+        else [*map(measure_of, _as_list(test, "test"))]
+    )
     named = {
         t: REGISTRY[validation.check_choice(t, REGISTRY, "test")]
         for t in tests

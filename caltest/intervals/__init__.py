@@ -24,9 +24,7 @@ def choose(measure: Measure, key: str | None = None) -> Method:
     """Return the method of that key, or the default of the measure."""
     if measure.interval_instead is not None:
         raise NotApplicable(
-            f"{measure.symbol} is a statistic that grows with n and estimates no quantity that an "
-            "interval could hold",
-            f"use {measure.interval_instead}",
+            f"{measure.symbol} {measure.no_interval}", f"use {measure.interval_instead}"
         )
     if key is None:
         return REGISTRY[measure.intervals[0]]

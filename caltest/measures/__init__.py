@@ -46,6 +46,7 @@ from caltest.measures.recalibration.belt import *
 from caltest.measures.isotonic.corp import *
 from caltest.measures.isotonic.confidence_band import *
 from caltest.measures.splits import *
+from caltest.measures.own import *
 
 from caltest.measures.base import REGISTRY, Measure
 

@@ -90,6 +90,9 @@ class Measure(ABC):
     largest: ClassVar[float] = math.inf  # value that it can have where there are two classes
     sides: ClassVar[Mapping[str, str]] = {}  # what an alternative means, where it has a direction
     is_proper_score: ClassVar[bool] = False  # whether the true probabilities have the best mean
+    no_interval: ClassVar[str] = (
+        "is a statistic that grows with n and estimates no quantity that an interval could hold"
+    )
     own_intervals: ClassVar[Mapping[str, str]] = {}  # keys and titles of what `own_interval` does
 
     @classmethod

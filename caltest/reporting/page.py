@@ -18,6 +18,7 @@ from caltest.htests.cells import as_columns
 from caltest.htests.combine import METHODS
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
+from caltest.measures.own import measure_of
 from caltest.outputs import check_target, write_whole
 from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, EngineOptions, check_names, parted
@@ -429,7 +430,7 @@ def _content(
 
 
 def _checked_tests(test: object) -> list[str | Measure]:
-    values = _as_list(test, "test")
+    values = [*map(measure_of, _as_list(test, "test"))]
     return [
         one if isinstance(one, Measure) else validation.check_choice(one, TESTS, "test")
         for one in values

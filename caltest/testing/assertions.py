@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any, Unpack
 
 import numpy as np
@@ -15,6 +16,7 @@ from caltest import render, validation
 from caltest.errors import invalid, shown
 from caltest.htests import test_calibration
 from caltest.htests.options import CalibrationOptions
+from caltest.measures.own import name_of
 from caltest.predictions import ModelData
 from caltest.predictions.options import RowOptions, parted
 from caltest.results import GroupsTest, HTest, HTestTable
@@ -368,7 +370,11 @@ def _asked(arguments: Mapping[str, Any]) -> str:
 
 
 def _told(arguments: Mapping[str, Any]) -> str:
-    return "".join(f", {key}={shown(_plain(value))}" for key, value in arguments.items())
+    return "".join(f", {key}={_named(value)}" for key, value in arguments.items())
+
+
+def _named(value: object) -> str:
+    return name_of(value) if isinstance(value, FunctionType) else shown(_plain(value))
 
 
 def _plain(value: object) -> object:

@@ -1,0 +1,121 @@
+"""Statistics of the user's own: callables of (probs, labels), and metrics of scikit-learn."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, roc_auc_score
+
+import caltest as ct
+from caltest.numerics.labels import resample_keys
+
+SETTINGS = {"n_resamples": 99, "rng": 3}
+
+
+def largest_gap(probs, labels):
+    """Return the largest gap between the share of a class and its mean prediction."""
+    return np.abs((np.eye(probs.shape[1])[labels] - probs).mean(axis=0)).max()
+
+
+@pytest.fixture(params=[2, 4])
+def data(request):
+    """Predictions of two and four classes."""
+    return ct.datasets.generative_model("M1", n=80, m=request.param, rng=1)
+
+
+def test_pvalue_of_a_callable_is_that_of_labels_redrawn_by_hand(data):
+    """(1 + #{T* >= T}) / (1 + B), for the labels that every test sees."""
+    result = ct.test_calibration(None, data, test=largest_gap, **SETTINGS)
+    redrawn = data.redrawing.labels(resample_keys(result.seed, 99))
+    values = [largest_gap(data.probs, labels) for labels in redrawn]
+    assert result.statistic == largest_gap(data.probs, data.labels)
+    assert result.pvalue == (1 + sum(v >= result.statistic - 1e-12 for v in values)) / 100
+
+
+@pytest.mark.parametrize(("metric", "key"), [(brier_score_loss, "brier"), (log_loss, "log-loss")])
+def test_metric_of_scikit_learn_agrees_with_the_test_of_that_score(data, metric, key):
+    """The same statistic of the same redrawn labels."""
+    own = ct.test_calibration(None, data, test=ct.measures.from_metric(metric), **SETTINGS)
+    known = ct.test_calibration(None, data, test=key, **SETTINGS)
+    assert own.pvalue == known.pvalue
+    assert own.statistic == pytest.approx(known.statistic, rel=1e-12)
+
+
+def test_metric_sees_the_weights_of_rows(data):
+    """A metric with a parameter `sample_weight` gets them."""
+    weight = np.arange(1.0, 81.0)
+    given = ct.Predictions(data.probs, data.labels, classes=range(data.m), sample_weight=weight)
+    brier = ct.measures.from_metric(brier_score_loss)
+    own, known = (ct.test_calibration(None, given, test=t, **SETTINGS) for t in (brier, "brier"))
+    assert own.statistic == pytest.approx(known.statistic, rel=1e-12)
+    with pytest.raises(ct.NotApplicable, match="has no parameter sample_weight"):
+        ct.test_calibration(None, given, test=largest_gap, **SETTINGS)
+
+
+@pytest.mark.full
+def test_callable_holds_its_level():
+    """Of 400 calibrated data sets few are rejected, whatever the function is."""
+    rng, rejected = np.random.default_rng(0), 0
+    auc = ct.measures.from_metric(roc_auc_score)
+    for seed in range(400):
+        p = rng.beta(1, 1, 40)
+        y = rng.random(40) < p
+        if 0 < y.sum() < 40:
+            found = ct.test_calibration(
+                p, y, test=lambda q, k: float(np.ptp(k - q[:, 1])), n_resamples=19, rng=seed
+            )
+            rejected += found.pvalue <= 0.05
+    assert rejected <= 34  # binomial, 400 at 0.05, beyond 1 - 1e-3
+    assert auc.alternative == "two-sided"
+
+
+def test_callable_stands_beside_other_tests_groups_and_lenses(data):
+    """One table, one set of redrawn labels, adjusted together."""
+    table = ct.test_calibration(
+        None, data, test=[largest_gap, "brier"], lens=["confidence", "classwise"], **SETTINGS
+    )
+    assert {row.test for row in table.rows} == {"largest_gap", "brier"}
+    by = ct.test_calibration(None, data, test=largest_gap, by=np.arange(80) % 2, **SETTINGS)
+    assert [row.n for row in by.rows] == [40, 40]
+
+
+def test_callable_is_asserted_reported_and_pickled():
+    """Whoever takes a test takes a function; the line that repeats it has its name."""
+    p, y = np.linspace(0.01, 0.99, 60), np.zeros(60, dtype=int)
+    with pytest.raises(AssertionError, match="test=largest_gap, level"):
+        ct.testing.assert_calibrated(p, y, test=largest_gap, level=0.05, rng=1)
+    result = ct.test_calibration(p, y, test=largest_gap, **SETTINGS)
+    assert pickle.loads(pickle.dumps(result)).pvalue == result.pvalue  # noqa: S301
+    assert "largest_gap" in str(ct.report(p, y, test=[largest_gap], rng=1).to_dict())
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (accuracy_score, "first parameter is 'y_true'; wrap metrics"),
+        (lambda p, _: p, "must return a number that is not NaN"),
+        (lambda _p, _y: np.nan, "must return a number that is not NaN"),
+        (int, "test must be one of"),
+    ],
+)
+def test_callable_that_is_no_statistic_is_refused(function, message):
+    """The message says what is expected."""
+    with pytest.raises(ct.InvalidInput, match=message):
+        ct.test_calibration([0.2, 0.8], [0, 1], test=function, **SETTINGS)
+
+
+def test_error_inside_a_callable_says_with_what_it_was_called():
+    """The exception is the function's own, with a note."""
+    with pytest.raises(ZeroDivisionError) as caught:
+        ct.test_calibration([0.2, 0.8], [0, 1], test=lambda _p, _y: 1 / 0, **SETTINGS)
+    (note,) = caught.value.__notes__
+    assert "with probabilities (2, 2) and observed labels as codes 0..1" in note
+
+
+def test_callable_has_no_interval_and_takes_no_clusters():
+    """What it cannot do is said."""
+    result = ct.test_calibration([0.2, 0.8], [0, 1], test=largest_gap, **SETTINGS)
+    with pytest.raises(ct.NotApplicable, match="no interval is sure"):
+        result.confidence_interval()
+    with pytest.raises(ct.NotApplicable, match="no test for rows that depend"):
+        ct.test_calibration([0.2, 0.8] * 2, [0, 1] * 2, test=largest_gap, cluster=[0, 0, 1, 1])
