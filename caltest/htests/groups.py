@@ -9,19 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.errors import NotApplicable
-from caltest.htests.asked import Asked, as_columns
+from caltest.htests.asked import Asked
 from caltest.htests.combine import adjusted_pvalues
 from caltest.measures import REGISTRY, Measure
 from caltest.measures.gap import limits_of_groups
 from caltest.measures.of_units import BoundGroups
 from caltest.numerics.group_totals import Totals, dispersions
 from caltest.numerics.labels import resample_keys, row_hashes
-from caltest.predictions import Predictions
 from caltest.results import GroupsTest
 from caltest.results.groups import ARRAYS
-from caltest.scale import Counting, ManyCells, counted
-from caltest.scale.columns import Columns
+from caltest.scale import Counting, ManyCells
 
 Floats = NDArray[np.float64]
 Together = dict[str, tuple[float, str]]
@@ -205,34 +202,6 @@ def in_one_pass(groups: int, asked: Asked, *, events: int, weighted: bool) -> bo
         return False
     one = len(asked.measures) == 1 and asked.measures[0][1].offers("bind_groups")
     return asked.is_default or one
-
-
-def groups_in_memory(predictions: Predictions, asked: Asked) -> GroupsTest | None:
-    """Test the groups of predictions in one pass; None where each is to be tested by itself."""
-    rows_only = asked.null not in (None, "exact") or asked.n_resamples is None
-    if rows_only or predictions.has_dependence or not asked.is_default:
-        return None
-    import polars as pl
-
-    names, codes = np.unique(np.asarray(predictions.groups), return_inverse=True)
-    lenses = tuple(lens for one in asked.lenses for lens in one.members(predictions))
-    weighted = predictions.sample_weight is not None
-    if not in_one_pass(names.size, asked, events=len(lenses), weighted=weighted):
-        return None
-    m = predictions.m
-    probs = {f"p{k}": predictions.probs[:, k] for k in (range(m) if m > 2 else (1,))}
-    classes, values = tuple(predictions.classes.tolist()), tuple(map(float, range(m)))
-    counting = Counting(Columns("y", tuple(probs), classes, values, "number", ("g",)), lenses)
-    try:
-        counting.check()
-    except NotApplicable:  # a lens that leaves no event
-        return None
-    frame = pl.DataFrame({**probs, "y": predictions.labels, "g": codes})
-    many = counting.many(counted([frame], counting), 0)
-    column = " x ".join(as_columns(asked.given.by)) or "group"
-    own = tuple((name,) for name in names.tolist())
-    call = GroupsCall(asked, counting, predictions.source)
-    return call.disjoint(replace(many, columns=(column,), values=own))
 
 
 def _in_words(error: float | None) -> str:
