@@ -9,6 +9,7 @@ import numpy as np
 
 from caltest.errors import invalid
 from caltest.predictions import Predictions
+from caltest.types import Floats, Ints
 from caltest.validation import (
     check_choice,
     check_generator,
@@ -20,7 +21,6 @@ from caltest.validation import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
 
 __all__ = ["DigitsModels", "digits_models", "generative_model"]
 
@@ -125,8 +125,8 @@ class DigitsModels:
     """
 
     models: Mapping[str, Any]
-    X: NDArray[np.float64]
-    y: NDArray[np.int64]
+    X: Floats
+    y: Ints
 
 
 def digits_models(rng: object = None) -> DigitsModels:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from caltest import render, validation
+from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.htests import test_calibration
 from caltest.htests.combine import adjusted_pvalues
@@ -15,7 +15,7 @@ from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, RowOptions, parted
-from caltest.results import GroupsTest, HTest, HTestTable
+from caltest.results import GroupsTest, HTest, HTestTable, wording
 from caltest.results.verdict import (
     SPEAKS,
     Verdict,
@@ -154,12 +154,12 @@ def verdict(
     if recalibrate is None:
         told = what_helps(results, parts, n_jobs)
     else:
-        from caltest.comparison.best_map import best_map
+        from caltest.comparison.out_of_fold import best_map
 
         tell("recalibration")
         draws: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed, "n_jobs": n_jobs}
         best = best_map(predictions, recalibrate, test=test, lens=lens, **draws)
-        told = render.recalibrated_in_words(best, level)
+        told = wording.recalibrated_in_words(best, level)
     return together(parts, told, equivalence=equivalence)
 
 
@@ -187,10 +187,10 @@ def what_helps(
     Returns
     -------
     str or None
-        The line of code that fits the map that `caltest.comparison.best_map.first_map` takes; else
-        how many rows would be needed, or None where that cannot be told.
+        The line of code that fits the map that `caltest.comparison.out_of_fold.first_map` takes;
+        else how many rows would be needed, or None where that cannot be told.
     """
-    from caltest.comparison.best_map import first_map
+    from caltest.comparison.out_of_fold import first_map
 
     few = None
     for (_, result), (_, verdict) in zip(results, parts, strict=True):
@@ -199,10 +199,10 @@ def what_helps(
             first_map([one.predictions for one in found], found[0].seed, n_jobs) if found else None
         )
         if choice is not None and choice.helps:
-            return render.remedy_in_words(choice, rows)
+            return wording.remedy_in_words(choice, rows)
         needed = None if choice is None or few else choice.needed
         if needed and needed > sum(one.predictions.n for one in found):
-            few = render.too_few_to_recalibrate(needed, rows)
+            few = wording.too_few_to_recalibrate(needed, rows)
     return few
 
 
@@ -212,11 +212,11 @@ def _rejected(result: object, pvalue: float) -> tuple[list[Evidence], str]:
         return [], ""
     tests, words = [result] if isinstance(result, HTest) else list(result.rows), ""
     bound = SPEAKS if result.level is None else result.level
-    if pvalue > bound or render.claim_of(tests[0]) is not render.CALIBRATION:
+    if pvalue > bound or wording.claim_of(tests[0]) is not wording.CALIBRATION:
         return [], ""
     if isinstance(result, HTestTable):
-        groups = render.noun_of(tests) == "groups"
-        found = [tests[i] for i in render.worst_first(result) if result.adjusted[i] <= bound]
+        groups = wording.noun_of(tests) == "groups"
+        found = [tests[i] for i in wording.worst_first(result) if result.adjusted[i] <= bound]
         tests = found[: MOST_GROUPS if groups else 1]
         few = "group named" if len(found) <= MOST_GROUPS else f"of the {MOST_GROUPS} worst groups"
         words = f" of each {few}" if groups else ""

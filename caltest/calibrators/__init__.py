@@ -8,8 +8,6 @@ follow the order of the lines.
 # ruff: noqa: F403, I001, PLE0604
 
 from caltest.calibrators.base import *
-from caltest.calibrators.binary.base import *
-from caltest.calibrators.identity import *
 from caltest.calibrators.linear.temperature import *
 from caltest.calibrators.linear.vector import *
 from caltest.calibrators.linear.matrix import *

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
 
-from caltest.calibrators.inputs import Floats, Inputs
+from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.output import Output
 from caltest.errors import DegenerateDataWarning, invalid
 from caltest.predictions import Predictions
-from caltest.predictions.sources import classes_of_table, is_table
+from caltest.predictions.tables import classes_of_table, is_table
+from caltest.types import AnyArray, Codes, Flags, Floats
 from caltest.validation import (
     as_array,
     check_calibrator,
@@ -31,12 +32,10 @@ from caltest.validation import (
     check_unused,
     check_weights,
 )
-from caltest.validation.arrays import AnyArray, label_values, missing
+from caltest.validation.arrays import label_values, missing
 from caltest.validation.suspicions import suspect_index, suspect_logits
 
-__all__ = ["Calibrator"]
-
-Codes = NDArray[np.int64]
+__all__ = ["BinaryCalibrator", "Calibrator", "Identity"]
 
 
 def check_labels_given(y: object, name: str = "y") -> AnyArray:
@@ -111,7 +110,7 @@ class CalibrationSet:
     codes: Codes
     weight: Floats | None
 
-    def rows(self, rows: NDArray[Any]) -> CalibrationSet:
+    def rows(self, rows: AnyArray) -> CalibrationSet:
         """Take some of the rows, given by indices or a mask."""
         weight = None if self.weight is None else self.weight[rows]
         return CalibrationSet(self.inputs.rows(rows), self.codes[rows], weight)
@@ -231,7 +230,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
 
     # ---- for other calibrators, which have checked inputs ---------------------------------------
 
-    def fit_set(self, data: CalibrationSet, classes: NDArray[Any]) -> Self:
+    def fit_set(self, data: CalibrationSet, classes: AnyArray) -> Self:
         """Fit to what was checked before.
 
         Parameters
@@ -341,7 +340,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
         check_is_fitted(self)
         return self.calibrate(self._read_inputs(X, reset=False))
 
-    def predict(self, X: object) -> NDArray[Any]:
+    def predict(self, X: object) -> AnyArray:
         """Return the most probable class, the first of several.
 
         Parameters
@@ -355,7 +354,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
             Names of classes.
         """
         probs = self.predict_proba(X)
-        names: NDArray[Any] = self.classes_[probs.argmax(axis=1)]
+        names: AnyArray = self.classes_[probs.argmax(axis=1)]
         return names
 
     def transform(self, X: object) -> Floats:
@@ -415,7 +414,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
         self._warn_of_one_class(predictions.labels, predictions.sample_weight)
         return CalibrationSet(inputs, predictions.labels, predictions.sample_weight)
 
-    def _names(self, X: object, y: NDArray[Any], m: int) -> object:
+    def _names(self, X: object, y: AnyArray, m: int) -> object:
         """Return the names of columns that are labels, and otherwise the sorted labels."""
         names = classes_of_table(X, y) if is_table(X) and y.ndim == 1 else None
         if names is not None and set(y.tolist()) <= set(names):
@@ -423,7 +422,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
         return self._sorted_names(y, m)
 
     @staticmethod
-    def _sorted_names(y: NDArray[Any], m: int) -> NDArray[Any] | None:
+    def _sorted_names(y: AnyArray, m: int) -> AnyArray | None:
         """Return the distinct labels where they name each column, as scikit-learn does.
 
         Codes 0 to m - 1 and text need no names: `check_labels` knows them.
@@ -481,3 +480,69 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
         """Leave the calibration set out of pickles: the map does not need it."""
         state = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_calibration_set"}
+
+
+class Identity(Calibrator):
+    """The identity map: what an uncalibrated model is in a comparison of calibrators.
+
+    With `from_logits=True` it is the softmax.
+
+    Parameters
+    ----------
+    from_logits : bool, default False
+        Whether the inputs are logits (of shape (n,): log odds) instead of probabilities.
+    classes : sequence of length m, optional
+        Names of the columns. By default the sorted labels where each class occurs, and otherwise
+        0 to m - 1.
+
+    Examples
+    --------
+    >>> from caltest.calibrators import Identity
+    >>> Identity().fit([[0.2, 0.8], [0.6, 0.4]], ["no", "yes"]).predict([[0.3, 0.7]])
+    array(['yes'], dtype='<U3')
+    """
+
+    key: ClassVar[str] = "identity"
+    title: ClassVar[str] = "Identity"
+
+    def _fit(self, data: CalibrationSet) -> None:
+        """Nothing is fitted."""
+
+    def _calibrate(self, inputs: Inputs) -> Floats:
+        return inputs.probs
+
+
+class BinaryCalibrator(Calibrator):
+    """A calibration map for two classes; `OneVsRest` makes one for more of it.
+
+    Subclasses fit in `_fit_event` and map the probability of the second class in `_event`.
+    """
+
+    @abstractmethod
+    def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
+        """Check the options and fit; `event` says where the label is the second class."""
+
+    @abstractmethod
+    def _event(self, inputs: Inputs) -> Floats:
+        """Return the calibrated probability of the second class, (n,)."""
+
+    def _fit(self, data: CalibrationSet) -> None:
+        check_binary(data.inputs.m, type(self).__name__)
+        self._fit_event(data.inputs, data.codes == 1, data.weight)
+
+    def _calibrate(self, inputs: Inputs) -> Floats:
+        event = self._event(inputs)
+        return np.column_stack([1 - event, event])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def check_binary(m: int, calibrator: str) -> None:
+    """Check that a calibrator of two classes has two."""
+    if m != 2:
+        # The last words are those that scikit-learn's own checks look for.
+        remedy = f"pass OneVsRest({calibrator}()): Only binary classification is supported."
+        raise invalid(f"{calibrator} must have two classes", f"{m} columns of probs", remedy)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -20,11 +19,12 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params, check_is_fitted, has_fit_parameter
 
 from caltest.calibrators.base import CalibrationSet, Calibrator, check_labels_given
-from caltest.calibrators.inputs import Floats, Inputs
+from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.linear.temperature import TemperatureScaling
 from caltest.calibrators.one_vs_rest import OneVsRest
 from caltest.calibrators.selection import Fold, folds
 from caltest.errors import DegenerateDataWarning, invalid
+from caltest.types import AnyArray, Floats, Ints, Order
 from caltest.validation import (
     check_calibrator,
     check_choice,
@@ -35,7 +35,6 @@ from caltest.validation import (
     check_probs,
     check_weights,
 )
-from caltest.validation.arrays import AnyArray
 
 __all__ = ["CalibratedClassifier"]
 
@@ -309,7 +308,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         mean: Floats = np.mean(probs, axis=0)
         return mean
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> AnyArray:
         """Return the most probable class, the first of several.
 
         Parameters
@@ -323,7 +322,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             Names of classes; calibration can change which is the most probable.
         """
         probs = self.predict_proba(X)
-        names: NDArray[Any] = self.classes_[probs.argmax(axis=1)]
+        names: AnyArray = self.classes_[probs.argmax(axis=1)]
         return names
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -362,19 +361,17 @@ class _Data:
     """Features and labels, with the codes of the labels."""
 
     X: Any
-    y: NDArray[Any]
-    codes: NDArray[np.int64]
+    y: AnyArray
+    codes: Ints
     weight: Floats | None
-    classes: NDArray[Any]
+    classes: AnyArray
 
-    def calibration_set(self, rows: NDArray[np.intp], scores: Inputs) -> CalibrationSet:
+    def calibration_set(self, rows: Order, scores: Inputs) -> CalibrationSet:
         weight = None if self.weight is None else self.weight[rows]
         return CalibrationSet(scores, self.codes[rows], weight)
 
 
-def _fit_classifier(
-    estimator: Any, data: _Data, params: dict[str, Any], rows: NDArray[np.intp]
-) -> Any:
+def _fit_classifier(estimator: Any, data: _Data, params: dict[str, Any], rows: Order) -> Any:
     own = _check_method_params(data.X, params=params, indices=rows)
     return estimator.fit(_safe_indexing(data.X, rows), data.y[rows], **own)
 
@@ -388,7 +385,7 @@ def _fit_fold(
     return fitted, _scores(fitted, X, data.classes, from_logits=from_logits)
 
 
-def _scores(estimator: Any, X: Any, classes: NDArray[Any], *, from_logits: bool) -> Inputs:
+def _scores(estimator: Any, X: Any, classes: AnyArray, *, from_logits: bool) -> Inputs:
     """Predict, with a column for each class; one that the classifier never saw has probability 0.
 
     A map that was fitted to logits must get them again; else probabilities go first.

@@ -7,14 +7,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 
 from caltest.calibrators.base import CalibrationSet, Calibrator
-from caltest.calibrators.inputs import Floats, Inputs
+from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.selection import Choice, choose
 from caltest.errors import invalid, shown
+from caltest.types import Floats, Ints
 from caltest.validation import check_jobs
 from caltest.validation.options import (
     check_choice,
@@ -173,6 +173,6 @@ def _table(settings: list[dict[str, Any]], choice: Choice) -> dict[str, Any]:
     }
 
 
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.int64]:
+def _ranks(values: Floats) -> Ints:
     """Rank from 1; equal values share the smallest rank."""
     return np.searchsorted(np.sort(values), values).astype(np.int64) + 1

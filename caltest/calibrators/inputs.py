@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, logsumexp, softmax
 
 from caltest.errors import invalid, shown
 from caltest.numerics.softmax import bounded
+from caltest.types import AnyArray, Floats
 from caltest.validation import check_finite
-
-Floats = NDArray[np.float64]
 
 # Probabilities of 0 have no logarithm; as in dirichletcal, none counts as smaller than this.
 SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
@@ -109,7 +106,7 @@ class Inputs:
             raise invalid(rule, shown(smallest), "pass a small probability, such as 1e-300")
         return Inputs(self.values, from_logits=self.from_logits, smallest=smallest)
 
-    def rows(self, rows: NDArray[Any]) -> Inputs:
+    def rows(self, rows: AnyArray) -> Inputs:
         """Take some of the rows, given by indices or a mask."""
         return Inputs(self.values[rows], from_logits=self.from_logits, smallest=self.smallest)
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
-from caltest.calibrators.inputs import Floats, Inputs
+from caltest.calibrators.inputs import Inputs
 from caltest.numerics.loops import map_threads
+from caltest.types import Flags, Floats
 from caltest.validation import check_jobs, listing
 
 __all__ = ["OneVsRest"]
@@ -101,7 +101,7 @@ class OneVsRest(Calibrator):
         self.calibrators_ = [maps.get(k) for k in columns]
         self._pass_on_notes(maps)
 
-    def _warn(self, told: NDArray[np.bool_]) -> None:
+    def _warn(self, told: Flags) -> None:
         if told.any() and not told.all():  # where one class is all there is, `fit` has warned
             names = listing(self.classes_[~told].tolist())
             text = f"no label is {names}: such a class keeps its probability"
@@ -184,7 +184,7 @@ def _fit_against_rest(calibrator: Calibrator, data: CalibrationSet, k: int) -> C
     return own.fit_set(data.against_rest(k), AGAINST_REST)
 
 
-def _told(data: CalibrationSet) -> NDArray[np.bool_]:
+def _told(data: CalibrationSet) -> Flags:
     """Tell the classes that some rows have and some have not."""
     codes = data.codes if data.weight is None else data.codes[data.weight > 0]
     counts = np.bincount(codes, minlength=data.inputs.m)

@@ -19,8 +19,9 @@ from caltest.errors import InvalidInput, invalid, shown
 from caltest.htests import test_calibration
 from caltest.measures import ece, log_loss
 from caltest.predictions import Predictions
-from caltest.render import Sheet, number, pvalue, pvalue_of
+from caltest.render import Sheet, number, pvalue
 from caltest.results import Summary
+from caltest.results.sheets import pvalue_of
 from caltest.validation import check_choice, check_part, check_seed, listing, load_schema
 from caltest.validation.schemas import parse_json
 

@@ -7,23 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from caltest.calibrators.base import CalibrationSet, Calibrator
-from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Floats
+from caltest.calibrators.inputs import SMALLEST_PROBABILITY
 from caltest.errors import invalid, shown
 from caltest.numerics.loops import map_threads
+from caltest.types import AnyArray, Floats, Ints, Order
 from caltest.validation import check_random_state
-from caltest.validation.arrays import AnyArray
 from caltest.validation.options import (
     check_integer,
     check_rows,
 )
 
-Rows = NDArray[np.intp]
-Fold = tuple[Rows, Rows]
+Fold = tuple[Order, Order]
 Setting = Mapping[str, Any]
 
 
@@ -74,7 +72,7 @@ class Choice:
 
 def folds(
     values: Any,
-    codes: NDArray[np.int64],
+    codes: Ints,
     weight: Floats | None,
     cv: object,
     random_state: int | None = None,
@@ -113,7 +111,7 @@ def folds(
     return [check_fold(pair, weight) for pair in splitter]
 
 
-def _split(codes: NDArray[np.int64], k: int, random_state: int | None) -> Iterable[Fold]:
+def _split(codes: Ints, k: int, random_state: int | None) -> Iterable[Fold]:
     """Split by class; classes with fewer members than folds are dealt with the largest one."""
     k = min(k, len(codes))
     if k == 1:
@@ -132,7 +130,7 @@ def _split(codes: NDArray[np.int64], k: int, random_state: int | None) -> Iterab
 def choose(
     calibrator: Calibrator,
     data: CalibrationSet,
-    classes: NDArray[Any],
+    classes: AnyArray,
     grid: Sequence[Setting],
     *,
     cv: object = 5,
@@ -175,7 +173,7 @@ def choose(
 def _fit_fold(
     calibrator: Calibrator,
     data: CalibrationSet,
-    classes: NDArray[Any],
+    classes: AnyArray,
     grid: Sequence[Setting],
     fold: Fold,
 ) -> tuple[list[float], list[Calibrator]]:
@@ -185,7 +183,7 @@ def _fit_fold(
 
 
 def _fit_grid(
-    calibrator: Calibrator, data: CalibrationSet, classes: NDArray[Any], grid: Sequence[Setting]
+    calibrator: Calibrator, data: CalibrationSet, classes: AnyArray, grid: Sequence[Setting]
 ) -> list[Calibrator]:
     if len(grid) == 1 or not hasattr(calibrator, "_fit_path"):
         models = [clone(calibrator).set_params(**setting) for setting in grid]

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
-from caltest.classifiers.softmax_normal import normal_samples, quantiles, softmax, softmax_means
+from caltest.classifiers.probabilities import normal_samples, quantiles, softmax, softmax_means
 from caltest.errors import invalid, shown
 from caltest.numerics.loops import one_blas_thread
 from caltest.render import Sheet, number
 from caltest.results import Summary
+from caltest.types import AnyArray, Codes, Floats
 from caltest.validation import (
     check_choice,
     check_confidence,
@@ -35,8 +35,6 @@ from caltest.validation import (
 if TYPE_CHECKING:
     from caltest.classifiers.rbf import KernelGradient
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
 Objective = Callable[[Floats], tuple[float, Floats]]
 
 PLACEMENTS = ("k-means", "random")
@@ -132,7 +130,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, ABC):
         with one_blas_thread():
             return self._probabilities(values)
 
-    def predict(self, X: object) -> NDArray[Any]:
+    def predict(self, X: object) -> AnyArray:
         """Return the most probable class.
 
         Parameters
@@ -146,7 +144,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, ABC):
             Labels.
         """
         probs = self.predict_proba(X)
-        names: NDArray[Any] = self.classes_[probs.argmax(axis=1)]
+        names: AnyArray = self.classes_[probs.argmax(axis=1)]
         return names
 
     def summary(self) -> Summary:

@@ -10,12 +10,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from caltest.classifiers.base import Codes, Floats, GPClassifier, Maximum, grid_of
-from caltest.classifiers.inducing import inducing_points
-from caltest.classifiers.label_transform import Targets, pseudo_targets
+from caltest.classifiers.base import GPClassifier, Maximum, grid_of
+from caltest.classifiers.collapsed_bound import Targets, pseudo_targets
+from caltest.classifiers.probabilities import softmax_means
+from caltest.classifiers.rbf import inducing_points
 from caltest.classifiers.regressions import Latent, Regressions, regressions, size_of
-from caltest.classifiers.softmax_normal import softmax_means
 from caltest.errors import invalid, shown
+from caltest.types import Codes, Floats
 from caltest.validation import check_choice
 
 SMALLEST_VARIANCE = float(np.finfo(np.float64).tiny)

@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from caltest.classifiers.base import Codes, Floats, GPClassifier, Maximum
-from caltest.classifiers.inducing import inducing_points
-from caltest.classifiers.label_transform import label_targets
-from caltest.classifiers.platt import Sigmoids, fit_sigmoids, normalised
+from caltest.classifiers.base import GPClassifier, Maximum
+from caltest.classifiers.collapsed_bound import label_targets
+from caltest.classifiers.probabilities import Sigmoids, fit_sigmoids, normalised
+from caltest.classifiers.rbf import inducing_points
 from caltest.classifiers.regressions import regressions, size_of
 from caltest.errors import DegenerateDataWarning
+from caltest.types import Codes, Floats
 from caltest.validation import check_flag, check_level
 
 

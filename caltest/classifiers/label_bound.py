@@ -19,18 +19,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 from scipy.linalg.blas import dtrmm
 
 from caltest.classifiers.collapsed_bound import root_of_kernel
+from caltest.classifiers.probabilities import normal_samples
 from caltest.classifiers.rbf import KernelGradient, no_gradient, rbf
-from caltest.classifiers.softmax_normal import normal_samples
 from caltest.numerics.loops import map_threads, njit
 from caltest.numerics.variational import cholesky_back, inverse_root, whiten, whiten_back
+from caltest.types import Codes, Floats
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
 Expectation = Callable[[Floats, Floats, Codes], tuple[float, Floats, Floats]]
 CHUNK = 2**20  # entries of k(Z, X) in a block
 KEPT = 2**26  # entries of k(Z, X) up to which it is kept between steps

@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, lstsq
 from sklearn.kernel_approximation import Nystroem
 
-from caltest.classifiers.base import Codes, KernelClassifier, grid_of, scale_of
-from caltest.classifiers.platt import fit_sigmoids, normalised
+from caltest.classifiers.base import KernelClassifier, grid_of, scale_of
+from caltest.classifiers.probabilities import fit_sigmoids, normalised
+from caltest.types import Codes, Floats, Ints
 from caltest.validation import check_flag, check_integer
 
 CHUNK = 2**20  # entries of the features in a block
 SPREADS = (0.125, 0.25, 0.5, 1.0, 2.0)  # length scales to choose from, in that of the other models
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -145,9 +144,7 @@ class NystroemKRRClassifier(KernelClassifier):
         self.slopes_ = None if self._sigmoids is None else self._sigmoids.slopes
         self.intercepts_ = None if self._sigmoids is None else self._sigmoids.intercepts
 
-    def _choice(
-        self, X: Floats, targets: Floats, folds: NDArray[np.int64], gamma: float, rows: int
-    ) -> _Choice:
+    def _choice(self, X: Floats, targets: Floats, folds: Ints, gamma: float, rows: int) -> _Choice:
         penalties = grid_of(self.alphas, "alphas")
         found = Nystroem(gamma=gamma, n_components=self.n_components_, random_state=rows).fit(X)
         sums = no_sums(int(folds.max()) + 1, self.n_components_, targets.shape[1])
@@ -160,7 +157,7 @@ class NystroemKRRClassifier(KernelClassifier):
         )
         return _Choice(gamma, penalties[best], errors[best], found, sums)
 
-    def _scores_across(self, X: Floats, folds: NDArray[np.int64], best: _Choice) -> Floats:
+    def _scores_across(self, X: Floats, folds: Ints, best: _Choice) -> Floats:
         """Return the score of each row in the regression on the other folds."""
         count = len(best.sums.grams)
         weights = np.array([best.sums.weights(best.penalty, fold) for fold in range(count)])
@@ -219,7 +216,7 @@ class FoldSums:
     products: Floats
     squares: Floats
 
-    def add(self, features: Floats, targets: Floats, folds: NDArray[np.int64]) -> None:
+    def add(self, features: Floats, targets: Floats, folds: Ints) -> None:
         """Add rows; features are (n, M), targets (n, K), folds (n,)."""
         for fold in range(len(self.grams)):
             rows = folds == fold

@@ -7,22 +7,21 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 
 from caltest.classifiers.collapsed_bound import (
     CollapsedBound,
     RowsByClass,
+    Targets,
     bound_and_gradient,
     posterior,
     rows_by_class,
 )
-from caltest.classifiers.label_transform import Targets
 from caltest.classifiers.rbf import no_gradient, rbf
 from caltest.numerics.loops import map_threads
+from caltest.types import Floats, Ints
 
-Floats = NDArray[np.float64]
 CHUNK = 2**20  # entries of the kernel in a block of a prediction
 MOST_EXACT = 1000  # rows up to which the posterior is exact unless inducing points are asked for
 INDUCING = 500
@@ -38,7 +37,7 @@ class Latent(Protocol):
         """Return mean and variance, each (n, K), before the prior mean is added."""
 
     def without_own(
-        self, X: Floats, codes: NDArray[np.int64], targets: Targets, n_jobs: int | None
+        self, X: Floats, codes: Ints, targets: Targets, n_jobs: int | None
     ) -> tuple[Floats, Floats]:
         """Return mean and variance at each row of the fit given the other rows, each (n, K)."""
 
@@ -54,7 +53,7 @@ class Regressions(Protocol):
 
 
 def regressions(
-    X: Floats, codes: NDArray[np.int64], K: int, Z: Floats | None, n_jobs: int | None
+    X: Floats, codes: Ints, K: int, Z: Floats | None, n_jobs: int | None
 ) -> Regressions:
     """Return the exact regressions or, given inducing points Z, the sparse ones."""
     if Z is None:
@@ -108,7 +107,7 @@ class SparseLatent:
         return mean, np.maximum(unknown + known, 0)
 
     def without_own(
-        self, X: Floats, codes: NDArray[np.int64], targets: Targets, n_jobs: int | None
+        self, X: Floats, codes: Ints, targets: Targets, n_jobs: int | None
     ) -> tuple[Floats, Floats]:
         """Return mean and variance at each row of the fit given the other rows, each (n, K).
 
@@ -139,7 +138,7 @@ class ExactRegressions:
     """The exact log marginal likelihood, for n up to a few thousands."""
 
     X: Floats
-    codes: NDArray[np.int64]
+    codes: Ints
     n_jobs: int | None
 
     def evidence(self, targets: Targets, variance: float, scales: Floats) -> CollapsedBound:
@@ -184,7 +183,7 @@ class ExactLatent:
         return mean, variance
 
     def without_own(
-        self, X: Floats, codes: NDArray[np.int64], targets: Targets, n_jobs: int | None
+        self, X: Floats, codes: Ints, targets: Targets, n_jobs: int | None
     ) -> tuple[Floats, Floats]:
         """Return mean and variance at each row of the fit given the other rows, each (n, K).
 

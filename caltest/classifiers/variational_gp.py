@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from caltest.classifiers.base import PRECISION, Codes, Floats, GPClassifier
-from caltest.classifiers.inducing import inducing_points
+from caltest.classifiers.base import PRECISION, GPClassifier
 from caltest.classifiers.label_bound import (
     GAIN,
     Expectation,
@@ -27,9 +26,10 @@ from caltest.classifiers.label_bound import (
     softmax,
     start,
 )
-from caltest.classifiers.rbf import rbf
+from caltest.classifiers.rbf import inducing_points, rbf
 from caltest.classifiers.regressions import in_parts
 from caltest.numerics.variational import whiten
+from caltest.types import Codes, Floats
 from caltest.validation import check_integer
 
 INDUCING = 200

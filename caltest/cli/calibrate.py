@@ -24,9 +24,11 @@ from caltest.cli.options import TABLES, grouped, says
 from caltest.cli.output import choose_format, echo, progress_bar, to_file, write_text
 from caltest.errors import InvalidInput, invalid, shown
 from caltest.outputs import check_target
-from caltest.predictions import files, sources
+from caltest.predictions import files
+from caltest.predictions import tables as sources
 from caltest.predictions.options import Says
 from caltest.results.printable import plain
+from caltest.types import Floats
 from caltest.validation import (
     check_choice,
     check_logits,
@@ -38,11 +40,9 @@ from caltest.validation import (
 from caltest.validation.schemas import parse_json
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from caltest.calibrators import Calibrator
     from caltest.predictions import Predictions
-    from caltest.predictions.sources import Table
+    from caltest.predictions.tables import Table
 
 SCHEMA = "caltest/calibration-map/1"
 AUTO = "auto"
@@ -301,9 +301,7 @@ def _columns(fitted: Map, table: Table, probs: str | None) -> list[str]:
     return [named[name] for name in fitted.classes]
 
 
-def _values(
-    fitted: Map, table: Table, columns: list[str], *, renormalize: bool
-) -> NDArray[np.float64]:
+def _values(fitted: Map, table: Table, columns: list[str], *, renormalize: bool) -> Floats:
     """Return the calibrated probabilities, (n, m)."""
     from caltest.calibrators.inputs import Inputs
 
@@ -324,8 +322,8 @@ def _values(
 
 
 def _added(
-    fitted: Map, table: Table, columns: list[str], values: NDArray[np.float64], prefix: str
-) -> dict[str, NDArray[np.float64]]:
+    fitted: Map, table: Table, columns: list[str], values: Floats, prefix: str
+) -> dict[str, Floats]:
     """Name the new columns: one where the file has one, of the second of two classes."""
     is_matrix = len(columns) == 1 and table.column(columns[0]).ndim == 2
     if is_matrix:
@@ -337,7 +335,7 @@ def _added(
     return added
 
 
-def _with(raw: Any, added: dict[str, NDArray[np.float64]]) -> Any:
+def _with(raw: Any, added: dict[str, Floats]) -> Any:
     """Return the table with the new columns at its end."""
     if isinstance(raw, dict):
         return raw | added

@@ -18,9 +18,10 @@ from caltest.predictions.options import ENGINES, NumberOptions
 from caltest.validation import check_choice, check_not_empty, check_unused
 
 if TYPE_CHECKING:
-    from caltest.predictions import Predictions, sources
+    from caltest.predictions import Predictions
+    from caltest.predictions import tables as sources
     from caltest.predictions.dependence import Dependence
-    from caltest.predictions.sources import Table
+    from caltest.predictions.tables import Table
 
 STREAM = Path("-")
 
@@ -148,7 +149,7 @@ class PredictionFile:
 
     def chosen(self, label: str, probs: str | None, by: str | None) -> sources.Raw:
         """Return the columns that the options name, not checked."""
-        from caltest.predictions import sources
+        from caltest.predictions import tables as sources
 
         opened = self._opened[0]
         return sources.choose_columns(
@@ -174,7 +175,7 @@ class PredictionFile:
     @property
     def columns(self) -> list[str]:
         """The names of the columns of the probabilities."""
-        from caltest.predictions import sources
+        from caltest.predictions import tables as sources
 
         taken = [name for name in (self.label, self.sample_weight) if name is not None]
         return sources.prob_columns(self._opened[0].names, options.parse_probs(self.probs), taken)
@@ -208,7 +209,7 @@ def source(file: Path, input_format: str | None) -> tuple[Path | io.BytesIO, str
 def table(file: Path, input_format: str | None) -> tuple[Table, str]:
     """Return the columns of a file, or of standard input, and its name for print."""
     if files.files_of(file) is not None:
-        from caltest.predictions import sources
+        from caltest.predictions import tables as sources
         from caltest.scale.sources import source_of
 
         several = source_of(file)

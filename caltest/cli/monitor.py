@@ -16,8 +16,9 @@ from caltest.cli.output import FORMATS, Output, OutputClosed, choose_format, wri
 from caltest.errors import invalid
 from caltest.outputs import check_target, locked, write_whole
 from caltest.predictions.options import Says, column
+from caltest.types import AnyArray
 from caltest.validation import as_array, check_choice, check_groups, check_unused
-from caltest.validation.arrays import AnyArray, label_values, missing
+from caltest.validation.arrays import label_values, missing
 
 if TYPE_CHECKING:
     from caltest.monitoring import Monitor
@@ -88,7 +89,7 @@ class WatchedFile(PredictionFile):
         columns = ",".join(map(str, named)) if isinstance(named, list) else None
         classes = options.parse_classes(self.classes or columns)
         if known and classes and [str(name) for name in known] != [str(name) for name in classes]:
-            from caltest.monitoring.checks import other_classes
+            from caltest.monitoring.waiting import other_classes
 
             raise other_classes(str(classes), known)
         return Rows(probs, None if groups is None else check_groups(groups, len(probs)), classes)

@@ -44,7 +44,7 @@ from caltest.predictions import ModelData, Predictions
 from caltest.predictions.options import ColumnOptions, parted
 from caltest.results import CalibratorComparison
 from caltest.results.compared_calibrators import SELECTED
-from caltest.validation.arrays import AnyArray
+from caltest.types import AnyArray
 from caltest.validation.options import check_integer
 
 FEWEST_ROWS = 10  # rows of which parts are held out

@@ -19,11 +19,12 @@ from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.selection import Fold, check_folds, folds
 from caltest.comparison.scores import ProperScore, mean_score, units_of, weights_of
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
-from caltest.predictions import ModelData, Predictions, models, sources
+from caltest.predictions import ModelData, Predictions, models
+from caltest.predictions import tables as sources
 from caltest.results.compared_calibrators import REFERENCE, SELECTED
-from caltest.validation.arrays import AnyArray, listing
+from caltest.types import AnyArray, Floats, Order
+from caltest.validation.arrays import listing
 
-Floats = NDArray[np.float64]
 BY_KEY: Mapping[str, Mapping[str, Any]] = {
     "isotonic": {"bound": "auto"},  # a 0 in one row would decide a comparison by the log loss
 }
@@ -254,7 +255,7 @@ def fit_map(
     return FittedMap(probs, notes=tuple(fitted.notes()), probe=probe)
 
 
-def _probes(n: int) -> NDArray[np.intp]:
+def _probes(n: int) -> Order:
     """Return up to `PROBES` rows, evenly spaced."""
     return np.unique(np.linspace(0, n - 1, min(n, PROBES)).astype(np.intp))
 
@@ -278,7 +279,7 @@ def inner_score(
     return mean_score(np.concatenate(values), np.concatenate(weights))
 
 
-def held_out(predictions: Predictions, rows: NDArray[np.intp], probs: Floats) -> Predictions:
+def held_out(predictions: Predictions, rows: Order, probs: Floats) -> Predictions:
     """Return held-out rows with what a map predicts for them."""
     part = predictions.subset(rows)
     return Predictions.trusted(probs, part.labels, part.classes, like=part)

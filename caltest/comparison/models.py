@@ -36,11 +36,13 @@ from caltest.errors import DegenerateDataWarning, invalid
 from caltest.htests.combine import adjusted_pvalues
 from caltest.lenses import Lens
 from caltest.measures import Measure, ScoreDecomposition
-from caltest.predictions import ModelData, Predictions, sources
+from caltest.predictions import ModelData, Predictions
+from caltest.predictions import tables as sources
 from caltest.predictions.models import is_model
 from caltest.predictions.options import ColumnOptions, parted
 from caltest.results import ComparedModel, HTestTable, ModelComparison, ScoreDifference
-from caltest.validation.arrays import AnyArray, listing
+from caltest.types import AnyArray
+from caltest.validation.arrays import listing
 
 CONFIDENCE = 0.95
 

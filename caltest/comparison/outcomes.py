@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaincc
 
 from caltest import validation
@@ -18,7 +17,6 @@ from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.selection import Fold
 from caltest.comparison.maps import FittedMap, fit_map, held_out, inner_score
 from caltest.comparison.scores import (
-    Codes,
     ProperScore,
     mean_and_error,
     mean_score,
@@ -38,8 +36,7 @@ from caltest.predictions import Predictions
 from caltest.predictions.options import ColumnOptions
 from caltest.results import ComparedCalibrator, HTest, HTestTable, TestedPart
 from caltest.results.compared_calibrators import REFERENCE, SELECTED
-
-Floats = NDArray[np.float64]
+from caltest.types import Codes, Floats, Order
 
 NOT_KEPT = FittedMap(None)
 
@@ -129,7 +126,7 @@ class Setup:
     fold_seeds: tuple[int, ...]
 
     @property
-    def rows(self) -> NDArray[np.intp]:
+    def rows(self) -> Order:
         """The held-out rows, fold after fold."""
         return np.concatenate([test for _, test in self.pairs])
 

@@ -7,11 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.comparison.outcomes import CalibrationTests
 from caltest.comparison.scores import (
-    Codes,
     ProperScore,
     in_range,
     mean_and_error,
@@ -25,9 +23,8 @@ from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Inversion
 from caltest.results import ScoreDifference
+from caltest.types import Codes, Floats, Hashes, Order
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 TIES = 100 * np.finfo(float).eps
 BATCH = 64  # draws a seed; changing it changes every seeded p-value
 MANY = 50.0  # labels that carry the variance of the sum, from which on none decides
@@ -267,9 +264,9 @@ def _redrawn_sums(
     second: Floats,
     places: list[Floats],
     weight: Floats,
-    rows: Rows,
+    rows: Order,
     score: ProperScore,
-    keys: NDArray[np.uint64],
+    keys: Hashes,
 ) -> Floats:
     """Return the sums over rows of the differences at labels redrawn at each place, (k, B)."""
     table = weight[:, None] * (score.of_classes(first) - score.of_classes(second))

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import DegenerateDataWarning, invalid, shown
-from caltest.predictions import sources
+from caltest.predictions import tables as sources
+from caltest.types import Floats
 from caltest.validation.arrays import as_array, as_numbers, listing, read_only
 
-Floats = NDArray[np.float64]
 ALL_TIED = (
     "all methods tie in every data set, so that the ranks have no spread; the statistic is 0 and "
     "the p-value 1"

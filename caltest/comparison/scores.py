@@ -8,16 +8,14 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import htests, measures
 from caltest.errors import DegenerateDataWarning, invalid, shown
 from caltest.predictions import Predictions
+from caltest.types import Codes, Floats
 from caltest.validation.arrays import listing
 from caltest.validation.options import check_choice
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
 MOST_CLASSES = 50  # of a decomposition, an isotonic fit each
 SHOWN = ("log-loss", "brier")  # beside the score that is optimised
 

@@ -10,7 +10,6 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.htests.asked import Asked, Plan, as_columns
@@ -24,7 +23,7 @@ from caltest.measures.outcome import Outcome, Part
 from caltest.nulls.base import Replicates, resampling_pvalue
 from caltest.nulls.cells import bind_cells, cells_tests
 from caltest.numerics.labels import resample_keys
-from caltest.predictions import sources
+from caltest.predictions import tables as sources
 from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.results.evidence import Counted
 from caltest.scale import Cells, count_rows
@@ -33,15 +32,13 @@ from caltest.scale.columns import Columns
 from caltest.scale.query import Counting
 from caltest.scale.readings import Readings
 from caltest.scale.sources import ENGINES, ON_ERROR, ROWS, CountedParts, Reader, Source
+from caltest.types import Floats
 from caltest.validation import check_choice
 from caltest.validation.suspicions import suspect_counted
-
-__all__ = ["Asked", "CountedRows", "Prepared", "as_columns", "choose", "counted_rows", "tests_of"]
 
 MOST = 1 << 26  # resampled statistics of all rows of a table: 512 MiB
 SEVERAL_LENSES = "events of several lenses are redrawn each by itself: adjusted by Holm's method"
 STRONG = "strong"
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.measures.outcome import Outcome
 from caltest.nulls.base import pvalues_among
 from caltest.numerics.joint import TIES, step_down
 from caltest.results import HTest
+from caltest.types import Floats
 
 METHODS = (
     "joint",
@@ -27,7 +27,6 @@ METHODS = (
     "none",
 )
 JOINT = ("exact", "cluster")  # nulls that give all rows of a table the same resamples
-Floats = NDArray[np.float64]
 
 
 def adjusted_rows(rows: Sequence[HTest], correction: str | None) -> tuple[Floats, str]:
@@ -73,7 +72,7 @@ def adjusted_pvalues(pvalues: Sequence[float], correction: str | None) -> tuple[
         return np.asarray(multipletests(pvalues, method=method)[1]), method
 
 
-def _holm(pvalues: NDArray[np.float64]) -> NDArray[np.float64]:
+def _holm(pvalues: Floats) -> Floats:
     """Return Holm's step-down p-values, without the seconds that statsmodels takes to import."""
     order = np.argsort(pvalues)
     scaled = pvalues[order] * np.arange(pvalues.size, 0, -1)

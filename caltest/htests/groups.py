@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.htests.asked import Asked
 from caltest.htests.combine import adjusted_pvalues
@@ -19,8 +18,8 @@ from caltest.numerics.labels import resample_keys, row_hashes
 from caltest.results import GroupsTest
 from caltest.results.groups import ARRAYS
 from caltest.scale import Counting, ManyCells
+from caltest.types import Floats
 
-Floats = NDArray[np.float64]
 Together = dict[str, tuple[float, str]]
 
 FROM = 501  # groups that are tested in one pass

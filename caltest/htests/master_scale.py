@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
@@ -17,12 +16,12 @@ from caltest.measures import Measure
 from caltest.measures.base import keys_offering
 from caltest.measures.gap import gap_of_counts
 from caltest.measures.outcome import Outcome
-from caltest.predictions import sources
+from caltest.predictions import tables as sources
 from caltest.results import HTest, HTestTable
 from caltest.results.evidence import GradeCounts
-from caltest.validation.arrays import AnyArray, Codes, as_array, as_numbers, read_only
+from caltest.types import AnyArray, Codes, Floats, Ints
+from caltest.validation.arrays import as_array, as_numbers, read_only
 
-Floats = NDArray[np.float64]
 TESTS = keys_offering("outcome_of_counts")
 PORTFOLIO = tuple(sorted(keys_offering("outcome_of_grades")))
 LIGHT_BOUNDS = (0.05, 0.01, 0.001)  # confidence levels of 95, 99 and 99.9 %
@@ -101,8 +100,8 @@ class Scale:
 
     grades: list[object]
     pd: Floats
-    defaults: NDArray[np.int64]
-    n: NDArray[np.int64]
+    defaults: Ints
+    n: Ints
     name: str
 
 

@@ -18,14 +18,12 @@ from caltest.measures.residual_sums import CellSums, residuals
 from caltest.nulls.cluster import Clusters, flipped_values
 from caltest.numerics.ends import even_ends
 from caltest.numerics.joint import ROUNDING, standard_deviates
-from caltest.numerics.labels import Labels, label_dtype, resample_keys
+from caltest.numerics.labels import label_dtype, resample_keys
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 from caltest.scale import Cells
+from caltest.types import Flags, Floats, Ints, Labels, SmallInts
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Some = NDArray[np.bool_]
 Named = tuple[Gap, Where, float]
 
 NAMED = 0.05  # largest p-value of a place that is named, where no level was given
@@ -84,7 +82,7 @@ class Aspect:
     start: int
     part: NDArray[np.integer]
 
-    def inside(self, first: int, stop: int) -> Some:
+    def inside(self, first: int, stop: int) -> Flags:
         """Return which rows or cells are in the parts from `first` on, before `stop`."""
         return (self.part >= first) & (self.part < stop)
 
@@ -126,7 +124,7 @@ class Search(ABC):
         """Return observed - expected events of each part, then those of resamples, (B + 1, K)."""
 
     @abstractmethod
-    def gap(self, where: Where, inside: Some) -> Gap:
+    def gap(self, where: Where, inside: Flags) -> Gap:
         """Return the gap of some rows or cells."""
 
     def places(self, *, n_resamples: int, seed: int, level: float) -> Iterator[Named]:
@@ -151,7 +149,7 @@ class Search(ABC):
         largest = deviates.max(axis=1)
         limit = float(np.quantile(largest, 1.0 - level, method="higher"))
         confidence = max(1.0 - level, 1.0 - 2.0 * normal_sf(limit))
-        taken: list[tuple[Some, Where]] = []
+        taken: list[tuple[Flags, Where]] = []
         pvalues = np.mean(largest[:, None] >= deviates[0] - ROUNDING, axis=0)
         sure = self._sure(sums[0], first, stop, confidence)
         for q in np.argsort(-sure, kind="stable").tolist():
@@ -213,7 +211,7 @@ def over(values: Floats, first: Ints, stop: Ints) -> Floats:
     return np.asarray(partial[:, stop] - partial[:, first])
 
 
-def _overlap(rows: Some, where: Where, others: Some, other: Where) -> bool:
+def _overlap(rows: Flags, where: Where, others: Flags, other: Where) -> bool:
     """Tell whether two places share rows; two whole classes may."""
     return not (where.is_class and other.is_class) and bool((rows & others).any())
 
@@ -243,7 +241,7 @@ class RowSearch(Search):
     def _next(self) -> int:
         return self.aspects[-1].start + self.aspects[-1].ends.size + 1 if self.aspects else 0
 
-    def _cut(self, where: Where, p: Floats, most: int) -> NDArray[np.int32]:
+    def _cut(self, where: Where, p: Floats, most: int) -> SmallInts:
         """Add an aspect, and return the part of each row."""
         values, at = np.unique(p, return_inverse=True)
         noise = np.bincount(at, np.square(self.weight) * p * (1.0 - p)).astype(np.float64)
@@ -252,7 +250,7 @@ class RowSearch(Search):
         self.aspects.append(Aspect(where, ends, self._next, part))
         return part
 
-    def _tables(self) -> Iterator[NDArray[np.int32]]:
+    def _tables(self) -> Iterator[SmallInts]:
         """Yield tables of the part that counts the label of a row.
 
         Yields
@@ -315,7 +313,7 @@ class RowSearch(Search):
         seen = events(data.labels[None].astype(label_dtype(data.m)))
         return np.concatenate([seen, *(events(data.redrawing.labels(b)) for b in blocks)])
 
-    def gap(self, where: Where, inside: Some) -> Gap:
+    def gap(self, where: Where, inside: Flags) -> Gap:
         rows = where.rows(self.predictions).of(inside)
         kind = "class" if where.is_class and self.predictions.m > 2 else "region"
         return gap_of(rows, kind, where.words)
@@ -346,7 +344,7 @@ class CellSearch(Search):
         seen = cells.events[None].astype(np.float64)
         return np.concatenate([self._total(one - cells.expected) for one in (seen, *some)])
 
-    def gap(self, where: Where, inside: Some) -> Gap:
+    def gap(self, where: Where, inside: Flags) -> Gap:
         return gap_of_cells(self.cells.taken(inside), "region", where.words)
 
 

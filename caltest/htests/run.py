@@ -8,13 +8,13 @@ from typing import Any, Unpack
 
 from caltest import validation
 from caltest.errors import invalid, shown
-from caltest.htests.asked import Asked, Plan
+from caltest.htests.asked import Asked
 from caltest.htests.cells import choose
 from caltest.htests.combine import METHODS
 from caltest.htests.margins import run_segments
 from caltest.htests.named import REGISTRY, check_options
 from caltest.htests.options import CalibrationOptions
-from caltest.htests.runner import RowsInMemory, run_plan
+from caltest.htests.runner import RowsInMemory
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.measures.own import measure_of
@@ -24,8 +24,6 @@ from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, Reading, RowOptions, parted
 from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.segments import SegmentsTest
-
-__all__ = ["REGISTRY", "Plan", "resolve_tests", "run_plan", "test_calibration"]
 
 Test = str | Measure | Callable[..., float]
 DEFAULT = "combined"  # where the caller names no test

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from caltest import render, validation
+from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.htests.asked import Asked, Plan, seeds_of_groups
 from caltest.htests.combine import adjusted_rows, omnibus, pvalue_of_groups
@@ -25,7 +25,7 @@ from caltest.nulls.adaptive import LEVEL, adaptive_null
 from caltest.nulls.cluster import treated_as_independent
 from caltest.nulls.tolerance import at_least_exact, tolerance_null
 from caltest.predictions import Predictions
-from caltest.results import HTest, HTestTable
+from caltest.results import HTest, HTestTable, wording
 from caltest.results.evidence import Counted, Evidence
 from caltest.scale import Cells
 from caltest.validation.suspicions import warn_caller
@@ -272,7 +272,7 @@ def _with_parts(
     loud = [part for part in parts if part.adjusted <= TOLD and (part.in_words or places)]
     finding = loud[0].finding if loud else ""
     if loud and not loud[0].in_words:
-        finding = render.wrong_in_words(places[0])
+        finding = wording.wrong_in_words(places[0])
     return replace(whole, components=_components(whole, parts), finding=finding, places=places)
 
 

@@ -10,8 +10,8 @@ from skore import Check
 from caltest.errors import NotApplicable
 from caltest.htests import test_calibration
 from caltest.htests.combine import adjusted_pvalues
-from caltest.render import headline, headline_of_table, pvalue_of_table
 from caltest.results import GroupsTest, HTestTable
+from caltest.results.wording import headline, headline_of_table, pvalue_of_table
 from caltest.segments import SegmentsTest
 from caltest.validation import check_choice, check_level, check_seed
 

@@ -3,8 +3,7 @@
 from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.intervals import bca, cluster, convex, jackknife, plug_in, studentized, unseen_events
-from caltest.intervals.base import Method
-from caltest.intervals.own import own_methods
+from caltest.intervals.base import Method, own_methods
 from caltest.measures import Measure
 from caltest.measures.outcome import Ends
 

@@ -7,15 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.measures import Measure
 from caltest.measures.outcome import Ends
 from caltest.nulls import REGISTRY as NULLS
 from caltest.predictions import Predictions
-
-Floats = NDArray[np.float64]
+from caltest.types import Floats
 
 REACHES = (
     "the exact test does not reject calibration at this level (p = {p:.3g}), so that the interval "

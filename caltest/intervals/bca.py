@@ -6,17 +6,14 @@ from typing import Unpack
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.intervals.base import Draws, Method
-from caltest.intervals.resampling import check_rows, resample
+from caltest.intervals.base import Draws, Method, check_rows, resample
 from caltest.intervals.row_functions import row_function
 from caltest.measures import Measure
 from caltest.measures.outcome import Ends
 from caltest.predictions import Predictions
-
-Floats = NDArray[np.float64]
+from caltest.types import Floats
 
 EDGE_NOTE = (
     "the estimate lies at the edge of its bootstrap distribution, as a biased one does: the "

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.intervals.resampling import FEWEST_ROWS, widest_tail
+from caltest.intervals.base import FEWEST_ROWS, widest_tail
 from caltest.measures import Measure
 from caltest.measures.cells import NO_WEIGHTS, BoundCells, CellGaps
 from caltest.measures.outcome import Ends
@@ -19,8 +18,7 @@ from caltest.nulls.base import AT_A_TIME, batch_seeds
 from caltest.nulls.cells import redrawn_values
 from caltest.numerics.loops import map_threads
 from caltest.scale import Cells
-
-Floats = NDArray[np.float64]
+from caltest.types import Floats
 
 MANY = 1000.0  # rows that carry the variance of a mean, from which on none is missed
 LARGE = 1000.0  # rows of a kind from which on their resampled number is drawn as a normal one

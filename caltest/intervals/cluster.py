@@ -7,22 +7,20 @@ from collections.abc import Iterator
 from typing import NamedTuple, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.intervals.base import Draws, Method
 from caltest.intervals.row_functions import GROUPS, jackknife_error, row_function
 from caltest.measures import Measure
 from caltest.measures.outcome import Ends, Outcome
-from caltest.measures.residual_sums import Flipped
 from caltest.measures.tolerance import Deviation, Tolerance
 from caltest.nulls.base import resampling_pvalue
 from caltest.nulls.cluster import Clusters, cluster_test, dependence_parameters, plural
 from caltest.nulls.tolerance import NO_WEIGHTS
 from caltest.numerics.tails import student_isf, student_sf
 from caltest.predictions import Predictions
-
-Floats = NDArray[np.float64]
+from caltest.types import Floats, SmallInts
+from caltest.units.sums import Flipped
 
 FEWEST_WITH_EVENTS = 10
 LIMITS = "Student's interval, jackknife over {words}"
@@ -213,7 +211,7 @@ def is_error(measure: Measure) -> bool:
     return measure.alternative == "greater" and "plug-in" in measure.intervals
 
 
-def rows_without(clusters: Clusters, seed: int) -> Iterator[NDArray[np.int32]]:
+def rows_without(clusters: Clusters, seed: int) -> Iterator[SmallInts]:
     """Yield the rows without each cluster, or where there are many, without groups of them."""
     order = np.arange(clusters.count)
     if clusters.count > GROUPS:

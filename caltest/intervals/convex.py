@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.intervals.base import Draws, Method
-from caltest.intervals.resampling import (
+from caltest.intervals.base import (
+    Draws,
+    Method,
     calibrated_values,
     check_rows,
     resample,
@@ -20,8 +20,7 @@ from caltest.intervals.unseen_events import upper_limit
 from caltest.measures import Measure
 from caltest.measures.outcome import Ends, Gaps
 from caltest.predictions import Predictions
-
-Floats = NDArray[np.float64]
+from caltest.types import Floats, SmallInts
 
 
 def gaps_of(measure: Measure, predictions: Predictions) -> Gaps:
@@ -64,7 +63,7 @@ def compute(
     observed = gaps.vector(np.arange(gaps.n, dtype=np.int32))
     estimate = gaps.norm(observed)
 
-    def evaluate(rows: NDArray[np.int32]) -> Floats:
+    def evaluate(rows: SmallInts) -> Floats:
         drawn = gaps.vector(rows)
         return np.array([gaps.norm(drawn), gaps.norm(drawn - observed)])
 

@@ -6,8 +6,7 @@ from typing import Unpack
 
 import numpy as np
 
-from caltest.intervals.base import Draws, Method
-from caltest.intervals.resampling import check_rows, with_unseen
+from caltest.intervals.base import Draws, Method, check_rows, with_unseen
 from caltest.intervals.row_functions import jackknife_error, row_function
 from caltest.measures import Measure
 from caltest.measures.outcome import Ends

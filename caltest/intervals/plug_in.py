@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.intervals.base import Draws, Method
-from caltest.intervals.resampling import (
+from caltest.intervals.base import (
+    Draws,
+    Method,
     calibrated_values,
     check_rows,
     resample,
@@ -21,8 +21,6 @@ from caltest.intervals.unseen_events import upper_limit
 from caltest.measures import Measure
 from caltest.measures.outcome import Ends
 from caltest.predictions import Predictions
-
-Floats = NDArray[np.float64]
 
 
 def compute(

@@ -5,16 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.measures import Measure
 from caltest.measures.outcome import RowScores
 from caltest.numerics.resampled_sums import total_of
 from caltest.predictions import Predictions
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int32]
+from caltest.types import Floats, SmallInts
 
 GROUPS = 200  # as many values show the skewness of a sum as well as all rows do
 
@@ -23,7 +20,7 @@ class RowFunction(ABC):
     """A measure of some rows."""
 
     @abstractmethod
-    def __call__(self, rows: Rows) -> float:
+    def __call__(self, rows: SmallInts) -> float:
         """Return the measure of the rows, which may repeat."""
 
     @abstractmethod
@@ -37,7 +34,7 @@ class AnyMeasure(RowFunction):
     def __init__(self, measure: Measure, predictions: Predictions) -> None:
         self.measure, self.predictions = measure, predictions
 
-    def __call__(self, rows: Rows) -> float:
+    def __call__(self, rows: SmallInts) -> float:
         bound = self.measure.bind(self.predictions.subset(rows), 1)
         return bound.estimate(bound.value(1))
 
@@ -55,7 +52,7 @@ class RowMean(RowFunction):
     def __init__(self, scores: RowScores) -> None:
         self.scores, self.weight = scores.weighted, np.array(scores.weight)
 
-    def __call__(self, rows: Rows) -> float:
+    def __call__(self, rows: SmallInts) -> float:
         return total_of(rows, self.scores) / total_of(rows, self.weight)
 
     def without_groups(self, seed: int) -> Floats:

@@ -6,18 +6,14 @@ import math
 from typing import Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.intervals.base import Draws, Method
-from caltest.intervals.resampling import check_rows, resample
+from caltest.intervals.base import Draws, Method, check_rows, resample
 from caltest.measures import Measure
 from caltest.measures.outcome import Ends
 from caltest.numerics.resampled_sums import total_of
 from caltest.predictions import Predictions
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int32]
+from caltest.types import Floats, SmallInts
 
 LEAST_STANDARD_ERROR = 0.1  # of the standard error, for resamples
 
@@ -59,7 +55,7 @@ def compute(
         raise NotApplicable(f"the {measure.symbol} is the same for all rows", "report it alone")
     parts = (np.square(residual), residual * weight, np.square(weight))
 
-    def evaluate(rows: Rows) -> Floats:
+    def evaluate(rows: SmallInts) -> Floats:
         mass = total_of(rows, weight)
         shift = total_of(rows, residual) / mass if mass > 0 else 0.0
         squares, cross, weights = (total_of(rows, part) for part in parts)

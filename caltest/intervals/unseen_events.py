@@ -7,20 +7,17 @@ from dataclasses import replace
 from typing import Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.intervals import studentized
-from caltest.intervals.base import Draws, Method
-from caltest.intervals.resampling import check_rows
+from caltest.intervals.base import Draws, Method, check_rows
 from caltest.measures import Measure
-from caltest.measures.label_scores import row_weights
 from caltest.measures.outcome import Ends, RowScores
 from caltest.nulls.base import AT_A_TIME, batch_seeds
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
-
-Floats = NDArray[np.float64]
+from caltest.types import Floats
+from caltest.units.units import row_weights
 
 MANY = 1000.0  # rows that carry the variance of the mean, from which on none is missed
 

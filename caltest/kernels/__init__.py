@@ -1,8 +1,16 @@
 """Matrix-valued kernels on the probability simplex."""
 
 from caltest.kernels.fitted import FittedKernel
-from caltest.kernels.matrix import Diagonal, MatrixKernel, Product, Scaled, Sum, as_matrix_kernel
-from caltest.kernels.norms import error_bound, kernel_norm
+from caltest.kernels.matrix import (
+    Diagonal,
+    MatrixKernel,
+    Product,
+    Scaled,
+    Sum,
+    as_matrix_kernel,
+    error_bound,
+    kernel_norm,
+)
 from caltest.kernels.scalar import (
     Exponential,
     Gaussian,

@@ -10,12 +10,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from caltest.types import Floats, Ints
 
 # Up to this n a rule takes all pairs, beyond it PAIRS pairs drawn with a fixed seed. On a line the
 # weighted median takes all pairs of up to ROWS_ON_LINE rows, drawn with a fixed seed where n is
@@ -148,13 +145,13 @@ def next_distance(x: Floats, d: float) -> float:
     return smallest
 
 
-def sampled_rows(n: int) -> Indices:
+def sampled_rows(n: int) -> Ints:
     """Draw `ROWS_ON_LINE` different rows, the same for every call with this n."""
     rng = np.random.default_rng(SEED)
     return np.asarray(rng.choice(n, ROWS_ON_LINE, replace=False, shuffle=False))
 
 
-def sampled_pairs(n: int) -> tuple[Indices, Indices]:
+def sampled_pairs(n: int) -> tuple[Ints, Ints]:
     """Draw `PAIRS` pairs i != j uniformly, the same for every call with this n."""
     rng = np.random.default_rng(SEED)
     left = rng.integers(0, n, PAIRS)
@@ -162,7 +159,7 @@ def sampled_pairs(n: int) -> tuple[Indices, Indices]:
     return left, right
 
 
-def pairs_by_variance(variance: Floats) -> tuple[Indices, Indices]:
+def pairs_by_variance(variance: Floats) -> tuple[Ints, Ints]:
     """Draw about `PAIRS` pairs i != j with chances proportional to v_i v_j, with a fixed seed."""
     cumulative = np.cumsum(variance)
     draws = np.random.default_rng(SEED).random((2, PAIRS)) * cumulative[-1]

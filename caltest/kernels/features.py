@@ -6,14 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.kernels.fitted import FittedScalar, kernel_between
 from caltest.kernels.scalar import ScalarKernel
-from caltest.numerics.feature_sums import UNIT, Fixed
+from caltest.numerics.feature_sums import UNIT
 from caltest.numerics.loops import one_blas_thread
-
-Floats = NDArray[np.float64]
+from caltest.types import Floats, SmallInts
 
 FEATURES = 64  # predictions at which the kernel is evaluated
 AT_A_TIME = 1 << 22  # numbers in a temporary array
@@ -81,7 +79,7 @@ class Features:
             images = [self.between(probs[some], self.landmarks) @ self.root for some in parts]
         return np.concatenate(images)
 
-    def fixed(self, probs: Floats) -> Fixed:
+    def fixed(self, probs: Floats) -> SmallInts:
         """Return the features (c, D) of predictions (c, m), rounded to units of 2^-20."""
         values = self.between(probs, self.landmarks)
         values *= UNIT

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import InvalidInput, NotApplicable
 from caltest.kernels.bandwidth import (
@@ -28,9 +27,8 @@ from caltest.kernels.matrix import MatrixKernel, Term
 from caltest.kernels.scalar import ScalarKernel
 from caltest.numerics.loops import map_threads, njit
 from caltest.predictions import Predictions
+from caltest.types import Floats, Ints
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 Tile = tuple[int, int, int, int]
 ROWS, COLUMNS = 64, 1024  # a tile of float64 fits the L2 cache
 CLASSES_A_GROUP = 200  # tiles of a thread's task, times the number of classes
@@ -91,7 +89,7 @@ class FittedScalar:
             scaled *= self.unit / self.bandwidth
         return self.kernel.profile(scaled)
 
-    def pairs(self, left: Indices, right: Indices) -> Floats:
+    def pairs(self, left: Ints, right: Ints) -> Floats:
         """Return kappa between row left[p] and row right[p]."""
         return self.kernel.profile(self._pair_distances(left, right) / self.bandwidth)
 
@@ -113,7 +111,7 @@ class FittedScalar:
         differ = left != right
         return float(self.pairs(left[differ], right[differ]).sum() / left.size * n)
 
-    def _neighbours_of_cells(self, cells: Indices, size: Floats) -> float:
+    def _neighbours_of_cells(self, cells: Ints, size: Floats) -> float:
         """Return the mean number of neighbours of the rows of some cells, but themselves."""
         upto = np.cumsum(size)
         rows = np.linspace(0, upto[-1] - 1, int(min(upto[-1], BESIDE)))
@@ -131,7 +129,7 @@ class FittedScalar:
         out *= self.unit / self.bandwidth
         return self.kernel.profile(out)
 
-    def _pair_distances(self, left: Indices, right: Indices) -> Floats:
+    def _pair_distances(self, left: Ints, right: Ints) -> Floats:
         if self.distances is not None:
             return np.asarray(self.distances[np.maximum(left, right), np.minimum(left, right)])
         out = np.empty(left.size)
@@ -234,7 +232,7 @@ class FittedTerm:
         a = self.matrix
         return float(a[0, 0] - a[0, 1] - a[1, 0] + a[1, 1])
 
-    def pairs(self, left: Indices, right: Indices) -> Floats:
+    def pairs(self, left: Ints, right: Ints) -> Floats:
         """Return kappa between row left[p] and row right[p]."""
         return reduce(np.multiply, (factor.pairs(left, right) for factor in self.factors))
 
@@ -514,7 +512,7 @@ def l2_tile(left: Floats, right: Floats, out: Floats) -> None:
 
 
 @njit()
-def l1_pairs(rows: Floats, left: Indices, right: Indices, out: Floats) -> None:
+def l1_pairs(rows: Floats, left: Ints, right: Ints, out: Floats) -> None:
     """Write the city-block distance of row `left[p]` to row `right[p]`."""
     for p in range(left.size):
         total = 0.0
@@ -524,7 +522,7 @@ def l1_pairs(rows: Floats, left: Indices, right: Indices, out: Floats) -> None:
 
 
 @njit()
-def l2_pairs(rows: Floats, left: Indices, right: Indices, out: Floats) -> None:
+def l2_pairs(rows: Floats, left: Ints, right: Ints, out: Floats) -> None:
     """Write the Euclidean distance of row `left[p]` to row `right[p]`."""
     for p in range(left.size):
         total = 0.0

@@ -12,9 +12,9 @@ from caltest.numerics.recursion import (
     markov_pair_sums,
     product_pair_sum,
 )
+from caltest.types import Floats
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.unsignedinteger] | NDArray[np.float64]  # or signs
+Counts = NDArray[np.unsignedinteger] | Floats  # or signs
 
 NO_DECAY_BEYOND = 800.0  # exp(-800) = 0: larger scaled gaps are all the same
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import validation
+from caltest.types import Floats
 from caltest.validation.options import check_choice, check_positive
 
-Floats = NDArray[np.float64]
 Metric = str | Callable[[Floats, Floats], float]
 METRICS = ("tv", "euclidean", "logit")
 METRIC_NAMES = {

@@ -10,8 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from caltest.lenses.base import Lens, Strong, resolve_lens
-from caltest.lenses.classes import Classwise, Confidence, Custom, Grouped, TopLabel
-from caltest.lenses.ranks import Largest, TopRank, WithinTop
+from caltest.lenses.classes import (
+    Classwise,
+    Confidence,
+    Custom,
+    Grouped,
+    Largest,
+    TopLabel,
+    TopRank,
+    WithinTop,
+)
 
 __all__ = [
     "REGISTRY",

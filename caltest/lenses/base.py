@@ -15,7 +15,7 @@ from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.numerics.labels import resample_keys
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Later, Redrawing
-from caltest.validation.arrays import AnyArray, Codes, Floats
+from caltest.types import AnyArray, Codes, Floats
 from caltest.validation.options import not_a_choice
 
 NEVER = 1e-12  # probability that right draws are found to differ, for each of m + 2 sums

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
@@ -27,6 +26,7 @@ from caltest.measures.outcome import Ends, Gaps, Outcome, Part, RowScores, RowTe
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.predictions import Predictions, as_measured
 from caltest.scale import Cells, ManyCells
+from caltest.types import Floats, Ints
 from caltest.units import CellUnits, RowUnits, Statistic, Units
 
 if TYPE_CHECKING:
@@ -37,10 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BoundMeasure", "Measure"]
 
-Floats = NDArray[np.float64]
-Labels = NDArray[np.unsignedinteger]
-Rows = NDArray[np.int32]
-Order = NDArray[np.intp]
 
 ROWS_FOR_LIMIT = 100  # with fewer, limits with a tolerance are rough
 FROM_STATISTIC = ("bind_cells", "bind_groups", "residual_statistics")  # in every measure with one
@@ -290,9 +286,7 @@ class Measure(ABC):
             f"use one of the tests {', '.join(map(repr, keys_offering('outcome_of_counts')))}",
         )
 
-    def outcome_of_grades(
-        self, pd: Floats, defaults: NDArray[np.int64], n: NDArray[np.int64]
-    ) -> Outcome:
+    def outcome_of_grades(self, pd: Floats, defaults: Ints, n: Ints) -> Outcome:
         """Test all grades together from the PD, defaults and obligors of each, (G,)."""
         raise NotApplicable(
             f"{self.description} needs the rows of the grades",

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import NotApplicable, invalid
@@ -17,6 +16,7 @@ from caltest.measures.base import Measure
 from caltest.numerics.bins import cell_numbers, quantile_cuts, uniform_bins
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
+from caltest.types import Floats, Ints
 from caltest.units.units import check_one_dimension
 from caltest.validation.options import check_positive
 
@@ -24,10 +24,8 @@ if TYPE_CHECKING:
     from caltest.predictions import Predictions
 
 
-Cells = tuple[NDArray[np.int64], int]
+Cells = tuple[Ints, int]
 UNLIMITED = np.iinfo(np.int64).max
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 TIED_SHARE = 1 - 1e-10  # variances that differ by rounding alone are ties
 
 
@@ -96,9 +94,7 @@ def quantile_cells(predictions: Predictions, bins: int) -> Cells:
     return np.searchsorted(cuts, event), int(cuts.size) + 1
 
 
-def event_cuts(
-    event: NDArray[np.float64], weight: NDArray[np.float64] | None, bins: int
-) -> NDArray[np.float64]:
+def event_cuts(event: Floats, weight: Floats | None, bins: int) -> Floats:
     """Return the cuts between bins of equal mass."""
     if weight is None:
         return quantile_cuts(np.sort(event), None, bins)

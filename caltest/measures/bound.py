@@ -7,22 +7,14 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from caltest.measures.outcome import Part
-from caltest.numerics.labels import Hashes, label_dtype
+from caltest.numerics.labels import label_dtype
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Redrawing
+from caltest.types import Floats, Hashes, Ints, Labels, Order
 
 if TYPE_CHECKING:
-    from caltest.measures.residual_sums import Flipped
-
-__all__ = ["BoundMeasure"]
-
-Floats = NDArray[np.float64]
-Labels = NDArray[np.unsignedinteger]
-Order = NDArray[np.intp]
+    from caltest.units.sums import Flipped
 
 
 class BoundMeasure(ABC):
@@ -120,7 +112,5 @@ class UStatistic(BoundMeasure):
         """Return h_ii for every i."""
 
     @abstractmethod
-    def signed_sums(
-        self, clusters: NDArray[np.int64], count: int, n_jobs: int | None = None
-    ) -> Flipped:
+    def signed_sums(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
         """Return sum_{j<i} s_i s_j h_ij as a function of the signs s of `count` clusters."""

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.measures.bound import BoundMeasure
 from caltest.scale import Cells
+from caltest.types import Floats
 from caltest.units.units import rounding_scale
 
-Floats = NDArray[np.float64]
 NO_WEIGHTS = ("the interval of weighted cells needs the rows", "use engine='rows'")
 Counts = Any  # numbers of events (B, C), where measures of rows take labels (B, n)
 

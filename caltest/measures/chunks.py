@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.kernels.features import Features
 from caltest.measures.outcome import Part
@@ -16,17 +15,13 @@ from caltest.numerics.feature_sums import (
     FINE,
     SHARE,
     UNIT,
-    Fixed,
     add_expected,
     add_labels,
     add_own,
     squared_lengths,
 )
-from caltest.numerics.labels import Hashes, Labels
 from caltest.scale.chunks import Totals
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from caltest.types import Floats, Hashes, Ints, Labels, SmallInts
 
 
 class BoundChunks(ABC):
@@ -91,7 +86,7 @@ class FeatureTotals:
         self.own = np.zeros(size, np.int64)
         self.constant = 0
 
-    def block(self, probs: Floats) -> tuple[Fixed, Ints]:
+    def block(self, probs: Floats) -> tuple[SmallInts, Ints]:
         fixed = self.features.fixed(probs)
         add_expected(fixed, probs, self.expected)
         share = SHARE * squared_lengths(fixed, self.features.root)
@@ -99,7 +94,7 @@ class FeatureTotals:
         self.constant += int(np.rint(share * squares).astype(np.int64).sum())
         return fixed, np.rint(2.0 * share[:, None] * probs).astype(np.int64)
 
-    def add(self, block: tuple[Fixed, Ints], labels: Labels, some: slice) -> None:
+    def add(self, block: tuple[SmallInts, Ints], labels: Labels, some: slice) -> None:
         fixed, own = block
         add_labels(fixed, labels, self.by_label[some])
         add_own(own, labels, self.own[some])

@@ -8,16 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable, invalid
 from caltest.numerics.ends import between_words
 from caltest.numerics.tails import student_isf
 from caltest.predictions import Predictions
 from caltest.scale import Cells, ManyCells
-
-Floats = NDArray[np.float64]
-Events = NDArray[np.bool_]
+from caltest.types import Flags, Floats, Ints
 
 LEVEL = 0.95
 ROUNDING = 1e-9
@@ -66,7 +63,7 @@ class Where:
             return f"{what} where {self.predicted} is predicted"
         return f"{what} {between_words(self.above, self.below) or 'of all rows'}"
 
-    def inside(self, seen: Predictions) -> Events:
+    def inside(self, seen: Predictions) -> Flags:
         """Return which rows are in the place, (n,), of predictions as the lens shows them."""
         p, rows = self.rows(seen).probs, np.ones(seen.n, np.bool_)
         if self.above is not None:
@@ -95,7 +92,7 @@ class Where:
             raise invalid(rule, ", ".join(names), "pass those that were tested")
         return names.index(name)
 
-    def mask(self, predictions: Predictions) -> Events:
+    def mask(self, predictions: Predictions) -> Flags:
         """Return which rows are in the place, (n,), of predictions as they were tested."""
         from caltest.lenses import resolve_lens
 
@@ -180,7 +177,7 @@ class Gap:
         """Return it with an interval that holds for it and `count` - 1 others together in 95 %."""
         return self if count < 2 else self.at(1.0 - (1.0 - LEVEL) / count)
 
-    def mask(self, predictions: Predictions) -> Events:
+    def mask(self, predictions: Predictions) -> Flags:
         """Return which rows the gap is of, (n,) booleans.
 
         Parameters
@@ -244,11 +241,11 @@ class Rows(NamedTuple):
     """Predictions of an event (n,), whether it happened, weights and clusters of the rows."""
 
     probs: Floats
-    happened: Events
+    happened: Flags
     weight: Floats | None = None
-    clusters: NDArray[np.int64] | None = None
+    clusters: Ints | None = None
 
-    def of(self, some: Events) -> Rows:
+    def of(self, some: Flags) -> Rows:
         """Return some of the rows."""
         return Rows(*(None if column is None else column[some] for column in self))  # type: ignore[arg-type]
 
@@ -372,7 +369,7 @@ def gap_of_counts(predicted: float, events: int, n: int, name: str) -> Gap:
     )
 
 
-def _clustered(gap: Gap, residuals: Floats, clusters: NDArray[np.int64], mass: float) -> Gap:
+def _clustered(gap: Gap, residuals: Floats, clusters: Ints, mass: float) -> Gap:
     """Return a gap with the variance of its clusters, where there are two."""
     sums = np.bincount(np.unique(clusters, return_inverse=True)[1], residuals)
     C: int | None = sums.size

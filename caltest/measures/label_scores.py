@@ -7,28 +7,16 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from caltest.measures.base import BoundMeasure, Labels, Measure
+from caltest.measures.base import Measure
+from caltest.measures.bound import BoundMeasure
 from caltest.measures.outcome import RowScores, RowTerms
 from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
 from caltest.predictions import Predictions
+from caltest.types import Floats, Labels
 from caltest.units import RowUnits, ScoreSums, Statistic, Units
 from caltest.units.units import rounding_scale, row_weights
 
-__all__ = [
-    "BinaryScore",
-    "LabelScore",
-    "MeanScore",
-    "ScoreOfUnits",
-    "binary_terms",
-    "event_terms",
-    "rounding_scale",
-    "row_weights",
-    "sum_unit",
-]
-
-Floats = NDArray[np.float64]
 Sums = Callable[[Labels, Floats, Floats], Floats]
 
 
@@ -79,13 +67,9 @@ class LabelScore(Measure):
 class MeanScore(LabelScore):
     """A measure that is the mean over rows of a score."""
 
-    @property
-    def nulls(self) -> tuple[str, ...]:
-        return ("exact", "consistency", "saddlepoint")
+    nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "saddlepoint")
 
-    @property
-    def intervals(self) -> tuple[str, ...]:
-        return ("unseen-events", "studentized", "bca")
+    intervals: ClassVar[tuple[str, ...]] = ("unseen-events", "studentized", "bca")
 
     def row_scores(self, predictions: Predictions) -> RowScores:
         """Return the scores of the observed labels."""

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from caltest.measures.bound import BoundMeasure, Labels, Order
+from caltest.measures.bound import BoundMeasure
 from caltest.measures.cells import BoundCells, CellGaps, Counts
 from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import ResidualStatistic
@@ -16,16 +15,13 @@ from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.resampled_sums import times_drawn
 from caltest.scale import Cells, ManyCells
+from caltest.types import Floats, Ints, Labels, Order, SmallInts
 from caltest.units import CellUnits, Norm, RowUnits, Statistic, Sums, Units
 from caltest.units.groups import ENOUGH, sequential_pvalues
 from caltest.units.sums import Flipped
 
 if TYPE_CHECKING:
     from caltest.measures.base import Measure
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Rows = NDArray[np.int32]
 
 
 class RowStatistic(BoundMeasure):
@@ -165,7 +161,7 @@ def gaps_of_rows(units: Units, norm: Norm) -> Gaps:
     """Return the mean gaps of drawn rows, and the norm of them that a statistic is."""
     residuals, mass = units.residuals, np.array(units.mass)
 
-    def vector(rows: Rows) -> Floats:
+    def vector(rows: SmallInts) -> Floats:
         counts = times_drawn(rows, mass.size).astype(np.float64)[np.newaxis]
         return np.asarray(norm.gaps(counts * residuals, counts * mass)[0])
 

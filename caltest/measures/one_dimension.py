@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
-from caltest.measures.bound import BoundMeasure, Labels, Order
+from caltest.measures.bound import BoundMeasure
 from caltest.predictions import Predictions
+from caltest.types import Events, Floats, Labels, Order
 from caltest.units.units import check_one_dimension, score_order, sorted_columns
 
-__all__ = [
-    "SortedRows",
-    "check_one_dimension",
-    "score_order",
-    "sorted_rows",
-]
-
-Floats = NDArray[np.float64]
-Rows = tuple[Floats, NDArray[np.uint8], Floats]
+Rows = tuple[Floats, Events, Floats]
 
 
 def sorted_rows(predictions: Predictions, measure: str) -> Rows:

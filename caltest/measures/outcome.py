@@ -7,18 +7,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
+from caltest.types import Floats, SmallInts
 
 if TYPE_CHECKING:
     from caltest.nulls.base import Replicates
 
 __all__ = ["Outcome", "Part"]
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int32]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +171,7 @@ class Gaps:
     """
 
     n: int
-    vector: Callable[[Rows], Floats]
+    vector: Callable[[SmallInts], Floats]
     norm: Callable[[Floats], float]
     power: int = 1
 

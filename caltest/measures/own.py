@@ -10,17 +10,16 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.measures.base import Measure
-from caltest.measures.bound import BoundMeasure, Labels
+from caltest.measures.bound import BoundMeasure
 from caltest.predictions import Predictions
+from caltest.types import Floats, Ints, Labels
 
 __all__ = ["from_callable", "from_metric"]
 
-Floats = NDArray[np.float64]
 ALTERNATIVES = ("greater", "two-sided")
 OF_LABELS_FIRST = ("y_true", "y", "labels", "target", "targets")  # names of a first argument
 
@@ -46,17 +45,10 @@ class OwnMeasure(Measure):
     def symbol(self) -> str:
         return self.name
 
-    @property
-    def needs_rows(self) -> str:
-        return "it is a function of the label of each"
+    needs_rows: ClassVar[str] = "it is a function of the label of each"
+    intervals: ClassVar[tuple[str, ...]] = ()
 
-    @property
-    def intervals(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def interval_instead(self) -> str:
-        return "a test that has an interval, such as test='debiased-ece'"
+    interval_instead: ClassVar[str] = "a test that has an interval, such as test='debiased-ece'"
 
     def calibrated_value(self, predictions: Predictions) -> float | None:
         return None
@@ -243,7 +235,7 @@ def _of_metric(
     metric: Callable[..., float],
     options: dict[str, Any],
     probs: Floats,
-    labels: NDArray[np.int64],
+    labels: Ints,
 ) -> float:
     m = probs.shape[1]
     every = {"labels": np.arange(m)} if "labels" in parameters_of(metric) else {}
@@ -254,7 +246,7 @@ def _of_weighted_metric(
     metric: Callable[..., float],
     options: dict[str, Any],
     probs: Floats,
-    labels: NDArray[np.int64],
+    labels: Ints,
     sample_weight: Floats | None = None,
 ) -> float:
     return _of_metric(metric, {"sample_weight": sample_weight, **options}, probs, labels)

@@ -21,34 +21,8 @@ from caltest.measures.outcome import RowTerms
 from caltest.numerics.recursion import exponential_pair_sums
 from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends
 from caltest.predictions import Predictions
+from caltest.types import Floats, Ints
 from caltest.units.sums import AT_A_TIME, Flipped
-
-__all__ = [
-    "AT_A_TIME",
-    "CellSums",
-    "Flipped",
-    "LinePairs",
-    "OrderedSums",
-    "Pairs",
-    "Products",
-    "Reordered",
-    "ResidualStatistic",
-    "RobustQuadratic",
-    "RobustZ",
-    "Sums",
-    "check_finite",
-    "check_size",
-    "cluster_sums",
-    "event_residuals",
-    "in_parts",
-    "of_row_terms",
-    "residuals",
-    "row_by_row",
-    "row_deviations",
-]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MOST = 1 << 27  # sums of all clusters: 1 GiB
 NO_RANK = 1e-9  # of the largest eigenvalue of a covariance matrix

@@ -10,18 +10,19 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Labels, Measure
-from caltest.measures.one_dimension import check_one_dimension
+from caltest.measures.base import Measure
+from caltest.measures.bound import BoundMeasure
 from caltest.measures.outcome import Outcome
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.newton import backtrack
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
+from caltest.types import Events, Flags, Floats, Labels, Order
+from caltest.units.units import check_one_dimension
 
 __all__ = [  # noqa: RUF022
     "SplitLikelihoodRatio",
@@ -30,8 +31,6 @@ __all__ = [  # noqa: RUF022
     "e_hosmer_lemeshow",
 ]
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 SEED = 20190601  # of the splits, the same for all data
 LARGEST_LOG = math.log(np.finfo(float).max)
@@ -99,7 +98,7 @@ class BoundSplit(BoundMeasure):
             self.degenerate = (message,)
 
     @abstractmethod
-    def log_ratios(self, learned: Rows, bet_on: Rows, labels: Labels) -> Floats:
+    def log_ratios(self, learned: Order, bet_on: Order, labels: Labels) -> Floats:
         """Return log likelihood ratios of alternatives learned from some rows, on the others."""
 
     def log_evalue(self, labels: Labels) -> float:
@@ -115,7 +114,7 @@ class BoundSplit(BoundMeasure):
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return np.array([evalue_of(self.log_evalue(row)) for row in labels])
 
-    def _parts(self) -> Iterator[tuple[Rows, Rows]]:
+    def _parts(self) -> Iterator[tuple[Order, Order]]:
         """Yield the rows that are learned from and those that are bet on, twice for each split."""
         rng = np.random.default_rng(SEED)
         n = self.predictions.n
@@ -150,7 +149,7 @@ class BoundRatio(BoundSplit):
         self._logs: Floats = np.log(np.maximum(predictions.probs, SMALLEST))
         self._alternatives = (False, True) if predictions.m <= MOST_OFFSETS else (False,)
 
-    def log_ratios(self, learned: Rows, bet_on: Rows, labels: Labels) -> Floats:
+    def log_ratios(self, learned: Order, bet_on: Order, labels: Labels) -> Floats:
         logs, chosen = self._logs[bet_on], labels[bet_on].astype(np.intp)
         own = np.arange(bet_on.size)
         base = log_normalised(logs)[own, chosen].sum()
@@ -209,9 +208,7 @@ def recalibration(logs: Floats, labels: Labels, *, with_offsets: bool) -> tuple[
     return 1.0 + float(theta[0]), theta[1:]
 
 
-def _derivatives(
-    logs: Floats, q: Floats, onehot: NDArray[np.bool_], theta: Floats
-) -> tuple[Floats, Floats]:
+def _derivatives(logs: Floats, q: Floats, onehot: Flags, theta: Floats) -> tuple[Floats, Floats]:
     """Return gradient and curvature of the negative log posterior in b, or in b and a."""
     mean = np.einsum("ik,ik->i", q, logs)
     weighted = q * (logs - mean[:, None])
@@ -313,7 +310,7 @@ class SafeHosmerLemeshow(SplitMeasure):
 class BoundIsotonic(BoundSplit):
     """One alternative: an isotonic function of P(class 1)."""
 
-    def log_ratios(self, learned: Rows, bet_on: Rows, labels: Labels) -> Floats:
+    def log_ratios(self, learned: Order, bet_on: Order, labels: Labels) -> Floats:
         if not learned.size:
             return np.zeros(1)
         event, chosen = self.predictions.probs[:, 1], labels[bet_on].astype(np.intp)
@@ -323,7 +320,7 @@ class BoundIsotonic(BoundSplit):
         return np.array([np.log(changed / self.predictions.probs[bet_on, chosen]).sum()])
 
 
-def isotonic_at(event: Floats, labels: NDArray[np.uint8], asked: Floats) -> Floats:
+def isotonic_at(event: Floats, labels: Events, asked: Floats) -> Floats:
     """Return the isotonic regression of labels at other predictions, in (0, 1).
 
     Each step has one more row that is half an event (Krichevsky and Trofimov), so that none is 0 or

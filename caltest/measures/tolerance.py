@@ -8,15 +8,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import ROWS_FOR_LIMIT, BoundMeasure
+from caltest.measures.base import ROWS_FOR_LIMIT
+from caltest.measures.bound import BoundMeasure
 from caltest.measures.outcome import Outcome
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
-
-Floats = NDArray[np.float64]
+from caltest.types import Events, Flags, Floats
 
 CLASSES = 4  # of many, whose numbers of labels are looked at, on each side
 BOUNDARY = "below the tolerance with the standard error at the tolerance"
@@ -75,11 +74,11 @@ class ToleranceBootstrap(ABC):
         """The null distribution in words."""
 
     @abstractmethod
-    def draw(self, rng: np.random.Generator, size: int) -> NDArray[np.uint8]:
+    def draw(self, rng: np.random.Generator, size: int) -> Events:
         """Draw how often each row counts, (size, n)."""
 
     @abstractmethod
-    def resample(self, counts: NDArray[np.uint8], n_jobs: int | None = None) -> Floats:
+    def resample(self, counts: Events, n_jobs: int | None = None) -> Floats:
         """Return the bootstrap of the estimate less the error for each row of counts."""
 
 
@@ -94,9 +93,7 @@ def unseen_chance(share: float, n: int) -> float:
     return float((1.0 - min(share, 1.0)) ** n)
 
 
-def designated_labels(
-    predictions: Predictions, excess: float
-) -> Iterator[tuple[Floats, NDArray[np.bool_]]]:
+def designated_labels(predictions: Predictions, excess: float) -> Iterator[tuple[Floats, Flags]]:
     r"""Yield the probability of one kind of label in each row, and which rows have it.
 
     An error redirects labels: the probabilities q are off by some of their mass. If all of it goes

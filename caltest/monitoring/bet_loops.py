@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
+from caltest.types import Codes, Floats
 
 # places in `counts` and `levels`
 ROWS, IN_BLOCK, REFIT_AT, IMPOSSIBLE, STRIDE, POINTS = 0, 1, 2, 3, 4, 5

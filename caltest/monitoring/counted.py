@@ -10,7 +10,6 @@ from hashlib import sha256
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from caltest.errors import DegenerateDataWarning, invalid
@@ -18,8 +17,7 @@ from caltest.monitoring.stream import broken
 from caltest.monitoring.waiting import UNKNOWN
 from caltest.numerics.contents import content_hashes
 from caltest.predictions import Predictions
-
-Codes = NDArray[np.int64]
+from caltest.types import Codes
 
 MOST = 1000  # batches that are remembered: three years of days
 LEAST_BITS = 32.0  # of rows by which a batch is known: others are equal with a chance of 2^-32

@@ -11,14 +11,18 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from caltest import render, validation
+from caltest import validation
 from caltest.drawing import draw
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.measures.gap import Gap
-from caltest.monitoring.bets import bets_for
-from caltest.monitoring.checks import (
+from caltest.monitoring import sheets
+from caltest.monitoring.counted import Counted, digest_of
+from caltest.monitoring.evalues import adjust_log_evalues
+from caltest.monitoring.findings import findings_of, gap_of, row_of_class, temperatures_of
+from caltest.monitoring.stream import LEVELS, Stream, bets_for, broken
+from caltest.monitoring.waiting import (
+    Waiting,
     check_batch_id,
     check_classes_named,
     check_given_level,
@@ -28,14 +32,10 @@ from caltest.monitoring.checks import (
     codes_of_groups,
     read_batch,
 )
-from caltest.monitoring.counted import Counted, digest_of
-from caltest.monitoring.evalues import adjust_log_evalues
-from caltest.monitoring.findings import findings_of, gap_of, row_of_class, temperatures_of
-from caltest.monitoring.stream import LEVELS, Stream, broken
-from caltest.monitoring.waiting import Waiting
 from caltest.predictions import Predictions
 from caltest.results.printable import Result, Summary, plain
 from caltest.results.verdict import Verdict
+from caltest.types import Codes, Floats
 from caltest.validation import (
     check_choice,
     check_flag,
@@ -51,8 +51,6 @@ if TYPE_CHECKING:
 
     from caltest.render import Sheet
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
 
 CONFIDENCE_SEQUENCES = ("confidence", "mean", "temperature")
 WHOLE = "all rows"
@@ -434,7 +432,7 @@ class Monitor(Result):
             Before the first row, if none waits.
         """
         size = None if self.n_waiting and not self.n else self.size()
-        sentences = render.monitor_in_words(self, size)
+        sentences = sheets.monitor_in_words(self, size)
         return Verdict(
             answer="alarm" if self.alarm() else "no alarm",
             headline=sentences[0][1],
@@ -478,11 +476,11 @@ class Monitor(Result):
     # ---- print, picture, JSON -------------------------------------------------------------------
 
     def _sheet(self) -> Sheet:
-        return render.sheet_of_monitor(self)
+        return sheets.sheet_of_monitor(self)
 
     def summary(self) -> Summary:
         """Return the longer print: each part, each group, and the confidence sequences."""
-        return Summary(render.sheet_of_monitor(self, long=True))
+        return Summary(sheets.sheet_of_monitor(self, long=True))
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the e-value over time; see `caltest.plots.monitor`."""

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from caltest.errors import invalid, shown
+from caltest.types import Floats
 from caltest.validation import as_numbers, check_choice, check_weights
 
-Floats = NDArray[np.float64]
 EValues = ArrayLike | Sequence[object]
 
 SCORES = ("brier", "log")

@@ -6,7 +6,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.monitoring.bet_loops import (
     BEST,
@@ -31,9 +30,7 @@ from caltest.monitoring.bet_loops import (
     temperatures,
 )
 from caltest.numerics.loops import njit
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
+from caltest.types import Codes, Floats
 
 BLOCK = 64  # rows after which products become logarithms; they count from the first row
 MOST_POINTS = 1024  # of the path that is kept
@@ -48,7 +45,7 @@ class Game(NamedTuple):
     Attributes
     ----------
     slopes, offset_class, offset, features, phases, kernel, part_of, weights : arrays
-        The bets; see `caltest.monitoring.bets.Bets`.
+        The bets; see `caltest.monitoring.stream.Bets`.
     log_one : float
         0 where a process is begun at each row, else minus infinity.
     memory : float

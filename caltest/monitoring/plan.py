@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from caltest import render
 from caltest.errors import NotApplicable, invalid
+from caltest.monitoring import sheets
 from caltest.monitoring.e_process import Monitor
-from caltest.results.frames import FlatTable
+from caltest.results.printable import FlatTable
 
 if TYPE_CHECKING:
     from caltest.render import Sheet
@@ -157,4 +157,4 @@ class MonitoringPlan(FlatTable[DriftDelay]):
         return cls.from_dict(values)
 
     def _sheet(self) -> Sheet:
-        return render.sheet_of_monitoring_plan(self)
+        return sheets.sheet_of_monitoring_plan(self)

@@ -9,10 +9,10 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Measure
+from caltest.measures.base import Measure
+from caltest.measures.bound import BoundMeasure
 from caltest.measures.outcome import Outcome, Part
 from caltest.nulls.base import (
     NOT_A_NUMBER,
@@ -24,8 +24,8 @@ from caltest.nulls.base import (
 from caltest.nulls.exact import enumerate_labels, enumerated
 from caltest.numerics.joint import tie_tolerance
 from caltest.predictions import Predictions
+from caltest.types import Floats, Ints
 
-Floats = NDArray[np.float64]
 ADAPTIVE = "adaptive"
 LEVEL = 0.05  # where the caller gives none
 MOST = 10**6  # resamples
@@ -82,7 +82,7 @@ class StoppingRule:
         """The number of resamples after which fewer have to be as extreme."""
         return min(self.most, math.ceil(self.sides * CLEAR / self.level))
 
-    def stop(self, extreme: NDArray[np.int64]) -> Stop | None:
+    def stop(self, extreme: Ints) -> Stop | None:
         """Return where the drawing ends, or None where more is to be drawn.
 
         Parameters
@@ -204,7 +204,7 @@ def run(
 
 def _counted(
     bound: BoundMeasure, observed: float, batches: Iterator[Floats], sides: int
-) -> Iterator[tuple[NDArray[np.int64], Floats]]:
+) -> Iterator[tuple[Ints, Floats]]:
     """Yield, with each batch, how many of the first 1, 2, ... values are as extreme, and values."""
     compared = float(bound.comparable(np.array([observed]))[0])
     tolerance = float(tie_tolerance(compared, bound.scale))

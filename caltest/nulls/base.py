@@ -7,21 +7,20 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Measure
+from caltest.measures.base import Measure
+from caltest.measures.bound import BoundMeasure
 from caltest.measures.outcome import Outcome
 from caltest.numerics.joint import tail_scores, tie_tolerance
-from caltest.numerics.labels import Hashes, resample_keys
+from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
+from caltest.types import Floats, Hashes, Labels
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.unsignedinteger]
-Draw = Callable[[np.random.Generator, int], Rows]
-Evaluate = Callable[[Rows, int | None], Floats]
-Batch = Callable[[int], Iterator[Rows]]  # the rows of a batch, some at a time
+Draw = Callable[[np.random.Generator, int], Labels]
+Evaluate = Callable[[Labels, int | None], Floats]
+Batch = Callable[[int], Iterator[Labels]]  # the rows of a batch, some at a time
 BATCH = 64  # resamples a seed; changing it changes every seeded p-value
 AT_A_TIME = 1 << 20  # labels drawn and evaluated at a time
 POOL = 1 << 28  # labels held at a time where a measure wants all resamples together
@@ -77,7 +76,9 @@ def drawn_batches(draw: Draw, seed: int, n_resamples: int) -> list[Batch]:
     return [partial(_drawn, draw, *batch) for batch in batch_seeds(seed, n_resamples)]
 
 
-def _drawn(draw: Draw, child: np.random.SeedSequence, size: int, at_a_time: int) -> Iterator[Rows]:
+def _drawn(
+    draw: Draw, child: np.random.SeedSequence, size: int, at_a_time: int
+) -> Iterator[Labels]:
     rng = np.random.default_rng(child)
     return (draw(rng, min(at_a_time, size - done)) for done in range(0, size, at_a_time))
 
@@ -90,7 +91,7 @@ def redrawn_batches(
     return [partial(_redrawn, bound, keys[i : i + BATCH]) for i in range(0, keys.size, BATCH)]
 
 
-def _redrawn(bound: BoundMeasure, keys: Hashes, at_a_time: int) -> Iterator[Rows]:
+def _redrawn(bound: BoundMeasure, keys: Hashes, at_a_time: int) -> Iterator[Labels]:
     return (bound.redraw(keys[i : i + at_a_time]) for i in range(0, keys.size, at_a_time))
 
 
@@ -115,7 +116,7 @@ def resampled_values(
 
 
 def _pooled_values(batches: list[Batch], evaluate: Evaluate, n: int, n_jobs: int | None) -> Floats:
-    def batch_rows(batch: Batch) -> Rows:
+    def batch_rows(batch: Batch) -> Labels:
         return np.concatenate(list(batch(BATCH)))
 
     values = []

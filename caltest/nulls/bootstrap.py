@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome
@@ -19,6 +18,7 @@ from caltest.nulls.base import (
     resampling_pvalue,
 )
 from caltest.predictions import Predictions
+from caltest.types import Events, Floats
 
 ROWS_FOR_BOOTSTRAP = 100
 FEW_ROWS_NOTE = (
@@ -57,7 +57,7 @@ def bootstrap_test(
     diagonal = pairs.diagonal()
     rows = pairs.row_sums(n_jobs) + diagonal
 
-    def statistics(counts: NDArray[np.uint8], jobs: int | None) -> NDArray[np.float64]:
+    def statistics(counts: Events, jobs: int | None) -> Floats:
         c = counts.astype(float)
         quadratic = 2.0 * pairs.weighted_sums(counts, jobs) + (c * (c - 1.0)) @ diagonal
         return np.asarray((n / (n - 1) * quadratic - 2.0 * c @ rows) / n**2)
@@ -86,7 +86,7 @@ def _estimate_and_statistic(n: int, total: float, diagonal: float) -> tuple[floa
     return unbiased, n / (n - 1) * unbiased - total / n**2
 
 
-def _multinomial_counts(n: int, rng: np.random.Generator, size: int) -> NDArray[np.uint8]:
+def _multinomial_counts(n: int, rng: np.random.Generator, size: int) -> Events:
     """Count how often each of n observations is drawn in n draws; a count fits one byte.
 
     Up to n = 255 by its definition, beyond because P(count > 255) is below 1e-500.

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
@@ -14,10 +13,9 @@ from caltest.measures.cells import BoundCells, Counts
 from caltest.measures.outcome import Outcome
 from caltest.nulls.base import BATCH, Batch, Replicates, bound_pvalue, resampled_values
 from caltest.numerics.cell_counts import LARGE
-from caltest.numerics.labels import Hashes, resample_keys
+from caltest.numerics.labels import resample_keys
 from caltest.scale import Cells
-
-Floats = NDArray[np.float64]
+from caltest.types import Floats, Hashes
 
 KEY = "exact"
 DRAWN = 1e-4  # of the p-value: what the redrawing may change unsaid

@@ -9,21 +9,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome, Part
-from caltest.measures.residual_sums import AT_A_TIME, Flipped, ResidualStatistic, residuals
+from caltest.measures.residual_sums import ResidualStatistic, residuals
 from caltest.nulls.base import Null, Replicates, resampling_pvalue
 from caltest.nulls.exact import exact_test
 from caltest.nulls.skewed import SkewedSum, brier_table, sum_table
 from caltest.numerics.joint import step_down, tail_scores
 from caltest.numerics.labels import flipped_signs, resample_keys
 from caltest.predictions import Predictions
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from caltest.types import Floats, Ints
+from caltest.units.sums import AT_A_TIME, Flipped
 
 FEW_CLUSTERS = 20
 FEW_EVENTS = 50  # of the rarer kind of label; with fewer, sums of clusters are far from symmetric

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
@@ -17,6 +16,7 @@ from caltest.nulls.base import (
 )
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
+from caltest.types import Floats
 
 WARNING = (
     "consistency resampling repeats predictions, which can make calibrated models fail "
@@ -45,7 +45,7 @@ def consistency_test(
     check_applicable(measure, "consistency")
     bound = measure.bind(predictions, n_jobs)
 
-    def batch_values(child: np.random.SeedSequence, size: int) -> NDArray[np.float64]:
+    def batch_values(child: np.random.SeedSequence, size: int) -> Floats:
         rng = np.random.default_rng(child)
         return np.array([_resampled_value(measure, predictions, rng) for _ in range(size)])
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Measure
+from caltest.measures.base import Measure
+from caltest.measures.bound import BoundMeasure
 from caltest.measures.outcome import Outcome, positive
 from caltest.nulls.base import (
     AT_A_TIME,
@@ -24,9 +24,7 @@ from caltest.nulls.base import (
 from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.labels import label_dtype, resample_keys
 from caltest.predictions import Predictions
-
-Floats = NDArray[np.float64]
-Labels = NDArray[np.unsignedinteger]
+from caltest.types import Floats, Labels, Order
 
 
 def exact_test(
@@ -205,7 +203,7 @@ def enumerate_labels(
     )
 
 
-def _vectors(probs: Floats, counts: NDArray[np.intp]) -> Iterator[tuple[Labels, Floats]]:
+def _vectors(probs: Floats, counts: Order) -> Iterator[tuple[Labels, Floats]]:
     """Yield label vectors (rows, n) of positive probability, and their probabilities."""
     n, m = probs.shape
     free = np.flatnonzero(counts > 1)
@@ -225,7 +223,7 @@ def _vectors(probs: Floats, counts: NDArray[np.intp]) -> Iterator[tuple[Labels, 
         yield labels, weights
 
 
-def _numbers(probs: Floats, labels: Labels) -> NDArray[np.intp]:
+def _numbers(probs: Floats, labels: Labels) -> Order:
     """Return the number of each label vector (rows, n) in the order of `_vectors`."""
     possible = probs > 0
     free = possible.sum(axis=1) > 1

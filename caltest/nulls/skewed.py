@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from caltest.measures.label_scores import row_weights
 from caltest.measures.residual_sums import residuals, row_deviations
 from caltest.numerics.labels import flipped_signs, resample_keys
 from caltest.predictions import Predictions
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from caltest.types import Floats, Ints
+from caltest.units.units import row_weights
 
 FEWEST, MOST = 199, 999  # simulated sums: as many as resamples within these limits
 APART = 200  # clusters of the largest variance; the others are taken together in as many groups

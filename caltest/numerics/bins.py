@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
+from caltest.types import Floats, Ints, Labels
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.unsignedinteger]
-Ints = NDArray[np.int64]
 EMPTY = -1
 EDGE_ROUNDING = 1e-15  # relative rounding of a product, with room to spare
-Labels = NDArray[np.unsignedinteger]
 EVENT = 1 << 32  # rows and events of a bin share an integer, the rows below and the events above
 BLOCK = 1 << 10  # rows whose bins are found before they are counted; a multiple of the next
 COPIES = 4  # sums kept side by side, as equal bins in a row would wait for each other
@@ -37,7 +33,7 @@ def bin_of(p: float, bins: float) -> int:
 
 
 @njit()
-def uniform_bins(probs: Floats, bins: int, out: Codes) -> None:
+def uniform_bins(probs: Floats, bins: int, out: Labels) -> None:
     """Write the bin of every probability of `probs` (n, m) to `out` (n, m)."""
     for i in range(probs.shape[0]):
         for j in range(probs.shape[1]):
@@ -45,7 +41,7 @@ def uniform_bins(probs: Floats, bins: int, out: Codes) -> None:
 
 
 @njit()
-def cell_numbers(codes: Codes) -> tuple[Ints, int]:
+def cell_numbers(codes: Labels) -> tuple[Ints, int]:
     """Number the distinct rows of `codes` (n, m) in order of appearance.
 
     Returns the number of each row, and how many there are. Only the occupied ones of bins^m cells
@@ -72,7 +68,7 @@ def cell_numbers(codes: Codes) -> tuple[Ints, int]:
 
 
 @njit(inline="always")
-def _hash(row: Codes) -> int:
+def _hash(row: Labels) -> int:
     """Mix the codes of a row by multiplication and shift (Fowler-Noll-Vo with a final stir)."""
     h = np.uint64(14695981039346656037)
     for code in row:
@@ -82,7 +78,7 @@ def _hash(row: Codes) -> int:
 
 
 @njit(inline="always")
-def _equal(left: Codes, right: Codes) -> bool:
+def _equal(left: Labels, right: Labels) -> bool:
     for j in range(left.size):  # noqa: SIM110 - numba compiles no generator
         if left[j] != right[j]:
             return False

@@ -17,14 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from caltest.numerics.labels import BITS, Hashes, hashed
+from caltest.numerics.labels import BITS, hashed
 from caltest.numerics.loops import njit
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from caltest.types import Flags, Floats, Hashes, Ints
 
 LARGE = 100.0  # variance from which on a number is drawn as a normal one
 AT_A_TIME = 8  # cells whose numbers are written next to each other

@@ -5,13 +5,10 @@ what is drawn for it is the same. Equal rows are told apart by their number amon
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from caltest.numerics.labels import FIRST, GAMMA, SECOND, Hashes
+from caltest.numerics.labels import FIRST, GAMMA, SECOND
 from caltest.numerics.loops import njit
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from caltest.types import Floats, Hashes, Ints
 
 
 def content_hashes(probs: Floats) -> Hashes:
@@ -49,7 +46,7 @@ def _mixed(z: np.uint64) -> np.uint64:
 
 
 @njit()
-def _hash_rows(bits: NDArray[np.uint64]) -> Hashes:
+def _hash_rows(bits: Hashes) -> Hashes:
     out = np.empty(bits.shape[0], np.uint64)
     for i in range(bits.shape[0]):
         z = np.uint64(0)

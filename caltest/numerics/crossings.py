@@ -11,12 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.numerics.loops import map_threads, njit
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from caltest.types import Flags, Floats, Ints
 
 AT_A_TIME = 256  # groups of a task
 NEGLECTED = 1e-4  # of a tail: what may be left out of the recursion, and is added to the tail
@@ -52,7 +49,7 @@ def crossing_tails(
 
 
 def group_extremes(
-    start: Ints, events: Ints, expected: Floats, is_point: NDArray[np.bool_], n_jobs: int | None
+    start: Ints, events: Ints, expected: Floats, is_point: Flags, n_jobs: int | None
 ) -> Floats:
     """Return the extremes (4, G) of the partial sums of events less the expected ones, 0 included.
 
@@ -91,7 +88,7 @@ def _group_extremes(
     stop: int,
     events: Ints,
     expected: Floats,
-    is_point: NDArray[np.bool_],
+    is_point: Flags,
     out: Floats,
 ) -> None:
     for g in range(first, stop):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from caltest.types import Floats
 
 NEAR = 0.3  # of a part: how far an end may lie from its share, so that it is a round number
 DIGITS = 8  # after the point of an end in per cent, at most

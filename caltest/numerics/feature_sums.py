@@ -1,14 +1,9 @@
 """Sums over rows of features times labels, in whole numbers: the same in any order."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from caltest.numerics.labels import Labels
 from caltest.numerics.loops import njit
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Fixed = NDArray[np.int32]
+from caltest.types import Floats, Ints, Labels, SmallInts
 
 UNIT = 1 << 20  # of a feature
 FINE = 1 << 32  # of a product of a feature and a probability
@@ -17,7 +12,7 @@ BLOCK = 512  # rows whose features are added in 32 bits
 
 
 @njit()
-def add_labels(features: Fixed, labels: Labels, out: Ints) -> None:
+def add_labels(features: SmallInts, labels: Labels, out: Ints) -> None:
     """Add the features (c, D) of each row to those of its label, `out` (B, m, D).
 
     `labels` are (B, c). Features are at most 2^20, so that 512 of them fit into 32 bits.
@@ -49,7 +44,7 @@ def add_own(own: Ints, labels: Labels, out: Ints) -> None:
 
 
 @njit()
-def add_expected(features: Fixed, probs: Floats, out: Ints) -> None:
+def add_expected(features: SmallInts, probs: Floats, out: Ints) -> None:
     """Add the features of each row times its probabilities, in units of 2^-32, to `out` (m, D)."""
     m, width = out.shape
     for i in range(features.shape[0]):
@@ -60,7 +55,7 @@ def add_expected(features: Fixed, probs: Floats, out: Ints) -> None:
 
 
 @njit()
-def squared_lengths(features: Fixed, root: Floats) -> Floats:
+def squared_lengths(features: SmallInts, root: Floats) -> Floats:
     """Return the squared length of each row of features (c, D) times a matrix (D, r), over 2^40.
 
     Row by row and in a fixed order, so that a row has the same among whatever others.

@@ -6,15 +6,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.numerics.cell_counts import LARGE, ROUNDING, STEP, normal_quantile
 from caltest.numerics.crossings import AT_A_TIME, add_cell
-from caltest.numerics.labels import Hashes, hashed
+from caltest.numerics.labels import hashed
 from caltest.numerics.loops import map_threads, njit
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from caltest.types import Floats, Hashes, Ints
 
 LEAST = 1e-20  # probabilities that are left out of a law
 

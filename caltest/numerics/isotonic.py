@@ -3,17 +3,13 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
-
-Floats = NDArray[np.float64]
+from caltest.types import Flags, Floats, Ints, Labels
 
 
 @njit()
-def pool_steps(
-    labels: NDArray[np.unsignedinteger] | Floats, weight: Floats, ends: NDArray[np.bool_]
-) -> tuple[Floats, Floats, NDArray[np.int64]]:
+def pool_steps(labels: Labels | Floats, weight: Floats, ends: Flags) -> tuple[Floats, Floats, Ints]:
     """Fit a non-decreasing function to labels in the order of their scores, equal scores as one.
 
     Parameters
@@ -38,12 +34,12 @@ def pool_steps(
 
 @njit()
 def _pool(
-    labels: NDArray[np.unsignedinteger] | Floats,
+    labels: Labels | Floats,
     weight: Floats,
-    ends: NDArray[np.bool_],
+    ends: Flags,
     mass: Floats,
     events: Floats,
-    last: NDArray[np.int64],
+    last: Ints,
 ) -> int:
     """Write the blocks into the arrays given, (n,), and return their number."""
     top = 0
@@ -66,9 +62,9 @@ def _pool(
 
 @njit()
 def recalibrated_scores(
-    labels: NDArray[np.unsignedinteger] | Floats,
+    labels: Labels | Floats,
     weight: Floats,
-    ends: NDArray[np.bool_],
+    ends: Flags,
     logarithmic: bool,  # noqa: FBT001
 ) -> Floats:
     """Return the weighted sum of the scores of the isotonic fit for each row of labels, (B,).

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from caltest.types import Floats
 
 BY_RANK = 10  # from this many values on the rank is the p-value; beyond, it is extrapolated
 FARTHEST = -1e6  # the log of the p-value of an infinite statistic

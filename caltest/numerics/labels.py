@@ -12,11 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
-
-Floats = NDArray[np.float64]
-Labels = NDArray[np.unsignedinteger]
-Hashes = NDArray[np.uint64]
-Limits = NDArray[np.int64]
+from caltest.types import Events, Floats, Hashes, Ints, Labels
 
 BITS = 62  # of a uniform number
 ALWAYS = 1 << BITS  # above every uniform number
@@ -44,7 +40,7 @@ def row_hashes(numbers: NDArray[np.integer]) -> Hashes:
     return (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(GAMMA)
 
 
-def cumulative_limits(probs: Floats) -> Limits:
+def cumulative_limits(probs: Floats) -> Ints:
     """Return where each class but the last ends, (n, m - 1): running sums in units of 2^-62.
 
     Class k takes the uniform numbers from the limit before it up to its own, so that a class of
@@ -53,7 +49,7 @@ def cumulative_limits(probs: Floats) -> Limits:
     """
     sums = np.cumsum(probs[:, :-1], axis=1)
     np.ceil(np.minimum(sums, 1.0, out=sums) * float(ALWAYS), out=sums)
-    limits: Limits = sums.astype(np.int64)
+    limits: Ints = sums.astype(np.int64)
     rows = np.flatnonzero(probs[:, -1] == 0)
     places = np.arange(limits.shape[1])
     last = limits.shape[1] - np.argmax(probs[rows, ::-1] > 0, axis=1)
@@ -61,7 +57,7 @@ def cumulative_limits(probs: Floats) -> Limits:
     return limits
 
 
-def draw_labels(limits: Limits, rows: Hashes, keys: Hashes) -> Labels:
+def draw_labels(limits: Ints, rows: Hashes, keys: Hashes) -> Labels:
     """Draw labels (B, n), one row for each key, from the `cumulative_limits` (n, m - 1)."""
     n, m = limits.shape[0], limits.shape[1] + 1
     out = np.zeros((keys.size, n), dtype=label_dtype(m))
@@ -81,7 +77,7 @@ def draw_labels(limits: Limits, rows: Hashes, keys: Hashes) -> Labels:
     return out
 
 
-def draw_events(low: Limits, width: Limits, rows: Hashes, keys: Hashes) -> NDArray[np.uint8]:
+def draw_events(low: Ints, width: Ints, rows: Hashes, keys: Hashes) -> Events:
     """Draw events (B, n): those of uniform numbers from `low` (n,) on, up to `width` further."""
     n = low.size
     out = np.empty((keys.size, n), dtype=np.uint8)
@@ -111,7 +107,7 @@ def compiles(n: int) -> bool:
     return n >= COMPILED_FROM or "numba" in sys.modules
 
 
-def _uniform(rows: Hashes, keys: Hashes) -> Limits:
+def _uniform(rows: Hashes, keys: Hashes) -> Ints:
     """Return the uniform numbers (B, n) as integers of 62 bits."""
     z = keys[:, None] + rows
     shifted = z >> np.uint64(30)
@@ -148,7 +144,7 @@ def _within(low: Hashes, width: Hashes, rows: Hashes, keys: Hashes, out: Labels)
 
 
 @njit()
-def _count(columns: Limits, rows: Hashes, keys: Hashes, out: Labels) -> None:
+def _count(columns: Ints, rows: Hashes, keys: Hashes, out: Labels) -> None:
     n = rows.size
     uniform = np.empty(AT_A_TIME, np.int64)
     for start in range(0, n, AT_A_TIME):
@@ -165,7 +161,7 @@ def _count(columns: Limits, rows: Hashes, keys: Hashes, out: Labels) -> None:
 
 
 @njit()
-def _search(limits: Limits, rows: Hashes, keys: Hashes, out: Labels) -> None:
+def _search(limits: Ints, rows: Hashes, keys: Hashes, out: Labels) -> None:
     n, count = limits.shape
     for i in range(n):
         row, limit = rows[i], limits[i]

@@ -1,12 +1,10 @@
 """Logistic regression on one to three features by Newton's method, in fused passes."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
 from caltest.numerics.newton import backtrack
-
-Floats = NDArray[np.float64]
+from caltest.types import Floats
 
 BLOCK = 1024  # rows whose probabilities stay in the cache
 LOSSES = 2**15  # rows of a temporary array of losses

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from caltest.types import Floats
+
 Trial = TypeVar("Trial", bound=tuple[Any, ...])
 
 HALVINGS = 60

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
+from caltest.types import Floats
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.unsignedinteger] | NDArray[np.float64]  # or signs
+Counts = NDArray[np.unsignedinteger] | Floats  # or signs
 LANES = 8  # independent recursions side by side hide the latency of each
 
 

@@ -8,14 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Rows = NDArray[np.int32]
+from caltest.types import Flags, Floats, Ints, SmallInts
 
 
 @njit()
-def times_drawn(rows: Rows, n: int) -> NDArray[np.uint16]:
+def times_drawn(rows: SmallInts, n: int) -> NDArray[np.uint16]:
     """Return how often each of n rows is among `rows`."""
     counts = np.zeros(n, np.uint16)
     for i in rows:
@@ -25,7 +22,7 @@ def times_drawn(rows: Rows, n: int) -> NDArray[np.uint16]:
 
 @njit()
 def cell_sums(
-    rows: Rows,
+    rows: SmallInts,
     codes: NDArray[np.integer],
     first: Ints,
     gap: Floats,
@@ -59,7 +56,7 @@ def cell_sums(
 
 
 @njit()
-def partial_sums(rows: Rows, gap: Floats, ends: NDArray[np.bool_]) -> Floats:
+def partial_sums(rows: SmallInts, gap: Floats, ends: Flags) -> Floats:
     """Return the sums of the gaps of the drawn rows up to each step end, the rows being sorted."""
     counts = times_drawn(rows, gap.size)
     out = np.empty(np.count_nonzero(ends))
@@ -73,7 +70,7 @@ def partial_sums(rows: Rows, gap: Floats, ends: NDArray[np.bool_]) -> Floats:
 
 
 @njit()
-def total_of(rows: Rows, values: Floats) -> float:
+def total_of(rows: SmallInts, values: Floats) -> float:
     """Return the sum of the values of the drawn rows."""
     counts = times_drawn(rows, values.size)
     total = 0.0

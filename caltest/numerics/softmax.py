@@ -1,9 +1,13 @@
 """The softmax of scaled logits, with logits so large that their products stay finite."""
 
-import numpy as np
-from numpy.typing import NDArray
+from __future__ import annotations
 
-Floats = NDArray[np.float64]
+from typing import NamedTuple
+
+import numpy as np
+
+from caltest.numerics.loops import map_threads, njit
+from caltest.types import Codes, Floats
 
 LARGEST_SCORE = 1e100  # its square and its products with any temperature or weight are finite
 
@@ -33,3 +37,128 @@ def softmax(z: Floats, w: Floats | float, b: Floats | float = 0.0) -> Floats:
     np.exp(e, out=e)
     e /= e.sum(axis=1, keepdims=True)
     return e
+
+
+BLOCK = 2**15  # numbers that stay in the cache between the loops over them
+
+
+PRODUCT = 2**19  # numbers of a matrix product
+
+
+class Point(NamedTuple):
+    """Objective, gradient (2m,) and Hessian (2m, 2m) at theta = (w, b)."""
+
+    theta: Floats
+    value: float
+    gradient: Floats
+    hessian: Floats
+
+
+def curvature(z: Floats, weight: Floats, theta: Floats) -> Floats:
+    """Return the Hessian of the loss, on which the labels have no influence."""
+    return objective(z, np.zeros(len(z), np.int64), weight, theta).hessian
+
+
+def objective(z: Floats, y: Codes, weight: Floats, theta: Floats, ridge: float = 0.0) -> Point:
+    """Return the mean loss plus the ridge penalty, with gradient and Hessian.
+
+    The Hessian of the loss is -E[g g'], g = (p z, p), where both parameters are not of the same
+    class, and otherwise E[p (1 - p) z^2], E[p (1 - p) z] and E[p (1 - p)]. These are the last
+    three sums; the first two are the gradient, E[(p - e_y) z] and E[p - e_y].
+    """
+    m = z.shape[1]
+    rows = max(PRODUCT // m, 2 * m)  # enough, since each product is as large as the Hessian
+    parts = [slice(start, start + rows) for start in range(0, len(z), rows)]
+    tasks = [(z[part], y[part], weight[part], theta) for part in parts]
+    value, sums, hessian = 0.0, np.zeros((5, m)), np.zeros((2 * m, 2 * m))
+    for loss, part_sums, product in map_threads(_part, tasks, None):
+        value += loss
+        sums += part_sums
+        hessian -= product
+    w = np.arange(m)
+    b = w + m
+    hessian[w, w], hessian[w, b], hessian[b, w], hessian[b, b] = sums[[2, 3, 3, 4]]
+    gradient = sums[:2].ravel()
+    if ridge:
+        away = theta - np.repeat([1.0, 0.0], m)
+        value += ridge / 2 * float(away @ away)
+        gradient += ridge * away
+        hessian[np.diag_indices(2 * m)] += ridge
+    return Point(theta, value, gradient, hessian)
+
+
+def _part(z: Floats, y: Codes, weight: Floats, theta: Floats) -> tuple[float, Floats, Floats]:
+    """Return the loss, the sums of `_add` and the matrix product of some rows."""
+    m = z.shape[1]
+    value, sums, g = 0.0, np.zeros((5, m)), np.empty((len(z), 2 * m))
+    size = max(1, BLOCK // m)
+    for start in range(0, len(z), size):
+        rows = slice(start, start + size)
+        e, observed = _exponents(z[rows], y[rows], theta)
+        # numpy's exponential is faster than one inside of a compiled loop.
+        value += _add(z[rows], y[rows], weight[rows], np.exp(e, out=e), observed, sums, g[rows])
+    return value, sums, g.T @ g
+
+
+@njit(fastmath={"contract", "nsz", "reassoc", "nnan"})
+def _exponents(z: Floats, y: Codes, theta: Floats) -> tuple[Floats, Floats]:
+    """Return w z + b minus its largest of each row, and that of the observed class."""
+    n, m = z.shape
+    e, observed = np.empty((n, m)), np.empty(n)
+    for i in range(n):
+        top = -np.inf
+        for j in range(m):
+            e[i, j] = theta[j] * z[i, j] + theta[m + j]
+            top = max(top, e[i, j])
+        for j in range(m):
+            e[i, j] -= top
+        observed[i] = e[i, y[i]]
+    return e, observed
+
+
+@njit(fastmath={"contract", "nsz", "reassoc"})
+def _add(
+    z: Floats, y: Codes, weight: Floats, e: Floats, observed: Floats, sums: Floats, g: Floats
+) -> float:
+    """Return the loss; add the sums that `objective` names; write the rows of g.
+
+    1 - p is computed from the other classes where p is the largest, so that derivatives are
+    accurate for predictions near 1 too. There e is 1, and it is overwritten.
+    """
+    m = z.shape[1]
+    value = 0.0
+    for i in range(z.shape[0]):
+        top = 0
+        while e[i, top] < 1.0:
+            top += 1
+        e[i, top] = 0.0
+        rest = 0.0
+        for j in range(m):
+            rest += e[i, j]
+        value += weight[i] * (np.log1p(rest) - observed[i])
+        over, root = 1.0 / (1.0 + rest), np.sqrt(weight[i])
+        for j in range(m):
+            p = e[i, j] * over
+            pw = p * weight[i]
+            v = pw * (1.0 - p)
+            sums[0, j] += pw * z[i, j]
+            sums[1, j] += pw
+            sums[2, j] += v * z[i, j] * z[i, j]
+            sums[3, j] += v * z[i, j]
+            sums[4, j] += v
+            g[i, j] = root * p * z[i, j]
+            g[i, m + j] = root * p
+        t, k = z[i, top], y[i]
+        v = weight[i] * rest * over * over
+        sums[2, top] += v * t * t
+        sums[3, top] += v * t
+        sums[4, top] += v
+        g[i, top] = root * over * t
+        g[i, m + top] = root * over
+        r = -weight[i] * rest * over if top == k else weight[i] * over
+        sums[0, top] += r * t
+        sums[1, top] += r
+        if top != k:
+            sums[0, k] -= weight[i] * z[i, k]
+            sums[1, k] -= weight[i]
+    return value

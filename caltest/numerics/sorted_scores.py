@@ -1,16 +1,14 @@
 """Scores in ascending order with their labels, and the partial sums of labels minus scores."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
+from caltest.types import Events, Flags, Floats, Ints, Labels
 
-Floats = NDArray[np.float64]
-Labels = NDArray[np.unsignedinteger]
 LANES = 8  # independent sums side by side hide the latency of each
 
 
-def sort_scores(score: Floats, labels: NDArray[np.int64]) -> tuple[Floats, NDArray[np.uint8]]:
+def sort_scores(score: Floats, labels: Ints) -> tuple[Floats, Events]:
     """Sort scores in [0, 1] with their binary labels, those of equal scores too.
 
     A score that is not negative is ordered as the integer of its bits, and the highest two bits of
@@ -27,19 +25,19 @@ def sort_scores(score: Floats, labels: NDArray[np.int64]) -> tuple[Floats, NDArr
 
 
 @njit()
-def _join(keys: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
+def _join(keys: Ints, labels: Ints) -> None:
     for i in range(keys.size):
         keys[i] = (keys[i] << 1) | labels[i]
 
 
 @njit()
-def _split(keys: NDArray[np.int64], kept: NDArray[np.uint8]) -> None:
+def _split(keys: Ints, kept: Events) -> None:
     for i in range(keys.size):
         kept[i] = keys[i] & 1
         keys[i] >>= 1
 
 
-def step_ends(ordered: Floats) -> NDArray[np.bool_]:
+def step_ends(ordered: Floats) -> Flags:
     """Return whether each sorted score is the last of its equals."""
     return np.append(ordered[:-1] < ordered[1:], True)
 
@@ -49,8 +47,8 @@ def partial_sum_extremes(
     observed: Labels | Floats,
     scale: Floats,
     shift: Floats,
-    ends: NDArray[np.bool_],
-    start: NDArray[np.int64],
+    ends: Flags,
+    start: Ints,
 ) -> Floats:
     """Return the largest and smallest of 0 and the partial sums of each group, (2, B, G).
 
@@ -82,7 +80,7 @@ def partial_sum_extremes(
 
 @njit()
 def _one_row(
-    observed: Labels | Floats, scale: Floats, shift: Floats, ends: NDArray[np.bool_]
+    observed: Labels | Floats, scale: Floats, shift: Floats, ends: Flags
 ) -> tuple[float, float]:
     carried = top = bottom = 0.0
     for i in range(observed.size):

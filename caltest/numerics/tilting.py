@@ -15,10 +15,8 @@ from functools import cached_property
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from caltest.types import Floats, Ints, Order
 
 AT_A_TIME = 1 << 18  # terms
 ROUNDING = 1e-9  # of a lattice, relative to the largest step
@@ -123,7 +121,7 @@ class Terms:
         return max(float(rows.max()) for rows in each) / sum(float(rows.sum()) for rows in each)
 
     @cached_property
-    def usual(self) -> NDArray[np.intp]:
+    def usual(self) -> Order:
         """The most probable label of each row."""
         return np.asarray(np.argmax(self.probs, axis=1))
 

@@ -11,10 +11,9 @@ stands for dF/dA.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
-Floats = NDArray[np.float64]
+from caltest.types import Floats
 
 EPS = float(np.finfo(np.float64).eps)
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import invalid, shown
-from caltest.predictions import ModelData, Predictions, models, sources
+from caltest.predictions import ModelData, Predictions, models
+from caltest.predictions import tables as sources
+from caltest.types import Floats
 
-Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]
 
 DRAWN = "predictions drawn from the distribution"

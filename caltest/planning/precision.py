@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Unpack
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from caltest import render, validation
+from caltest import validation
 from caltest.errors import NotApplicable, invalid
+from caltest.planning import results
 from caltest.planning.distributions import PredictionDistribution, as_distribution, counted
 from caltest.planning.simulation import EFFECT
 from caltest.planning.truths import LabelDistribution, StatedTruth, check_two_classes
 from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, PlannedData, Truth, check_names, parted
-from caltest.results.frames import FlatTable
+from caltest.results.printable import FlatTable
+from caltest.types import Floats
 
 if TYPE_CHECKING:
     from caltest.render import Sheet
 
 
-Floats = NDArray[np.float64]
 DRAWS = 200_000
 STEPS = 100
 STEP = 1e-10  # change of the coefficients at the end
@@ -95,7 +95,7 @@ class PrecisionSize(FlatTable[PrecisionRow]):
         return round(self.n * self.event_rate)
 
     def _sheet(self) -> Sheet:
-        return render.sheet_of_precision(self)
+        return results.sheet_of_precision(self)
 
 
 def sample_size_for_precision(

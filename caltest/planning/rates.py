@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from caltest.types import Floats
 
 STEPS = 100
 STEP = 1e-10  # relative change of the coefficients at the end

@@ -9,10 +9,10 @@ from itertools import chain, pairwise, starmap
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.htests.run import Plan, run_plan
+from caltest.htests.asked import Plan
+from caltest.htests.runner import run_plan
 from caltest.lenses import Lens
 from caltest.measures import BoundMeasure, Measure
 from caltest.measures.tolerance import Tolerance
@@ -25,8 +25,8 @@ from caltest.planning.results import PowerRow
 from caltest.planning.truths import LabelDistribution
 from caltest.predictions import Predictions
 from caltest.predictions.container import draw_codes
+from caltest.types import Floats
 
-Floats = NDArray[np.float64]
 Progress = Callable[[int, int], None]
 
 BLOCK = 8  # data sets a task

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.numerics.softmax import softmax
 from caltest.planning.distributions import PredictionDistribution
 from caltest.predictions import models
-
-Floats = NDArray[np.float64]
+from caltest.types import Floats
 
 CALIBRATED = "P(Y = k | p) = p_k: the predictions are calibrated"
 DRAWS = 20_000

@@ -9,11 +9,11 @@ from caltest.plots.calibration_belt import calibration_belt
 from caltest.plots.calibration_graphs import calibration_graphs
 from caltest.plots.calibration_map import calibration_map, latent_function
 from caltest.plots.critical_difference import critical_difference
-from caltest.plots.groups import groups, segments
 from caltest.plots.heat_maps import confusion_change, parameter_heatmap
 from caltest.plots.master_scale import master_scale
 from caltest.plots.monitor import monitor
 from caltest.plots.null_distribution import null_distribution
+from caltest.plots.places import groups, segments
 from caltest.plots.power_curve import power_curve
 from caltest.plots.pvalues import pvalues
 from caltest.plots.reliability import attributes_diagram, reliability_diagram

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 from caltest import render, validation
+from caltest.results import sheets
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -183,7 +184,7 @@ def pvalue_text(result: HTest | CalibrationBeltCurve | float) -> str:
     from caltest.results import HTest
 
     if isinstance(result, HTest):
-        value = render.pvalue_of(result)
+        value = sheets.pvalue_of(result)
     else:
         value = render.pvalue(result if isinstance(result, float) else result.pvalue)
     return f"$p$ {value}" if value.startswith("<") else f"$p$ = {value}"

@@ -8,23 +8,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from caltest.lenses import Lens
-from caltest.measures.one_dimension import check_one_dimension
 from caltest.plots import base
 from caltest.plots.scales import Scale, check_scale, scale_for
 from caltest.plots.seen import seen
 from caltest.predictions import ModelData, Predictions
 from caltest.results import HTest
 from caltest.results.evidence import required
+from caltest.types import AnyArray, Floats, Order
+from caltest.units.units import check_one_dimension
 from caltest.validation import check_integer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
 
     from caltest.calibrators.spline.cumulative_spline import FittedSpline
 
-    Floats = NDArray[np.float64]
 
 POINTS = 1000  # steps that are drawn; of more, those at even distances
 STEPS_WITH_MARKERS = 12  # steps that get a marker each
@@ -56,7 +55,7 @@ def calibration_graphs(
     scale: str = "probability",
     zoom: bool = False,
     fig: Figure | None = None,
-) -> NDArray[Any]:
+) -> AnyArray:
     r"""Compare scores with probabilities, cumulated and not, over the fractile and the score.
 
     With the scores p in ascending order and the fractile t = i / n, the cumulative score and the
@@ -176,7 +175,7 @@ def _probability(fitted: FittedSpline) -> Floats:
     return np.full_like(fitted.score, rate) if rate in {0.0, 1.0} else fitted.recalibrated
 
 
-def _steps(fractile: Floats, worst: int) -> NDArray[np.intp]:
+def _steps(fractile: Floats, worst: int) -> Order:
     """Return which steps to draw: all, or such as are evenly far apart, and the worst."""
     if len(fractile) <= POINTS:
         return np.arange(len(fractile))

@@ -9,16 +9,13 @@ import numpy as np
 from caltest.errors import NotApplicable
 from caltest.plots import base
 from caltest.plots.scales import FINEST, Scale, check_scale, diagonal, scale_for
+from caltest.types import Floats
 from caltest.validation import check_calibrator
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
-    from caltest.calibrators import Calibrator
-
-    Floats = NDArray[np.float64]
-    from caltest.calibrators import GPCalibrator
+    from caltest.calibrators import Calibrator, GPCalibrator
 
 POINTS = 1001  # of a map of two classes
 COARSE = 101  # of each class of several

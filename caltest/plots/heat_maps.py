@@ -12,16 +12,14 @@ from caltest.errors import NotApplicable, invalid
 from caltest.plots import base
 from caltest.plots.calibration_map import fitted
 from caltest.predictions import ModelData, Predictions
+from caltest.types import AnyArray, Floats
 from caltest.validation import check_choice, check_instance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
-    from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
     from caltest.calibrators import Calibrator
-    from caltest.validation.arrays import AnyArray
 
 NUMBERED = 12  # rows or columns whose cells get their number
 NAMED = 40  # rows or columns that are named each; of more, such as are evenly far apart

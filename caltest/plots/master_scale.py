@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import invalid
 from caltest.plots import base
 from caltest.results import HTest, HTestTable
 from caltest.results.table import LIGHTS
+from caltest.types import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-Floats = NDArray[np.float64]
 # The colours of traffic lights, as the colour-blind tell them apart, and a marker for each.
 COLOURS = dict(zip(LIGHTS, (base.GREEN, base.YELLOW, base.ORANGE, base.VERMILION), strict=True))
 MARKERS = dict(zip(LIGHTS, ("o", "^", "s", "X"), strict=True))

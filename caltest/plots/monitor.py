@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from caltest import render, validation
+from caltest import validation
 from caltest.errors import NotApplicable
-from caltest.monitoring import Monitor
+from caltest.monitoring import Monitor, sheets
 from caltest.plots import base
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def monitor(watch: Monitor, *, parts: bool = True, ax: Axes | None = None) -> Ax
     ax.set_yticks(ticks, [f"$10^{{{tick:.0f}}}$" for tick in ticks])
     crossed = watch.alarm_after
     said = "no alarm in" if crossed is None else "alarm after"
-    title = f"{said} {render.rows_in_words(watch.n if crossed is None else crossed)}"
+    title = f"{said} {sheets.rows_in_words(watch.n if crossed is None else crossed)}"
     ax.annotate(
         f"1 / {watch.level:g}",
         (1.0, threshold),

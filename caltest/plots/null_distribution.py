@@ -9,15 +9,14 @@ import numpy as np
 from caltest import render
 from caltest.errors import NotApplicable
 from caltest.plots import base
+from caltest.types import Flags, Floats, Order
 from caltest.validation import check_instance, check_optional_integer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
     from caltest.results import HTest
 
-    Floats = NDArray[np.float64]
 
 VALUES_DRAWN_EACH = 30  # so many distinct values are drawn each, and more as a histogram
 BINS = 15, 60  # at least, at most
@@ -31,7 +30,7 @@ class _View(NamedTuple):
 
     values: Floats  # finite
     statistic: float
-    tails: NDArray[np.bool_]  # which values are as extreme as the statistic
+    tails: Flags  # which values are as extreme as the statistic
     low: float
     high: float
 
@@ -137,7 +136,7 @@ def _limits(values: Floats, statistic: float) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _extreme(values: Floats, statistic: float, alternative: str) -> NDArray[np.bool_]:
+def _extreme(values: Floats, statistic: float, alternative: str) -> Flags:
     """Return which values speak against the null hypothesis as much as the statistic does.
 
     Of a two-sided test these are the values of the smaller tail, and as many at the other end.
@@ -152,7 +151,7 @@ def _extreme(values: Floats, statistic: float, alternative: str) -> NDArray[np.b
     return np.asarray(near | far)
 
 
-def _distinct(values: Floats) -> tuple[Floats, NDArray[np.intp]]:
+def _distinct(values: Floats) -> tuple[Floats, Order]:
     """Return the values that differ by more than rounding, and the place of each among them."""
     order = np.sort(values)
     is_new = np.append(True, np.diff(order) > ROUNDING * np.abs(order).max())
@@ -160,7 +159,7 @@ def _distinct(values: Floats) -> tuple[Floats, NDArray[np.intp]]:
     return first, np.searchsorted(first, values, side="right") - 1
 
 
-def _draw_each(ax: Axes, view: _View, distinct: Floats, place: NDArray[np.intp]) -> None:
+def _draw_each(ax: Axes, view: _View, distinct: Floats, place: Order) -> None:
     gaps = np.diff(distinct)
     width = 0.8 * gaps.min() if gaps.size else 0.05 * (view.high - view.low)
     width = max(width, 0.004 * (view.high - view.low))

@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import render, validation
 from caltest.plots import base
-from caltest.render.sheets import CORRECTIONS
 from caltest.results import HTest, HTestTable
+from caltest.results.sheets import CORRECTIONS
+from caltest.types import Floats, Order
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 
 ROWS = 40
 SMALLEST_PVALUE = 1e-4  # smaller p-values are drawn there, as the prints show them
@@ -81,7 +80,7 @@ def pvalues(table: HTestTable, *, rows: int = ROWS, ax: Axes | None = None) -> A
     return base.label_axes(ax, _axis_name(table, len(shown)), "")
 
 
-def _places(table: HTestTable, rows: int) -> NDArray[np.intp]:
+def _places(table: HTestTable, rows: int) -> Order:
     """Return the rows that are shown, in the order of the table."""
     if len(table) <= rows:
         return np.arange(len(table))

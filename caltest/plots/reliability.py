@@ -19,13 +19,12 @@ from caltest.plots import base
 from caltest.plots.base import set_tips
 from caltest.plots.scales import Scale, check_scale, diagonal, scale_of
 from caltest.plots.seen import Event, Limits, View, view_of, view_of_table
+from caltest.types import Floats
 from caltest.validation import check_unused
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
     from caltest.plots.scales import Scale
     from caltest.plots.seen import Event
 

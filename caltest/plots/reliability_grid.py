@@ -13,7 +13,6 @@ from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.bins.ece import ece
-from caltest.measures.one_dimension import check_one_dimension
 from caltest.plots import base
 from caltest.plots.reliability import Diagram, scale_of_diagram
 from caltest.plots.scales import UNIT, Scale, check_scale
@@ -21,6 +20,7 @@ from caltest.plots.seen import RowsEvent
 from caltest.predictions import Predictions, as_measured
 from caltest.results import HTest, HTestTable
 from caltest.results.evidence import required
+from caltest.units.units import check_one_dimension
 from caltest.validation import check_unused
 
 if TYPE_CHECKING:

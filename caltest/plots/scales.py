@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.plots import base
+from caltest.types import Floats
 from caltest.validation import check_choice, check_flag
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from caltest.plots.seen import Event
 
-Floats = NDArray[np.float64]
 
 SCALES = ("probability", "log-odds")
 SATURATED = 0.02  # a probability that is as close to 0 or 1 is hardly told from it

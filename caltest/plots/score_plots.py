@@ -19,12 +19,11 @@ from caltest.plots.calibration_graphs import before_and_after
 from caltest.plots.scales import check_scale, scale_for
 from caltest.predictions import Predictions, as_measured
 from caltest.results import CalibratorComparison, Comparison, ModelComparison
+from caltest.types import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
     from caltest.results import HTest
 
 CORNERS = ((1, 1), (-1, 1), (1, -1), (-1, -1))  # of a point, where its name may stand

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid
 from caltest.intervals import choose
@@ -25,7 +24,6 @@ from caltest.measures.isotonic.confidence_band import (
 )
 from caltest.measures.isotonic.corp import CorpCurve, corp_curve
 from caltest.measures.isotonic.corp import curve_of_cells as corp_of_cells
-from caltest.measures.one_dimension import check_one_dimension
 from caltest.measures.recalibration.cox import CalibrationIntercept, CalibrationSlope
 from caltest.measures.scores.decomposition import (
     ScoreDecomposition,
@@ -36,18 +34,19 @@ from caltest.measures.smooth.ici import E90, ICI
 from caltest.measures.smooth.smooth_curve import SmoothCurve, curve_of_cells, smooth_curve
 from caltest.plots.base import name_text, pvalue_text
 from caltest.predictions import ModelData, Predictions, as_measured
-from caltest.render import rows_of_slope
 from caltest.results import HTest
 from caltest.results.evidence import required
+from caltest.results.wording import rows_of_slope
 from caltest.scale import Cells, Counting
 from caltest.scale.sources import ENGINES, ROWS, Reader, source_of
+from caltest.types import Floats
+from caltest.units.units import check_one_dimension
 from caltest.validation import check_choice, check_unused
 
 if TYPE_CHECKING:
     from caltest.measures import Measure
     from caltest.measures.outcome import Ends
 
-Floats = NDArray[np.float64]
 Kind = TypeVar("Kind")
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import matplotlib.axes
 import matplotlib.figure
 import numpy as np
-from numpy.typing import NDArray
+
+from caltest.types import AnyArray
 
 
 def png_of(figure: matplotlib.figure.FigureBase) -> bytes:
@@ -50,7 +51,7 @@ class AxesArray(np.ndarray[Any, np.dtype[Any]]):
         return png_of(self.flat[0].figure) if self.size else None
 
 
-def axes_array(axes: object) -> NDArray[Any]:
+def axes_array(axes: object) -> AnyArray:
     """Return an array of axes that shows their figure, unless that is one of the caller's."""
     array = np.asarray(axes, dtype=object)
     ours = array.size and isinstance(array.flat[0], Axes)

@@ -9,18 +9,15 @@ import numpy as np
 from caltest.errors import NotApplicable, invalid
 from caltest.plots import base
 from caltest.plots.calibration_map import fitted, mapped
+from caltest.types import AnyArray, Floats
 from caltest.validation import as_array, check_integer, check_probs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
     from caltest.calibrators import Calibrator
-    from caltest.validation.arrays import AnyArray
 
 
-if TYPE_CHECKING:
-    Floats = NDArray[np.float64]
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
 MOST_DOTS = 2000  # of predictions
 EPSILON = 1e-6  # of the interpretation points

@@ -6,21 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import invalid, shown
 from caltest.plots import base
-from caltest.predictions import sources
+from caltest.predictions import tables as sources
+from caltest.types import AnyArray, Floats
 from caltest.validation import check_strings
-from caltest.validation.arrays import AnyArray, as_array, as_numbers, listing, read_only
+from caltest.validation.arrays import as_array, as_numbers, listing, read_only
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
 
-Floats = NDArray[np.float64]
 Curves = dict[str, dict[str, Floats]]
 POINTS = 401
 PANEL = 2.7  # inches
@@ -35,7 +34,7 @@ def size_and_power(
     levels: tuple[float, float] = (0.0, 1.0),
     band: float = 0.95,
     fig: Figure | SubFigure | None = None,
-) -> NDArray[Any]:
+) -> AnyArray:
     """Draw how often each test rejects, against its level, a panel for each model.
 
     For a calibrated model the curve of an exact test is the diagonal, up to the binomial band of
@@ -173,7 +172,7 @@ def _band(ax: Axes, columns: dict[str, Floats], grid: Floats, band: float) -> No
     ax.plot(grid, grid, color=base.GREY, linewidth=base.THIN, zorder=1)
 
 
-def _limits(panels: NDArray[Any], high: float, *, errors: bool) -> tuple[float, float]:
+def _limits(panels: AnyArray, high: float, *, errors: bool) -> tuple[float, float]:
     """Return the limits of rates: 0 to 1, or as far as they go below the largest level."""
     top = max(float(line.get_ydata().max()) for ax in panels for line in ax.lines)
     top = 1.0 if errors or high == 1 else min(1.0, max(top, high))
@@ -189,7 +188,7 @@ def _title(model: str, *, size: bool | None, errors: bool) -> str:
     return f"{name}: {kind}" if name else kind
 
 
-def _name_axes(panels: NDArray[Any], shape: tuple[int, int], *, errors: bool) -> None:
+def _name_axes(panels: AnyArray, shape: tuple[int, int], *, errors: bool) -> None:
     columns = shape[1]
     for i, ax in enumerate(panels):
         if i % columns == 0:
@@ -199,7 +198,7 @@ def _name_axes(panels: NDArray[Any], shape: tuple[int, int], *, errors: bool) ->
             ax.tick_params(labelbottom=True)
 
 
-def _legend(fig: Figure | SubFigure, panels: NDArray[Any]) -> None:
+def _legend(fig: Figure | SubFigure, panels: AnyArray) -> None:
     """Draw one legend for all panels, below them."""
     handles = base.named_handles(panels)
     bands = [label for label in handles if " band of " in label]

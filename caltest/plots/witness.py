@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from caltest import render, validation
 from caltest.plots import base
 from caltest.plots.scales import Scale, check_scale, scale_for
 from caltest.results import HTest, Region, Witness
+from caltest.types import Flags, Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap, Normalize
 
-Floats = NDArray[np.float64]
 
 ROWS = 20
 COLUMNS = 10
@@ -205,7 +204,7 @@ def _gap_text(gap: float, room: float) -> str:
     return f"{gap:+.{0 if abs(gap) >= 9.95 else 1}f}"
 
 
-def _cells(found: Witness, names: list[object], bins: int) -> tuple[Floats, NDArray[np.bool_]]:
+def _cells(found: Witness, names: list[object], bins: int) -> tuple[Floats, Flags]:
     """Return gaps in points, NaN where no rows are, and which are more than chance in any cell."""
     place = {name: i for i, name in enumerate(names)}
     gaps, noise = np.full((len(names), bins), np.nan), np.zeros((len(names), bins))

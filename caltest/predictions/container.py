@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import invalid
-from caltest.predictions import files, models, sources
+from caltest.predictions import files, models
+from caltest.predictions import tables as sources
 from caltest.predictions.dependence import CLUSTER, cluster_codes
 from caltest.predictions.options import NumberOptions, check_names, parted
 from caltest.predictions.redrawing import Inversion, Later, Redrawing
+from caltest.types import AnyArray, Codes, Flags, Floats
 from caltest.validation import (
     as_array,
     both_columns,
@@ -33,7 +34,6 @@ from caltest.validation import (
     read_only,
     suspicions,
 )
-from caltest.validation.arrays import AnyArray, Codes, Floats
 
 BLOCK = 1 << 18  # probabilities at a time, 2 MiB: as much as a cache holds
 LEAST_SHARE = 1e-38  # of the largest weight
@@ -437,7 +437,7 @@ class Predictions:
         columns = {name: getattr(self, name) for name in ROW_FIELDS}
         return self._with(**{name: a[kept] for name, a in columns.items() if a is not None})
 
-    def without(self, rows: NDArray[np.bool_]) -> Predictions:
+    def without(self, rows: Flags) -> Predictions:
         """Leave out some rows, given by a mask; the others keep their redrawn labels."""
         kept = np.flatnonzero(~rows)
         part = self.subset(kept)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from caltest.errors import NotApplicable, invalid, shown
-from caltest.predictions import sources
+from caltest.predictions import tables as sources
+from caltest.types import Codes
 from caltest.validation import check_groups, check_integer, check_not_label
-from caltest.validation.arrays import Codes, as_array, check_column, missing
+from caltest.validation.arrays import as_array, check_column, missing
 
 if TYPE_CHECKING:
     from caltest.predictions.container import Predictions
-    from caltest.predictions.sources import Table
+    from caltest.predictions.tables import Table
 
 CLUSTER = "cluster"
 LONG, SHORT = 5, 2  # lengths of a block, in reaches of the dependence: wanted, and at least

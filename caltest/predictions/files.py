@@ -16,8 +16,8 @@ import numpy as np
 from caltest.errors import InvalidInput, invalid
 from caltest.outputs import replacing
 from caltest.predictions import unpacking
-from caltest.predictions.sources import Table, table_of_frame
-from caltest.validation.arrays import AnyArray
+from caltest.predictions.tables import Table, table_of_frame
+from caltest.types import AnyArray
 from caltest.validation.options import check_choice, check_separator
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from caltest.errors import InvalidInput, invalid, shown
-from caltest.predictions import models, sources
+from caltest.predictions import models
+from caltest.predictions import tables as sources
 from caltest.predictions.container import Predictions
 from caltest.predictions.dependence import Dependence
 from caltest.validation import as_array, check_choice, check_not_label, check_pair, check_unused

@@ -12,19 +12,15 @@ from numpy.typing import NDArray
 
 from caltest.numerics.labels import (
     ALWAYS,
-    Hashes,
-    Labels,
-    Limits,
     cumulative_limits,
     draw_events,
     draw_labels,
     label_dtype,
     row_hashes,
 )
+from caltest.types import Flags, Floats, Hashes, Ints, Labels
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.integer]
-Bools = NDArray[np.bool_]
 
 
 class Redrawing(ABC):
@@ -46,7 +42,7 @@ class Redrawing(ABC):
         """Return that of the event that the label of each row, one of m, is its code, (n,)."""
         return self.relabelled(codes[:, None] == np.arange(m), 2)
 
-    def relabelled(self, table: Codes | Bools, m: int) -> Redrawing:
+    def relabelled(self, table: Codes | Flags, m: int) -> Redrawing:
         """Return that of the labels (n, m before) in a table, for each label before."""
         return Relabelled(self, table.astype(label_dtype(m)))
 
@@ -64,7 +60,7 @@ class Inversion(Redrawing):
         self.probs = probs
 
     @cached_property
-    def limits(self) -> Limits:
+    def limits(self) -> Ints:
         """Where each class but the last ends."""
         return cumulative_limits(self.probs)
 
@@ -98,12 +94,12 @@ class Inversion(Redrawing):
 class Interval(Redrawing):
     """Events that happen where the uniform number lies in an interval."""
 
-    low: Limits
-    width: Limits
+    low: Ints
+    width: Ints
     rows: Hashes
 
     @classmethod
-    def between(cls, low: Limits, high: Limits | int, rows: Hashes) -> Interval:
+    def between(cls, low: Ints, high: Ints | int, rows: Hashes) -> Interval:
         """Return that of the numbers from `low` on, below `high`."""
         return cls(np.ascontiguousarray(low), high - low, rows)
 

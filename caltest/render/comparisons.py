@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from caltest.render.cells import LEGEND, Pairs, Sheet, number, pvalue, stars, verdict
-from caltest.render.sheets import CORRECTIONS
+from caltest.render.sheet import LEGEND, Pairs, Sheet, number, pvalue, stars, verdict
+from caltest.results.sheets import CORRECTIONS
 
 if TYPE_CHECKING:
     from caltest.comparison import OutOfFold

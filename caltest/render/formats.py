@@ -15,7 +15,7 @@ import textwrap
 import unicodedata
 from collections.abc import Mapping, Sequence
 
-from caltest.render.cells import Pairs, Sheet, equals
+from caltest.render.sheet import Pairs, Sheet, equals
 
 WIDTH = 80
 

@@ -18,6 +18,7 @@ from caltest.predictions import Predictions
 from caltest.reporting.content import Block, Content, Reproduction, facts
 from caltest.reporting.profiles import Profile
 from caltest.scale import Cells
+from caltest.types import Ints
 
 PERIOD, ADEQUACY, LIMITATIONS, SIGNATURES = (
     "data period",
@@ -73,7 +74,7 @@ def named_event(classes: Sequence[object], event: str | None) -> tuple[str, str]
     return f"no {event}", event
 
 
-def adequacy(n: int, m: int, counts: NDArray[np.int64] | None, profile: Profile) -> Iterator[str]:
+def adequacy(n: int, m: int, counts: Ints | None, profile: Profile) -> Iterator[str]:
     """Say how many rows and events there are, and how narrow that lets an interval be.
 
     Yields

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from caltest.render import FIRST_EVIDENCE
 from caltest.reporting.about import about_blocks, reproduction_blocks, signature_blocks
 from caltest.reporting.content import Block, Content, Figure, Section, notes, paragraph
 from caltest.reporting.data import data_blocks
@@ -20,6 +19,7 @@ from caltest.reporting.tested import test_blocks
 from caltest.reporting.where import group_blocks, place_blocks, segment_blocks
 from caltest.reporting.within import within_blocks
 from caltest.results.verdict import SPEAKS
+from caltest.results.wording import FIRST_EVIDENCE
 
 LABELS = {
     "where": "Where: ",

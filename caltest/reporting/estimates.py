@@ -7,26 +7,27 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import measures
-from caltest.calibrators.linear.temperature import LARGEST_TEMPERATURE, SMALLEST_TEMPERATURE
-from caltest.calibrators.linear.temperature_loops import inverse_temperature
+from caltest.calibrators.linear.temperature import (
+    LARGEST_TEMPERATURE,
+    SMALLEST_TEMPERATURE,
+    inverse_temperature,
+)
 from caltest.errors import NotApplicable
 from caltest.measures.gap import LEVEL, share_limits
 from caltest.measures.recalibration.expected_observed_ratio import ratio_of_counts
 from caltest.numerics.softmax import softmax
 from caltest.predictions import Predictions
-from caltest.render import rows_of_slope
 from caltest.reporting.content import Block, Estimate, Settings, table
 from caltest.reporting.profiles import Profile
 from caltest.reporting.reading import MINUS, number, short_pvalue
 from caltest.results import HTest, HTestTable, Interval
+from caltest.results.wording import rows_of_slope
 
 if TYPE_CHECKING:
     from caltest.reporting.source import Source
 
-Floats = NDArray[np.float64]
 
 Z = 1.959963984540054  # of a normal interval of 95 %
 WORDS = {"points": " points", "share": " %"}  # behind what is shown times 100

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.htests import REGISTRY as TESTS
-from caltest.htests.cells import as_columns
+from caltest.htests.asked import as_columns
 from caltest.htests.combine import METHODS
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure

@@ -12,7 +12,6 @@ from dataclasses import fields
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.htests.places import Search, Values, over
 from caltest.measures.gap import Gap
@@ -21,8 +20,8 @@ from caltest.reporting.content import Place
 from caltest.reporting.reading import percent
 from caltest.results import HTestTable
 from caltest.results.verdict import SPEAKS, worst_range
+from caltest.types import Floats
 
-Floats = NDArray[np.float64]
 Named = tuple[int, int, int, str, str, str]  # aspect, first part, the one after; kind, name, part
 
 CUTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999)

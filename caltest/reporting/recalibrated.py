@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from caltest import measures, render
+from caltest import measures
 from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
-from caltest.comparison.best_map import best_of
 from caltest.comparison.calibrators import FEWEST_ROWS
-from caltest.comparison.out_of_fold import OutOfFold, out_of_fold
+from caltest.comparison.out_of_fold import OutOfFold, best_of, out_of_fold
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
 from caltest.reporting.content import (
@@ -22,7 +21,7 @@ from caltest.reporting.content import (
     table,
 )
 from caltest.reporting.reading import after_reading, decimal, short_pvalue
-from caltest.results import ComparedCalibrator
+from caltest.results import ComparedCalibrator, wording
 
 HeldOut = tuple[Recalibrated, Predictions]  # the held-out rows as a calibrator maps them
 
@@ -74,7 +73,7 @@ def compare(
 def _helps(found: OutOfFold, predictions: Predictions, data: CalibrationSet | None) -> str | None:
     """Say what the verdict says; nothing where no map could be fitted."""
     try:
-        return render.recalibrated_in_words(best_of(found, predictions, data), found.level)
+        return wording.recalibrated_in_words(best_of(found, predictions, data), found.level)
     except NotApplicable:
         return None
 

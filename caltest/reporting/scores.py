@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import measures
 from caltest.lenses import Classwise
@@ -16,11 +15,11 @@ from caltest.reporting.content import Block, Parts, Score, Scores, notes, table
 from caltest.reporting.reading import decimal
 from caltest.reporting.tested import frequent_classes
 from caltest.results import HTestTable
+from caltest.types import Floats
 
 if TYPE_CHECKING:
     from caltest.reporting.source import Source
 
-Floats = NDArray[np.float64]
 
 Z = 1.959964  # normal quantile of 97.5 %
 

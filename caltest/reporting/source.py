@@ -12,18 +12,11 @@ from itertools import groupby
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.htests import DEFAULT, test_calibration
-from caltest.htests.cells import (
-    Asked,
-    CountedRows,
-    Prepared,
-    as_columns,
-    counted_rows,
-    tests_of,
-)
+from caltest.htests.asked import Asked, as_columns
+from caltest.htests.cells import CountedRows, Prepared, counted_rows, tests_of
 from caltest.htests.places import CellSearch, RowSearch
 from caltest.lenses import Classwise, Lens, Strong, resolve_lens
 from caltest.measures import Measure
@@ -41,12 +34,12 @@ from caltest.results.printable import plain
 from caltest.scale import Cells, Counting
 from caltest.scale.sources import ENGINES, ROWS, Reader, source_of
 from caltest.scale.sources import Source as Table
+from caltest.types import Floats, Ints
 from caltest.validation import check_choice
 
 if TYPE_CHECKING:
     from caltest.calibrators.base import CalibrationSet
 
-Floats = NDArray[np.float64]
 Tested = tuple[HTestTable, list[str]]  # and what is not tested, and why
 
 ABSENT = (
@@ -109,7 +102,7 @@ class Rows:
         return float(self.n if weight is None else weight.sum() ** 2 / (weight @ weight))
 
     @property
-    def label_counts(self) -> NDArray[np.int64]:
+    def label_counts(self) -> Ints:
         """The number of rows of each class, whatever their weights."""
         return np.bincount(self.predictions.labels, minlength=self.m)
 
@@ -233,7 +226,7 @@ def score_tables(probs: Floats) -> Iterator[Floats]:
         yield -np.log(probs)
 
 
-def _sums_of(table: Floats, probs: Floats, labels: NDArray[np.int64], weight: Floats) -> Floats:
+def _sums_of(table: Floats, probs: Floats, labels: Ints, weight: Floats) -> Floats:
     value = weight @ table[np.arange(len(probs)), labels]
     finite = np.where(probs > 0, table, 0.0)  # a class of probability 0 adds nothing
     mean = np.einsum("ik,ik->i", probs, finite)
@@ -272,7 +265,7 @@ class Counted:
         self.cautions = (COUNTED.format(count=count), *left_out)
 
     @property
-    def label_counts(self) -> NDArray[np.int64] | None:
+    def label_counts(self) -> Ints | None:
         """The number of rows of each of two classes, where their cells were counted."""
         counts = self.class_counts() if self.m == 2 else ()
         return np.array([one.observed for one in counts], np.int64) if counts else None

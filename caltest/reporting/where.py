@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
-from caltest.render import FIRST_EVIDENCE
 from caltest.reporting.content import (
     MOST_ROWS,
     Block,
@@ -33,6 +32,7 @@ from caltest.reporting.reading import (
 )
 from caltest.results import HTestTable
 from caltest.results.verdict import SPEAKS
+from caltest.results.wording import FIRST_EVIDENCE
 from caltest.segments import SegmentsTest
 from caltest.segments.inputs import Given
 from caltest.segments.run import Settings as SegmentSettings

@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from caltest.drawing import draw
-from caltest.results.frames import Table
 from caltest.results.htest import Parameters
-from caltest.results.printable import plain
+from caltest.results.printable import Table, plain
 from caltest.validation import check_choice
 
 if TYPE_CHECKING:

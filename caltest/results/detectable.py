@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.measures.gap import event_rows
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.softmax import softmax
 from caltest.results.evidence import required
+from caltest.types import Flags, Floats, Labels, Singles
 
 if TYPE_CHECKING:
-    from caltest.measures.base import BoundMeasure, Labels
+    from caltest.measures.bound import BoundMeasure
     from caltest.results.htest import HTest
 
-Floats = NDArray[np.float64]
 Truth = Callable[[Floats, float], Floats]
 
 POWER = 0.8
@@ -125,7 +124,7 @@ def _smallest(power: Callable[[float], float], calibrated: float, largest: float
     return largest
 
 
-def _labels(probs: Floats, uniform: NDArray[np.float32]) -> Labels:
+def _labels(probs: Floats, uniform: Singles) -> Labels:
     """Draw labels (B, n): the same uniform numbers for all truths, so that power rises."""
     labels = np.zeros(uniform.shape, dtype=label_dtype(probs.shape[1]))
     limits = np.cumsum(probs, axis=1)[:, :-1].T
@@ -136,13 +135,13 @@ def _labels(probs: Floats, uniform: NDArray[np.float32]) -> Labels:
 
 def _decision(
     bound: BoundMeasure, null: Floats, alternative: str, level: float
-) -> Callable[[Floats], NDArray[np.bool_]]:
+) -> Callable[[Floats], Flags]:
     """Return the test at a level, of statistics against those of redrawn labels."""
     ordered = np.sort(bound.comparable(np.asarray(null)))
     sides = 2 if alternative == "two-sided" else 1
     most = max(int(np.floor(level / sides * (ordered.size + 1))), 1)
 
-    def decide(values: Floats) -> NDArray[np.bool_]:
+    def decide(values: Floats) -> Flags:
         values = bound.comparable(values)
         far = values > ordered[-most]
         return np.asarray(far | (values < ordered[most - 1]) if sides == 2 else far)

@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
-from caltest import render
 from caltest.drawing import draw
+from caltest.results import sheets
 from caltest.results.htest import HTest
 from caltest.results.printable import Summary, plain
 from caltest.results.table import HTestTable
+from caltest.types import AnyArray, Floats, Ints
 from caltest.validation import check_integer, check_schema, checks_values, read_only
 from caltest.validation.schemas import parse_json
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from caltest.render import Sheet
     from caltest.results.verdict import Verdict
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 WHOLE = ("sizes", "events")
 ARRAYS = (
@@ -318,7 +316,7 @@ class GroupsTest(HTestTable):
 
     def summary(self) -> Summary:
         """Return the longer print: a hundred groups, with statistics and p-values."""
-        return Summary(render.sheet_of_groups(self, long=True))
+        return Summary(sheets.sheet_of_groups(self, long=True))
 
     def verdict(self) -> Verdict:
         """Return what a person can act on; see `HTest.verdict`.
@@ -339,7 +337,7 @@ class GroupsTest(HTestTable):
         taken = {"n", "predicted", "observed", "gap", "low", "high", "statistic", "pvalue"}
         named = (f"group {one}" if one in {*taken, "adjusted"} else one for one in self.columns)
         columns = {name: list(column) for name, column in zip(named, groups, strict=True)}
-        numbers: Sequence[tuple[str, NDArray[Any]]] = (
+        numbers: Sequence[tuple[str, AnyArray]] = (
             ("n", self.sizes),
             ("predicted", self.predicted),
             ("observed", self.observed),
@@ -398,4 +396,4 @@ class GroupsTest(HTestTable):
         return cls.from_dict(parse_json(text, rule, "pass what its to_json() gave"))
 
     def _sheet(self) -> Sheet:
-        return render.sheet_of_groups(self)
+        return sheets.sheet_of_groups(self)

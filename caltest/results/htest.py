@@ -10,12 +10,13 @@ import numpy as np
 
 from caltest import render
 from caltest.drawing import above, draw
+from caltest.results import sheets
 from caltest.results.printable import Result, Summary, given, plain
+from caltest.types import Floats
 from caltest.validation import check_schema, checks_values, read_only
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
     from caltest.measures.gap import Gap
     from caltest.measures.outcome import Outcome
@@ -179,7 +180,7 @@ class HTest(Result):
     n_resamples: int | None = None
     seed: int | None = None
     stopping: str | None = None
-    null_distribution: NDArray[np.float64] | None = field(default=None, compare=False)
+    null_distribution: Floats | None = field(default=None, compare=False)
     is_bound: bool = False
     notes: tuple[str, ...] = ()
     level: float | None = None
@@ -296,11 +297,11 @@ class HTest(Result):
         """
         from caltest.measures.base import side_of
 
-        return "" if self.null == render.TOLERANCE else side_of(self.test, self.alternative)
+        return "" if self.null == sheets.TOLERANCE else side_of(self.test, self.alternative)
 
     def summary(self) -> Summary:
         """Return the longer print: every field, and quantiles of the null distribution."""
-        return Summary(render.sheet_of_summary(self, self._null_quantiles()))
+        return Summary(sheets.sheet_of_summary(self, self._null_quantiles()))
 
     def confidence_interval(
         self,
@@ -495,7 +496,7 @@ class HTest(Result):
         return render.csv([record(self)])
 
     def _sheet(self) -> Sheet:
-        return render.sheet_of_test(self)
+        return sheets.sheet_of_test(self)
 
     def _null_quantiles(self) -> dict[str, float]:
         if self.null_distribution is None:

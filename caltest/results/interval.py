@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from caltest import render
 from caltest.errors import NotApplicable
+from caltest.results import answers
 from caltest.results.evidence import Evidence, required
 from caltest.results.printable import Result, plain
 from caltest.validation import (
@@ -83,7 +83,7 @@ class Interval(Result):
         return cls(**check_schema(values, cls.schema))
 
     def _sheet(self) -> Sheet:
-        return render.sheet_of_interval(self)
+        return answers.sheet_of_interval(self)
 
 
 def interval_of(
@@ -165,7 +165,7 @@ def _agreeing(
     Another null, and too few resamples for the level, leave the exact p-value to be computed.
     """
     from caltest.intervals.agreement import Exact, agreeing, exact_test
-    from caltest.intervals.resampling import calibrated_values
+    from caltest.intervals.base import calibrated_values
 
     measure, seen = evidence.measure, evidence.seen
     settings: dict[str, Any] = {

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from caltest import render
 from caltest.drawing import above, draw
 from caltest.errors import invalid
-from caltest.results.frames import Table
+from caltest.results import sheets, wording
 from caltest.results.htest import HTest, record
-from caltest.results.printable import Summary, given, plain
+from caltest.results.printable import Summary, Table, given, plain
+from caltest.types import Flags, Floats
 from caltest.validation import check_light_bounds, check_schema, checks_values, read_only
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
     from caltest.render import Sheet
     from caltest.results.verdict import Verdict
@@ -73,14 +72,14 @@ class HTestTable(Table[HTest]):
 
     rows: tuple[HTest, ...]
     correction: str | None
-    adjusted: NDArray[np.float64] = field(compare=False)
+    adjusted: Floats = field(compare=False)
     level: float | None = None
     notes: tuple[str, ...] = ()
     omnibus: tuple[HTest, ...] = ()
     together: float | None = None
     light_bounds: tuple[float, float, float] | None = None
     columns: tuple[str, ...] = ()
-    pvalues: NDArray[np.float64] = field(init=False, compare=False)
+    pvalues: Floats = field(init=False, compare=False)
     pvalue: float = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -97,7 +96,7 @@ class HTestTable(Table[HTest]):
             object.__setattr__(self, "correction", None)
         pvalues = read_only(np.array([row.pvalue for row in self.rows]))
         object.__setattr__(self, "pvalues", pvalues)
-        object.__setattr__(self, "pvalue", render.pvalue_of_table(self))
+        object.__setattr__(self, "pvalue", wording.pvalue_of_table(self))
 
     @property
     def n_rejected(self) -> int:
@@ -105,7 +104,7 @@ class HTestTable(Table[HTest]):
         return int(np.count_nonzero(self.rejected))
 
     @property
-    def rejected(self) -> NDArray[np.bool_]:
+    def rejected(self) -> Flags:
         """Where the adjusted p-value is at most the level; asks for a level if none was given."""
         return np.asarray(self.adjusted <= given(self.level))
 
@@ -124,7 +123,7 @@ class HTestTable(Table[HTest]):
 
     def summary(self) -> Summary:
         """Return the longer print: sizes, statistics and parameters as columns."""
-        return Summary(render.sheet_of_table(self, long=True))
+        return Summary(sheets.sheet_of_table(self, long=True))
 
     def verdict(self) -> Verdict:
         """Return what a person can act on; see `HTest.verdict`.
@@ -197,4 +196,4 @@ class HTestTable(Table[HTest]):
         return cls(**{**values, **tests})
 
     def _sheet(self) -> Sheet:
-        return render.sheet_of_table(self)
+        return sheets.sheet_of_table(self)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from caltest import render
 from caltest.errors import NotApplicable
+from caltest.results import wording
 from caltest.results.groups import GroupsTest
 from caltest.results.printable import Result, plain
 from caltest.validation import check_schema, checks_values
@@ -15,11 +15,11 @@ from caltest.validation import check_schema, checks_values
 if TYPE_CHECKING:
     from caltest.measures.gap import Gap
     from caltest.render import Sheet
-    from caltest.render.verdicts import Claim
     from caltest.results.detectable import Detectable
     from caltest.results.htest import HTest
     from caltest.results.interval import Interval
     from caltest.results.table import HTestTable
+    from caltest.results.wording import Claim
     from caltest.segments import SegmentsTest
 
 SPEAKS = 0.05  # largest adjusted p-value of a place that is named, where no level was given
@@ -95,7 +95,7 @@ class Verdict(Result):
         return cls(**checked)
 
     def _sheet(self) -> Sheet:
-        return render.sheet_of_verdict(self)
+        return wording.sheet_of_verdict(self)
 
 
 def verdict_of_test(
@@ -103,16 +103,16 @@ def verdict_of_test(
 ) -> Verdict:
     """Return the verdict of one test; `pvalue` may be adjusted for other questions."""
     p = test.pvalue if pvalue is None else pvalue
-    claim = render.claim_of(test)
+    claim = wording.claim_of(test)
     found = p <= (SPEAKS if test.level is None else test.level) and not claim.is_good
     places = test.places if found else ()
-    sentences = [("answer", render.headline(test, p))]
+    sentences = [("answer", wording.headline(test, p))]
     if found:
         sentences += [("size", text) for text in _coefficients(test, n_jobs)]
-        sentences += [("where", f"{render.place_in_words(place)}.") for place in places]
-    elif claim is render.CALIBRATION:
+        sentences += [("where", f"{wording.place_in_words(place)}.") for place in places]
+    elif claim is wording.CALIBRATION:
         sentences += [("detectable", text) for text in _detectable(test, n_jobs)]
-    few = render.is_too_small(test.size)
+    few = wording.is_too_small(test.size)
     return _verdict(test, p, claim, sentences, places, few=few, size=test.size)
 
 
@@ -120,16 +120,16 @@ def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdi
     """Return the verdict of several tests; `pvalue` may be adjusted for other questions."""
     if isinstance(table, GroupsTest):
         return verdict_of_groups(table, pvalue=pvalue)
-    p = render.pvalue_of_table(table) if pvalue is None else pvalue
-    worst = table.rows[render.worst_first(table)[0]]
-    claim = render.claim_of(worst)
-    few = all(render.is_too_small(row.size) for row in table)
+    p = wording.pvalue_of_table(table) if pvalue is None else pvalue
+    worst = table.rows[wording.worst_first(table)[0]]
+    claim = wording.claim_of(worst)
+    few = all(wording.is_too_small(row.size) for row in table)
     places = tuple(_places_of_rows(table, p))
-    first = render.headline_of_table(table, p)
+    first = wording.headline_of_table(table, p)
     sentences = [("answer", first)]
-    told = [replace(place, name=render.called(place.name, table.rows)) for place in places]
-    sentences += [("where", f"{render.place_in_words(place, first)}.") for place in told]
-    rows = {"n": render.rows_of(table), "m": worst.m, "data_name": worst.data_name}
+    told = [replace(place, name=wording.called(place.name, table.rows)) for place in places]
+    sentences += [("where", f"{wording.place_in_words(place, first)}.") for place in told]
+    rows = {"n": wording.rows_of(table), "m": worst.m, "data_name": worst.data_name}
     return _verdict(table, p, claim, sentences, places, few=few, size=worst.size, **rows)
 
 
@@ -137,10 +137,10 @@ def verdict_of_segments(test: SegmentsTest, *, pvalue: float | None = None) -> V
     """Return the verdict on segments; `pvalue` may be adjusted for other questions."""
     p = test.pvalue if pvalue is None else pvalue
     places = tuple(_places_of_segments(test, p))
-    first = render.headline_of_segments(test, p)
+    first = wording.headline_of_segments(test, p)
     sentences = [("answer", first)]
-    sentences += [("where", f"{render.place_in_words(place, first)}.") for place in places]
-    return _verdict(test, p, render.CALIBRATION, sentences, places)
+    sentences += [("where", f"{wording.place_in_words(place, first)}.") for place in places]
+    return _verdict(test, p, wording.CALIBRATION, sentences, places)
 
 
 def verdict_of_groups(test: GroupsTest, *, pvalue: float | None = None) -> Verdict:
@@ -148,10 +148,10 @@ def verdict_of_groups(test: GroupsTest, *, pvalue: float | None = None) -> Verdi
     p = test.pvalue if pvalue is None else pvalue
     bound = SPEAKS if test.level is None else test.level
     places = tuple(gap for gap in test.worst(MOST_PLACES) if (gap.pvalue or 0.0) <= bound)
-    first = render.headline_of_groups(test, p)
+    first = wording.headline_of_groups(test, p)
     sentences = [("answer", first)]
-    sentences += [("where", f"{render.place_in_words(place)}.") for place in places[1:]]
-    return _verdict(test, p, render.CALIBRATION, sentences, places)
+    sentences += [("where", f"{wording.place_in_words(place)}.") for place in places[1:]]
+    return _verdict(test, p, wording.CALIBRATION, sentences, places)
 
 
 def _verdict(
@@ -168,7 +168,7 @@ def _verdict(
     """Return the verdict of a result, the first of whose sentences is the answer."""
     named = ("n", "m", "data_name")
     return Verdict(
-        answer=render.answer(pvalue, found.level, claim, few=few),
+        answer=wording.answer(pvalue, found.level, claim, few=few),
         headline=sentences[0][1],
         pvalue=pvalue,
         level=found.level,
@@ -221,15 +221,15 @@ def _places_of_rows(table: HTestTable, whole: float) -> Iterator[Gap]:
 
     bound = SPEAKS if table.level is None else table.level
     kind = {"groups": "group", "grades": "group", "classes": "class"}.get(
-        render.noun_of(table.rows), "test"
+        wording.noun_of(table.rows), "test"
     )
-    if whole > bound or render.claim_of(table.rows[0]).is_good:
+    if whole > bound or wording.claim_of(table.rows[0]).is_good:
         return
-    for i in render.worst_first(table):
-        adjusted, row = float(table.adjusted[i]), render.picked(table.rows[i], table.rows)
+    for i in wording.worst_first(table):
+        adjusted, row = float(table.adjusted[i]), wording.picked(table.rows[i], table.rows)
         if adjusted > bound or row.size is None:
             continue
-        name, own = render.name_of(row, table.rows), worst_range(row)
+        name, own = wording.name_of(row, table.rows), worst_range(row)
         group = None if row.group is None else str(row.group)
         place = own or replace(row.size, where=Where(lens=row.lens, group=group))
         name = name if own is None else f"{name}, {own.name}"
@@ -268,7 +268,7 @@ def _coefficients(test: HTest, n_jobs: int | None) -> Iterator[str]:
     except NotApplicable:
         return
     if slope is not None:
-        yield render.slope_in_words(test.size, slope)
+        yield wording.slope_in_words(test.size, slope)
 
 
 def _slope(test: HTest, n_jobs: int | None) -> Interval | None:
@@ -294,4 +294,4 @@ def _detectable(test: HTest, n_jobs: int | None) -> Iterator[str]:
         found: Sequence[Detectable] = detectable(test, n_jobs)
     except NotApplicable:
         return
-    yield render.detectable_in_words(found, test.n)
+    yield wording.detectable_in_words(found, test.n)

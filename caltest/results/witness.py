@@ -11,18 +11,18 @@ import numpy as np
 from caltest import render
 from caltest.drawing import draw
 from caltest.errors import NotApplicable, invalid
+from caltest.results import answers
 from caltest.results.evidence import required
-from caltest.results.frames import data_frame
 from caltest.results.interval import data_line
-from caltest.results.printable import Printable, plain
+from caltest.results.printable import Printable, data_frame, plain
+from caltest.types import AnyArray, Floats
 from caltest.validation import check_confidence, check_integer, check_jobs
-from caltest.validation.arrays import AnyArray, as_array, check_probs
+from caltest.validation.arrays import as_array, check_probs
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
     from caltest.measures.kernel.witness import Embedding, GapCurve
     from caltest.predictions import Predictions
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from caltest.results.htest import HTest
 
 
-if TYPE_CHECKING:
-    Floats = NDArray[np.float64]
 SHOWN = 10
 BINS = 5
 
@@ -138,7 +136,7 @@ class Witness(Printable):
         self.classes = embedding.predictions.classes
         regions = self.regions()
         # Printing computes nothing.
-        self._print = render.sheet_of_witness(self, regions[:SHOWN], len(regions))
+        self._print = answers.sheet_of_witness(self, regions[:SHOWN], len(regions))
 
     def plot(self, *, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the function, or a map of the regions; see `caltest.plots.witness`.

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.numerics.cell_counts import CellLaw, binomial_distance, cell_law, draw_counts
-from caltest.numerics.labels import Hashes, row_hashes
+from caltest.numerics.labels import row_hashes
 from caltest.scale.weights import Weights
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from caltest.types import AnyArray, Flags, Floats, Hashes, Ints
 
 GRID = 1 << 16  # cells between 0 and 1
 UNIT = 1 << 20  # of a cell: sums are whole numbers of these, and so the same in any order
@@ -59,8 +55,8 @@ class Cells:
 
     place: Ints
     bins: Mapping[int, Ints]
-    n: NDArray[Any]
-    events: NDArray[Any]
+    n: AnyArray
+    events: AnyArray
     expected: Floats
     variance: Floats
     least: Floats
@@ -73,7 +69,7 @@ class Cells:
         """Return the cells from `first` on, before `stop`."""
         return self.taken(slice(first, stop))
 
-    def taken(self, some: slice | NDArray[np.bool_]) -> Cells:
+    def taken(self, some: slice | Flags) -> Cells:
         """Return some of the cells."""
         weights = self.weights
         if weights is not None:
@@ -122,7 +118,7 @@ class Cells:
         return 1.0 if self.weights is None else float(self.weights.drawn.factor.max())
 
     @property
-    def squares(self) -> NDArray[Any]:
+    def squares(self) -> AnyArray:
         """The sum of the squares of the weights of each cell."""
         return self.n if self.weights is None else self.weights.squares
 
@@ -156,7 +152,7 @@ class Cells:
         return np.asarray(np.clip(self.expected / self.n, self.least, self.most))
 
     @cached_property
-    def is_point(self) -> NDArray[np.bool_]:
+    def is_point(self) -> Flags:
         """Whether all predictions of a cell are equal."""
         return np.asarray(self.least == self.most)
 

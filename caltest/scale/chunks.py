@@ -15,7 +15,6 @@ from operator import add
 from typing import Any, Literal, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.numerics.contents import (
     content_hashes,
@@ -24,19 +23,10 @@ from caltest.numerics.contents import (
     repeated,
     rescale_rows,
 )
-from caltest.numerics.labels import (
-    FIRST,
-    SECOND,
-    Hashes,
-    Labels,
-    cumulative_limits,
-    draw_labels,
-    label_dtype,
-)
+from caltest.numerics.labels import FIRST, SECOND, cumulative_limits, draw_labels, label_dtype
 from caltest.numerics.loops import map_threads
+from caltest.types import Floats, Hashes, Ints, Labels
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Unit = tuple[int, int]  # the number of a part, and of a partition of it
 
 ROWS = 1 << 15  # of a chunk

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from caltest.errors import invalid
-from caltest.predictions.sources import TRUTH, prob_columns, stems, truths
+from caltest.predictions.tables import TRUTH, prob_columns, stems, truths
 from caltest.validation.arrays import listing
 from caltest.validation.options import check_choice, check_not_label
 

@@ -9,12 +9,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.scale.cells import Cells
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from caltest.types import AnyArray, Flags, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +50,7 @@ class ManyCells:
             return [None] * len(self)
         return [key[0] if len(key) == 1 else ", ".join(map(str, key)) for key in self.values]
 
-    def some(self, kept: NDArray[np.bool_]) -> ManyCells:
+    def some(self, kept: Flags) -> ManyCells:
         """Return some of the groups."""
         sizes = np.diff(self.start)
         start = np.append(0, np.cumsum(sizes[kept]))
@@ -68,7 +65,7 @@ class ManyCells:
         values = tuple(tuple(map(key.get, columns)) for key in named)
         return replace(self, columns=tuple(columns), values=values)
 
-    def sums(self, values: NDArray[Any]) -> Floats:
+    def sums(self, values: AnyArray) -> Floats:
         """Sum over the cells of each group."""
         return np.add.reduceat(values, self.start[:-1]).astype(np.float64)
 

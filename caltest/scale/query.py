@@ -10,7 +10,6 @@ from operator import add, or_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.lenses import Lens, resolve_lens
 from caltest.lenses.base import ClassColumns, ColumnEvent
@@ -20,11 +19,11 @@ from caltest.scale.cells import GRID, NEVER, UNIT, Cells, own_numbers
 from caltest.scale.columns import Columns, column
 from caltest.scale.many import ManyCells
 from caltest.scale.tally import LEFT_OUT, Tally, read_rows
+from caltest.types import Ints
 
 if TYPE_CHECKING:
     import polars as pl
 
-Ints = NDArray[np.int64]
 
 WRONG_LABEL = "a label that is none of the classes"
 WRONG = (

@@ -10,11 +10,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from caltest.errors import InvalidInput, NotApplicable, invalid
-from caltest.numerics.labels import Hashes
 from caltest.scale.chunks import MOST, Redraw, Redrawn, Survey, Totals
 from caltest.scale.query import WRONG, Counting, collected
 from caltest.scale.sources import Part, Progress, Reader
 from caltest.scale.units import Work, total_over
+from caltest.types import Hashes
 
 if TYPE_CHECKING:
     import polars as pl

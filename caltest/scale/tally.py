@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
 from caltest.scale.cells import GRID, NEVER, UNIT
+from caltest.types import Events, Flags, Floats, Ints, SmallInts
 
 if TYPE_CHECKING:
     import polars as pl
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
-Events = NDArray[np.int8] | Codes
+Occurred = NDArray[np.int8] | SmallInts
 
 LEFT_OUT = -1  # in place of the code of a row that is not counted
 MISSING, OUTSIDE = 1, 2  # what may be wrong with a probability
@@ -57,7 +55,7 @@ class Tally:
         self._waiting[:, 2] = LEAST_YET
         self._rows = 0
 
-    def add(self, probs: NDArray[np.floating], codes: Events, event: int) -> None:
+    def add(self, probs: NDArray[np.floating], codes: Occurred, event: int) -> None:
         """Count rows.
 
         Parameters
@@ -117,9 +115,9 @@ class Tally:
 @njit()
 def _count(
     probs: NDArray[np.floating],
-    codes: Events,
+    codes: Occurred,
     event: int,
-    cuts: tuple[Floats, Codes, int],
+    cuts: tuple[Floats, SmallInts, int],
     cells: Ints,
 ) -> None:
     """Add rows to the sums of `Counting.query`, by the same operations on doubles."""
@@ -162,10 +160,10 @@ def _count(
 def read_rows(
     columns: Sequence[NDArray[np.floating]],
     labels: Floats,
-    absent: NDArray[np.bool_],
+    absent: Flags,
     values: Floats,
     slack: float,
-) -> tuple[Codes, Ints]:
+) -> tuple[SmallInts, Ints]:
     """Return the codes of labels, and the kind of each fault.
 
     Parameters
@@ -202,9 +200,7 @@ def read_rows(
 
 
 @njit()
-def _examine(
-    probs: NDArray[np.floating], slack: float, total: Floats, faults: NDArray[np.uint8]
-) -> None:
+def _examine(probs: NDArray[np.floating], slack: float, total: Floats, faults: Events) -> None:
     """Add the probabilities of a class to the sums of rows, and tell which are wrong."""
     for i in range(probs.size):
         p = np.float64(probs[i])
@@ -215,10 +211,10 @@ def _examine(
 
 @njit()
 def _decode(
-    rows: tuple[Floats, NDArray[np.bool_], Floats, NDArray[np.uint8]],
+    rows: tuple[Floats, Flags, Floats, Events],
     values: Floats,
     slack: float,
-    codes: Codes,
+    codes: SmallInts,
     status: Ints,
 ) -> None:
     labels, absent, total, faults = rows

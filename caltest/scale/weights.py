@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.numerics.cell_counts import (
     LARGE,
@@ -18,11 +17,8 @@ from caltest.numerics.cell_counts import (
     draw_counts,
     weighted_counts,
 )
-from caltest.numerics.labels import Hashes, row_hashes
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from caltest.numerics.labels import row_hashes
+from caltest.types import AnyArray, Flags, Floats, Hashes, Ints
 
 CLASSES = 8  # of weights between a power of 2 and the next: within a class they differ by 1/8
 MOST = 1 << 20  # classes of all cells that are redrawn as they are
@@ -152,7 +148,7 @@ class Weights:
 
 
 def weighted_cells(
-    sums: Mapping[str, NDArray[Any]], first: Ints, place_hashes: Ints, grid: int, unit: int
+    sums: Mapping[str, AnyArray], first: Ints, place_hashes: Ints, grid: int, unit: int
 ) -> tuple[dict[str, Any], Weights]:
     r"""Add up the classes of weights of each cell.
 

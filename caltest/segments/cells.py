@@ -12,20 +12,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce
 from itertools import combinations
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.numerics.labels import label_dtype
-from caltest.segments.columns import Column
+from caltest.segments.inputs import Column
 from caltest.segments.loops import join, list_members, list_pairs
+from caltest.types import AnyArray, Flags, Ints, Labels, SmallInts
 
-Ints = NDArray[np.int32]
-Order = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-Pairs = tuple[Ints, Ints]
+Pairs = tuple[SmallInts, SmallInts]
 
 CELLS = 1 << 15  # segments of a chunk
 COMBINATIONS = 1 << 22  # of the values of the columns of one table
@@ -62,7 +58,7 @@ class Chunk(ABC):
     def cells(self) -> int:
         return self.size
 
-    def combine(self, sums: NDArray[Any]) -> NDArray[Any]:
+    def combine(self, sums: AnyArray) -> AnyArray:
         """Turn sums over the cells, (cells, k), into those over the segments, (S, k)."""
         return sums
 
@@ -112,7 +108,7 @@ class MatrixChunk(Chunk):
         What all the columns are called.
     """
 
-    def __init__(self, members: Bools, order: Order, columns: Order, names: Sequence[str]) -> None:
+    def __init__(self, members: Flags, order: Ints, columns: Ints, names: Sequence[str]) -> None:
         self.depth, self.size, self.n, self.width = 1, columns.size, order.size, columns.size
         self._members = np.ascontiguousarray(members[:, columns].T[:, order])
         self._names = [str(names[k]) for k in columns.tolist()]
@@ -129,7 +125,7 @@ class MatrixChunk(Chunk):
 
 
 def matrix_chunks(
-    members: Bools, order: Order, names: Sequence[str], min_size: int
+    members: Flags, order: Ints, names: Sequence[str], min_size: int
 ) -> Iterator[Chunk]:
     """Yield the columns of a matrix that have enough rows, and not all, each set of rows once."""
     counts = members.sum(axis=0)
@@ -139,7 +135,7 @@ def matrix_chunks(
         yield MatrixChunk(members, order, kept[start : start + CELLS], names)
 
 
-def _first_of_equals(members: Bools, columns: Order) -> Iterator[int]:
+def _first_of_equals(members: Flags, columns: Ints) -> Iterator[int]:
     seen: set[bytes] = set()
     for column in columns.tolist():
         rows = np.packbits(members[:, column]).tobytes()
@@ -163,7 +159,7 @@ class Tables:
     """
 
     columns: tuple[Column, ...]
-    order: Order
+    order: Ints
     min_size: int
 
     @cached_property
@@ -172,7 +168,7 @@ class Tables:
         return [column.size for column in self.columns]
 
     @cached_property
-    def codes(self) -> NDArray[np.unsignedinteger]:
+    def codes(self) -> Labels:
         """The values of all columns, (D, n)."""
         kind = label_dtype(max(self.sizes))
         out = np.empty((len(self.columns), self.order.size), dtype=kind)
@@ -181,14 +177,14 @@ class Tables:
         return out
 
     @cached_property
-    def counts(self) -> Callable[[tuple[int, ...]], NDArray[np.int64]]:
+    def counts(self) -> Callable[[tuple[int, ...]], Ints]:
         """A function that counts the rows of each combination of values of some columns.
 
         It remembers the last tables.
         """
         return lru_cache(maxsize=256)(self._count)
 
-    def _count(self, columns: tuple[int, ...]) -> NDArray[np.int64]:
+    def _count(self, columns: tuple[int, ...]) -> Ints:
         sizes = [self.sizes[j] for j in columns]
         total = math.prod(sizes)
         if total > COMBINATIONS:
@@ -224,7 +220,7 @@ class _Table:
     """Some columns, and the numbers of the combinations of their values that are segments."""
 
     columns: tuple[int, ...]
-    cells: NDArray[np.int64]
+    cells: Ints
 
 
 def _table_of(tables: Tables, columns: tuple[int, ...]) -> _Table:
@@ -254,7 +250,7 @@ class TableChunk(Chunk):
         self._ends = np.cumsum([table.cells.size for table in members])
 
     @cached_property
-    def _places(self) -> tuple[Ints, Ints, NDArray[np.int64], Ints]:
+    def _places(self) -> tuple[SmallInts, SmallInts, Ints, SmallInts]:
         """Columns and sizes of each table, where its combinations start, and the cell of each."""
         columns = np.array([table.columns for table in self._members], dtype=np.int32)
         sizes = np.array(self._tables.sizes, dtype=np.int32)[columns]
@@ -292,7 +288,7 @@ class _Union:
 
     columns: tuple[Column, ...]
     numbers: tuple[int, ...]
-    kept: NDArray[np.int64]
+    kept: Ints
 
     @property
     def sizes(self) -> list[int]:
@@ -302,7 +298,7 @@ class _Union:
     def cells(self) -> int:
         return math.prod(self.sizes)
 
-    def combine(self, sums: NDArray[Any]) -> NDArray[Any]:
+    def combine(self, sums: AnyArray) -> AnyArray:
         values = expand(sums.reshape(*self.sizes, -1).astype(np.float64), self.columns)
         return np.asarray(values.reshape(-1, values.shape[-1])[self.kept])
 
@@ -312,7 +308,7 @@ class _Union:
         return " & ".join(some[int(v)] for some, v in zip(texts, values, strict=True))
 
 
-def expand(sums: NDArray[Any], columns: Sequence[Column]) -> NDArray[Any]:
+def expand(sums: AnyArray, columns: Sequence[Column]) -> AnyArray:
     """Turn sums over the values of columns into those over their unions, axis by axis."""
     for axis, column in enumerate(columns):
         sums = np.moveaxis(np.tensordot(column.unions.members, sums, axes=(1, axis)), 0, axis)
@@ -373,7 +369,7 @@ class UnionChunk(Chunk):
     def cells(self) -> int:
         return int(self._starts[-1])
 
-    def combine(self, sums: NDArray[Any]) -> NDArray[Any]:
+    def combine(self, sums: AnyArray) -> AnyArray:
         pieces = zip(self._members, self._starts, self._starts[1:], strict=False)
         return np.concatenate([one.combine(sums[a:b]) for one, a, b in pieces])
 

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
-
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
-Ints = NDArray[np.int32]
-Codes = NDArray[np.unsignedinteger]
-Events = NDArray[np.uint8]
+from caltest.types import AnyArray, Events, Flags, Floats, Ints, Labels, Singles, SmallInts
 
 SERIES_BELOW = 1e-3  # where the deviance would be a difference of nearly equal numbers
 
 
 @njit()
-def join(codes: Codes, columns: Ints, sizes: Ints, first: int, out: Ints) -> None:
+def join(codes: Labels, columns: SmallInts, sizes: SmallInts, first: int, out: SmallInts) -> None:
     """Number the combination of the values that each row has in some columns.
 
     `codes` is (D, n), the values of D columns; those of `columns` are the digits, with the bases
@@ -35,15 +28,15 @@ def join(codes: Codes, columns: Ints, sizes: Ints, first: int, out: Ints) -> Non
 
 @njit()
 def list_pairs(
-    codes: Codes,
-    tables: Ints,
-    sizes: Ints,
-    starts: NDArray[np.int64],
-    place: Ints,
+    codes: Labels,
+    tables: SmallInts,
+    sizes: SmallInts,
+    starts: Ints,
+    place: SmallInts,
     first: int,
     stop: int,
-    rows: Ints,
-    cells: Ints,
+    rows: SmallInts,
+    cells: SmallInts,
 ) -> int:
     """List the rows from `first` to `stop` beside the cells that hold them, table by table.
 
@@ -66,7 +59,7 @@ def list_pairs(
 
 
 @njit()
-def list_members(members: NDArray[np.bool_], first: int, stop: int, rows: Ints, cells: Ints) -> int:
+def list_members(members: Flags, first: int, stop: int, rows: SmallInts, cells: SmallInts) -> int:
     """List the same of segments (S, n) that are given by their members, segment by segment."""
     count = 0
     for s in range(members.shape[0]):
@@ -78,7 +71,7 @@ def list_members(members: NDArray[np.bool_], first: int, stop: int, rows: Ints, 
 
 
 @njit()
-def add_rows(rows: Ints, cells: Ints, values: Floats, sums: Floats) -> None:
+def add_rows(rows: SmallInts, cells: SmallInts, values: Floats, sums: Floats) -> None:
     """Add the rows of `values` (n, k) to those of their cells, (S, k)."""
     for at in range(rows.size):
         i, cell = rows[at], cells[at]
@@ -87,7 +80,7 @@ def add_rows(rows: Ints, cells: Ints, values: Floats, sums: Floats) -> None:
 
 
 @njit()
-def add_events(rows: Ints, cells: Ints, events: Events, counts: Ints) -> None:
+def add_events(rows: SmallInts, cells: SmallInts, events: Events, counts: SmallInts) -> None:
     """Count the events (n, L) of L resamples in each cell, (S, L)."""
     for at in range(rows.size):
         i, cell = rows[at], cells[at]
@@ -96,7 +89,9 @@ def add_events(rows: Ints, cells: Ints, events: Events, counts: Ints) -> None:
 
 
 @njit()
-def add_weighted(rows: Ints, cells: Ints, events: Events, weight: Floats, sums: Floats) -> None:
+def add_weighted(
+    rows: SmallInts, cells: SmallInts, events: Events, weight: Floats, sums: Floats
+) -> None:
     """Add the weights (n,) of the events (n, L) in each cell, (S, L)."""
     for at in range(rows.size):
         i, cell = rows[at], cells[at]
@@ -106,13 +101,13 @@ def add_weighted(rows: Ints, cells: Ints, events: Events, weight: Floats, sums: 
 
 @njit()
 def add_in_order(
-    rows: Ints,
-    cells: Ints,
+    rows: SmallInts,
+    cells: SmallInts,
     events: Events,
     weight: Singles,
     expected: Singles,
-    step: Ints,
-    last: Ints,
+    step: SmallInts,
+    last: SmallInts,
     rise: Singles,
     fall: Singles,
     up: Singles,
@@ -172,7 +167,7 @@ def surprise(r: float) -> float:
 
 @njit()
 def score_sums(
-    sums: NDArray[Any],
+    sums: AnyArray,
     expected: Floats,
     deviation: Floats,
     skewness: Floats,

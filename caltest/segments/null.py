@@ -7,11 +7,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import joblib
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.numerics.joint import step_down
@@ -28,11 +26,8 @@ from caltest.segments.loops import (
     raise_by_intervals,
     score_sums,
 )
+from caltest.types import AnyArray, Events, Floats, Hashes, Ints, Singles, SmallInts
 
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
-Ints = NDArray[np.int32]
-Events = NDArray[np.uint8]
 EventsOf = Callable[[int, int], Events]
 
 LANES = 128  # resamples side by side
@@ -62,7 +57,7 @@ class Rows:
         How the event is redrawn.
     """
 
-    order: NDArray[np.int64]
+    order: Ints
     event: Floats
     happens: Events
     weight: Floats | None
@@ -95,7 +90,7 @@ class Rows:
         return np.ones(self.n) if self.weight is None else self.weight
 
     @cached_property
-    def steps(self) -> NDArray[np.int32]:
+    def steps(self) -> SmallInts:
         """The number of each row's prediction among the distinct ones."""
         return np.cumsum(np.diff(self.event, prepend=np.nan) != 0).astype(np.int32)
 
@@ -119,7 +114,7 @@ class Rows:
         """The observed events of some rows, as of a single resample."""
         return self.happens[first:stop, np.newaxis]
 
-    def redrawn(self, keys: NDArray[np.uint64]) -> EventsOf:
+    def redrawn(self, keys: Hashes) -> EventsOf:
         """Return a function that draws the events of some rows, (rows, resamples)."""
 
         def draw(first: int, stop: int) -> Events:
@@ -208,14 +203,14 @@ class Sums:
     """
 
     def __init__(self, size: int, lanes: int, *, weighted: bool, cumulative: bool) -> None:
-        self.total: NDArray[Any] = np.zeros((size, lanes), np.float64 if weighted else np.int32)
+        self.total: AnyArray = np.zeros((size, lanes), np.float64 if weighted else np.int32)
         self.cumulative = cumulative
         shape = (size, lanes) if cumulative else (0, 0)
         self._rise: Singles = np.zeros(shape, np.float32)
         self._fall: Singles = np.zeros(shape, np.float32)
         self.up: Singles = np.zeros(shape, np.float32)
         self.down: Singles = np.zeros(shape, np.float32)
-        self._last: Ints = np.zeros(size, dtype=np.int32)
+        self._last: SmallInts = np.zeros(size, dtype=np.int32)
 
     def add(self, rows: Rows, block: slice, pairs: Pairs, events: Events) -> None:
         """Add the rows of a block, in the order of the predictions."""
@@ -387,7 +382,7 @@ def _tasks(
 def _redrawn(
     families: Sequence[Family],
     rows: Rows,
-    keys: NDArray[np.uint64],
+    keys: Hashes,
     n_jobs: int | None,
     tick: Callable[[], None],
 ) -> Iterator[tuple[int, slice, Singles]]:
@@ -433,14 +428,14 @@ def _lanes(chunk: Chunk, n_resamples: int, n_jobs: int | None) -> int:
     return int(max(1, min(LANES, fits, math.ceil(n_resamples / jobs))))
 
 
-def _loudest(scores: Floats, count: int) -> NDArray[np.int64]:
+def _loudest(scores: Floats, count: int) -> Ints:
     """Return the segments with the largest scores, without those that are left out."""
     order = np.argsort(-scores, kind="stable")
     within = np.count_nonzero(scores > -np.inf)
     return order[: min(max(count, 1), within)]
 
 
-def _adjusted(scores: Floats, kept: NDArray[np.int64], table: Singles, rest: Singles) -> Floats:
+def _adjusted(scores: Floats, kept: Ints, table: Singles, rest: Singles) -> Floats:
     """Return the adjusted p-values: step-down among `kept`, then all others in one step.
 
     The others are compared with the largest score over all of them, so their p-values are upper

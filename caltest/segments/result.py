@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from caltest import render
 from caltest.drawing import draw
 from caltest.measures.gap import Gap, Where
-from caltest.results.frames import Table
-from caltest.results.printable import Summary, given, plain
+from caltest.render.sheet import LEGEND, Pairs, Sheet, number, pvalue, stars
+from caltest.results.printable import Summary, Table, given, plain
+from caltest.results.wording import headline_of_segments
+from caltest.types import Floats
 from caltest.validation import check_schema, checks_values, read_only
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
     from caltest.render import Sheet
     from caltest.results.verdict import Verdict
@@ -146,7 +146,7 @@ class SegmentsTest(Table[Segment]):
     seed: int
     level: float | None = None
     notes: tuple[str, ...] = ()
-    null_distribution: NDArray[np.float64] | None = field(default=None, compare=False)
+    null_distribution: Floats | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("rows", "n_segments", "notes"):
@@ -164,7 +164,7 @@ class SegmentsTest(Table[Segment]):
 
     def summary(self) -> Summary:
         """Return the longer print: all the segments that are held, and both statistics."""
-        return Summary(render.sheet_of_segments(self, long=True))
+        return Summary(sheet_of_segments(self, long=True))
 
     def place(self, row: Segment) -> Gap:
         """Return a segment that was picked, with an interval that holds for all at once."""
@@ -238,7 +238,7 @@ class SegmentsTest(Table[Segment]):
         return cls(**{**values, "rows": rows, "null_distribution": null})
 
     def _sheet(self) -> Sheet:
-        return render.sheet_of_segments(self)
+        return sheet_of_segments(self)
 
 
 def _numbers(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -247,3 +247,93 @@ def _numbers(row: Mapping[str, Any]) -> dict[str, Any]:
     cumulative = row["cumulative"]
     largest = None if cumulative is None else float(cumulative)
     return {**row, **{name: float(row[name]) for name in names}, "cumulative": largest}
+
+
+SEGMENT_NUMBERS = ("n", "predicted", "observed", "gap")
+
+
+SHOWN = 10
+
+
+LONGEST = 18  # definitions that the grid has room for
+
+
+def sheet_of_segments(test: SegmentsTest, *, long: bool = False) -> Sheet:
+    """The print of the worst segments; the long one has all that are held, and both statistics."""
+    rows = test.rows if long else test.rows[:SHOWN]
+    interval = f"{100 * test.confidence:g} %"
+    more = ("z", "ECCE/sigma") if long else ()
+    header = ("", *SEGMENT_NUMBERS, interval, *more, "adjusted", "")
+    longest = max(len(row.definition) for row in rows)
+    numbered = longest > (LONGEST - 16 if long else LONGEST)
+    names = [f"[{k}]" if numbered else row.definition for k, row in enumerate(rows, start=1)]
+    return Sheet(
+        title="Exact test of calibration in segments",
+        headline=headline_of_segments(test),
+        facts=_facts(test),
+        numbers=(("T", number(test.statistic)), ("p-value", pvalue(test.pvalue))),
+        header=header,
+        rows=tuple(
+            segment_cells(row, name, long=long) for row, name in zip(rows, names, strict=True)
+        ),
+        legend=LEGEND,
+        closing=(*(_defined(rows, names) if numbered else ()), *_closing(test)),
+    )
+
+
+def _facts(test: SegmentsTest) -> Pairs:
+    sampling = f"B = {test.n_resamples}, seed = {test.seed}"
+    return (
+        ("data", f"{test.data_name} (n = {test.n}, m = {test.m}), lens: {test.lens}"),
+        ("segments", f"{sum(test.n_segments)} of {test.source}: {_sizes(test)}"),
+        ("statistic", f"the largest over segments: {test.statistics}"),
+        (
+            "null",
+            f"exact, labels redrawn from the predictions, {sampling}",
+        ),
+        ("adjusted", "step-down maximum over all segments, observed and redrawn alike"),
+    )
+
+
+def _sizes(test: SegmentsTest) -> str:
+    parts = [
+        f"{count} of {'all rows' if depth == 0 else f'depth {depth}'}"
+        for depth, count in enumerate(test.n_segments)
+        if depth and count
+    ]
+    return f"all rows, {', '.join(parts)}, each of at least {test.min_size} rows"
+
+
+def _defined(rows: Sequence[Segment], names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The definitions that are too long for the grid, under it."""
+    return zip(names, (row.definition for row in rows), strict=True)
+
+
+def segment_cells(row: Segment, name: str, *, long: bool = False) -> tuple[str, ...]:
+    """Return a row of the table: the name, `SEGMENT_NUMBERS`, interval, p-value and its code."""
+    percent = (f"{100 * value:.1f}" for value in (row.predicted, row.observed))
+    ends = f"[{100 * row.low:z.1f}, {100 * row.high:z.1f}]"
+    cumulative = "" if row.cumulative is None else f"{row.cumulative:.2f}"
+    statistics = (f"{row.z:.2f}", cumulative) if long else ()
+    return (
+        name,
+        str(row.n),
+        *percent,
+        f"{100 * row.gap:+z.1f}",
+        ends,
+        *statistics,
+        pvalue(row.adjusted),
+        stars(row.adjusted),
+    )
+
+
+def _closing(test: SegmentsTest) -> Iterator[tuple[str, str]]:
+    if test.level is not None:
+        some = f"{test.n_rejected} of {sum(test.n_segments)} segments"
+        yield f"rejected at level {number(test.level)}", some
+    yield (
+        "predicted, observed, gap",
+        "in per cent and percentage points; gap = observed - predicted, each interval by itself",
+    )
+    for note in test.notes:
+        yield "note", note

@@ -15,13 +15,14 @@ from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
 from caltest.lenses.base import induced
 from caltest.measures.gap import LEVEL, gap_of_sums
-from caltest.predictions import ModelData, Predictions, models, sources
+from caltest.predictions import ModelData, Predictions, models
+from caltest.predictions import tables as sources
 from caltest.predictions.options import ColumnOptions, check_names
-from caltest.segments.cells import AllRows, Chunk, Order, Tables, matrix_chunks, union_chunks
-from caltest.segments.columns import Column, column_of, without_rare
-from caltest.segments.inputs import Given, names_of, read_segments
+from caltest.segments.cells import AllRows, Chunk, Tables, matrix_chunks, union_chunks
+from caltest.segments.inputs import Column, Given, column_of, names_of, read_segments, without_rare
 from caltest.segments.null import Family, Joint, Rows, Scored, families_of, test_jointly
 from caltest.segments.result import Segment, SegmentsTest
+from caltest.types import Ints
 
 STATISTICS = ("mean", "cumulative")
 FINER = 2  # cuts whose sides are taken, for each of those between parts
@@ -336,7 +337,7 @@ def _chunks(
 
 
 def _chunks_of(
-    columns: _Columns, order: Order, depth: int, min_size: int, *, unions: bool
+    columns: _Columns, order: Ints, depth: int, min_size: int, *, unions: bool
 ) -> Iterator[Chunk]:
     if not columns.kept:
         return

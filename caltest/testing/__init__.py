@@ -15,9 +15,8 @@ if TYPE_CHECKING:
         assert_within,
     )
     from caltest.testing.calibrator_checks import check_calibrator
-    from caltest.testing.htest_checks import check_test
+    from caltest.testing.htest_checks import check_model, check_test
     from caltest.testing.lens_checks import check_lens
-    from caltest.testing.model_checks import check_model
 
 __all__ = [
     "TooFewRowsWarning",
@@ -36,7 +35,7 @@ _NAMES = {
     "assert_within": "caltest.testing.assertions",
     "check_calibrator": "caltest.testing.calibrator_checks",
     "check_lens": "caltest.testing.lens_checks",
-    "check_model": "caltest.testing.model_checks",
+    "check_model": "caltest.testing.htest_checks",
     "check_test": "caltest.testing.htest_checks",
 }
 

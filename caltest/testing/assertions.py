@@ -12,14 +12,14 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from caltest import render, validation
+from caltest import validation
 from caltest.errors import invalid, shown
 from caltest.htests import test_calibration
 from caltest.htests.options import CalibrationOptions
 from caltest.measures.own import name_of
 from caltest.predictions import ModelData
 from caltest.predictions.options import RowOptions, parted
-from caltest.results import GroupsTest, HTest, HTestTable
+from caltest.results import GroupsTest, HTest, HTestTable, sheets, wording
 from caltest.segments import SegmentsTest
 
 LEVEL = 0.01
@@ -324,7 +324,7 @@ def checked_result(
     if isinstance(row, HTest) and _is_equivalence(row):
         pvalue = row.pvalue
         few = pvalue > level and row.estimate < float(str(row.parameters["tolerance"]))
-        headline = render.headline(row)
+        headline = wording.headline(row)
         if few:
             headline += f" {row.n:,} rows do not show an error of {row.estimate:.3g} to be within."
         holds = pvalue <= level
@@ -332,11 +332,11 @@ def checked_result(
     if isinstance(found, SegmentsTest | GroupsTest):
         pvalue, headline, few = found.pvalue, found.verdict().headline, False
     elif isinstance(found, HTestTable):
-        pvalue, headline = render.pvalue_of_table(found), render.headline_of_table(found)
-        few = all(render.is_too_small(one.size) for one in found)
+        pvalue, headline = wording.pvalue_of_table(found), wording.headline_of_table(found)
+        few = all(wording.is_too_small(one.size) for one in found)
     else:
-        pvalue, headline = found.pvalue, render.headline(found)
-        few = render.is_too_small(found.size)
+        pvalue, headline = found.pvalue, wording.headline(found)
+        few = wording.is_too_small(found.size)
     holds = pvalue > level
     return Checked(**about, pvalue=pvalue, holds=holds, few=few and holds, headline=headline)
 
@@ -349,7 +349,7 @@ def _row(found: Tested) -> Any:
 
 
 def _is_equivalence(row: HTest) -> bool:
-    return row.null == render.TOLERANCE and row.alternative == "less"
+    return row.null == sheets.TOLERANCE and row.alternative == "less"
 
 
 def _seed(rng: object) -> int:

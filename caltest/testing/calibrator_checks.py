@@ -16,14 +16,13 @@ from hypothesis import reject
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 from hypothesis.strategies import SearchStrategy
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.predictions import Predictions
 from caltest.testing import strategies
-from caltest.testing.searching import distance, search
+from caltest.testing.strategies import distance, search
+from caltest.types import Floats
 
-Floats = NDArray[np.float64]
 MOST_FITTED = 10  # rows of a set that a calibrator is fitted to, and that a failure prints
 LARGE = 3000  # rows of a sample on which a fitted map is near the identity
 NEAR = 0.05  # the mean change of a probability that is near enough

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import SuspectInputWarning
 from caltest.htests import test_calibration
@@ -15,8 +14,8 @@ from caltest.lenses.base import departure
 from caltest.numerics.labels import resample_keys
 from caltest.predictions import Predictions
 from caltest.testing.htest_checks import assert_super_uniform, calibrated
+from caltest.types import Floats, Ints
 
-Floats = NDArray[np.float64]
 DRAWS = 64  # data sets, redrawn and simulated, whose labels are compared with the probabilities
 FOUND = 20  # miscalibrated data sets of each kind, of one of which half must be found at LEVEL
 LEVEL = 0.05
@@ -84,8 +83,8 @@ def check_lens(
                 _assert_power(member, ask, m=m, n=n, rng=generator)
 
 
-def _asker(lens: Lens) -> Callable[[Floats, NDArray[np.int64], int], float]:
-    def ask(probs: Floats, labels: NDArray[np.int64], rng: int) -> float:
+def _asker(lens: Lens) -> Callable[[Floats, Ints, int], float]:
+    def ask(probs: Floats, labels: Ints, rng: int) -> float:
         data = Predictions(probs, labels, classes=list(range(probs.shape[1])))
         found = test_calibration(data, test="brier", lens=lens, n_resamples=99, rng=rng)
         return found.pvalue

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from caltest.testing.family import Record
-    from caltest.testing.session import Calibration
+    from caltest.testing.family import Calibration, Record
 
 LEVEL, SEED = 0.01, 0
 CACHE = "caltest/rejected"
@@ -114,7 +113,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.fixture
 def calibration(request: pytest.FixtureRequest) -> Calibration:
     """Assertions on calibration that the session decides together: `assert_calibrated`, ..."""
-    from caltest.testing.session import Calibration
+    from caltest.testing.family import Calibration
 
     item = request.node
     records = item.stash.setdefault(RECORDS, [])

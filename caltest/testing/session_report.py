@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from caltest import __version__, render
+from caltest import __version__
 from caltest.outputs import write_whole
+from caltest.results import wording
 from caltest.testing.family import Record
 
 Records = Mapping[str, Sequence[Record]]
@@ -111,8 +112,8 @@ def _cells(records: Records) -> Iterator[tuple[str, ...]]:
     for nodeid, record in _each(records):
         yield (
             _answer(record),
-            render.short(record.pvalue).removeprefix("= "),
-            "-" if record.within else render.short(record.adjusted).removeprefix("= "),
+            wording.short(record.pvalue).removeprefix("= "),
+            "-" if record.within else wording.short(record.adjusted).removeprefix("= "),
             f"{record.level:g}",
             str(record.seed),
             f"{record.n:,}",

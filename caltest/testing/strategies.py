@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from hypothesis.vendor import pretty
-from numpy.typing import NDArray
 
 from caltest.errors import SuspectInputWarning, invalid, shown
 from caltest.predictions import Predictions
+from caltest.types import Codes, Floats
 
 __all__ = [
     "Recalibration",
@@ -34,14 +35,23 @@ __all__ = [
     "weights",
 ]
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
 Size = int | tuple[int, int]
+
+
 ROWS: Size = (1, 8)
+
+
 CLASSES: Size = (2, 4)
+
+
 TINY = (1e-300, 1e-16, 1e-9)  # beside a one, which they leave as it is or move by rounding
+
+
 MOST_PRINTED = 200  # probabilities of a failing example
+
+
 SEEDS = st.integers(0, 2**16)
+
 
 # ---- numbers ------------------------------------------------------------------------------------
 
@@ -494,3 +504,45 @@ def _normal(row: Sequence[float]) -> Floats:
 
 def _drawn(draw: st.DrawFn, size: Size) -> int:
     return size if isinstance(size, int) else draw(st.integers(*size))
+
+
+def search(
+    property_: Callable[..., None],
+    arguments: Mapping[str, SearchStrategy[Any]],
+    *,
+    examples: int,
+    rng: int,
+) -> None:
+    """Search for arguments that break a property; raise with the smallest that Hypothesis finds.
+
+    Parameters
+    ----------
+    property_ : callable
+        A function that asserts something of its arguments.
+    arguments : mapping of str to SearchStrategy
+        A strategy for each argument.
+    examples : int
+        How many are tried.
+    rng : int
+        The seed.
+    """
+    options = settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,  # one example, that is printed, and not a group without any
+    )
+    seed(rng)(options(given(**arguments)(property_)))()
+
+
+def distance(first: Floats, second: Floats) -> float:
+    """Return how far apart two arrays of probabilities are, at most.
+
+    Parameters
+    ----------
+    first, second : ndarray
+        Of one shape.
+    """
+    return float(np.abs(first - second).max())

@@ -6,16 +6,14 @@ import itertools
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.numerics.cell_counts import CellLaw, draw_counts
 from caltest.numerics.joint import tie_tolerance
-from caltest.numerics.labels import Hashes, row_hashes
+from caltest.numerics.labels import row_hashes
 from caltest.numerics.loops import map_threads
+from caltest.types import Floats, Hashes
 from caltest.units.statistic import Statistic
 from caltest.units.units import CellUnits
-
-Floats = NDArray[np.float64]
 
 ENOUGH = 20  # redrawn statistics that are as extreme: the standard error of p is a fifth of it
 CELLS = 1 << 13  # of the groups of a task

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from caltest.types import Flags, Floats
 from caltest.units.sums import UnitSums
 from caltest.units.units import Observed, Units
 
-Floats = NDArray[np.float64]
 Tails = Callable[[Floats, int | None], Floats]
 
 
@@ -83,7 +82,7 @@ class Statistic:
     norm: Norm | None = None
     score_table: Callable[[], Floats] | None = None
     unseen: Callable[[float], float] | None = None
-    blind: NDArray[np.bool_] | None = None
+    blind: Flags | None = None
     tails: Tails | None = None
     tails_text: str = ""
 

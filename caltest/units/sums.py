@@ -8,15 +8,13 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.numerics.class_sums import label_sums
 from caltest.numerics.crossings import group_extremes
 from caltest.numerics.sorted_scores import partial_sum_extremes
+from caltest.types import Floats, Ints
 from caltest.units.units import CellUnits, Observed, Units
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Flipped = Callable[[Floats], Floats]  # signs (B, C) of the clusters -> (B,), or sums of them
 
 AT_A_TIME = 1 << 22  # numbers in a temporary array

@@ -8,17 +8,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.sorted_scores import sort_scores, step_ends, sum_variance
 from caltest.predictions import Predictions
 from caltest.scale import Cells
+from caltest.types import AnyArray, Events, Flags, Floats, Ints, Order
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Order = NDArray[np.intp]
 Observed = Any  # labels (U,) or (B, U) of rows in their small type; of cells numbers of events
 
 
@@ -58,7 +55,7 @@ class Units(ABC):
 
     @property
     @abstractmethod
-    def ends(self) -> NDArray[np.bool_]:
+    def ends(self) -> Flags:
         """Whether each unit is the last of its prediction, in ascending order, (U,)."""
 
     @abstractmethod
@@ -106,7 +103,7 @@ class Units(ABC):
         """The weight of the rows of each group, (G,)."""
         return self.sums(self.mass)
 
-    def sums(self, values: NDArray[Any]) -> Floats:
+    def sums(self, values: AnyArray) -> Floats:
         """Return the sums over each group of values of the units, (..., G)."""
         sums = np.add.reduceat(values, self.start[:-1], axis=-1)
         return sums.astype(np.float64, copy=False)
@@ -142,7 +139,7 @@ class RowUnits(Units):
     def order(self) -> Order | None:
         return None
 
-    def in_order(self, values: NDArray[Any]) -> NDArray[Any]:
+    def in_order(self, values: AnyArray) -> AnyArray:
         """Return values of all rows, (n,), of the units."""
         return values if self.order is None else values[self.order]
 
@@ -193,7 +190,7 @@ class RowUnits(Units):
         return self.predictions.n
 
     @property
-    def ends(self) -> NDArray[np.bool_]:
+    def ends(self) -> Flags:
         return step_ends(self.mean)
 
     @property
@@ -243,7 +240,7 @@ class CellUnits(Units):
         self.observed = cells.events.astype(np.float64)
 
     @property
-    def ends(self) -> NDArray[np.bool_]:
+    def ends(self) -> Flags:
         return np.ones(len(self.cells), np.bool_)
 
     @property
@@ -269,7 +266,7 @@ class CellUnits(Units):
     def ordered(self, measure: str) -> CellUnits:
         return self
 
-    def some(self, groups: NDArray[np.bool_]) -> tuple[CellUnits, NDArray[np.bool_]]:
+    def some(self, groups: Flags) -> tuple[CellUnits, Flags]:
         """Return the units of some groups, and which units they are."""
         sizes = np.diff(self.start)
         kept = np.repeat(groups, sizes)
@@ -299,7 +296,7 @@ def check_one_dimension(predictions: Predictions, measure: str) -> None:
         )
 
 
-def sorted_columns(predictions: Predictions) -> tuple[Floats, NDArray[np.uint8], Floats]:
+def sorted_columns(predictions: Predictions) -> tuple[Floats, Events, Floats]:
     """Return P(class 1) in ascending order, with labels and weights; without weights, ones.
 
     Equal scores are in the order of their labels, so that weights of 1 change no bit of a result.

@@ -7,16 +7,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from numbers import Real
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import InvalidInput, invalid, shown
+from caltest.types import AnyArray, Codes, Floats
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
-AnyArray = NDArray[Any]
 NUMBER = (Real, Decimal, np.bool_)
 FLOAT32_SLACK = 1e-6  # per class: rows that were summed in single precision
 ROUNDED_SLACK = 1e-2 * (1 + 1e-9)  # rows rounded for print; 0.99 itself is allowed

@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
+from caltest.types import AnyArray, Floats
 from caltest.validation.arrays import (
-    AnyArray,
-    Floats,
     as_array,
     as_numbers,
     check_column,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from caltest.validation.arrays import Floats
+from caltest.types import Floats
 
 STEPS = (0.1, 0.01, 0.001)  # of one to three decimals
 HALF = 2.0**-11  # of half precision, near 1

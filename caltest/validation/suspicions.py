@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from caltest.errors import SuspectInputWarning
-from caltest.validation.arrays import AnyArray, Codes, Floats
+from caltest.types import AnyArray, Codes, Floats
 
 CHANCE = 1e-3
 FEWEST = 10  # rows from which logits are

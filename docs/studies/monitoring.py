@@ -27,9 +27,8 @@ from scipy.special import logsumexp
 
 import caltest as ct
 from caltest.monitoring import loops
-from caltest.monitoring.bets import SLOPES, bets_for
-from caltest.monitoring.confidence import exponents_left, log_mixture
-from caltest.monitoring.stream import Stream
+from caltest.monitoring.findings import exponents_left, log_mixture
+from caltest.monitoring.stream import SLOPES, Stream, bets_for
 
 PAGE = Path(__file__).with_suffix(".md")
 CLASSES = (2, 3, 10)

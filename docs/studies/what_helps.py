@@ -26,8 +26,8 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 
 import caltest as ct
-from caltest.comparison.best_map import first_map
 from caltest.comparison.maps import resolve_calibrators
+from caltest.comparison.out_of_fold import first_map
 
 LEVEL, SIZES = 0.05, {200: 1.0, 1000: 1.0, 5000: 0.5}  # n, and the share of the data sets
 FEW = min(SIZES)

@@ -21,9 +21,8 @@ from sklearn.datasets import make_classification
 from threadpoolctl import threadpool_limits
 
 from caltest.classifiers import DirichletGPClassifier
-from caltest.classifiers.collapsed_bound import bound_and_gradient, rows_by_class
+from caltest.classifiers.collapsed_bound import bound_and_gradient, pseudo_targets, rows_by_class
 from caltest.classifiers.dirichlet_gp import _variance_of
-from caltest.classifiers.label_transform import pseudo_targets
 
 pytest.importorskip("pytest_benchmark", reason='pip install ".[bench]"')
 pytestmark = [

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caltest import DegenerateDataWarning
-from caltest.measures.grades.hosmer_lemeshow import HosmerLemeshow
-from caltest.measures.grades.pigeon_heyse import PigeonHeyse
+from caltest.measures.grades.hosmer_lemeshow import HosmerLemeshow, PigeonHeyse
 from caltest.testing import strategies
 from caltest.units import RowUnits
 

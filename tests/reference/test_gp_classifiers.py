@@ -19,8 +19,12 @@ from caltest.classifiers import (
     NystroemKRRClassifier,
     collapsed_bound,
 )
-from caltest.classifiers.collapsed_bound import posterior, rows_by_class
-from caltest.classifiers.label_transform import label_targets, pseudo_targets
+from caltest.classifiers.collapsed_bound import (
+    label_targets,
+    posterior,
+    pseudo_targets,
+    rows_by_class,
+)
 from caltest.classifiers.regressions import evidence_and_gradient
 
 VARIANCE, SCALES = 1.7, np.array([0.8, 1.2])

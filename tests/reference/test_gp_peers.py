@@ -17,7 +17,7 @@ from scipy.special import softmax
 from caltest.calibrators import GPCalibrator
 from caltest.calibrators.gp.elbo import GPScores, bound
 from caltest.calibrators.gp.fit import line_kmeans
-from caltest.calibrators.gp.latent import LatentPosterior
+from caltest.calibrators.gp.process import LatentPosterior
 
 pytestmark = pytest.mark.filterwarnings("ignore:the latent mean falls:UserWarning")
 

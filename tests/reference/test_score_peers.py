@@ -18,10 +18,9 @@ from caltest.measures import (
     smooth_ece,
     spiegelhalter_z,
 )
-from caltest.measures.cumulative.brownian import range_sf
-from caltest.measures.cumulative.ks import KSError
-from caltest.measures.cumulative.kuiper import KuiperError
+from caltest.measures.cumulative.cumulative import KSError, KuiperError
 from caltest.measures.scores.spiegelhalter import SpiegelhalterZ
+from caltest.numerics.tails import range_sf
 
 # peers.json, beta40: outputs on Python 3.11 and NumPy 2.4.
 P = np.fromstring(  # P(Y = 1)

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 import caltest as ct
-from caltest.comparison.best_map import first_map
+from caltest.comparison.out_of_fold import first_map
 
 TURN = np.eye(3) + 0.3 * np.random.default_rng(7).normal(size=(3, 3))
 

@@ -8,19 +8,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from caltest.calibrators.binary.base import BinaryCalibrator
+from caltest.calibrators.base import BinaryCalibrator
 from caltest.calibrators.inputs import Inputs
 from caltest.numerics.loops import njit
+from caltest.types import Flags, Floats, Ints
 from caltest.validation import check_flag, check_optional_integer, check_positive
 
 __all__ = ["BBQ"]
 
 MOST_BINS = 5000  # of a model by default: that of 10^8 observations
 NEGLIGIBLE = 2.0**-60  # share of a model that no double notices
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Counts = tuple[Floats, Floats, Floats]  # distinct scores, sums of events and of others up to each
 BATCH = 2**20  # bins of several models at a time
 SMALLEST_PRIOR_MEAN = float(
@@ -115,8 +113,8 @@ class BBQ(BinaryCalibrator):
         self.max_bins = max_bins
         self.averaging = averaging
 
-    def _fit_event(self, inputs: Inputs, event: NDArray[np.bool_], weight: Floats | None) -> None:
-        from caltest.numerics.distinct_scores import distinct_scores
+    def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
+        from caltest.numerics.ordered import distinct_scores
 
         size = check_positive(self.prior_size, "prior_size")
         averaging = check_flag(self.averaging, "averaging")
@@ -135,7 +133,7 @@ class BBQ(BinaryCalibrator):
         kept = share > 0
         self.cuts_, self.values_ = mixture(counts, numbers[kept], self.model_weights_[kept], size)
 
-    def _numbers(self, n: float) -> NDArray[np.int64]:
+    def _numbers(self, n: float) -> Ints:
         """Return the numbers of bins of the models."""
         root = float(np.cbrt(n))
         low = check_optional_integer(self.min_bins, "min_bins")
@@ -147,7 +145,7 @@ class BBQ(BinaryCalibrator):
         return np.arange(low, high + 1)
 
     def _event(self, inputs: Inputs) -> Floats:
-        from caltest.calibrators.binary.histogram_bins import look_up
+        from caltest.calibrators.binary.histogram import look_up
 
         return look_up(inputs.event, self.cuts_, self.values_)
 

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from caltest.calibrators.base import Coefficient
-from caltest.calibrators.binary.base import BinaryCalibrator
+from caltest.calibrators.base import BinaryCalibrator, Coefficient
 from caltest.calibrators.binary.log_odds import (
     LogOddsFit,
     LogOddsModel,
@@ -22,12 +20,12 @@ from caltest.calibrators.binary.log_odds import (
     with_weights,
     within_reach,
 )
-from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Floats, Inputs
+from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
+from caltest.types import Flags, Floats
 from caltest.validation import check_choice, check_flag
 
 __all__ = ["BetaCalibrator"]
 
-Events = NDArray[np.bool_]
 
 Face = tuple[str, ...]  # the parameters that are not 0; "ab" is a = b
 PARAMETERS = ("abm", "am", "ab")
@@ -114,7 +112,7 @@ class BetaCalibrator(BinaryCalibrator):
         self.constrained = constrained
         self.clip = clip
 
-    def _fit_event(self, inputs: Inputs, event: Events, weight: Floats | None) -> None:
+    def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
         check_choice(self.parameters, PARAMETERS, "parameters")
         check_flag(self.constrained, "constrained")
         logs, event, weight = with_weights(weight, inputs.clipped(self.clip).log_probs, event)
@@ -138,7 +136,7 @@ class BetaCalibrator(BinaryCalibrator):
         return self.parameters != "ab"
 
     def _best(
-        self, features: dict[str, Floats], event: Events, weight: Floats | None
+        self, features: dict[str, Floats], event: Flags, weight: Floats | None
     ) -> tuple[Face, LogOddsFit]:
         """Return the best admissible parameters.
 
@@ -175,7 +173,7 @@ class BetaCalibrator(BinaryCalibrator):
         return LogOddsModel(rows, weight, intercept=self._has_intercept)
 
     def _determined(
-        self, features: dict[str, Floats], event: Events, weight: Floats | None
+        self, features: dict[str, Floats], event: Flags, weight: Floats | None
     ) -> tuple[Face, LogOddsModel | None]:
         """Return the parameters that the data can tell apart."""
         if self._has_intercept and event.min() == event.max():
@@ -192,13 +190,13 @@ class BetaCalibrator(BinaryCalibrator):
             self._note("the predictions take too few values to tell a and b apart: a = b")
         return ("ab",), model
 
-    def _is_separated(self, face: Face, score: Floats, event: Events) -> bool:
+    def _is_separated(self, face: Face, score: Floats, event: Flags) -> bool:
         """Tell whether the likelihood has no maximum under the constraint."""
         if self.constrained:
             return is_increasing(score, event, self._pivot)
         return self._has_none(face, score, event)
 
-    def _has_none(self, face: Face, score: Floats, event: Events) -> bool:
+    def _has_none(self, face: Face, score: Floats, event: Flags) -> bool:
         """Tell whether the likelihood has no maximum without the constraint.
 
         A map with one slope separates by a threshold, one with two slopes by an interval.

@@ -7,18 +7,16 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from caltest.calibrators.binary.base import BinaryCalibrator
+from caltest.calibrators.base import BinaryCalibrator
 from caltest.calibrators.inputs import Inputs
 from caltest.numerics.loops import njit
+from caltest.types import Flags, Floats, Ints
 from caltest.validation import check_flag
 
 __all__ = ["ENIR"]
 
 NEGLIGIBLE = 2.0**-60  # share of a model that no double notices
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 # Blocks: mass, events, s_left, s_right, first and last score. Those at lambda = 0 come first, then
 # one for each merge in order.
 Blocks = tuple[Floats, Floats, Ints, Ints, Ints, Ints]
@@ -97,8 +95,8 @@ class ENIR(BinaryCalibrator):
         super().__init__(from_logits=from_logits, classes=classes)
         self.averaging = averaging
 
-    def _fit_event(self, inputs: Inputs, event: NDArray[np.bool_], weight: Floats | None) -> None:
-        from caltest.numerics.distinct_scores import distinct_scores
+    def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
+        from caltest.numerics.ordered import distinct_scores
 
         averaging = check_flag(self.averaging, "averaging")
         score, mass, events = distinct_scores(inputs.event, event, weight)
@@ -118,7 +116,7 @@ class ENIR(BinaryCalibrator):
         self.values_ = np.repeat(values, 2)[distinct]
 
     def _event(self, inputs: Inputs) -> Floats:
-        from caltest.numerics.interpolation import interpolate
+        from caltest.numerics.ordered import interpolate
 
         return interpolate(inputs.event, self.knots_, self.values_)
 

@@ -7,16 +7,20 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from caltest.calibrators.base import Coefficient
-from caltest.calibrators.binary.base import BinaryCalibrator
-from caltest.calibrators.inputs import Floats, Inputs
+from caltest.calibrators.base import BinaryCalibrator, Coefficient
+from caltest.calibrators.inputs import Inputs
+from caltest.numerics.bins import bin_of, quantile_cuts, uniform_sums
+from caltest.numerics.loops import njit
+from caltest.numerics.ordered import distinct_scores, moderate_weight
+from caltest.types import Flags, Floats
 from caltest.validation import check_choice, check_integer
 
 __all__ = ["HistogramBinning"]
 
 BINNINGS = ("uniform", "quantile")
+
+
 EMPTY = ("midpoint", "zero")
 
 
@@ -87,9 +91,7 @@ class HistogramBinning(BinaryCalibrator):
         self.binning = binning
         self.empty = empty
 
-    def _fit_event(self, inputs: Inputs, event: NDArray[np.bool_], weight: Floats | None) -> None:
-        from caltest.calibrators.binary.histogram_bins import quantile_bin_sums, uniform_bin_sums
-
+    def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
         bins = check_integer(self.bins, "bins")
         binning = check_choice(self.binning, BINNINGS, "binning")
         empty = check_choice(self.empty, EMPTY, "empty")
@@ -105,8 +107,6 @@ class HistogramBinning(BinaryCalibrator):
         self.counts_ = mass
 
     def _event(self, inputs: Inputs) -> Floats:
-        from caltest.calibrators.binary.histogram_bins import look_up, look_up_uniform
-
         bins = len(self.values_)
         if np.array_equal(self.edges_, np.arange(bins + 1) / bins):
             return look_up_uniform(inputs.event, self.values_)
@@ -138,3 +138,36 @@ def _distinct_texts(values: Floats) -> list[str]:
         if len(set(texts)) == len(np.unique(values)):
             return texts
     return [f"{value:.17g}" for value in values]
+
+
+def uniform_bin_sums(
+    score: Floats, event: Flags, weight: Floats | None, bins: int
+) -> tuple[Floats, Floats]:
+    """Return the weight of the rows and of the events in each of `bins` bins of equal width."""
+    scaled = None if weight is None else moderate_weight(weight)
+    sums = uniform_sums(score, event.astype(np.int64), scaled, bins)
+    return sums[:, 0], sums[:, 2]
+
+
+def quantile_bin_sums(
+    score: Floats, event: Flags, weight: Floats | None, bins: int
+) -> tuple[Floats, Floats, Floats]:
+    """Return the cuts between at most `bins` bins of equal mass, and the sums in the bins."""
+    values, mass, events = distinct_scores(score, event, weight)
+    cuts = quantile_cuts(values, mass, bins)
+    starts = np.concatenate([[0], np.searchsorted(values, cuts, side="right")])
+    return cuts, np.add.reduceat(mass, starts), np.add.reduceat(events, starts)
+
+
+@njit()
+def look_up_uniform(score: Floats, values: Floats) -> Floats:
+    """Return the value of the bin of equal width in which each score lies."""
+    out = np.empty(score.size)
+    for i in range(score.size):
+        out[i] = values[bin_of(score[i], float(values.size))]
+    return out
+
+
+def look_up(score: Floats, cuts: Floats, values: Floats) -> Floats:
+    """Return values[k] for scores in (cuts[k - 1], cuts[k]]; there are len(cuts) + 1 values."""
+    return np.asarray(values[np.searchsorted(cuts, score)])

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from caltest.calibrators.binary.base import BinaryCalibrator
-from caltest.calibrators.inputs import Floats, Inputs
+from caltest.calibrators.base import BinaryCalibrator
+from caltest.calibrators.inputs import Inputs
 from caltest.errors import invalid, shown
-from caltest.numerics.distinct_scores import in_order
-from caltest.numerics.interpolation import interpolate
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.loops import njit
+from caltest.numerics.ordered import in_order, interpolate
 from caltest.numerics.sorted_scores import step_ends
+from caltest.types import Flags, Floats
 from caltest.validation import check_choice, check_finite
 
 __all__ = ["IsotonicCalibrator"]
@@ -93,7 +92,7 @@ class IsotonicCalibrator(BinaryCalibrator):
         self.interpolation = interpolation
         self.bound = bound
 
-    def _fit_event(self, inputs: Inputs, event: NDArray[np.bool_], weight: Floats | None) -> None:
+    def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
         check_choice(self.interpolation, INTERPOLATIONS, "interpolation")
         score, labels, weight = in_order(inputs.event, event, weight)
         score = _merged(score)

@@ -8,13 +8,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from caltest.calibrators.inputs import LOG_SMALLEST_PROBABILITY, Floats
+from caltest.calibrators.inputs import LOG_SMALLEST_PROBABILITY
 from caltest.numerics.logistic import fit_logistic, penalised_loss
-from caltest.numerics.weights import shares
-
-Events = NDArray[np.bool_]
+from caltest.numerics.ordered import shares
+from caltest.types import AnyArray, Flags, Floats
 
 RIDGE = 1e-8  # on slopes per standard deviation, where the likelihood has no maximum
 SAME = 1e-10  # relative standard deviation, or 1 - r^2, that counts as none
@@ -172,7 +170,7 @@ def within_reach(score: Floats) -> Floats:
     return np.clip(score, low - reach, high + reach)
 
 
-def with_weights(weight: Floats | None, *columns: NDArray[Any]) -> tuple[Any, ...]:
+def with_weights(weight: Floats | None, *columns: AnyArray) -> tuple[Any, ...]:
     """Leave out the rows of weight 0, of the weights too, which come last."""
     if weight is None or (weight > 0).all():
         return (*columns, weight)
@@ -180,33 +178,33 @@ def with_weights(weight: Floats | None, *columns: NDArray[Any]) -> tuple[Any, ..
     return (*(column[rows] for column in columns), weight[rows])
 
 
-def is_increasing(score: Floats, event: Events, pivot: float | None = None) -> bool:
+def is_increasing(score: Floats, event: Flags, pivot: float | None = None) -> bool:
     """Tell whether no event has a lower score than another row; the pivot lies in between."""
     return _holds(_increases, score, event, pivot)
 
 
-def is_interval(score: Floats, event: Events, pivot: float | None = None) -> bool:
+def is_interval(score: Floats, event: Flags, pivot: float | None = None) -> bool:
     """Tell whether one class fills an interval of scores; the pivot is one of its ends."""
     return _holds(_fills_interval, score, event, pivot)
 
 
 def _holds(
-    separated: Callable[[Floats, Events, float | None], bool],
+    separated: Callable[[Floats, Flags, float | None], bool],
     score: Floats,
-    event: Events,
+    event: Flags,
     pivot: float | None,
 ) -> bool:
     """Ask a part of the rows first: what does not separate them does not separate all."""
     return all(separated(score[rows], event[rows], pivot) for rows in (slice(SAMPLE), slice(None)))
 
 
-def _increases(score: Floats, event: Events, pivot: float | None) -> bool:
+def _increases(score: Floats, event: Flags, pivot: float | None) -> bool:
     highest = score.max(where=~event, initial=-np.inf)
     lowest = score.min(where=event, initial=np.inf)
     return bool(highest <= lowest if pivot is None else highest <= pivot <= lowest)
 
 
-def _fills_interval(score: Floats, event: Events, pivot: float | None) -> bool:
+def _fills_interval(score: Floats, event: Flags, pivot: float | None) -> bool:
     for members in (~event, event):
         ends = [score.min(where=members, initial=np.inf), score.max(where=members, initial=-np.inf)]
         if pivot is not None:

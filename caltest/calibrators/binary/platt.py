@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from caltest.calibrators.base import Coefficient
-from caltest.calibrators.binary.base import BinaryCalibrator
+from caltest.calibrators.base import BinaryCalibrator, Coefficient
 from caltest.calibrators.binary.log_odds import (
     LogOddsFit,
     LogOddsModel,
@@ -19,7 +17,8 @@ from caltest.calibrators.binary.log_odds import (
     with_weights,
     within_reach,
 )
-from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Floats, Inputs
+from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
+from caltest.types import Flags, Floats
 from caltest.validation import check_choice, check_flag
 
 __all__ = ["PlattScaling"]
@@ -103,7 +102,7 @@ class PlattScaling(BinaryCalibrator):
         self.smooth_targets = smooth_targets
         self.clip = clip
 
-    def _fit_event(self, inputs: Inputs, event: NDArray[np.bool_], weight: Floats | None) -> None:
+    def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
         check_choice(self.scale, SCALES, "scale")
         smooth = check_flag(self.smooth_targets, "smooth_targets")
         score, event, weight = with_weights(weight, self._score(inputs), event)
@@ -118,7 +117,7 @@ class PlattScaling(BinaryCalibrator):
             self.standard_errors_ |= dict(zip(names, fit.stderr.tolist(), strict=True))
 
     def _best(
-        self, score: Floats, event: NDArray[np.bool_], targets: Floats, weight: Floats | None
+        self, score: Floats, event: Flags, targets: Floats, weight: Floats | None
     ) -> LogOddsFit:
         if targets.min() == targets.max():
             return fit_constant(targets, weight, intercept=True)
@@ -155,7 +154,7 @@ class PlattScaling(BinaryCalibrator):
         ]
 
 
-def _smoothed(event: NDArray[np.bool_], weight: Floats | None) -> Floats:
+def _smoothed(event: Flags, weight: Floats | None) -> Floats:
     """Return Platt's targets; huge weights leave them inside of (0, 1) too."""
     if weight is None:
         events, others = float(event.sum()), float((~event).sum())

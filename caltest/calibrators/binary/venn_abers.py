@@ -6,18 +6,17 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from caltest.calibrators.binary.base import BinaryCalibrator
+from caltest.calibrators.base import BinaryCalibrator
 from caltest.calibrators.inputs import Inputs
 from caltest.numerics.loops import njit
+from caltest.types import Flags, Floats, Ints
 from caltest.validation import check_choice
 
 __all__ = ["VennAbers"]
 
 LOSSES = ("log", "brier")
-Floats = NDArray[np.float64]
 
 
 class VennAbers(BinaryCalibrator):
@@ -83,8 +82,8 @@ class VennAbers(BinaryCalibrator):
         super().__init__(from_logits=from_logits, classes=classes)
         self.loss = loss
 
-    def _fit_event(self, inputs: Inputs, event: NDArray[np.bool_], weight: Floats | None) -> None:
-        from caltest.numerics.distinct_scores import distinct_scores
+    def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
+        from caltest.numerics.ordered import distinct_scores
 
         check_choice(self.loss, LOSSES, "loss")
         score, mass, events = distinct_scores(inputs.event, event, weight)
@@ -182,7 +181,7 @@ def _slopes(mass: Floats, events: Floats) -> tuple[Floats, Floats]:
 
 
 @njit()
-def _corners_from_the_right(x: Floats, y: Floats) -> NDArray[np.int64]:
+def _corners_from_the_right(x: Floats, y: Floats) -> Ints:
     """Return the corners of the greatest convex minorant, the last point first."""
     stack = np.empty(x.size, np.int64)
     size = 0

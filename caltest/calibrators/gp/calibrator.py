@@ -24,11 +24,12 @@ from caltest.calibrators.gp.fit import (
     scores_of,
     unfinished,
 )
-from caltest.calibrators.gp.latent import LatentPosterior
 from caltest.calibrators.gp.optimize import FittedGP
-from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Floats, Inputs
+from caltest.calibrators.gp.process import LatentPosterior
+from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.drawing import draw
 from caltest.errors import invalid
+from caltest.types import Floats
 from caltest.validation import (
     check_choice,
     check_confidence,

@@ -1,16 +1,4 @@
-r"""The evidence lower bound of GP calibration, Wenger et al. (2020), and its gradient.
-
-One latent function f serves all classes: row i has the latent variables f(z_ik), k = 1 to K, with
-the K x K covariance :math:`C_i = B_i + s I - A_i' (I - S) A_i`, where :math:`B_i` is the prior
-block. It is never formed. The process is computed on an even grid of G nodes, G a dozen per length
-scale, and interpolated (`line_grid`, to 1e-11): with W_i the grid's weights of the row,
-
-.. math:: C_i = W_i (K_G - A_G' (I - S) A_G) W_i' + s I,
-
-so that equation 7 needs the vectors :math:`W_i' \sigma_i` alone; :math:`K_G` has a factor of F
-columns to machine precision, F a quarter of G where G is large. An evaluation costs
-O(n K + n G (F + M) + G M^2). Where K^2 is small beside G F, the prior block is summed pair by pair.
-"""
+"""Evidence lower bound with its softmax expectations and gradient, Wenger et al. 2020."""
 
 from __future__ import annotations
 
@@ -19,19 +7,20 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
-from caltest.calibrators.gp import line_grid
-from caltest.calibrators.gp.kernel import (
-    fourier_features,
-    fourier_size,
-    pair_products,
-    rbf_line_back,
+from caltest.calibrators.gp import line as line_grid
+from caltest.calibrators.gp.line import fourier_features, fourier_size, pair_products, rbf_line_back
+from caltest.calibrators.gp.process import (
+    Gradient,
+    LatentPosterior,
+    Paths,
+    PathsOn,
+    Projection,
+    paths_back,
+    paths_on,
+    project,
 )
-from caltest.calibrators.gp.latent import Gradient, LatentPosterior, Projection, project
-from caltest.calibrators.gp.paths import Paths, PathsOn, paths_back, paths_on
-from caltest.calibrators.gp.softmax_expectation import monte_carlo, softmax_rows, taylor
-from caltest.numerics.loops import map_threads, one_blas_thread
+from caltest.numerics.loops import map_threads, njit, one_blas_thread
 from caltest.numerics.variational import (
     cholesky_back,
     divergence,
@@ -39,15 +28,139 @@ from caltest.numerics.variational import (
     marginals_back,
     whiten_back,
 )
+from caltest.types import Codes, Floats, Ints
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
-Stencil = tuple[NDArray[np.int64], Floats]
+
+@njit()
+def softmax_rows(mean: Floats, codes: Codes) -> tuple[Floats, Floats]:
+    """Return the softmax of each row, (n, K), and the logarithm of its entry y, (n,)."""
+    n, K = mean.shape
+    sigma, log_prob = np.empty((n, K)), np.empty(n)
+    for i in range(n):
+        top = mean[i].max()
+        total = 0.0
+        for k in range(K):
+            sigma[i, k] = np.exp(mean[i, k] - top)
+            total += sigma[i, k]
+        for k in range(K):
+            sigma[i, k] /= total
+        log_prob[i] = mean[i, codes[i]] - top - np.log(total)
+    return sigma, log_prob
+
+
+@njit()
+def taylor(
+    sigma: Floats, log_prob: Floats, product: Floats, variance: Floats, codes: Codes, weight: Floats
+) -> tuple[float, Floats]:
+    """Return the weighted sum of equation 7 over rows and its derivative by the means, (n, K).
+
+    The derivative by the entries of C, seen as one matrix per row, is w (sigma sigma' -
+    diag(sigma)) / 2.
+
+    Parameters
+    ----------
+    sigma : (n, K) array
+        Softmax of the means.
+    log_prob : (n,) array
+        Logarithm of entry y of sigma.
+    product : (n, K) array
+        C sigma; for a diagonal C, `variance * sigma`.
+    variance : (n, K) array
+        The diagonal of C.
+    codes : (n,) array
+        y.
+    weight : (n,) array
+        w.
+    """
+    n, K = sigma.shape
+    value = 0.0
+    by_mean = np.empty((n, K))
+    for i in range(n):
+        second = pull = 0.0
+        for k in range(K):
+            second += sigma[i, k] * (product[i, k] - variance[i, k])
+            pull += sigma[i, k] * (product[i, k] - 0.5 * variance[i, k])
+        value += weight[i] * (log_prob[i] + 0.5 * second)
+        for k in range(K):
+            r = product[i, k] - 0.5 * variance[i, k] - pull - 1
+            by_mean[i, k] = weight[i] * sigma[i, k] * r
+        by_mean[i, codes[i]] += weight[i]
+    return value, by_mean
+
+
+@njit()
+def subtract_largest(draws: Floats) -> None:
+    """Subtract, in each row and draw of (n, K, S), the largest over classes."""
+    n, K, S = draws.shape
+    top = np.empty(S)
+    for i in range(n):
+        top[:] = -np.inf
+        for k in range(K):
+            for s in range(S):
+                top[s] = max(top[s], draws[i, k, s])
+        for k in range(K):
+            for s in range(S):
+                draws[i, k, s] -= top[s]
+
+
+@njit()
+def monte_carlo(draws: Floats, codes: Codes, weight: Floats) -> float:
+    """Return the weighted sum over rows of the mean of log softmax_y over draws, (n, K, S).
+
+    The draws are overwritten by the derivatives by them.
+    """
+    n, K, S = draws.shape
+    subtract_largest(draws)
+    value, total = 0.0, np.empty(S)
+    for i in range(n):
+        part = weight[i] / S
+        value += part * draws[i, codes[i]].sum()
+        total[:] = 0.0
+        for k in range(K):
+            for s in range(S):
+                draws[i, k, s] = np.exp(draws[i, k, s])
+                total[s] += draws[i, k, s]
+        value -= part * np.log(total).sum()
+        for k in range(K):
+            draws[i, k] *= -part / total
+        draws[i, codes[i]] += part
+    return value
+
+
+@njit(fastmath={"contract", "nsz", "reassoc"})
+def mean_shares(values: Floats, out: Floats) -> None:
+    """Write the mean over draws of each class's share of the sum, from (n, K, S) to (n, K)."""
+    n, K, S = values.shape
+    total = np.empty(S)
+    for i in range(n):
+        total[:] = 0.0
+        for k in range(K):
+            for s in range(S):
+                total[s] += values[i, k, s]
+        for s in range(S):
+            total[s] = 1 / (S * total[s])
+        for k in range(K):
+            share = 0.0
+            for s in range(S):
+                share += values[i, k, s] * total[s]
+            out[i, k] = share
+
+
+Stencil = tuple[Ints, Floats]
+
 
 POINTS = 2**14  # scores per block, whose stencils stay in the cache
+
+
 VALUES_PER_BLOCK = 2**20  # latent values per block of draws
+
+
 PAIR_COST = 32  # a pair of classes costs as much as this many products on the grid
+
+
 PRODUCTS = 2**23  # entries of a table of rows by grid nodes
+
+
 HELD = 2**17  # scores whose stencils are kept; to read more takes longer than to compute them
 
 
@@ -76,7 +189,7 @@ class GPScores:
     low: float
     high: float
 
-    def rows(self, rows: NDArray[np.int64] | slice) -> GPScores:
+    def rows(self, rows: Ints | slice) -> GPScores:
         """Take some of the rows."""
         return GPScores(
             self.z[rows],

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.gp.elbo import GPScores
-from caltest.calibrators.gp.latent import LatentPosterior
 from caltest.calibrators.gp.optimize import (
     FittedGP,
     Limits,
@@ -18,9 +16,10 @@ from caltest.calibrators.gp.optimize import (
     maximise_batches,
     maximise_drawn,
 )
-from caltest.calibrators.gp.paths import Paths, random_paths
+from caltest.calibrators.gp.process import LatentPosterior, Paths, random_paths
 from caltest.calibrators.inputs import Inputs
 from caltest.errors import invalid, shown
+from caltest.types import Floats
 from caltest.validation.options import check_positive
 
 Interval = tuple[float, float]
@@ -34,7 +33,6 @@ LEAST_NOISE = 1e-10  # of the variance, so that k(Z, Z) is not singular
 LEAST_SCALE = 1e-3  # that of the paper's software; the grid has a dozen nodes per length scale
 STEPS = 2.0**30  # to which a unit is rounded
 FARTHEST = 1e100  # in units of the range, so that no square overflows
-Floats = NDArray[np.float64]
 MOST_ROUNDS = 100
 
 

@@ -15,17 +15,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
 from caltest.calibrators.gp.elbo import Evaluation, GPScores, bound, kept_stencils
-from caltest.calibrators.gp.latent import LatentPosterior, pack, pack_gradient, project, unpack
-from caltest.calibrators.gp.paths import Paths
+from caltest.calibrators.gp.process import (
+    LatentPosterior,
+    Paths,
+    pack,
+    pack_gradient,
+    project,
+    unpack,
+)
 from caltest.numerics.loops import one_blas_thread
 from caltest.numerics.variational import inverse_root
-
-Floats = NDArray[np.float64]
+from caltest.types import Floats
 
 Interval = tuple[float, float]
 DECREMENT = 1e-4  # nats; Newton's steps end where the next one would gain less

@@ -6,20 +6,17 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import matmul_toeplitz, solve_triangular
 from scipy.optimize import isotonic_regression
 from scipy.special import expit
 
-from caltest.calibrators.gp import line_grid
-from caltest.calibrators.gp.kernel import DAMPED, rbf_line
-from caltest.calibrators.gp.latent import LatentPosterior, project
-from caltest.calibrators.gp.paths import paths_on, random_paths
-from caltest.calibrators.gp.softmax_expectation import mean_shares, subtract_largest
+from caltest.calibrators.gp import line as line_grid
+from caltest.calibrators.gp.elbo import mean_shares, subtract_largest
+from caltest.calibrators.gp.line import DAMPED, rbf_line
+from caltest.calibrators.gp.process import LatentPosterior, paths_on, project, random_paths
 from caltest.numerics.loops import map_threads
 from caltest.numerics.variational import marginals
-
-Floats = NDArray[np.float64]
+from caltest.types import Floats
 
 POINTS = 2**16  # places at a time
 PRODUCTS = 2**22  # entries of the kernel by the grid at a time

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from caltest.calibrators.inputs import Floats, Inputs
+from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.linear.linear_maps import LinearMap
+from caltest.types import Floats
 
 __all__ = ["DirichletCalibrator"]
 

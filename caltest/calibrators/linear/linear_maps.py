@@ -10,29 +10,32 @@ from itertools import groupby, product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
-from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Floats, Inputs
+from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.calibrators.linear import parametrisations
-from caltest.calibrators.linear.logit_rows import logit_rows
-from caltest.calibrators.linear.newton_cg import DENSE, Minimum, minimise
-from caltest.calibrators.linear.softmax_regression import hessian, value_and_gradient
+from caltest.calibrators.linear.softmax_regression import (
+    DENSE,
+    Minimum,
+    hessian,
+    logit_rows,
+    minimise,
+    value_and_gradient,
+)
 from caltest.calibrators.selection import choose
 from caltest.errors import invalid, shown
 from caltest.numerics.loops import map_threads
 from caltest.numerics.softmax import softmax
+from caltest.types import Codes, Flags, Floats
 from caltest.validation import check_choice, check_flag, check_jobs, check_level
 from caltest.validation.options import check_not_empty
 
-Codes = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 LARGEST_SCORE = 1e4  # of the scores that are taken as they are
 SMALLEST_TOTAL = 1e-200  # of weights, whose inverse is a penalty
 MANY_CLASSES, WEIGHTS_PER_ROW = 300, 100  # beyond both a fit takes hours, and means nothing
 Penalty = float | str
-Task = tuple[Floats, Codes, Floats, Floats, Floats, Mask]  # X, codes, weight, penalty, start, free
+Task = tuple[Floats, Codes, Floats, Floats, Floats, Flags]  # X, codes, weight, penalty, start, free
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +192,7 @@ class LinearMap(Calibrator):
         X = np.column_stack([rows.logits, np.ones(len(rows.logits))])
         return X, rows.codes, rows.weight, max(rows.total, SMALLEST_TOTAL)
 
-    def _constraints(self, m: int) -> tuple[Mask, bool, Floats]:
+    def _constraints(self, m: int) -> tuple[Flags, bool, Floats]:
         """Return which entries of (W, b) are free, whether the diagonal is one, and the start."""
         diagonal = check_choice(self.diagonal, ("free", "common", "fixed"), "diagonal")
         off = check_choice(self.off_diagonal, ("free", "dropped", "zero"), "off_diagonal")
@@ -229,10 +232,10 @@ class LinearMap(Calibrator):
         penalty[:, m] = 2 * mu / m
         return penalty
 
-    def _gauged(self, theta: Floats, penalty: Floats, free: Mask) -> Floats:
+    def _gauged(self, theta: Floats, penalty: Floats, free: Flags) -> Floats:
         """Choose, of columns that only matter up to a constant, those with the sum of I and 0."""
         m = len(theta)
-        any_constant: Mask = np.logical_and(free.all(axis=0), ~penalty.any(axis=0))
+        any_constant: Flags = np.logical_and(free.all(axis=0), ~penalty.any(axis=0))
         excess = (theta.sum(axis=0) - np.append(np.ones(m), 0.0)) / m
         if self.diagonal == "common":  # then W is determined up to one constant for all of it
             any_constant[:m] = any_constant[:m].all()
@@ -345,7 +348,7 @@ def _unit(X: Floats) -> Floats:
 
 
 def _errors(
-    theta: Floats, X: Floats, codes: Codes, weight: Floats, free: Mask, *, tied: bool
+    theta: Floats, X: Floats, codes: Codes, weight: Floats, free: Flags, *, tied: bool
 ) -> Floats:
     """Return standard errors by the pseudo-inverse of the mean observed information.
 
@@ -363,7 +366,7 @@ def _errors(
     return np.where(free, errors, np.nan)
 
 
-def _check_enough_rows(n: int, free: Mask) -> None:
+def _check_enough_rows(n: int, free: Flags) -> None:
     """Refuse a matrix of very many weights that few rows determine, which would take hours."""
     m = len(free)
     weights = int(np.count_nonzero(free))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import gammaln, softmax
 
-from caltest.calibrators.inputs import Floats
+from caltest.types import Floats
 
 Pair = tuple[Floats, Floats]
 

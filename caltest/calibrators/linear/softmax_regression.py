@@ -1,23 +1,25 @@
-"""Log loss of softmax(theta x) with quadratic penalties: value, derivatives, and its minimum.
-
-The objective is sum_i w_i l(theta; x_i, y_i) + 1/2 sum_kj penalty_kj (theta_kj - centre_kj)^2, with
-weights that sum to 1 and theta of shape (m, d). It is convex. Products with its Hessian cost as
-much as the gradient; the Hessian itself, of (m d)^2 entries, is only formed to precondition small
-problems.
-
-Probabilities lie class by class, (m, n): sums over few classes are then sums of long rows.
-"""
+"""Penalised softmax regression: loss, derivatives, Newton by conjugate gradients."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
+from typing import NamedTuple
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+import numpy as np
+import scipy
+
+from caltest.calibrators.base import CalibrationSet
+from caltest.calibrators.inputs import Inputs
+from caltest.numerics.newton import backtrack, damped_factor
+from caltest.numerics.ordered import shares
+from caltest.types import Codes, Flags, Floats, Ints
 
 BLOCK = 2**16  # entries of a block of rows: it stays in the cache
+
+
 SAMPLE = 20_000  # rows that tell a good multiple of the start
 
 
@@ -123,16 +125,350 @@ def scaled_start(
     return start * t
 
 
-def drawn_rows(weight: Floats, size: int) -> tuple[NDArray[np.int64], Floats]:
+def drawn_rows(weight: Floats, size: int) -> tuple[Ints, Floats]:
     """Draw rows without replacement; return them and their weights, which sum to 1."""
     rows = np.random.default_rng(0).choice(len(weight), size, replace=False)
     return rows, weight[rows] / max(float(weight[rows].sum()), 1e-300)
 
 
-def project(V: Floats, free: Mask, *, tied: bool) -> Floats:
+def project(V: Floats, free: Flags, *, tied: bool) -> Floats:
     """Project on the allowed directions: zero where not free, one value on a tied diagonal."""
     projected = np.where(free, V, 0.0)
     if tied:
         diagonal = np.arange(len(V))
         projected[diagonal, diagonal] = projected[diagonal, diagonal].mean()
     return projected
+
+
+FEW = 1000  # rows that tell whether many are equal
+
+
+@dataclass(frozen=True, slots=True)
+class LogitRows:
+    """Rows of positive weight; where many are equal, as of trees, each stands for all of them.
+
+    Attributes
+    ----------
+    logits : (n, m) array
+        Logits, or logarithms of probabilities, within 1e100 of 0.
+    codes : (n,) array of int64
+        Column of each label.
+    weight : (n,) array
+        Weights, which sum to 1.
+    total : float
+        What the weights summed to: the number of observations.
+    """
+
+    logits: Floats
+    codes: Ints
+    weight: Floats
+    total: float
+
+
+def logit_rows(
+    data: CalibrationSet, scores: Callable[[Inputs], Floats] = attrgetter("logits")
+) -> LogitRows:
+    """Return the rows that count; `scores` takes their logits from the inputs."""
+    inputs, codes, weight = data.inputs, data.codes, data.weight
+    if weight is not None and not (weight > 0).all():
+        kept = weight > 0
+        inputs, codes, weight = inputs.rows(kept), codes[kept], weight[kept]
+    logits, (weight, total) = scores(inputs), shares(weight, inputs.n)
+    return LogitRows(*_merged(logits, codes, weight), total)
+
+
+def _merged(logits: Floats, codes: Ints, weight: Floats) -> tuple[Floats, Ints, Floats]:
+    """Add up the weights of equal rows of one label, if a sample has at least half of them."""
+    step = -(-len(codes) // FEW)
+    sample = np.column_stack([logits[::step], codes[::step]])
+    if 2 * len(np.unique(sample, axis=0)) > len(sample):
+        return logits, codes, weight
+    rows = np.column_stack([logits, codes])
+    distinct, place = np.unique(rows, axis=0, return_inverse=True)
+    merged = np.bincount(place.ravel(), weight).astype(float)
+    return distinct[:, :-1], distinct[:, -1].astype(np.int64), merged
+
+
+Solver = Callable[[Floats], Floats]
+
+
+Trial = tuple[float, Floats, Floats]  # objective, gradient, probabilities
+
+
+TOLERANCE = 1e-9  # of the gradient, relative to that at the start, or to 1 where that is more
+
+
+ROUNDING = 1e-14  # of the gradient, relative to the size of x
+
+
+VANISHED = 1e-9  # of the gradient, relative to the size of x: what rounding may leave of it
+
+
+DENSE = 600  # parameters
+
+
+ROWS = 2000  # of many, that the dense preconditioner sums over at first
+
+
+SLOW = 10  # products per step, after which it sums over more of them
+
+
+BLOCKS = 300  # classes
+
+
+STEPS = 200
+
+
+PRODUCTS = 300  # with the Hessian, per step
+
+
+DAMPING = 1e-10
+
+
+LARGE_STEP = 0.1  # change of a score by a step
+
+
+FAST = 20  # fall of the gradient by a step
+
+
+class Minimum(NamedTuple):
+    """Where the iteration ended.
+
+    Attributes
+    ----------
+    theta : (m, d) array
+        The parameters.
+    norm : float
+        Norm of the gradient.
+    escaping : bool
+        Whether the minimum is at infinity.
+    steps : int
+        Newton steps.
+    converged : bool
+        Whether the gradient vanishes.
+    """
+
+    theta: Floats
+    norm: float
+    escaping: bool
+    steps: int
+    converged: bool
+
+
+def minimise(
+    X: Floats,
+    codes: Codes,
+    weight: Floats,
+    penalty: Floats,
+    start: Floats,
+    free: Flags,
+    *,
+    tied: bool,
+    scale: bool,
+    centre: Floats | float = 0.0,
+    warm: Floats | None = None,
+) -> Minimum:
+    """Go from the start to the minimum.
+
+    `free` marks the entries of theta that are fitted, `tied` gives the diagonal one value, `scale`
+    looks for the best multiple of the start first. The penalty is that of theta - centre. `warm`,
+    where it is given, is a better start; the gradient to end at is still measured by that at
+    `start`. On the way to infinity each step of Newton's method changes some scores by about 1 and
+    divides the gradient by about e, until it vanishes.
+    """
+    at = partial(_point, X, codes, weight, penalty, centre, free, tied)
+    theta = start
+    value, gradient, probs = at(theta)
+    size = np.sqrt(weight @ np.einsum("ij,ij->i", X, X))
+    enough = max(TOLERANCE * min(float(np.linalg.norm(gradient)), 1.0), ROUNDING * size)
+    if warm is None and scale and np.linalg.norm(gradient) > enough:
+        warm = scaled_start(start, X, codes, weight, penalty, centre)
+    if warm is not None:
+        theta = warm
+        value, gradient, probs = at(theta)
+    first = norm = float(np.linalg.norm(gradient))
+    precondition, rows, used, count, escaping = None, ROWS, 0, 0, False
+    patience = 3 if theta.size <= DENSE else 10
+    while count < STEPS and norm > 0:
+        if precondition is None or used > patience:
+            rows = 8 * rows if used > SLOW else rows
+            precondition = _preconditioner(probs, X, weight, penalty, free, rows)
+
+        def solve(V: Floats, inner: Solver = precondition) -> Floats:
+            return project(inner(V), free, tied=tied)
+
+        def product(V: Floats, probs: Floats = probs) -> Floats:
+            return project(hessian_product(V, probs, X, weight, penalty), free, tied=tied)
+
+        forcing = min(0.1, np.sqrt(norm / max(first, norm)))
+        step, used = _conjugate_gradients(product, solve, gradient, forcing)
+        if norm <= enough:  # at the start: only to tell a minimum from one at infinity
+            return Minimum(theta, norm, _change(X, step) > LARGE_STEP, count, converged=True)
+        found = _moved(at, theta, step, value, gradient)
+        count += 1
+        if found is None:
+            break
+        length, (value, gradient, probs) = found
+        theta = theta + length * step
+        before, norm = norm, float(np.linalg.norm(gradient))
+        escaping = _change(X, length * step) > LARGE_STEP and norm > before / FAST
+        if norm <= enough:
+            break
+    return Minimum(theta, norm, escaping, count, norm <= VANISHED * max(float(size), 1.0))
+
+
+def _point(
+    X: Floats,
+    codes: Codes,
+    weight: Floats,
+    penalty: Floats,
+    centre: Floats | float,
+    free: Flags,
+    tied: bool,  # noqa: FBT001 - internal
+    theta: Floats,
+) -> Trial:
+    value, gradient, probs = value_and_gradient(theta, X, codes, weight, penalty, centre)
+    return value, project(gradient, free, tied=tied), probs
+
+
+def _conjugate_gradients(
+    product: Solver, solve: Solver, gradient: Floats, forcing: float
+) -> tuple[Floats, int]:
+    """Solve H step = -gradient to a relative residual; return the step and the products used."""
+    step = np.zeros_like(gradient)
+    residual = -gradient
+    z = solve(residual)
+    direction = z
+    rz = float(np.vdot(residual, z))
+    enough = forcing**2 * rz
+    for used in range(1, PRODUCTS + 1):
+        image = product(direction)
+        curvature = float(np.vdot(direction, image))
+        if curvature <= 0:
+            return (step if used > 1 else z), used
+        length = rz / curvature
+        step += length * direction
+        residual -= length * image
+        z = solve(residual)
+        before, rz = rz, float(np.vdot(residual, z))
+        if rz <= enough:
+            break
+        direction = z + rz / before * direction
+    return step, used
+
+
+def _moved(
+    at: Callable[[Floats], Trial], theta: Floats, step: Floats, value: float, gradient: Floats
+) -> tuple[float, Trial] | None:
+    """Shorten the step until the objective falls by enough, or the gradient does.
+
+    Near the minimum the objective no longer tells: it falls by less than its last digit.
+    """
+    norm = np.linalg.norm(gradient)
+
+    def along(length: float) -> Trial:
+        return at(theta + length * step)
+
+    def is_flatter(trial: Trial) -> bool:
+        return abs(trial[0] - value) <= 1e-13 * abs(value) and bool(np.linalg.norm(trial[1]) < norm)
+
+    return backtrack(along, value, float(np.vdot(gradient, step)), is_flatter)
+
+
+def _change(X: Floats, step: Floats) -> float:
+    """Return the largest change of a score relative to the others of its row."""
+    blocks = row_blocks(len(X), len(step))
+    return max(float(np.ptp(step @ X[rows].T, axis=0).max()) for rows in blocks)
+
+
+def _preconditioner(
+    probs: Floats, X: Floats, weight: Floats, penalty: Floats, free: Flags, rows: int
+) -> Solver:
+    if penalty.size <= DENSE:
+        return _dense(probs, X, weight, penalty, free, max(rows, 4 * penalty.size))
+    if len(penalty) <= BLOCKS:
+        return _blocks(probs, X, weight, penalty)
+    return _common(probs, X, weight, penalty)
+
+
+def _dense(
+    probs: Floats, X: Floats, weight: Floats, penalty: Floats, free: Flags, rows: int
+) -> Solver:
+    """Factor the Hessian, of all rows or of some that are drawn."""
+    if len(X) > 2 * rows:
+        some, weight = drawn_rows(weight, rows)
+        probs, X = probs[:, some], X[some]
+    H = hessian(probs, X, weight)
+    diagonal = np.arange(len(H))
+    H[diagonal, diagonal] += penalty.ravel()
+    fixed = ~free.ravel()
+    H[fixed] = H[:, fixed] = 0.0
+    H[fixed, fixed] = 1.0
+    unit = 1 / np.sqrt(np.maximum(H[diagonal, diagonal], 1e-290))
+    H *= unit
+    H *= unit[:, None]
+    H[diagonal, diagonal] = 1.0
+    factor, _ = damped_factor(H, DAMPING)
+
+    def solve(V: Floats) -> Floats:
+        flat: Floats = scipy.linalg.cho_solve(factor, V.ravel() * unit, check_finite=False) * unit
+        return flat.reshape(V.shape)
+
+    return solve
+
+
+def _blocks(probs: Floats, X: Floats, weight: Floats, penalty: Floats) -> Solver:
+    """Invert the diagonal block of each class, from the rows that matter to it."""
+    m, d = penalty.shape
+    inverses = np.empty((m, d, d))
+    squared = weight * np.einsum("ij,ij->i", X, X)
+    diagonal = np.arange(d)
+    for k in range(m):
+        variance = probs[k] * (1 - probs[k])
+        share = variance * squared
+        rows = np.flatnonzero(share > 0.5 * share.mean())
+        x = X[rows] * np.sqrt(variance[rows] * weight[rows])[:, None]
+        block = x.T @ x
+        block[diagonal, diagonal] += penalty[k]
+        block[diagonal, diagonal] *= 1 + 1e-8
+        block[diagonal, diagonal] += 1e-290
+        inverses[k] = np.linalg.inv(block)
+
+    def solve(V: Floats) -> Floats:
+        solved: Floats = np.matmul(inverses, V[:, :, None])[:, :, 0]
+        return solved
+
+    return solve
+
+
+def _common(probs: Floats, X: Floats, weight: Floats, penalty: Floats) -> Solver:
+    """Take every block for a multiple of the second moments, which are diagonalised once.
+
+    To it comes one penalty per class. The diagonal weight and the intercept, whose penalties are
+    others, are solved apart from the rest: the result stays positive definite.
+    """
+    m, d = penalty.shape
+    moments = (X * weight[:, None]).T @ X
+    values, vectors = np.linalg.eigh(moments)
+    variance = np.maximum((probs * (1 - probs)) @ weight, 1e-290)
+    ridge = np.median(penalty, axis=1)[:, None]
+    kept = values > 1e-12 * values[-1]  # at most n of d
+    vectors, divisor = vectors[:, kept], variance[:, None] * values[kept] + ridge
+    floor = variance[:, None] * 1e-12 * values[-1] + ridge
+    change = 1 / divisor - 1 / floor
+    columns = np.column_stack([np.arange(m), np.full(m, d - 1)])  # diagonal and intercept
+    pairs = variance[:, None, None] * moments[columns[:, :, None], columns[:, None, :]]
+    own = np.arange(2)
+    pairs[:, own, own] += np.take_along_axis(penalty, columns, axis=1)
+    pairs[:, own, own] *= 1 + 1e-8
+    inverses = np.linalg.inv(pairs)
+
+    def solve(V: Floats) -> Floats:
+        apart = np.take_along_axis(V, columns, axis=1)
+        rest = V.copy()
+        np.put_along_axis(rest, columns, 0.0, axis=1)
+        solved: Floats = rest / floor + ((rest @ vectors) * change) @ vectors.T
+        np.put_along_axis(solved, columns, np.einsum("aij,aj->ai", inverses, apart), axis=1)
+        return solved
+
+    return solve

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from caltest.calibrators.base import CalibrationSet, Calibrator, Codes, Coefficient
+from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.calibrators.spline.cumulative_spline import (
     FEWEST_KNOTS,
@@ -24,18 +23,18 @@ from caltest.calibrators.spline.cumulative_spline import (
 )
 from caltest.calibrators.spline.put_back import put_back_rank, put_back_sum
 from caltest.errors import invalid, shown
-from caltest.lenses.ranks import check_rank
-from caltest.numerics.interpolation import interpolate
+from caltest.lenses.classes import check_rank
 from caltest.numerics.loops import njit
+from caltest.numerics.ordered import interpolate
+from caltest.types import AnyArray, Codes, Flags, Floats, Ints
 from caltest.validation import check_choice, check_flag, check_integer, listing
-from caltest.validation.arrays import AnyArray, as_numbers, check_class
+from caltest.validation.arrays import as_numbers, check_class
 
 __all__ = ["SplineCalibrator"]
 
 DEFAULT_KNOTS = 6
 KNOTS_OF_MODE = {"within-top-2": 14}
 CURVE_POINTS = 201
-Floats = NDArray[np.float64]
 MODE = re.compile(r"(top|within-top)-([1-9][0-9]{0,8})")
 
 
@@ -294,9 +293,7 @@ class SplineCalibrator(Calibrator):
         return curve_of(fitted, self._options(), places)
 
 
-def _scores(
-    probs: Floats, codes: Codes, kind: str, r: int
-) -> list[tuple[Floats, NDArray[np.bool_]]]:
+def _scores(probs: Floats, codes: Codes, kind: str, r: int) -> list[tuple[Floats, Flags]]:
     """List the scores to recalibrate, each with whether its event happened."""
     m = probs.shape[1]
     if kind == "class-wise":
@@ -328,7 +325,7 @@ def _rank_score(ranked: Floats, kind: str, r: int) -> Floats:
 
 
 @njit()
-def largest_classes(probs: Floats, r: int) -> NDArray[np.int64]:
+def largest_classes(probs: Floats, r: int) -> Ints:
     """Return the r classes of the largest probabilities in falling order, (n, r).
 
     Equal ones come in class order.

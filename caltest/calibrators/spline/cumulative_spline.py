@@ -2,25 +2,233 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+import scipy
 
-from caltest.calibrators.inputs import Floats
-from caltest.calibrators.spline.natural_spline import (
-    curvature_map,
-    extreme_places,
-    mean_slopes,
-    minimum_under,
-    normal_equations,
-    slope_rows,
-    spline_values,
-)
-from caltest.numerics.distinct_scores import distinct_scores
+from caltest.numerics.loops import njit
+from caltest.numerics.ordered import distinct_scores
+from caltest.types import Flags, Floats, Order
 
-Cuts = Callable[[Floats], tuple[Floats, Floats]]
+Cuts = tuple[Floats, Floats]
+
+
+TOLERANCE = 1e-11  # of a constraint whose row has norm 1
+
+
+ROUNDS = 200
+
+
+PASSES = 100  # of the solver for each constraint
+
+
+def curvature_map(K: int, end: Floats) -> Floats:
+    """Return the (K, K) matrix that takes y to d.
+
+    The first and second derivatives are continuous: d_{k-1} + 4 d_k + d_{k+1} is the second
+    difference of y. `end` holds the coefficients of d_0, d_1, d_2 whose sum is zero, at both ends.
+    """
+    left, right = np.zeros((K, K)), np.zeros((K, K))
+    inner = np.arange(1, K - 1)
+    for shift, curvature, value in ((-1, 1.0, 1.0), (0, 4.0, -2.0), (1, 1.0, 1.0)):
+        left[inner, inner + shift] = curvature
+        right[inner, inner + shift] = value
+    left[0, :3] = end
+    left[-1, -3:] = end[::-1]
+    return np.asarray(np.linalg.solve(left, right), dtype=np.float64)
+
+
+@njit()
+def _place(t: float, K: int) -> tuple[int, float]:
+    """Return the interval of t in [0, 1] and the position u in it."""
+    j = min(int(t * (K - 1)), K - 2)
+    return j, t * (K - 1) - j
+
+
+def normal_equations(t: Floats, h: Floats, K: int, longest: float) -> tuple[Floats, Floats]:
+    """Return P (2K, 2K) and r (2K,) with z'P z - 2 r'z + const the misfit, for z = (y, d).
+
+    The misfit is the sum of w (s(t) - h)^2 over the points (t, h) but the first, where w is the
+    distance to the point before; so each point stands for the step that ends in it. A step that
+    is longer than `longest` counts as equal parts along its chord, each with a point at its end.
+    """
+    powers, products = np.zeros((K - 1, 7)), np.zeros((K - 1, 4))
+    _add_points(powers, products, t, h, longest)
+    return _in_basis(powers, products)
+
+
+@njit()
+def _add_points(powers: Floats, products: Floats, t: Floats, h: Floats, longest: float) -> None:
+    for i in range(1, t.size):
+        length = t[i] - t[i - 1]
+        parts = 1
+        if length > longest * (1 + 1e-9):
+            parts = math.ceil(length / longest * (1 - 1e-9))
+        for part in range(1, parts + 1):
+            rest = (parts - part) / parts
+            value = h[i] - rest * (h[i] - h[i - 1])
+            _add_point(powers, products, t[i] - rest * length, value, length / parts)
+
+
+@njit(inline="always")
+def _add_point(powers: Floats, products: Floats, t: float, h: float, w: float) -> None:
+    """Add w u^p to the sums of the interval of t, and w h u^p."""
+    K = len(powers) + 1
+    j = min(int(t * (K - 1)), K - 2)
+    u = t * (K - 1) - j
+    u2 = u * u
+    u3 = u2 * u
+    wu, wu2, wu3 = w * u, w * u2, w * u3
+    powers[j, 0] += w
+    powers[j, 1] += wu
+    powers[j, 2] += wu2
+    powers[j, 3] += wu3
+    powers[j, 4] += wu3 * u
+    powers[j, 5] += wu3 * u2
+    powers[j, 6] += wu3 * u3
+    products[j, 0] += w * h
+    products[j, 1] += wu * h
+    products[j, 2] += wu2 * h
+    products[j, 3] += wu3 * h
+
+
+def _in_basis(powers: Floats, products: Floats) -> tuple[Floats, Floats]:
+    """Turn sums over the powers of u into those over the products of basis functions."""
+    K = len(powers) + 1
+    P, r = np.zeros((2 * K, 2 * K)), np.zeros(2 * K)
+    # Coefficients of 1, u, u^2, u^3 in a, u, a^3 - a and u^3 - u.
+    basis = np.array([[1.0, -1, 0, 0], [0, 1.0, 0, 0], [0, -2.0, 3, -1], [0, -1.0, 0, 1]])
+    moments = powers[:, np.add.outer(np.arange(4), np.arange(4))]
+    for j in range(K - 1):
+        where = np.array([j, j + 1, K + j, K + j + 1])
+        r[where] += basis @ products[j]
+        P[np.ix_(where, where)] += basis @ moments[j] @ basis.T
+    return P, r
+
+
+@njit()
+def spline_values(t: Floats, y: Floats, d: Floats) -> Floats:
+    """Return s(t)."""
+    values = np.empty(t.size)
+    for i in range(t.size):
+        j, u = _place(t[i], y.size)
+        a = 1 - u
+        bend = d[j] * (a * a * a - a) + d[j + 1] * (u * u * u - u)
+        values[i] = y[j] * a + y[j + 1] * u + bend
+    return values
+
+
+@njit()
+def _piece_slope(j: int, u: float, v: float, y: Floats, d: Floats) -> float:
+    """Return the mean slope between u and v in one interval, without cancellation."""
+    a, b = 1 - u, 1 - v
+    bend = d[j] * (1 - (a * a + a * b + b * b)) + d[j + 1] * (u * u + u * v + v * v - 1)
+    slope: float = (y[j + 1] - y[j] + bend) * (y.size - 1)
+    return slope
+
+
+@njit()
+def mean_slopes(start: Floats, stop: Floats, y: Floats, d: Floats) -> Floats:
+    """Return (s(stop) - s(start)) / (stop - start), and s' where the two are equal."""
+    slopes = np.empty(start.size)
+    for i in range(start.size):
+        j, u = _place(start[i], y.size)
+        last, v = _place(stop[i], y.size)
+        if j == last:
+            slopes[i] = _piece_slope(j, u, v, y, d)
+            continue
+        rise = (1 - u) * _piece_slope(j, u, 1.0, y, d) + v * _piece_slope(last, 0.0, v, y, d)
+        for k in range(j + 1, last):
+            rise += _piece_slope(k, 0.0, 1.0, y, d)
+        slopes[i] = rise / (last - j + v - u)
+    return slopes
+
+
+def slope_rows(start: Floats, stop: Floats, D: Floats) -> Floats:
+    """Return the rows, (N, K), that take y to its mean slopes; D is the `curvature_map`."""
+    K = len(D)
+    rows = [mean_slopes(start, stop, np.eye(K)[k], D[:, k].copy()) for k in range(K)]
+    return np.column_stack(rows)
+
+
+def extreme_places(d: Floats) -> Floats:
+    """Return where s' has its extremes: the knots, and the zeros of s'' between them."""
+    K = len(d)
+    between = np.flatnonzero(d[:-1] * d[1:] < 0)
+    u = d[between] / (d[between] - d[between + 1])
+    return np.concatenate([np.arange(K) / (K - 1), (between + u) / (K - 1)])
+
+
+def minimum_under(G: Floats, c: Floats, cuts: Callable[[Floats], Cuts]) -> Floats:
+    """Minimise y'G y / 2 - c'y under constraints A y >= b that `cuts(y)` lists where they matter.
+
+    `cuts` returns rows A and bounds b, among them one that y breaks unless y is feasible. They
+    are added until none is broken by more than `TOLERANCE`: cutting planes, each programme solved
+    exactly.
+    """
+    A, b = np.empty((0, len(c))), np.empty(0)
+    y = quadratic_minimum(G, c, A, b)
+    for _ in range(ROUNDS):
+        rows, bounds = cuts(y)
+        norm = np.linalg.norm(rows, axis=1)
+        broken = bounds - rows @ y > TOLERANCE * norm
+        if not broken.any():
+            break
+        A = np.vstack([A, rows[broken] / norm[broken, np.newaxis]])
+        b = np.append(b, bounds[broken] / norm[broken])
+        y = quadratic_minimum(G, c, A, b)
+    return y
+
+
+def quadratic_minimum(G: Floats, c: Floats, A: Floats, b: Floats) -> Floats:
+    """Minimise y'G y / 2 - c'y under A y >= b, with G positive definite and an inner point.
+
+    With G = L L' and z = L'(y - G^-1 c) it is the shortest z under B z >= e: least-distance
+    programming, which is one non-negative least-squares problem (Lawson, Hanson 1974, chapter 23).
+    """
+    # Not by triangular solves: BLAS gives those of a matrix to threads, however small it is.
+    inverse = np.linalg.inv(np.linalg.cholesky(G))
+    y0: Floats = inverse.T @ (inverse @ c)
+    e = b - A @ y0
+    if not np.any(e > 0):
+        return y0
+    B = A @ inverse.T
+    norm = np.linalg.norm(B, axis=1)
+    B, e = B / norm[:, np.newaxis], e / norm
+    unit = e.max()
+    z = unit * _shortest(B, e / unit)
+    y: Floats = y0 + inverse.T @ z
+    return y
+
+
+def _shortest(B: Floats, e: Floats) -> Floats:
+    """Return the shortest z under B z >= e; on the active constraints to the last digits."""
+    E = np.vstack([B.T, e])
+    target = np.append(np.zeros(B.shape[1]), 1.0)
+    multiplier = _least_squares(E, target)
+    residual = target - E @ multiplier
+    z: Floats = -residual[:-1] / residual[-1]
+    active = multiplier > 0
+    polished = np.linalg.lstsq(B[active], e[active], rcond=None)[0].astype(np.float64)
+    feasible = np.all(B @ polished - e >= -TOLERANCE)
+    near = np.all(np.abs(polished - z) <= np.sqrt(TOLERANCE))
+    return polished if feasible and near else z
+
+
+def _least_squares(E: Floats, target: Floats) -> Floats:
+    """Return the x >= 0 with the least |E x - target|."""
+    try:
+        x: Floats = scipy.optimize.nnls(E, target, maxiter=PASSES * E.shape[1])[0]
+    except RuntimeError:  # SciPy 1.12 to 1.15 may cycle among constraints that nearly agree
+        found = scipy.optimize.lsq_linear(E, target, bounds=(0.0, np.inf), method="bvls", tol=1e-15)
+        x = np.asarray(found.x, dtype=np.float64)
+    return x
+
+
+CutsOf = Callable[[Floats], tuple[Floats, Floats]]
 
 
 # Coefficients of the first three second derivatives, whose sum is zero: the first is zero, equals
@@ -31,7 +239,10 @@ RUNOUTS = {
     "cubic": np.array([1.0, -2.0, 1.0]),
 }
 
+
 FEWEST_KNOTS = {"natural": 3, "parabolic": 3, "cubic": 4}
+
+
 TARGETS = ("cumulative", "difference")
 
 
@@ -120,7 +331,7 @@ class CalibrationCurve:
 
 
 def fit_spline(
-    score: Floats, happens: NDArray[np.bool_], weight: Floats | None, options: SplineOptions
+    score: Floats, happens: Flags, weight: Floats | None, options: SplineOptions
 ) -> FittedSpline:
     """Fit a spline to the cumulative curve and recalibrate each distinct score.
 
@@ -169,7 +380,7 @@ def curve_of(fitted: FittedSpline, options: SplineOptions, t: Floats) -> Calibra
     )
 
 
-def _curve_cuts(options: SplineOptions, D: Floats) -> Cuts:
+def _curve_cuts(options: SplineOptions, D: Floats) -> CutsOf:
     """Bounds of the derivative where it has its extremes, and the convexity at the knots."""
 
     def cuts(y: Floats) -> tuple[Floats, Floats]:
@@ -189,16 +400,16 @@ def _curve_cuts(options: SplineOptions, D: Floats) -> Cuts:
 
 def _step_cuts(
     options: SplineOptions, D: Floats, start: Floats, stop: Floats, score: Floats
-) -> Cuts:
+) -> CutsOf:
     """Bounds and order of the recalibrated scores, the worst between each two knots."""
     inner = np.arange(1, options.knots - 1) / (options.knots - 1)
     edges = np.unique(np.concatenate([[0], np.searchsorted(start, inner), [len(start)]]))
 
-    def worst(values: Floats) -> NDArray[np.intp]:
+    def worst(values: Floats) -> Order:
         pairs = zip(edges[:-1], np.minimum(edges[1:], len(values)), strict=True)
         return np.array([a + np.argmin(values[a:b]) for a, b in pairs if a < b], dtype=np.intp)
 
-    def rows_of(chosen: NDArray[np.intp]) -> Floats:
+    def rows_of(chosen: Order) -> Floats:
         return slope_rows(start[chosen], stop[chosen], D)
 
     def cuts(y: Floats) -> tuple[Floats, Floats]:

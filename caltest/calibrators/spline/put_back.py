@@ -12,19 +12,16 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
-
-Floats = NDArray[np.float64]
-Classes = NDArray[np.int64]
+from caltest.types import Floats, Ints
 
 HALVINGS = 60
 RANK_ROUNDING = np.finfo(np.float64).eps  # a rank has more than those after it
 TILT = 4 * RANK_ROUNDING  # between equal classes, so that they still have their order
 
 
-def put_back_rank(probs: Floats, order: Classes, r: int, g: Floats) -> Floats:
+def put_back_rank(probs: Floats, order: Ints, r: int, g: Floats) -> Floats:
     """Return rows whose r-th largest probability is g, as near to it as the order allows.
 
     `order` (n, r + 1) holds the classes of the largest probabilities, or all m of them. No
@@ -48,7 +45,7 @@ def put_back_rank(probs: Floats, order: Classes, r: int, g: Floats) -> Floats:
     return rows
 
 
-def put_back_sum(probs: Floats, order: Classes, r: int, g: Floats) -> Floats:
+def put_back_sum(probs: Floats, order: Ints, r: int, g: Floats) -> Floats:
     """Return rows whose r largest probabilities sum to g, but at least to r / m."""
     n, m = probs.shape
     every, first = np.arange(n), order[:, :r]
@@ -66,7 +63,7 @@ def put_back_sum(probs: Floats, order: Classes, r: int, g: Floats) -> Floats:
     return rows
 
 
-def _keep_first(rows: Floats, first: Classes) -> None:
+def _keep_first(rows: Floats, first: Ints) -> None:
     """Keep the predicted class where others are equal to it, up to rounding."""
     largest = rows.argmax(axis=1)
     moved = np.flatnonzero(largest != first)

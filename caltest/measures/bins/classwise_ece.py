@@ -7,18 +7,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import validation
-from caltest.measures.base import BoundMeasure, Measure
+from caltest.measures.base import Measure
 from caltest.measures.binning import check_power, event_cuts
 from caltest.measures.bins.errors import BINS, BinMean, flipped_bins, row_gaps
+from caltest.measures.bound import BoundMeasure
 from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.bins import bin_of
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
+from caltest.types import Floats, Labels
 from caltest.units import RowUnits, Statistic, UnitSums
 
 if TYPE_CHECKING:
@@ -28,15 +29,12 @@ if TYPE_CHECKING:
 __all__ = ["ClasswiseECE", "classwise_ece"]
 
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.unsignedinteger]
-Labels = NDArray[np.unsignedinteger]
 BINNINGS = ("uniform", "quantile")
 
 
 @njit()
 def class_sums(
-    probs: Floats, weight: Floats | None, codes: Codes, bins: int, *, is_uniform: bool
+    probs: Floats, weight: Floats | None, codes: Labels, bins: int, *, is_uniform: bool
 ) -> Floats:
     """Return weight and weighted probability in each class and bin, (m, bins, 2).
 
@@ -58,7 +56,7 @@ def class_sums(
 
 
 @njit()
-def class_counts(labels: Labels, weight: Floats | None, codes: Codes, bins: int) -> Floats:
+def class_counts(labels: Labels, weight: Floats | None, codes: Labels, bins: int) -> Floats:
     """Return the weighted labels in each class and bin for each row of `labels`, (B, m, bins).
 
     The labels of a row are redrawn together and counted one by one: the classes share them.
@@ -95,12 +93,10 @@ class ClasswiseECE(Measure):
     def symbol(self) -> str:
         return "classwise ECE" if self.p == 1 else f"classwise ECE_{self.p:g}"
 
-    @property
-    def needs_rows(self) -> str:
-        return (
-            "the classes share the label of a row, and cells of several classes do not tell which "
-            "rows they share; test='ece' with lens='classwise' tests each class"
-        )
+    needs_rows: ClassVar[str] = (
+        "the classes share the label of a row, and cells of several classes do not tell which "
+        "rows they share; test='ece' with lens='classwise' tests each class"
+    )
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         sums = ClasswiseBins(predictions, self)
@@ -140,7 +136,7 @@ class ClasswiseBins(UnitSums):
         self.weight = predictions.sample_weight
 
     @cached_property
-    def bins(self) -> tuple[Codes, BinMean]:
+    def bins(self) -> tuple[Labels, BinMean]:
         """The bin of every probability, (n, m), and the power means of each class."""
         probs, bins = self.predictions.probs, self.measure.bins
         codes, is_uniform = np.empty(probs.shape, label_dtype(bins)), True

@@ -9,10 +9,9 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import Measure, Order
+from caltest.measures.base import Measure
 from caltest.measures.binning import BinnedMeasure
 from caltest.measures.bins.ece import ECE, BinErrors, Binned
 from caltest.measures.bins.errors import DEBIASED, BinMean, BinnedRows, Distance
@@ -26,8 +25,8 @@ from caltest.measures.tolerance import (
     unseen_chance,
 )
 from caltest.numerics.bins import sort_by_cell
-from caltest.numerics.event_tails import FewEvents, both_sides, largest_tail
-from caltest.numerics.unseen import hidden_deviation
+from caltest.numerics.event_tails import FewEvents, both_sides, hidden_deviation, largest_tail
+from caltest.types import Floats, Ints, Order
 from caltest.units import RowUnits
 
 if TYPE_CHECKING:
@@ -35,9 +34,6 @@ if TYPE_CHECKING:
     from caltest.predictions import Predictions
 
 __all__ = ["DebiasedECE", "debiased_ece"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def binned_deviation(units: BinnedRows, *, equivalence: bool) -> Deviation:
@@ -69,7 +65,7 @@ def binned_deviation(units: BinnedRows, *, equivalence: bool) -> Deviation:
     )
 
 
-def unseen_in_a_bin(rows: NDArray[np.int64], squared: float, m: int) -> float:
+def unseen_in_a_bin(rows: Ints, squared: float, m: int) -> float:
     """Return the largest chance that an error of the tolerance in one of the bins is unseen.
 
     A share s of labels that ignore the predictions has a squared error of s^2 at most, for more
@@ -168,9 +164,7 @@ class DebiasedECE(BinErrors):
         units = bins.units
         return max(hidden_deviation(*some, units.rows, a) for some in units.counts())
 
-    @property
-    def tolerance_method(self) -> str:
-        return "limit"
+    tolerance_method: ClassVar[str] = "limit"
 
     def tolerance_limit(
         self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None

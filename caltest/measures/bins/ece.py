@@ -10,10 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Measure
+from caltest.measures.base import Measure
 from caltest.measures.binning import BinnedMeasure, check_power
 from caltest.measures.bins.errors import (
     BINS,
@@ -28,11 +27,13 @@ from caltest.measures.bins.errors import (
     row_distances,
     row_gaps,
 )
+from caltest.measures.bound import BoundMeasure
 from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.bins import power_means
+from caltest.numerics.event_tails import farthest_gap
 from caltest.numerics.loops import njit
-from caltest.numerics.unseen import farthest_gap
+from caltest.types import Floats, Ints, Labels
 from caltest.units import CellUnits, RowUnits, Statistic, Units, UnitSums
 from caltest.units.units import Observed, SortedRowUnits, check_one_dimension
 from caltest.validation.options import check_choice
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ECE", "ece"]  # the MCE has a line of its own
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Labels = NDArray[np.unsignedinteger]
 Binned = EventBins | ClassBins
 NAMES = {
     "tv": "total variation",
@@ -344,7 +342,7 @@ def ece(
     distance: Distance = "tv",
     p: float = 1,
     n_jobs: int | None = None,
-) -> float | NDArray[np.float64]:
+) -> float | Floats:
     r"""Compute the expected calibration error, the mean distance of labels to predictions in bins.
 
     With the mean prediction :math:`\bar p_b` and the mean unit vector of the labels
@@ -433,14 +431,8 @@ class MCE(DistanceErrors):
 
     key: ClassVar[str] = "mce"
     title: ClassVar[str] = "maximum calibration error"
-
-    @property
-    def symbol(self) -> str:
-        return "MCE"
-
-    @property
-    def power(self) -> float:
-        return math.inf
+    symbol: ClassVar[str] = "MCE"
+    power: ClassVar[float] = math.inf
 
     def unseen(self, bins: Binned, a: float) -> float:
         if self.distance != "tv" or self.binning == "sweep":
@@ -463,7 +455,7 @@ def mce(
     max_bins: int | None = None,
     distance: Distance = "tv",
     n_jobs: int | None = None,
-) -> float | NDArray[np.float64]:
+) -> float | Floats:
     r"""Compute the maximum calibration error, the largest distance of labels to predictions.
 
     .. math:: MCE = \max_b d(\bar y_b, \bar p_b),

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import invalid
-from caltest.measures.base import Rows
 from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import CellSums, residuals
 from caltest.numerics.bins import (
@@ -24,6 +23,7 @@ from caltest.numerics.bins import (
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.resampled_sums import cell_sums
 from caltest.predictions import event_column
+from caltest.types import AnyArray, Floats, Ints, Labels, SmallInts
 from caltest.units import CellUnits, Norm, RowUnits, UnitSums
 from caltest.units.units import Observed
 
@@ -31,10 +31,7 @@ if TYPE_CHECKING:
     from caltest.measures.bins.ece import BinErrors
     from caltest.predictions import Predictions
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Codes = NDArray[np.integer]
-Labels = NDArray[np.unsignedinteger]
 Counts = tuple[Floats, Floats, Floats]
 Distance = str | Callable[[Floats, Floats], float]
 
@@ -196,7 +193,7 @@ def row_gaps(predictions: Predictions, codes: Codes, mean: BinMean) -> Gaps:
     weight = np.ones(1) if predictions.sample_weight is None else predictions.sample_weight
     given = np.ascontiguousarray(codes), mean.first, bin_residuals(predictions, mean), weight
 
-    def vector(rows: Rows) -> Floats:
+    def vector(rows: SmallInts) -> Floats:
         return mean.gaps(*cell_sums(rows, *given, mean.mass.size))
 
     return Gaps(predictions.n, vector, lambda gaps: float(mean.norm(gaps)))
@@ -252,7 +249,7 @@ class BinnedRows(RowUnits):
         """Return the weighted number of events (B, bins) for labels (B, U)."""
         return np.asarray(event_counts(observed, self.weight, self.bins))
 
-    def bin_sums(self, values: NDArray[Any] | None = None) -> Floats:
+    def bin_sums(self, values: AnyArray | None = None) -> Floats:
         """Sum values of the rows (n,), as they are given, over each bin; by default ones."""
         cell, count = self.numbers
         return np.bincount(cell, values, count).astype(np.float64)

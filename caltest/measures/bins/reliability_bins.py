@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy
@@ -17,12 +16,11 @@ from caltest.measures.binning import quantile_cells, uniform_cells
 from caltest.numerics.bins import sort_by_cell
 from caltest.predictions import Predictions, as_measured
 from caltest.scale import Cells, Weights
+from caltest.types import AnyArray, Floats, Ints
 from caltest.units.units import check_one_dimension
 
 __all__ = ["ReliabilityBins", "reliability_bins"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 BINNINGS = ("uniform", "quantile")
 Complexes = NDArray[np.complex128]
 EXPONENT = 40.0  # what is left out is below e^-40, 4e-18
@@ -163,7 +161,7 @@ def _bins(predictions: Predictions, binning: str, bins: int, level: float) -> Re
     event, labels, error = predictions.probs[order, 1], predictions.labels[order], (1 - level) / 2
     ones = np.ones(event.size, np.int64)
     if predictions.sample_weight is None:
-        w: NDArray[Any] = ones
+        w: AnyArray = ones
         limits = [limit / np.diff(ends) for limit in count_limits(event, ends, error)]
     else:
         w = predictions.sample_weight[order]
@@ -179,9 +177,9 @@ def _of_units(
     least: Floats,
     most: Floats,
     count: Ints,
-    mass: NDArray[Any],
+    mass: AnyArray,
     expected: Floats,
-    events: NDArray[Any],
+    events: AnyArray,
     start: Ints,
     limits: Sequence[Floats],
     level: float,
@@ -214,7 +212,7 @@ def bins_of_cells(cells: Cells, binning: str, bins: int, level: float) -> Reliab
     """
     start = _uniform_starts(cells, bins) if binning == "uniform" else _quantile_starts(cells, bins)
     mass, expected = (np.add.reduceat(sums, start) for sums in (cells.n, cells.expected))
-    found: tuple[NDArray[Any], NDArray[Any]]
+    found: tuple[AnyArray, AnyArray]
     if cells.weights is None:
         ends = np.append(start, len(cells))
         found = count_limits(cells.mean, ends, (1.0 - level) / 2.0, cells.counts)

@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import NotApplicable
-from caltest.measures.base import BoundMeasure, Measure
+from caltest.measures.base import Measure
 from caltest.measures.bins.ece import ECE
+from caltest.measures.bound import BoundMeasure
 from caltest.measures.cells import BoundCells
 from caltest.measures.of_units import CellStatistic, RowStatistic
 from caltest.numerics.loops import njit
+from caltest.types import Floats, Ints
 from caltest.units import CellUnits, Statistic, Units, UnitSums
 from caltest.units.units import Observed, SortedRowUnits, check_one_dimension
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TCal", "t_cal"]
 
-Floats = NDArray[np.float64]
 FINEST = 52  # cells narrower than the doubles near 1 tell nothing more
 SMALLEST_DEVIATION = (
     1e-9  # deviations below are those of predictions that are certain, but for rounding
@@ -37,7 +37,6 @@ NO_PAIR = (
     "T-Cal needs two predictions in one half of [0, 1], and there are none",
     "use the test 'ks'",
 )
-Ints = NDArray[np.int64]
 LANES = 8  # resamples side by side hide the latency of each
 
 
@@ -53,9 +52,7 @@ class TCal(Measure):
     def __post_init__(self) -> None:
         validation.check_optional_integer(self.scales, "scales")
 
-    @property
-    def symbol(self) -> str:
-        return "T-Cal"
+    symbol: ClassVar[str] = "T-Cal"
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         check_one_dimension(predictions, "T-Cal")
@@ -86,9 +83,7 @@ class TCal(Measure):
         """Return the ECE, which is defined for one row, where the rows have no weights."""
         return self if weighted else ECE()
 
-    @property
-    def interval_instead(self) -> str:
-        return "test='debiased-ece'"
+    interval_instead: ClassVar[str] = "test='debiased-ece'"
 
     def plot_kind(self, m: int) -> str:
         return "reliability"

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.kernels import Exponential
@@ -29,12 +28,9 @@ from caltest.measures.combined.several import SEVERAL
 from caltest.measures.combined.tails import log_mean_exp, parameters_of, scales_of, scores_of
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
-from caltest.numerics.labels import Hashes, Labels
 from caltest.scale.chunks import Survey
+from caltest.types import Events, Floats, Hashes, Ints, Labels
 from caltest.validation.options import GIB, check_memory
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 UNIT = 1 << 20  # of what a label adds
 WHOLE = 1 << 22  # of what a row adds, whatever its label
@@ -51,8 +47,8 @@ class Block(NamedTuple):
 
     features: Any
     tables: Ints  # (c, m, 5): temperature, p^(-1/2), log odds of the confidence, square, log p
-    top: NDArray[np.int64]  # (c,)
-    ranks: NDArray[np.uint8]  # (c, m)
+    top: Ints  # (c,)
+    ranks: Events  # (c, m)
 
 
 class PortfolioTotals:

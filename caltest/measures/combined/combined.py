@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import NotApplicable, invalid
 from caltest.kernels import MatrixKernel
 from caltest.lenses import Lens, resolve_lens
-from caltest.measures.base import REGISTRY, Labels, Measure, Order
+from caltest.measures.base import REGISTRY, Measure
 from caltest.measures.cells import BoundCells
 from caltest.measures.chunks import BoundChunks
 from caltest.measures.combined.chunks import CombinedChunks
@@ -34,10 +33,10 @@ from caltest.numerics.labels import resample_keys
 from caltest.predictions import Predictions
 from caltest.scale import Cells
 from caltest.scale.chunks import Survey
+from caltest.types import Floats, Labels, Order
 
 __all__ = ["Combined", "combined"]
 
-Floats = NDArray[np.float64]
 Name = str | Measure | tuple[str | Measure, str | Lens]
 
 ROUNDING = 1e5  # of C, in units of a sum of ones: components far out multiply that of theirs
@@ -62,21 +61,12 @@ class Combined(Measure):
             _check(name)
         object.__setattr__(self, "components", names)
 
-    @property
-    def symbol(self) -> str:
-        return "C"
+    symbol: ClassVar[str] = "C"
+    nulls: ClassVar[tuple[str, ...]] = ("exact",)
 
-    @property
-    def nulls(self) -> tuple[str, ...]:
-        return ("exact",)
+    intervals: ClassVar[tuple[str, ...]] = ()
 
-    @property
-    def intervals(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def interval_instead(self) -> str:
-        return "test='skce', or the test that is named after a component"
+    interval_instead: ClassVar[str] = "test='skce', or the test that is named after a component"
 
     @property
     def witness_kernel(self) -> MatrixKernel | None:

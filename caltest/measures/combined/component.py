@@ -8,14 +8,12 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import Reordered, ResidualStatistic
 from caltest.numerics.joint import step_down
+from caltest.types import Codes, Floats
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
 Source = Any  # rows of classes or of one event, cells, or sums over chunks
 Observed = Any  # labels (B, n), events or excesses of events (B, U), as the source reads them
 Function = Callable[[Floats], Floats]  # sums (B, ...) -> statistics (B,)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from caltest.kernels import Exponential
 from caltest.kernels.features import Features
 from caltest.kernels.fitted import l1_distances
-from caltest.measures.base import Labels, Order
 from caltest.measures.combined.component import (
     LEAST,
     STEADY,
@@ -32,13 +31,11 @@ from caltest.measures.combined.one_event import EventRows, HitRows, OneEvent
 from caltest.measures.residual_sums import CellSums, Products, ResidualStatistic, RobustZ
 from caltest.measures.residual_sums import Sums as FlippedSums
 from caltest.numerics.class_sums import label_sums
-from caltest.numerics.labels import Hashes, label_dtype
+from caltest.numerics.labels import label_dtype
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Inversion
+from caltest.types import Codes, Events, Floats, Hashes, Labels, Order
 from caltest.validation.arrays import read_only
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
 
 FIRST = 8  # probabilities of a row, the largest first, that order the rows
 ROUNDING = 1e-24  # of the variance of a log probability
@@ -354,7 +351,7 @@ class ConfusionSums:
         return np.asarray(counted.reshape(self.expected.shape), np.float64)
 
 
-def equal_variance_cells(p: Floats, variance: Floats) -> NDArray[np.uint8]:
+def equal_variance_cells(p: Floats, variance: Floats) -> Events:
     """Cut the values of p into at most CELLS cells of about equal variance; ties stay together."""
     order = np.argsort(p)
     carried = np.cumsum(variance[order])
@@ -363,9 +360,7 @@ def equal_variance_cells(p: Floats, variance: Floats) -> NDArray[np.uint8]:
     return np.searchsorted(edges, p, side="left").astype(np.uint8)
 
 
-def ranks_of(
-    probs: Floats, ranked: NDArray[np.integer], count: int
-) -> tuple[NDArray[np.uint8], Floats]:
+def ranks_of(probs: Floats, ranked: NDArray[np.integer], count: int) -> tuple[Events, Floats]:
     """Return the rank (n, m) of each class of a row, the last for all beyond, and their chances."""
     first, numbers = ranked[:, : count - 1].astype(np.int64), np.arange(count, dtype=np.uint8)
     table = np.full(probs.shape, numbers[-1])

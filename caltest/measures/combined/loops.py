@@ -4,13 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
-
-Floats = NDArray[np.float64]
-Labels = NDArray[np.unsignedinteger]
-Ints = NDArray[np.int64]
+from caltest.types import Events, Floats, Ints, Labels
 
 ROWS = 256  # at a time
-Cells = NDArray[np.uint8]
 Parts = NDArray[np.integer]
 
 
@@ -53,7 +49,7 @@ def chances_below(probs: Floats, limits: Floats) -> Floats:
 
 @njit()
 def cell_extremes(
-    labels: Labels, weight: Floats, cells: Cells, expected: Floats, scale: Floats, largest: Floats
+    labels: Labels, weight: Floats, cells: Events, expected: Floats, scale: Floats, largest: Floats
 ) -> None:
     """Write for each class the largest partial sum of w (1[y = k] - p_k) over its cells, scaled.
 

@@ -6,9 +6,7 @@ from abc import ABC, abstractmethod
 from functools import cached_property, partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from caltest.measures.base import Labels, Order
 from caltest.measures.combined.component import (
     LEAST,
     NO_GAP,
@@ -35,15 +33,12 @@ from caltest.measures.residual_sums import (
     RobustZ,
 )
 from caltest.measures.residual_sums import Sums as FlippedSums
+from caltest.numerics.class_sums import binary_residual_sums
 from caltest.numerics.ends import range_words
-from caltest.numerics.label_scores import binary_residual_sums
 from caltest.numerics.recursion import exponential_pair_sums
 from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends
 from caltest.scale import Cells
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from caltest.types import Flags, Floats, Ints, Labels, Order
 
 LEAST_PROB = 1e-15  # of log odds
 LEAST_VARIANCE = 1e-4  # a row's: bounds what one row contributes to a weighted kernel
@@ -91,8 +86,8 @@ class OneEvent(ABC):
     rows: Ints
     weight: Floats
     noise: Floats
-    ends: Bools
-    possible: tuple[Bools, Bools]
+    ends: Flags
+    possible: tuple[Flags, Flags]
     scale: Floats
     shift: Floats
     steady: float
@@ -261,7 +256,7 @@ class EventRows(OneEvent):
     """
 
     def __init__(
-        self, name: str, p: Floats, q: Floats, weight: Floats, happens: Bools, order: Order
+        self, name: str, p: Floats, q: Floats, weight: Floats, happens: Flags, order: Order
     ) -> None:
         self.name, self.p, self.q, self.happens, self.order = name, p, q, happens, order
         self.least = self.most = self.shift = p
@@ -286,7 +281,7 @@ class EventRows(OneEvent):
 class HitRows(EventRows):
     """Rows in ascending order of the confidence; the event is that the predicted class is right."""
 
-    def __init__(self, top: Labels, p: Floats, weight: Floats, labels: NDArray[np.int64]) -> None:
+    def __init__(self, top: Labels, p: Floats, weight: Floats, labels: Ints) -> None:
         self.rank = order = np.argsort(p, kind="stable")
         self.top, ordered = top[order], p[order]
         happens = labels[order] == self.top
@@ -440,7 +435,7 @@ def median_distance(ordered: Floats) -> float:
 def _distance_of_rank(x: Floats, rank: int) -> float:
     """Return the distance of two sorted points that `rank` others are below, by bisection."""
 
-    def within(distance: float) -> NDArray[np.intp]:  # of each point, to its right, and itself
+    def within(distance: float) -> Order:  # of each point, to its right, and itself
         return np.searchsorted(x, x + distance, side="right") - np.arange(x.size)
 
     low, high = 0.0, float(x[-1] - x[0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.measures.combined.component import (
     NO_GAP,
@@ -25,8 +24,7 @@ from caltest.measures.combined.component import (
 )
 from caltest.measures.combined.one_event import NARROW, kuiper, line_kernel
 from caltest.numerics.ends import range_words
-
-Floats = NDArray[np.float64]
+from caltest.types import Flags, Floats
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
@@ -78,7 +76,7 @@ def class_curves(source: Source) -> Component:
     return Component(source, curves, lambda sums: sums.max(axis=1), finding)
 
 
-def _ends_of(p: Floats, inside: NDArray[np.bool_]) -> str:
+def _ends_of(p: Floats, inside: Flags) -> str:
     """Write the range of the values inside, which others are on both sides of."""
     first, last = p[inside].min(), p[inside].max()
     before = p[p < first].max(initial=-1.0)

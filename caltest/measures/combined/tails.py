@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from caltest.measures.base import BoundMeasure
+from caltest.measures.bound import BoundMeasure
 from caltest.measures.combined.component import Component, loudest_first
 from caltest.measures.outcome import Part
 from caltest.numerics.joint import BY_RANK, ROUNDING, tie_tolerance
-from caltest.numerics.labels import Hashes, resample_keys
+from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
-
-Floats = NDArray[np.float64]
+from caltest.types import Floats, Hashes
 
 REFERENCES = 299  # redrawn labels that the scales of the components are estimated from
 # Their seed, which nobody passes as rng=: a resample that is among them would not be exchangeable

@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.numerics.loops import njit
+from caltest.types import Floats, Ints
 from caltest.units import Norm, PartialSums, Statistic, Units
 from caltest.units.units import Observed
 
 __all__ = ["CramerVonMises", "cramer_von_mises"]
-
-Floats = NDArray[np.float64]
 
 
 class SquaredSums(PartialSums):
@@ -115,7 +113,7 @@ def cramer_von_mises(
 
 @njit()
 def sums_of_squares(
-    observed: Observed, scale: Floats, shift: Floats, step: Floats, start: NDArray[np.int64]
+    observed: Observed, scale: Floats, shift: Floats, step: Floats, start: Ints
 ) -> Floats:
     """Return the sum of step S^2 over each group, (B, G), with S the sums of scale (e - shift)."""
     out = np.zeros((observed.shape[0], start.size - 1))

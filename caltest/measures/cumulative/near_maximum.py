@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import ROWS_FOR_LIMIT
@@ -14,9 +13,8 @@ from caltest.measures.tolerance import FEW_ROWS_NOTE, Tolerance, ToleranceBootst
 from caltest.numerics.loops import njit
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
+from caltest.types import Events, Floats
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.uint8]
 LANES = 8  # independent sums side by side hide the latency of each
 
 
@@ -88,15 +86,15 @@ class NearMaximum(ToleranceBootstrap):
             places = "the partial sums, those beyond the tolerance moved to it"
         return f"Poisson bootstrap of {places}"
 
-    def draw(self, rng: np.random.Generator, size: int) -> NDArray[np.uint8]:
+    def draw(self, rng: np.random.Generator, size: int) -> Events:
         return draw_poisson(rng, size, self.n)
 
-    def resample(self, counts: NDArray[np.uint8], n_jobs: int | None = None) -> Floats:
+    def resample(self, counts: Events, n_jobs: int | None = None) -> Floats:
         """Return the bootstrap of KS less the error for each row of counts."""
         return np.asarray(resampled_extremes(counts, self.residuals, self.up, self.down))
 
 
-def _poisson_table() -> Counts:
+def _poisson_table() -> Events:
     """Tabulate the quantiles of Poisson(1) at the middles of 2^16 intervals."""
     cumulative = np.cumsum(np.exp(-1.0) / np.cumprod(np.maximum(np.arange(13.0), 1.0)))
     middles = (np.arange(1 << 16) + 0.5) / (1 << 16)
@@ -106,13 +104,13 @@ def _poisson_table() -> Counts:
 _POISSON = _poisson_table()
 
 
-def draw_poisson(rng: np.random.Generator, size: int, n: int) -> Counts:
+def draw_poisson(rng: np.random.Generator, size: int, n: int) -> Events:
     """Draw `size` rows of n Poisson counts of mean 1, to a resolution of 2^-16."""
     return _POISSON[rng.integers(0, 1 << 16, (size, n), dtype=np.uint16)]
 
 
 @njit()
-def resampled_extremes(counts: Counts, residuals: Floats, up: Floats, down: Floats) -> Floats:
+def resampled_extremes(counts: Events, residuals: Floats, up: Floats, down: Floats) -> Floats:
     """Return the largest up + G and down - G with G(k) = sum_{i<=k} (c_i - mean c) r_i / n.
 
     For each row c of `counts` (B, n). Places that do not count are -inf, but one must.
@@ -140,7 +138,7 @@ def resampled_extremes(counts: Counts, residuals: Floats, up: Floats, down: Floa
 
 
 @njit()
-def _total(counts: Counts) -> np.int64:
+def _total(counts: Events) -> np.int64:
     total = np.int64(0)
     for count in counts:
         total += np.int64(count)

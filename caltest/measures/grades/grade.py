@@ -1,49 +1,76 @@
-"""Measures of one rating grade: the number of defaults and the tests of credit risk."""
+"""One rating grade: binomial, Jeffreys, normal and Vasicek tests."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 import scipy
 from numpy.polynomial.legendre import leggauss
-from numpy.typing import NDArray
 
 from caltest import validation
-from caltest.errors import NotApplicable
-from caltest.measures.base import Labels, Measure
+from caltest.errors import NotApplicable, invalid, shown
+from caltest.measures.base import Measure
 from caltest.measures.label_scores import BinaryScore, event_terms
-from caltest.measures.one_dimension import check_one_dimension
 from caltest.measures.outcome import Ends, Outcome, RowTerms
-from caltest.numerics.label_scores import binary_event_sums
+from caltest.numerics.class_sums import binary_event_sums
+from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
+from caltest.types import Floats, Labels
+from caltest.units.units import check_one_dimension
+from caltest.validation.arrays import listing
 
-Floats = NDArray[np.float64]
+__all__ = ["Binomial", "Jeffreys", "Normal", "Vasicek"]
+
 ALTERNATIVES = ("greater", "two-sided")
+
+
 SIDES = {"greater": "the PD is too low: more defaults than predicted"}
+
+
 OTHER_SIDE = (
     "there are fewer defaults than predicted (lower tail {tail:.2g}), so that the PD may be too "
     "high; this test does not look for that, alternative='two-sided' does"
 )
+
+
 RARE = 0.05  # a lower tail that is told
+
+
 CERTAIN = (
     "the PD of the grade is {pd:g}, so that its number of defaults is certain: p is 1 where it is "
     "observed, and the least positive number where it is impossible"
 )
+
+
 MIXED = (
     "the predictions of the grade differ, {low:.4g} to {high:.4g}; the test takes their mean for "
     "each, under which the number of defaults varies more"
 )
+
+
 OWN = {"grade-rate": "rates that the test does not reject"}
+
+
 LEAST, LARGEST = -50.0, 36.0  # log odds of the rates that are looked at: 2e-22, and 1 - 2e-16
+
+
 AS_THEY_ARE = "; null='exact' takes them as they are"
+
+
 Tails = tuple[float, float]
+
+
 NODES, WEIGHTS = leggauss(16)
+
+
 FARTHEST = 38.0  # the normal density underflows beyond
+
+
 STEPS = np.array([0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0])
 
 
@@ -75,21 +102,18 @@ class GradeMeasure(Measure):
     def __post_init__(self) -> None:
         validation.check_choice(self.alternative, ALTERNATIVES, "alternative")
 
-    @property
-    def symbol(self) -> str:
-        return "defaults"
-
-    @property
-    def estimate_symbol(self) -> str:
-        return "default rate"
-
-    @property
-    def needs_rows(self) -> str:
-        return "test='calibration-in-the-large' tests the number of events of cells"
-
-    @property
-    def nulls(self) -> tuple[str, ...]:
-        return ("closed-form", "exact", "consistency", "convolution", "saddlepoint")
+    symbol: ClassVar[str] = "defaults"
+    estimate_symbol: ClassVar[str] = "default rate"
+    needs_rows: ClassVar[str] = (
+        "test='calibration-in-the-large' tests the number of events of cells"
+    )
+    nulls: ClassVar[tuple[str, ...]] = (
+        "closed-form",
+        "exact",
+        "consistency",
+        "convolution",
+        "saddlepoint",
+    )
 
     @property
     @abstractmethod
@@ -280,3 +304,242 @@ def _factor(
     half = np.diff(cuts) / 2.0
     nodes = (cuts[:-1] + half)[:, None] + half[:, None] * NODES
     return nodes.ravel(), (half[:, None] * WEIGHTS).ravel()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binomial(GradeMeasure):
+    r"""The number of defaults against the binomial distribution of independent defaults.
+
+    With d defaults of n obligors whose mean prediction is PD, the p-value in closed form is
+    :math:`P(Bin(n, PD) \ge d)`, or with alternative="two-sided" twice the smaller of both tails.
+
+    References
+    ----------
+    Basel Committee on Banking Supervision (2005), Studies on the validation of internal rating
+    systems, working paper 14, section III; Tasche (2008), Validation of internal rating systems and
+    PD estimates, section 5.
+    """
+
+    key: ClassVar[str] = "binomial"
+    title: ClassVar[str] = "number of defaults, binomial distribution"
+    distribution_text: ClassVar[str] = "binomial distribution"
+
+    def tails(self, d: int, n: int, pd: float) -> Tails:
+        return binomial_tails(d, n, pd)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Jeffreys(GradeMeasure):
+    r"""The PD against the posterior of the default rate under Jeffreys' prior.
+
+    With d defaults of n obligors the posterior is :math:`Beta(d + 1/2, n - d + 1/2)`, and the
+    p-value in closed form is its distribution function at PD, the posterior probability that the
+    default rate is at most PD. It is never larger than the binomial p-value and near its mid-p
+    version.
+
+    References
+    ----------
+    European Central Bank (2019), Instructions for reporting the validation results of internal
+    models, section 2.5.3.1; Brown, Cai, DasGupta (2001), Interval estimation for a binomial
+    proportion, section 3.1.3.
+    """
+
+    key: ClassVar[str] = "jeffreys"
+    title: ClassVar[str] = "number of defaults, Jeffreys posterior"
+    distribution_text: ClassVar[str] = "beta posterior of the default rate from Jeffreys' prior"
+
+    def tails(self, d: int, n: int, pd: float) -> Tails:
+        return jeffreys_tails(d, n, pd)
+
+
+FEWEST_EXPECTED = 10.0
+
+
+FEWEST_OBSERVED = 10
+
+
+FEW_EXPECTED_NOTE = (
+    "fewer than ten {kind} are expected, {count:.3g}: the normal limit can reject calibrated "
+    "grades "
+    "too often; the test 'binomial' does not"
+)
+
+
+SHORT = (
+    f"with fewer than {FEWEST_OBSERVED} defaults or survivors the normal limit is rough, and the "
+    "interval can be too short; that of the test 'binomial' is not"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Normal(GradeMeasure):
+    r"""The number of defaults against the normal limit of independent defaults.
+
+    .. math:: z = \frac{d - n \, PD}{\sqrt{n \, PD (1 - PD)}}, \quad p = P(Z \ge z),
+
+    without a correction for continuity.
+
+    References
+    ----------
+    Basel Committee on Banking Supervision (2005), Studies on the validation of internal rating
+    systems, working paper 14, section III; Tasche (2008), Validation of internal rating systems and
+    PD estimates, section 5.
+    """
+
+    key: ClassVar[str] = "normal"
+    title: ClassVar[str] = "number of defaults, normal limit"
+    nulls: ClassVar[tuple[str, ...]] = (
+        "asymptotic",
+        "exact",
+        "consistency",
+        "convolution",
+        "saddlepoint",
+    )
+
+    distribution_text: ClassVar[str] = "normal limit"
+
+    def tails(self, d: int, n: int, pd: float) -> Tails:
+        z = normal_score(d, n, pd)
+        return normal_sf(z), normal_sf(-z)
+
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+        """Return the normal test of a grade whose PD is the mean prediction."""
+        d, n, pd, notes = defaults_in(self, predictions)
+        return self.outcome_of_counts(d, n, pd, notes)
+
+    def outcome_of_counts(self, d: int, n: int, pd: float, notes: tuple[str, ...] = ()) -> Outcome:
+        """Test d defaults of n obligors with the probability of default pd; no rows needed."""
+        if pd in {0.0, 1.0}:
+            raise NotApplicable(
+                f"the normal limit needs a PD between 0 and 1, and it is {pd:g}",
+                "use the test 'binomial'",
+            )
+        fewest, kind = min((n * pd, "defaults"), (n * (1.0 - pd), "survivors"))
+        sparse = (
+            (FEW_EXPECTED_NOTE.format(count=fewest, kind=kind),) if fewest < FEWEST_EXPECTED else ()
+        )
+        tails = self.tails(d, n, pd)
+        return Outcome(
+            statistic_name="z",
+            statistic=normal_score(d, n, pd),
+            pvalue=pvalue_of(tails, self.alternative),
+            estimate=d / n,
+            alternative=self.alternative,
+            null_text=f"{self.distribution_text}, {self.alternative}",
+            parameters=self.settings(pd),
+            notes=(*notes, *sparse, *other_side(tails, self.alternative)),
+        )
+
+    def grade_interval(self, d: int, n: int, *, level: float) -> Ends:
+        """Bound the rate by Wilson's interval, with a note where it is rough; no rows needed."""
+        bounds = super().grade_interval(d, n, level=level)
+        return replace(bounds, notes=(SHORT,)) if min(d, n - d) < FEWEST_OBSERVED else bounds
+
+
+# Asset class: correlation at PD = 1, correlation at PD = 0, decay. Basel II, paragraphs 272
+# (corporates, sovereigns, banks), 328 (residential mortgages), 329 (qualifying revolving retail),
+# 330 (other retail).
+ASSET_CLASSES = {
+    "corporate": (0.12, 0.24, 50.0),
+    "mortgage": (0.15, 0.15, 1.0),
+    "revolving": (0.04, 0.04, 1.0),
+    "retail": (0.03, 0.16, 35.0),
+}
+
+
+def asset_correlation(pd: float, asset_class: str) -> float:
+    """Return the correlation that Basel's formula for capital takes for a PD and an asset class."""
+    high, low, decay = ASSET_CLASSES[asset_class]
+    share = math.expm1(-decay * pd) / math.expm1(-decay)
+    return high * share + low * (1.0 - share)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vasicek(GradeMeasure):
+    r"""The number of defaults against its distribution where defaults share a normal factor.
+
+    With a standard normal factor Z and the correlation :math:`\rho`, defaults are independent given
+    Z, each with probability
+
+    .. math:: \pi(Z) = \Phi\left(\frac{\Phi^{-1}(PD) + \sqrt{\rho} Z}{\sqrt{1 - \rho}}\right),
+
+    so that in closed form :math:`p = E\, P(Bin(n, \pi(Z)) \ge d \mid Z)`, by quadrature, and for
+    large n, :math:`p = \Phi\left((\Phi^{-1}(PD) - \sqrt{1 - \rho}\, \Phi^{-1}(d / n)) /
+    \sqrt\rho\right)`.
+
+    The correlation is a number, or that of Basel's formula for capital for an asset class, which is
+    prudent for capital and therefore lenient here: with "corporate", the default, it falls from
+    24 % to 12 % as the PD grows. Estimates from default data are lower.
+
+    References
+    ----------
+    Vasicek (2002), The distribution of loan portfolio value, Risk 15; Tasche (2003), A traffic
+    lights approach to PD validation, section 2; Basel Committee on Banking Supervision (2006),
+    International convergence of capital measurement and capital standards, paragraphs 272 and 328
+    to 330.
+    """
+
+    correlation: float | str = "corporate"
+
+    key: ClassVar[str] = "vasicek"
+    title: ClassVar[str] = "number of defaults, one-factor model of Vasicek"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_correlation(self.correlation, ASSET_CLASSES)
+
+    nulls: ClassVar[tuple[str, ...]] = ("closed-form", "asymptotic")
+
+    distribution_text: ClassVar[str] = "correlated defaults"
+
+    def correlation_at(self, pd: float) -> float:
+        """Return the correlation of a grade."""
+        if isinstance(self.correlation, str):
+            return asset_correlation(pd, self.correlation)
+        return float(self.correlation)
+
+    def tails(self, d: int, n: int, pd: float) -> Tails:
+        correlation = self.correlation_at(pd)
+        if correlation == 0:
+            return binomial_tails(d, n, pd)
+        return factor_tails(d, n, pd, correlation)
+
+    def settings(self, pd: float) -> Mapping[str, object]:
+        given = {"asset class": self.correlation} if isinstance(self.correlation, str) else {}
+        return {"PD": pd, **given, "correlation": self.correlation_at(pd)}
+
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+        """Return the test of the default rate by its limiting distribution in a large grade."""
+        d, n, pd, notes = defaults_in(self, predictions)
+        correlation = self.correlation_at(pd)
+        if pd in {0.0, 1.0} or correlation == 0:
+            raise NotApplicable(
+                "the limit of an infinite grade needs a PD between 0 and 1 and a positive "
+                "correlation, and they are "
+                f"{pd:g} and {correlation:g}",
+                "use null='closed-form'",
+            )
+        tails = factor_limit_tails(d, n, pd, correlation)
+        return Outcome(
+            statistic_name="defaults",
+            statistic=float(d),
+            pvalue=pvalue_of(tails, self.alternative),
+            estimate=d / n,
+            alternative=self.alternative,
+            null_text=f"limit of an infinite grade, {self.alternative}",
+            parameters=self.settings(pd),
+            notes=(*notes, *other_side(tails, self.alternative)),
+        )
+
+
+def check_correlation(
+    value: object, classes: Collection[str], name: str = "correlation"
+) -> float | str:
+    """Check a default correlation: a number in [0, 1), or an asset class that has a formula."""
+    if isinstance(value, str) and value in classes:
+        return value
+    number = isinstance(value, (int, float, np.integer, np.floating))
+    if number and not isinstance(value, bool) and 0 <= float(value) < 1:  # type: ignore[arg-type]
+        return float(value)  # type: ignore[arg-type]
+    rule = f"{name} must lie in [0, 1) or be an asset class ({listing(sorted(classes))})"
+    raise invalid(rule, shown(value), "pass 0.12 for 12 %")

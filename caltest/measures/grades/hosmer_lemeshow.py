@@ -3,28 +3,347 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
-from caltest.measures.grades.risk_groups import GroupedMeasure, RiskGroups, RowsAlongScore
+from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome
-from caltest.units import RowUnits, Statistic, Units
+from caltest.measures.residual_sums import check_size, residuals
+from caltest.numerics.bins import event_counts
+from caltest.numerics.labels import label_dtype
+from caltest.numerics.loops import njit
+from caltest.predictions import Predictions
+from caltest.types import Floats, Ints, Labels, Order
+from caltest.units import CellUnits, RowUnits, Statistic, Units, UnitSums
+from caltest.units.sums import Flipped
+from caltest.units.units import Observed
 
-__all__ = ["HosmerLemeshow", "hosmer_lemeshow"]
+__all__ = ["HosmerLemeshow", "PigeonHeyse", "hosmer_lemeshow", "pigeon_heyse"]
 
-Floats = NDArray[np.float64]
+CAUTION = "groups end where cells do, up to 2^-16 beyond the quantiles"
+
+
+EXPECTED_FOR_LIMIT, LEAST_FOR_LIMIT = 5, 1  # expected counts: the usual rules for the chi^2 limit
+
+
+SHARE_OF_DF = 0.95  # a mean that is this share of the degrees of freedom costs little
+
+
+REDUCE = {"contract", "nsz", "reassoc"}  # lets sums run in several chains
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupedMeasure(Measure):
+    """A sum over groups of squared deviations of counts, with a chi^2 limit."""
+
+    groups: int = 10
+    internal: bool = False
+
+    def __post_init__(self) -> None:
+        validation.check_integer(self.groups, "groups", 2)
+        validation.check_flag(self.internal, "internal")
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        # A model is nearer to the labels that it was fitted to than to redrawn ones.
+        return ("asymptotic",) if self.internal else ("exact", "consistency", "asymptotic")
+
+    interval_instead: ClassVar[str] = "test='debiased-ece' or 'ece'"
+
+    @property
+    def description(self) -> str:
+        return f"{self.title} of the development sample" if self.internal else self.title
+
+    @property
+    @abstractmethod
+    def lost(self) -> int:
+        """Degrees of freedom, for each class but one, that fitting the model takes."""
+
+    @abstractmethod
+    def risk_groups(self, units: Units) -> RiskGroups:
+        """Return the groups of units, with what their squared deviations are divided by."""
+
+    def takes(self, form: str) -> bool:
+        # Residuals of the sample that a model was fitted to are no more symmetric about 0.
+        return super().takes(form) and not (self.internal and form == "clusters")
+
+    def statistic(self, units: Units) -> Statistic:
+        if units.is_weighted:
+            raise NotApplicable(f"the {self.title} takes no sample weights", "use the test 'ece'")
+        found = self.risk_groups(units)
+        return Statistic(
+            units=found.units,
+            sums=found,
+            value=found.chi2,
+            scale=found.units.rounding,
+            parameters={"groups": found.count if units.is_alone else self.groups},
+            notes=found.notes(self.groups) if units.is_alone else (),
+            degenerate=found.degenerate(),
+            caution=CAUTION,
+        )
+
+    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+        """Return the chi^2 limit; its degrees of freedom depend on what the model was fitted to."""
+        found = self.statistic(RowUnits(predictions))
+        bound = cast("RiskGroups", found.sums)
+        df = bound.freedom - (self.lost * (predictions.m - 1) if self.internal else 0)
+        if df < 1:
+            groups = f"{bound.count} group{'s' if bound.count > 1 else ''}"
+            groups += " with certain classes" if found.degenerate else ""
+            raise NotApplicable(
+                f"the chi^2 limit has no degrees of freedom with {groups}",
+                "use more groups, or internal=False and null='exact'",
+            )
+        sample = "development" if self.internal else "external"
+        parameters = {**found.parameters, "df": df, "sample": sample}
+        notes = (*found.notes, *self._which(bound, df), *bound.sparse())
+        value = float(found.observed[0])
+        return Outcome(
+            statistic_name=self.symbol,
+            statistic=value,
+            pvalue=float(scipy.special.chdtrc(df, value)),
+            estimate=value,
+            alternative="greater",
+            null_text=f"chi^2 limit with {df} degree{'s' if df > 1 else ''} of freedom",
+            parameters=parameters,
+            notes=notes,
+            degenerate=found.degenerate,
+        )
+
+    def _which(self, bound: RiskGroups, df: int) -> tuple[str, ...]:
+        """Return notes on what the degrees of freedom are for, and whether they are too many."""
+        if self.internal:
+            note = (
+                f"df = {df} is for the sample that the model was fitted to; for other data, "
+                "internal=False"
+            )
+            return (note,)
+        note = (
+            f"df = {df} is for data that the model was not fitted to; for its development sample, "
+            "internal=True"
+        )
+        if bound.mean >= SHARE_OF_DF * df:
+            return (note,)
+        conservative = (
+            f"predictions vary within groups, so that under calibration {self.symbol} has the mean "
+            f"{bound.mean:.4g}, below df = {df}: the chi^2 limit is conservative; use null='exact'"
+        )
+        return note, conservative
+
+
+class RiskGroups(UnitSums):
+    """Observed less expected counts of groups along the predicted risk, (B, K c).
+
+    Of two classes those of the event, c = 1; of m classes those of all.
+
+    Parameters
+    ----------
+    units : Units
+        Rows or cells in the order of the groups.
+    start : (K + 1,) array
+        Where the units of each group begin, and where those of the last end.
+    expected : (K, m) array
+        The expected counts.
+    spread, variance : (K c,) array
+        The variance of the counts, and what their squared deviations are divided by.
+    """
+
+    def __init__(
+        self, units: Units, start: Ints, expected: Floats, spread: Floats, variance: Floats
+    ) -> None:
+        super().__init__(units)
+        self.start, self.expected, self.variance = start, expected, variance
+        self.count, self.classes = start.size - 1, variance.size // (start.size - 1)
+        possible = variance > 0
+        self.mean = float((spread[possible] / variance[possible]).sum())
+        # The rank of the deviations under calibration: what df is for external data.
+        others = self.count if self.classes > 1 else 0
+        self.freedom = int(np.count_nonzero(possible)) - others
+
+    @classmethod
+    def of_event(cls, units: Units, wanted: int, *, pooled: bool) -> RiskGroups:
+        """Return groups of two classes along P(class 1), with the variance of equal risks or not.
+
+        Of cells, a group ends with the cell in which it would end.
+        """
+        if isinstance(units, CellUnits):
+            start = cell_group_starts(units, wanted)
+            parts = (units.mass - units.shift, units.shift, units.cells.variance)
+            others, events, spread = np.add.reduceat(np.stack(parts), start[:-1], axis=1)
+            size = np.add.reduceat(units.mass, start[:-1])
+            expected = np.stack([others, events], axis=1)
+        else:
+            start = group_starts(units.mean, wanted)
+            size = np.diff(start)
+            expected, spread = event_expectations(units.mean, start)
+        variance = expected.prod(axis=1) / size if pooled else spread
+        return cls(units, start, expected, spread, variance)
+
+    @classmethod
+    def of_classes(cls, units: RowsAlongScore, wanted: int) -> RiskGroups:
+        """Return groups of several classes along a score."""
+        start, p = group_starts(units.ordered_score, wanted), units.mean
+        expected, spread = (np.add.reduceat(x, start[:-1]) for x in (p, p * (1.0 - p)))
+        return cls(units, start, expected, spread.ravel(), expected.ravel())
+
+    def redrawn(self, observed: Observed) -> Floats:
+        if self.classes > 1:
+            counts = class_counts(observed, self.start, self.classes)
+            return np.asarray((counts - self.expected).reshape(len(counts), -1))
+        if isinstance(self.units, CellUnits):
+            counts = np.add.reduceat(observed, self.start[:-1], axis=1)
+        else:
+            counts = event_counts(observed, None, self.start)
+        return np.asarray(counts - self.expected[:, 1])
+
+    def flipped(self, residuals: Floats, clusters: Ints, count: int) -> Flipped:
+        """Return the deviations of residuals whose signs are flipped by cluster."""
+        size = self.variance.size
+        check_size(count * size)
+        group = np.repeat(np.arange(self.count), np.diff(self.start))
+        at = (clusters * self.count + group)[:, None] * self.classes + np.arange(self.classes)
+        sums = np.bincount(at.ravel(), residuals.ravel(), count * size).reshape(count, size)
+        return lambda signs: np.asarray(signs @ sums)
+
+    def chi2(self, deviation: Floats) -> Floats:
+        """Return the sums (B, G) of squared deviations over their variance."""
+        terms = standardised(deviation, self.variance)
+        first = np.searchsorted(self.start, self.units.start[:-1]) * self.classes
+        return np.asarray(np.add.reduceat(terms, first, axis=1))
+
+    def notes(self, wanted: int) -> tuple[str, ...]:
+        """Return a note where there are fewer groups."""
+        few = f"ties and few rows leave {self.count} of {wanted} groups"
+        return (few,) if self.count < wanted else ()
+
+    def degenerate(self) -> tuple[str, ...]:
+        """Say in how many groups a class of rows is not expected."""
+        certain = int(np.count_nonzero((self.expected == 0).any(axis=1)))
+        message = (
+            f"in {certain} of {self.count} groups a class has the expected count 0: it adds 0 "
+            "to the statistic, or infinity where it is observed"
+        )
+        return () if isinstance(self.units, CellUnits) or not certain else (message,)
+
+    def sparse(self) -> tuple[str, ...]:
+        """Return a note where expected counts are too small for the chi^2 limit."""
+        few, fewer = (
+            (self.expected < bound).sum() for bound in (EXPECTED_FOR_LIMIT, LEAST_FOR_LIMIT)
+        )
+        if not few:
+            return ()
+        note = (
+            f"{few} of {self.expected.size} expected counts are below {EXPECTED_FOR_LIMIT}, and "
+            f"{fewer} below "
+            f"{LEAST_FOR_LIMIT}: the chi^2 limit is unreliable; use null='exact' for data that the "
+            "model was "
+            "not fitted to, or fewer groups"
+        )
+        return (note,)
+
+
+class RowsAlongScore(RowUnits):
+    """Rows of several classes in ascending order of a score (n,)."""
+
+    def __init__(self, predictions: Predictions, score: Floats) -> None:
+        super().__init__(predictions)
+        self._order = np.argsort(score, kind="stable")
+        self.ordered_score = score[self._order]
+        self.mean = self.in_order(predictions.probs)
+        self.observed = self.in_order(predictions.labels).astype(label_dtype(predictions.m))
+
+    @property
+    def order(self) -> Order:
+        return self._order
+
+    @property
+    def by_row(self) -> Floats:
+        return self.in_order(residuals(self.predictions))
+
+
+def cell_group_starts(units: CellUnits, wanted: int) -> Ints:
+    """Return the first cell of each risk group of each group of cells, and where all end.
+
+    See `group_starts`.
+    """
+    cells, first, last = units.cells, units.start[:-1, None], units.start[1:, None] - 1
+    upto = np.append(0, np.cumsum(cells.n))
+    before = upto[first]
+    low, rest = np.divmod(np.arange(1, wanted) * (upto[last + 1] - before - 1), wanted)
+    below, above = (
+        np.searchsorted(upto[1:], before + x, side="right") for x in (low, low + (rest > 0))
+    )
+    # A break at the smallest prediction is none, unless it lies above it.
+    inner = ((below > first) | (above > below) | ~cells.is_point[first]) & (below < last)
+    return np.unique(np.concatenate([units.start, below[inner] + 1]))
+
+
+def standardised(deviation: Floats, variance: Floats) -> Floats:
+    """Return deviation^2 / variance; where the variance is 0, 0 or infinity."""
+    with np.errstate(over="ignore"):
+        terms = np.square(deviation) / np.where(variance > 0, variance, 1.0)
+    certain = np.where(deviation == 0, 0.0, np.inf)
+    return np.asarray(np.where(variance > 0, terms, certain))
+
+
+def group_starts(ordered: Floats, groups: int) -> Ints:
+    """Return where each group of sorted scores starts, and where the last one ends.
+
+    The groups are those of cut(score, unique(quantile(score, type = 7)), include.lowest = TRUE) in
+    R. A break lies on a score or between two that are next to each other in order; groups are
+    right-closed, so that the lower of the two cuts alike, and nothing is interpolated. Breaks that
+    coincide with each other, or with the smallest or largest score, are one.
+    """
+    last = ordered.size - 1
+    low, rest = np.divmod(np.arange(1, groups) * last, groups)
+    below, above = ordered[low], ordered[low + (rest > 0)]
+    inner = ((below > ordered[0]) | (above > below)) & (below < ordered[last])
+    cuts = np.unique(below[inner])
+    ends = np.searchsorted(ordered, cuts, side="right")
+    return np.concatenate(([0], ends, [ordered.size])).astype(np.int64)
+
+
+@njit(fastmath=REDUCE)
+def event_expectations(event: Floats, start: Ints) -> tuple[Floats, Floats]:
+    """Return the expected others and events (groups, 2), and the variance, sum p (1 - p).
+
+    Others are summed for themselves: n less the events would lose those with p next to 1.
+    """
+    expected, variance = np.zeros((start.size - 1, 2)), np.zeros(start.size - 1)
+    for g in range(start.size - 1):
+        others = events = spread = 0.0
+        for i in range(start[g], start[g + 1]):
+            others += 1.0 - event[i]
+            events += event[i]
+            spread += event[i] * (1.0 - event[i])
+        expected[g, 0], expected[g, 1], variance[g] = others, events, spread
+    return expected, variance
+
+
+@njit()
+def class_counts(labels: Labels, start: Ints, m: int) -> Floats:
+    """Return how often each class occurs in each group of rows, (B, groups, m)."""
+    out = np.zeros((labels.shape[0], start.size - 1, m))
+    for b in range(labels.shape[0]):
+        for g in range(start.size - 1):
+            for i in range(start[g], start[g + 1]):
+                out[b, g, labels[b, i]] += 1.0
+    return out
+
+
 SPARSE_GRADES = (
     "expected defaults or survivors are below five in {count} of {size} grades, where the chi^2 "
     "limit is rough"
 )
-Counts = NDArray[np.int64]
+
+
 LEAST_EXPECTED = 5.0
 
 
@@ -36,14 +355,8 @@ class HosmerLemeshow(GroupedMeasure):
 
     key: ClassVar[str] = "hosmer-lemeshow"
     title: ClassVar[str] = "Hosmer-Lemeshow statistic"
-
-    @property
-    def symbol(self) -> str:
-        return "X^2"
-
-    @property
-    def lost(self) -> int:
-        return 2
+    symbol: ClassVar[str] = "X^2"
+    lost: ClassVar[int] = 2
 
     def statistic(self, units: Units) -> Statistic:
         found = super().statistic(units)
@@ -66,9 +379,7 @@ class HosmerLemeshow(GroupedMeasure):
         given, classes = self.reference, rows.predictions.classes
         return 0 if given is None else validation.check_class(given, classes, "reference")
 
-    def outcome_of_grades(
-        self, pd: Floats, defaults: NDArray[np.int64], n: NDArray[np.int64]
-    ) -> Outcome:
+    def outcome_of_grades(self, pd: Floats, defaults: Ints, n: Ints) -> Outcome:
         """Test the sum over grades of (d - n PD)^2 / (n PD (1 - PD)) by its chi^2 limit."""
         chi2, df, sparse = grade_deviations(pd, defaults, n)
         if not df:
@@ -157,7 +468,7 @@ def hosmer_lemeshow(
     return measure.evaluate(probs, labels, lens, n_jobs)
 
 
-def grade_deviations(pd: Floats, defaults: Counts, n: Counts) -> tuple[float, int, int]:
+def grade_deviations(pd: Floats, defaults: Ints, n: Ints) -> tuple[float, int, int]:
     """Return sum_g (d - n PD)^2 / (n PD (1 - PD)), its degrees of freedom and sparse grades.
 
     A grade with PD 0 or 1 adds nothing where its defaults are as certain, else infinity.
@@ -169,3 +480,77 @@ def grade_deviations(pd: Floats, defaults: Counts, n: Counts) -> tuple[float, in
     terms = (d - size * p) ** 2 / (size * p * (1.0 - p))
     sparse = np.minimum(size * p, size * (1.0 - p)) < LEAST_EXPECTED
     return float(terms.sum()), int(p.size), int(np.count_nonzero(sparse))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PigeonHeyse(GroupedMeasure):
+    """J^2 with its groups; see `pigeon_heyse`."""
+
+    key: ClassVar[str] = "pigeon-heyse"
+    title: ClassVar[str] = "Pigeon-Heyse statistic"
+    symbol: ClassVar[str] = "J^2"
+    lost: ClassVar[int] = 1
+
+    def risk_groups(self, units: Units) -> RiskGroups:
+        units = units.ordered(f"the {self.title}")
+        return RiskGroups.of_event(units, self.groups, pooled=False)
+
+
+def pigeon_heyse(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    groups: int = 10,
+    n_jobs: int | None = None,
+) -> float | Floats:
+    r"""Compute the statistic of Pigeon and Heyse over groups along the predicted risk.
+
+    In the groups of `hosmer_lemeshow` let :math:`O_{gk}` and :math:`E_{gk}` be the observed and
+    expected counts of class k and :math:`n_g` the number of rows, and
+
+    .. math:: J^2 = \sum_g \sum_{k=0}^{1} \frac{(O_{gk} - E_{gk})^2}{\phi_g E_{gk}}, \quad
+        \phi_g = \frac{\sum_{i \in g} p_i (1 - p_i)}{n_g \bar p_g (1 - \bar p_g)}.
+
+    The factor :math:`\phi_g` allows for predictions that vary within a group, so that it is
+    :math:`\sum_g (O_{g1} - E_{g1})^2 / \sum_{i \in g} p_i (1 - p_i)`, a sum of squares of variance
+    1. Its limit is chi^2 with g degrees of freedom for data that the model was not fitted to, and
+    g - 1 for the sample it was fitted to (`internal=True` of the test "pigeon-heyse").
+
+    Parameters
+    ----------
+    probs, labels : array_like
+        As for `hosmer_lemeshow`.
+    lens : str or Lens, default "strong"
+        A lens that leaves two classes. A family of lenses gives an array.
+    groups : int, default 10
+        At least 2; ties may leave fewer.
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+
+    Returns
+    -------
+    float
+        At least 0; about g for calibrated models. Where all predictions of a group are 0 or 1, with
+        a DegenerateDataWarning, it adds 0, or infinity if a label is impossible.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If there are more than two classes, or sample weights.
+
+    References
+    ----------
+    Pigeon, Heyse (1999), An improved goodness of fit statistic for probability prediction models,
+    Biometrical Journal 41, 71-82.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> probs, labels = [0.25, 0.25, 0.5, 0.5], [1, 0, 1, 1]  # .5^2 / .375 + 1^2 / .5
+    >>> round(ct.measures.pigeon_heyse(probs, labels, groups=2), 4)
+    2.6667
+    """
+    return PigeonHeyse(groups=groups).evaluate(probs, labels, lens, n_jobs)

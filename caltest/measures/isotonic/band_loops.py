@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
+from caltest.types import Flags, Floats, Labels
 
-Floats = NDArray[np.float64]
 MOST_STEPS = 100
 HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 # log(k!) minus Stirling's formula.
@@ -24,7 +23,7 @@ STIRLING_ERRORS = np.array(
 
 
 @njit()
-def group_events(labels: NDArray[np.unsignedinteger], ends: NDArray[np.bool_]) -> Floats:
+def group_events(labels: Labels, ends: Flags) -> Floats:
     """Count the events of each group, (B, M), where `ends` marks its last row."""
     out = np.zeros((labels.shape[0], np.count_nonzero(ends)))
     for b in range(labels.shape[0]):
@@ -129,9 +128,7 @@ def exact_lower_bounds(events: Floats, sizes: Floats, log_error: float) -> Float
 
 
 @njit(fastmath={"contract", "nnan", "nsz", "reassoc"})
-def hoeffding_lower_bounds(
-    fitted: Floats, sizes: Floats, starts: NDArray[np.bool_], constant: float
-) -> Floats:
+def hoeffding_lower_bounds(fitted: Floats, sizes: Floats, starts: Flags, constant: float) -> Floats:
     """Return at each group the largest mean - sqrt(constant / (2 n)) over blocks of the fit, (M,).
 
     `fitted` (M,) is the isotonic fit and `starts` marks where it rises; blocks start there.
@@ -154,7 +151,7 @@ def hoeffding_lower_bounds(
 
 
 @njit(fastmath={"contract", "nnan", "nsz", "reassoc"})
-def hoeffding_excess(fitted: Floats, sizes: Floats, starts: NDArray[np.bool_], x: Floats) -> float:
+def hoeffding_excess(fitted: Floats, sizes: Floats, starts: Flags, x: Floats) -> float:
     """Return the largest 2 n (mean - x)^2 over blocks whose mean is above x at their end."""
     number, total = _sums_before(fitted, sizes, starts)
     rows = events = best = 0.0
@@ -171,7 +168,7 @@ def hoeffding_excess(fitted: Floats, sizes: Floats, starts: NDArray[np.bool_], x
 
 
 @njit()
-def _sums_before(fitted: Floats, sizes: Floats, starts: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def _sums_before(fitted: Floats, sizes: Floats, starts: Flags) -> tuple[Floats, Floats]:
     """Return the rows and the fitted events before each block of the fit."""
     number, total = np.zeros(np.count_nonzero(starts)), np.zeros(np.count_nonzero(starts))
     rows = events = 0.0

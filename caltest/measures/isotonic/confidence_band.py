@@ -8,12 +8,11 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import NotApplicable, invalid
 from caltest.lenses import Lens
-from caltest.measures.base import Labels, Measure
+from caltest.measures.base import Measure
 from caltest.measures.cells import Counts
 from caltest.measures.fits import CellUnits, Fit, Ordered, ReadOnly, SortedUnits, by_member
 from caltest.measures.isotonic.band_loops import (
@@ -28,12 +27,11 @@ from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
 from caltest.scale import Cells
+from caltest.types import Flags, Floats, Labels
 from caltest.validation.options import check_integer
 
 __all__ = ["ConfidenceBand", "ConfidenceBandCurve", "confidence_band", "confidence_band_curve"]
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 Intervals = tuple[tuple[float, float], ...]
 
 METHODS = ("standard", "round", "yang-barber")

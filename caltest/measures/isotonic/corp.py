@@ -9,22 +9,23 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.lenses import Lens
 from caltest.measures.base import REGISTRY, Measure
 from caltest.measures.cells import Counts
 from caltest.measures.fits import CellUnits, Fit, Ordered, ReadOnly, SortedUnits, by_member
-from caltest.measures.one_dimension import score_order, sorted_rows
+from caltest.measures.one_dimension import sorted_rows
 from caltest.numerics.class_sums import label_sums
+from caltest.numerics.event_tails import end_cells, hidden_deviation, hidden_information
 from caltest.numerics.isotonic import pool_steps, recalibrated_scores
-from caltest.numerics.labels import Hashes, resample_keys
+from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads, njit
 from caltest.numerics.sorted_scores import step_ends
-from caltest.numerics.unseen import end_cells, hidden_deviation, hidden_information
 from caltest.predictions import Predictions
 from caltest.scale import Cells
+from caltest.types import Events, Flags, Floats, Hashes, Ints, Labels
+from caltest.units.units import score_order
 
 __all__ = [
     "CorpBand",
@@ -35,9 +36,6 @@ __all__ = [
     "corp_miscalibration",
 ]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 NAME = "the CORP curve"
 POINTS = 256  # at equal distances, and as many at equal ranks
@@ -329,7 +327,7 @@ def curve_of_cells(cells: Cells) -> CorpCurve:
 
 
 def _fitted(
-    steps: tuple[NDArray[np.uint8] | Floats, Floats, Flags], least: Floats, most: Floats, n: int
+    steps: tuple[Events | Floats, Floats, Flags], least: Floats, most: Floats, n: int
 ) -> CorpCurve:
     """Fit what `pool_steps` takes, with the smallest and the largest prediction of each share."""
     mass, events, last = pool_steps(*steps)
@@ -434,7 +432,7 @@ def _places(event: Floats) -> Ints:
 
 
 @njit()
-def fits_at(labels: NDArray[np.unsignedinteger], weight: Floats, ends: Flags, rows: Ints) -> Floats:
+def fits_at(labels: Labels, weight: Floats, ends: Flags, rows: Ints) -> Floats:
     """Return the isotonic fit of each row of `labels` (B, n) at the ascending `rows`, (B, rows).
 
     `labels`, `weight` and `ends` are those of `pool_steps`.

@@ -14,30 +14,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
+from caltest.kernels.features import Features
 from caltest.kernels.fitted import (
     COLUMNS,
     FittedKernel,
     FittedTerm,
     Tile,
     column_tiles,
+    event_coordinates,
     tile_groups,
 )
 from caltest.kernels.line import LineKernel, is_line_term
-from caltest.measures.bound import BoundMeasure, Order, UStatistic
-from caltest.measures.residual_sums import Flipped, Pairs, in_parts, residuals
-from caltest.numerics.class_sums import add_class_sums, class_lists, label_sums
-from caltest.numerics.label_scores import binary_brier_sums
+from caltest.kernels.matrix import MatrixKernel
+from caltest.measures.bound import BoundMeasure, UStatistic
+from caltest.measures.cells import BoundCells, Counts
+from caltest.measures.chunks import BoundChunks, FeatureTotals, MakeFeatures
+from caltest.measures.outcome import Part
+from caltest.measures.residual_sums import Pairs, in_parts, residuals
+from caltest.numerics.class_sums import add_class_sums, binary_brier_sums, class_lists, label_sums
 from caltest.numerics.loops import map_threads
 from caltest.numerics.sorted_scores import sort_scores
 from caltest.predictions import Predictions
-
-Floats = NDArray[np.float64]
-Labels = NDArray[np.unsignedinteger]
-Ints = NDArray[np.int64]
+from caltest.scale import Cells
+from caltest.scale.chunks import Survey
+from caltest.types import Floats, Ints, Labels, Order, SmallInts
+from caltest.units.sums import Flipped
 
 AddPairs = Callable[[Floats, int, int], None]
+
+
 FEW_CLASSES = 3  # a product of matrices for each is as fast as looking up the pairs
+
+
 CLUSTERS = 1024  # up to which the sums over pairs of clusters are kept
+
+
 RESAMPLES = 1024  # of few classes at a time, in 8 MiB for each class
 
 
@@ -362,7 +373,7 @@ def _products(matrix: Floats, labels: Labels, j0: int, pairs: Floats) -> AddPair
 def _look_ups(matrix: Floats, labels: Labels, j0: int, pairs: Floats) -> AddPairs:
     """Return a function that adds the same by look-ups of the pairs with A[y_i, y_j] != 0."""
     partners = _partners(matrix)
-    lists: list[tuple[NDArray[np.uint16], NDArray[np.int32]]] = []
+    lists: list[tuple[NDArray[np.uint16], SmallInts]] = []
     width = 0
 
     def add(tile: Floats, i0: int, i1: int) -> None:
@@ -376,10 +387,213 @@ def _look_ups(matrix: Floats, labels: Labels, j0: int, pairs: Floats) -> AddPair
     return add
 
 
-def _partners(matrix: Floats) -> NDArray[np.int64]:
+def _partners(matrix: Floats) -> Ints:
     """Return for each class k the classes l with A[k, l] != 0, padded with -1."""
     found = [np.flatnonzero(row) for row in matrix]
     out = np.full((len(matrix), max(map(len, found)) + 1), -1)
     for k, classes in enumerate(found):
         out[k, : len(classes)] = classes
     return out
+
+
+PLACES = 2048  # of a kernel that needs all pairs of them
+
+
+INTERPOLATED = f", and is interpolated between {PLACES} places"
+
+
+AT_MEAN_WEIGHT = "; squares of residuals at the mean weight of each cell"
+
+
+Squares = Callable[[Floats], Floats]
+
+
+class CellPairs(PairMean, BoundCells):
+    """The unbiased or the biased mean of h over all pairs of rows, at the mean of their cell.
+
+    For two classes h_ij = a kappa_ij d_i d_j with d = y - p. The sum over all i and j is one over
+    cells of their sums of d; the pairs i = j are left out by the sum of d^2 over rows.
+    """
+
+    def __init__(self, cells: Cells, kernel: MatrixKernel, *, biased: bool) -> None:
+        BoundCells.__init__(self, cells)
+        if cells.rows < 2 and not biased:
+            raise NotApplicable(
+                "the unbiased SKCE needs at least two observations, and there is one",
+                "use estimator='biased'",
+            )
+        self.kernel = fitted_to_cells(kernel, cells)
+        on_line = all(is_line_term(term) for term in self.kernel.terms)
+        self._is_interpolated = not on_line and len(cells) > PLACES
+        self.biased = biased
+        self._is_at_mean_weight = not biased and not cells.has_equal_weights
+        self.caution = at_mean(self.kernel, cells) + INTERPOLATED * self._is_interpolated
+        if self._is_at_mean_weight:
+            self.caution += AT_MEAN_WEIGHT
+        self.notes, self.degenerate = self.kernel.notes, self.kernel.degenerate
+        self.scale = float(sum(np.abs(term.matrix).max() for term in self.kernel.terms))
+        self._sums = [self._of_term(term) for term in self.kernel.terms]
+
+    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
+        excess, mass = np.ascontiguousarray(labels - self.cells.expected), self.cells.mass
+        total = np.asarray(sum(full(excess) for full in self._sums))
+        if self.biased:
+            return self.finished(total / mass**2)
+        pairs = mass**2 - float(self.cells.squares.sum())
+        return (total - self._factor * self.squares(excess)) / pairs
+
+    def error(self) -> float | None:
+        return None if self._is_interpolated or self._is_at_mean_weight else super().error()
+
+    def squares(self, excess: Floats) -> Floats:
+        """Return the sum over rows of w^2 (y - p)^2, (B,); see `Cells.square_residuals`."""
+        return np.asarray(self.cells.square_residuals(excess).sum(axis=1))
+
+    @cached_property
+    def _factor(self) -> float:
+        return float(sum(term.factor for term in self.kernel.terms))
+
+    def _of_term(self, term: FittedTerm) -> Squares:
+        """Return the function that gives the sum of h over all i and j for each row of d (B, C)."""
+        if not is_line_term(term):
+            return self._of_places(term)
+        line, one, zero = LineKernel(term, self.cells.mean), np.ones(1), np.zeros(1)
+
+        def full(excess: Floats) -> Floats:
+            own = np.einsum("bc,bc->b", excess, excess)
+            return np.asarray(2.0 * line.pair_sums(one, zero, excess) + line.factor * own)
+
+        return full
+
+    def _of_places(self, term: FittedTerm) -> Squares:
+        """Return it for any kernel: between places, which are cells, it is linear."""
+        x = term.factors[0].coordinates[:, 0]
+        at = places(self.cells, x)
+        left, right = np.repeat(at, at.size), np.tile(at, at.size)
+        matrix = term.factor * term.pairs(left, right).reshape(at.size, -1)
+        run = np.searchsorted(at, np.arange(len(self.cells)), side="right") - 1
+        beyond = np.minimum(run + 1, at.size - 1)
+        way = np.where(beyond > run, x[at[beyond]] - x[at[run]], 1.0)
+        share = (x - x[at[run]]) / np.where(way > 0, way, 1.0)
+
+        def full(excess: Floats) -> Floats:
+            sums = np.add.reduceat(excess * (1.0 - share), at, axis=1)
+            sums[:, 1:] += np.add.reduceat(excess * share, at, axis=1)[:, :-1]
+            return np.asarray(np.einsum("bc,bc->b", sums @ matrix, sums))
+
+        return full
+
+
+def fitted_to_cells(kernel: MatrixKernel, cells: Cells) -> FittedKernel:
+    """Fit a kernel to the mean predictions of cells, with the pairs of their rows."""
+    probs = np.column_stack([1.0 - cells.mean, cells.mean])
+    return FittedKernel(kernel, probs, size=cells.counts.astype(np.float64))
+
+
+def at_mean(kernel: FittedKernel, cells: Cells) -> str:
+    """Say what the place of the rows in their cells changes: by how much the kernel falls there."""
+    falls = []
+    for scalar in kernel.scalars:
+        low, high = (event_coordinates(scalar.kernel, p) for p in (cells.least, cells.most))
+        scaled = (high - low) * scalar.unit / scalar.bandwidth
+        falls.append(1.0 - scalar.kernel.profile(scaled))
+    fall = float(np.max(falls, axis=0) @ cells.variance) / float(cells.variance.sum() or 1.0)
+    return f"kernel at the mean prediction of each cell; it falls by {fall:.1g} across one"
+
+
+def places(cells: Cells, x: Floats) -> Ints:
+    r"""Return at most `PLACES` + 1 cells, the first and the last among them, for interpolation.
+
+    They are nearer to each other where there is more variance: they have equal parts of the sum of
+    :math:`(v_c \Delta_c^4)^{1/5}`, with :math:`\Delta_c` the width of a cell, by which the mean
+    square of errors that grow with the square of the distance is least.
+    """
+    if len(cells) <= PLACES:
+        return np.arange(len(cells))
+    share = np.cumsum((cells.variance * np.gradient(x) ** 4) ** 0.2)
+    place = np.minimum(share / share[-1] * PLACES, PLACES - 1).astype(np.int64)
+    first = np.flatnonzero(np.append(True, np.diff(place) != 0))
+    return np.union1d(first, len(cells) - 1)
+
+
+LEFT_OUT = "left out by features"
+
+
+NO_BANDWIDTH = "all predictions are equal, so their distances give no bandwidth; it is set to 1.0"
+
+
+class FeaturePairs(BoundChunks):
+    """The unbiased or the biased mean of h over all pairs, by features.
+
+    Parameters
+    ----------
+    kernel : MatrixKernel
+        A scalar kernel times the identity.
+    survey : Survey
+        What is known of the rows.
+    biased : bool
+        Whether pairs of a row with itself count.
+    """
+
+    def __init__(self, kernel: MatrixKernel, survey: Survey, *, biased: bool) -> None:
+        sample = survey.sample
+        self.n, self.biased, self.sample = survey.n, biased, sample
+        m = sample.probs.shape[1]
+        if self.n < 2 and not biased:
+            raise NotApplicable(
+                "the unbiased SKCE needs at least two observations, and there are fewer",
+                "use estimator='biased'",
+            )
+        terms = kernel.terms(m)
+        if len(terms) > 1 or len(terms[0].factors) > 1 or not terms[0].is_identity:
+            reason = f"{kernel} has no features: only a scalar kernel times the identity has"
+            raise NotApplicable(reason, "use engine='rows', or another kernel")
+        scalar = terms[0].factors[0]
+        if callable(scalar.metric):
+            raise NotApplicable("a callable metric has no features", "use engine='rows'")
+        self.features = Features.of(scalar, sample.probs)
+        self.make = MakeFeatures(self.features, m)
+        if self.features.is_degenerate:
+            self.degenerate = (NO_BANDWIDTH,)
+        rule = self.features.rule
+        if isinstance(scalar.bandwidth, str):
+            rule = f"{rule} of {len(sample.probs):,} different predictions"
+        self.parameters = {
+            "estimator": "biased" if biased else "unbiased",
+            "kernel": str(kernel),
+            "bandwidth": self.features.bandwidth,
+            "bandwidth rule": rule,
+            "features": len(self.features.landmarks),
+        }
+
+    @property
+    def normaliser(self) -> float:
+        """The number of pairs."""
+        return float(self.n) * (self.n if self.biased else self.n - 1)
+
+    def values(self, totals: FeatureTotals, n_resamples: int) -> tuple[Floats, tuple[Part, ...]]:
+        whole, own = (sums[: 1 + n_resamples] for sums in totals.pair_sums())
+        return np.asarray((whole if self.biased else whole - own) / self.normaliser), ()
+
+    def error(self) -> dict[str, object]:
+        r"""Estimate the part of the SKCE that the features leave out, from the sample.
+
+        It is the unbiased SKCE of the rest of the kernel, over pairs of rows with different
+        predictions; its standard error is that of pairs whose labels are calibrated.
+        """
+        sample = self.sample
+        n = sample.counts.sum(axis=1)
+        pairs = float(n.sum() ** 2 - n @ n)
+        if pairs == 0:
+            return {LEFT_OUT: "none"}
+        rest = self.features.between(sample.probs, sample.probs)
+        rest -= self.features.products(sample.probs)
+        np.fill_diagonal(rest, 0.0)
+        residuals = sample.counts - n[:, None] * sample.probs
+        left_out = float(np.vdot(rest @ residuals, residuals)) / pairs
+        # The covariance of the labels of a row is diag(p) - p p'.
+        squares = np.square(sample.probs)
+        inner, mixed = sample.probs @ sample.probs.T, sample.probs @ squares.T
+        trace = inner - mixed - mixed.T + np.square(inner)
+        spread = 2.0 * float(n @ (np.square(rest) * trace) @ n)
+        return {LEFT_OUT: f"{left_out:.2g} (SE {math.sqrt(spread) / pairs:.1g})"}

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.kernels.fitted import FittedKernel
-from caltest.measures.base import BoundMeasure
+from caltest.measures.bound import BoundMeasure
 from caltest.numerics.class_sums import add_pair_sums, label_sums
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
-Labels = NDArray[np.unsignedinteger]
+from caltest.types import Floats, Ints, Labels
 
 PAIRS_AT_A_TIME = 1 << 17
 MANY_BLOCKS = 30  # for the normal limit of their mean
@@ -70,7 +66,7 @@ class BlockPairs(BoundMeasure):
         for first in range(0, self.n_blocks, at_a_time):
             yield first, min(first + at_a_time, self.n_blocks)
 
-    def _pairs(self, first: int, last: int) -> tuple[Indices, Indices]:
+    def _pairs(self, first: int, last: int) -> tuple[Ints, Ints]:
         left, right = np.triu_indices(self.size, 1)
         offset = self.size * np.arange(first, last)[:, None]
         return (offset + left).ravel(), (offset + right).ravel()

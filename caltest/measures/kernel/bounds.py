@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.kernels import FittedKernel, MatrixKernel, error_bound
-from caltest.measures.base import BoundMeasure
+from caltest.measures.bound import BoundMeasure
 from caltest.measures.kernel.all_pairs import AllPairs, all_pairs
 from caltest.measures.kernel.block_pairs import MANY_BLOCKS, BlockPairs
 from caltest.measures.outcome import Ends, Outcome
@@ -19,9 +18,8 @@ from caltest.measures.tolerance import designated_labels
 from caltest.numerics.event_tails import FewEvents, both_sides
 from caltest.numerics.tails import normal_isf, student_isf
 from caltest.predictions import Predictions
+from caltest.types import Floats, Order
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 PAIRS = {"u-statistic": "normal limit of the U-statistic"}
 BLOCKS = {"block": "normal limit of the mean over blocks"}
 PAIRS_UP_TO = 20_000  # rows whose pairs take seconds
@@ -278,7 +276,7 @@ def cases_of_regions(
             yield from both_sides(probs[rows], hits[rows], excess)
 
 
-def _regions(order: Rows) -> Iterator[Rows]:
+def _regions(order: Order) -> Iterator[Order]:
     yield order
     for k in range(1, HALVINGS + 1):
         size = -(-order.size // 2**k)
@@ -286,7 +284,7 @@ def _regions(order: Rows) -> Iterator[Rows]:
         yield order[-size:]
 
 
-def mean_kernel(kernel: FittedKernel, rows: Rows) -> float:
+def mean_kernel(kernel: FittedKernel, rows: Order) -> float:
     """Return the mean of the kernel, scaled to 1 at distance 0, over pairs of rows."""
     some = rows[np.linspace(0, rows.size - 1, min(rows.size, SAMPLE)).round().astype(int)]
     left, right = np.triu_indices(some.size, 1)

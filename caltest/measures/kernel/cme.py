@@ -13,14 +13,14 @@ from typing import ClassVar
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.kernels import FittedKernel, Kernel, as_matrix_kernel
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Labels, Measure, Rows
+from caltest.measures.base import Measure
+from caltest.measures.bound import BoundMeasure
 from caltest.measures.cells import BoundCells, Counts
-from caltest.measures.kernel.cell_pairs import at_mean, fitted_to_cells
+from caltest.measures.kernel.all_pairs import at_mean, fitted_to_cells
 from caltest.measures.kernel.locations import (
     AtLocations,
     Choice,
@@ -33,16 +33,16 @@ from caltest.measures.kernel.locations import (
     locations_of_cells,
 )
 from caltest.measures.kernel.skce import SKCE
-from caltest.measures.label_scores import row_weights
 from caltest.measures.outcome import Gaps, Outcome
 from caltest.measures.residual_sums import ResidualStatistic, RobustQuadratic, Sums
 from caltest.numerics.resampled_sums import cell_sums
 from caltest.predictions import Predictions
 from caltest.scale import Cells
+from caltest.types import Floats, Labels, SmallInts
+from caltest.units.units import row_weights
 
 __all__ = ["CME", "UCME", "cme", "ucme"]
 
-Floats = NDArray[np.float64]
 
 ROWS_PER_LOCATION = (
     1000  # observations for each test location from which on the chi^2 limit is near
@@ -176,18 +176,9 @@ class CME(EmbeddingMeasure):
 
     key: ClassVar[str] = "cme"
     title: ClassVar[str] = "calibration mean embedding, Hotelling's T^2"
-
-    @property
-    def symbol(self) -> str:
-        return "T^2"
-
-    @property
-    def estimate_symbol(self) -> str:
-        return "UCME^2"
-
-    @property
-    def nulls(self) -> tuple[str, ...]:
-        return ("exact", "consistency", "asymptotic")
+    symbol: ClassVar[str] = "T^2"
+    estimate_symbol: ClassVar[str] = "UCME^2"
+    nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic")
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> StudentizedEmbedding:
         return StudentizedEmbedding(*self.located(predictions, n_jobs))
@@ -206,9 +197,7 @@ class CME(EmbeddingMeasure):
         """Return the biased SKCE, which tests the same embedding without its covariance matrix."""
         return self if weighted else SKCE(estimator="biased", kernel=self.kernel)
 
-    @property
-    def interval_instead(self) -> str:
-        return "test='skce', or the measure ucme"
+    interval_instead: ClassVar[str] = "test='skce', or the measure ucme"
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the chi^2 limit, its degrees of freedom the rank of the covariance matrix."""
@@ -246,7 +235,7 @@ def cme(
     locations: Choice = None,
     kernel: Kernel | None = None,
     n_jobs: int | None = None,
-) -> float | NDArray[np.float64]:
+) -> float | Floats:
     r"""Compute Hotelling's statistic of the calibration mean embedding.
 
     With the deviations :math:`z_i` (J,) at the test locations, as in `ucme`, their mean
@@ -323,10 +312,7 @@ class UCME(EmbeddingMeasure):
     key: ClassVar[str] = "ucme"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "unnormalised calibration mean embedding"
-
-    @property
-    def symbol(self) -> str:
-        return "UCME^2"
+    symbol: ClassVar[str] = "UCME^2"
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> MeanEmbedding:
         return MeanEmbedding(*self.located(predictions, n_jobs))
@@ -342,7 +328,7 @@ class UCME(EmbeddingMeasure):
         whole = np.zeros((predictions.n, 1), dtype=np.int64), np.zeros(1, dtype=np.int64)
         gap = np.ascontiguousarray(gap * weight[:, None])[:, None]
 
-        def vector(rows: Rows) -> Floats:
+        def vector(rows: SmallInts) -> Floats:
             mass, sums = cell_sums(rows, *whole, gap, weight, 1)
             return np.asarray(sums[0] / mass[0])
 
@@ -371,7 +357,7 @@ def ucme(
     locations: Choice = None,
     kernel: Kernel | None = None,
     n_jobs: int | None = None,
-) -> float | NDArray[np.float64]:
+) -> float | Floats:
     r"""Estimate the squared unnormalised calibration mean embedding at J test locations.
 
     With test locations :math:`(t_j, c_j)`, predictions each with a class, it is

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.kernels import (
@@ -20,8 +19,9 @@ from caltest.kernels import (
 from caltest.lenses import Lens
 from caltest.measures.kernel.all_pairs import AllPairs
 from caltest.measures.kernel.skce import KernelMeasure
-from caltest.measures.one_dimension import check_one_dimension
 from caltest.predictions import Predictions
+from caltest.types import Floats
+from caltest.units.units import check_one_dimension
 
 __all__ = ["KCE", "MMCE", "kce", "mmce"]
 
@@ -41,9 +41,7 @@ class KCE(KernelMeasure):
     def __post_init__(self) -> None:
         as_matrix_kernel(self.kernel)
 
-    @property
-    def symbol(self) -> str:
-        return "KCE"
+    symbol: ClassVar[str] = "KCE"
 
     @property
     def matrix_kernel(self) -> MatrixKernel:
@@ -57,7 +55,7 @@ def kce(
     lens: str | Lens = "strong",
     kernel: Kernel | None = None,
     n_jobs: int | None = None,
-) -> float | NDArray[np.float64]:
+) -> float | Floats:
     r"""Estimate the kernel calibration error by the square root of the biased SKCE.
 
     With :math:`\delta_i = e_{y_i} - p_i` it is
@@ -120,9 +118,7 @@ class MMCE(KernelMeasure):
     def __post_init__(self) -> None:
         validation.check_positive(self.width, "width")
 
-    @property
-    def symbol(self) -> str:
-        return "MMCE"
+    symbol: ClassVar[str] = "MMCE"
 
     @property
     def matrix_kernel(self) -> MatrixKernel:
@@ -144,7 +140,7 @@ def mmce(
     lens: str | Lens = "confidence",
     width: float = WIDTH,
     n_jobs: int | None = None,
-) -> float | NDArray[np.float64]:
+) -> float | Floats:
     r"""Estimate the maximum mean calibration error, a kernel calibration error of the confidence.
 
     With confidences r and c = 1 where the predicted class is right, it is

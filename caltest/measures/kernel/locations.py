@@ -6,19 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import invalid
 from caltest.kernels import FittedKernel
-from caltest.measures.base import BoundMeasure
+from caltest.measures.bound import BoundMeasure
 from caltest.numerics.loops import njit
 from caltest.predictions import Predictions
 from caltest.scale import Cells
-from caltest.validation.arrays import AnyArray, check_labels, check_probs
+from caltest.types import AnyArray, Codes, Floats, Ints, Labels
+from caltest.validation.arrays import check_labels, check_probs
 from caltest.validation.options import check_integer
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
 Part = tuple[slice, Floats, Floats]
 Choice = int | tuple[object, object] | None  # a number, (probs, labels), or by n
 # The number of locations where none is given: that of the paper, or fewer where n or m is small.
@@ -28,7 +26,6 @@ LOCATIONS_A_DIMENSION = 3
 ROWS_A_LOCATION = 10
 SEED = 0
 BUDGET = 1 << 25  # kernel values that are kept; beyond it they are computed again: 0.5 GiB
-Labels = NDArray[np.unsignedinteger]
 ROWS = 256  # observations at a time, so that their kernel values stay in the L1 cache
 LANES = 8  # resamples side by side
 FULL_RANK = 1e-11  # eigenvalues of a correlation matrix below this are rounding
@@ -202,7 +199,7 @@ def _lane_moments(
                     second[j, k, lane] += z[j, lane] * z[k, lane]
 
 
-def hotelling(sums: Floats, products: Floats, n: int) -> tuple[Floats, NDArray[np.int64]]:
+def hotelling(sums: Floats, products: Floats, n: int) -> tuple[Floats, Ints]:
     """Return T^2 = n z' S^-1 z (B,) and the rank of S (B,), z the means and S the covariance.
 
     With q = n z' M^+ z, M the sum of z_i z_i', T^2 = (n - 1) q / (1 - q): q is the share of the

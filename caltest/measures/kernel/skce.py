@@ -10,7 +10,6 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import NotApplicable
@@ -21,7 +20,7 @@ from caltest.measures.base import Measure
 from caltest.measures.bound import BoundMeasure, UStatistic
 from caltest.measures.cells import BoundCells
 from caltest.measures.chunks import BoundChunks
-from caltest.measures.kernel.all_pairs import AllPairs, all_pairs
+from caltest.measures.kernel.all_pairs import AllPairs, CellPairs, FeaturePairs, all_pairs
 from caltest.measures.kernel.block_pairs import MANY_BLOCKS, BlockPairs
 from caltest.measures.kernel.bounds import (
     BLOCKS,
@@ -34,8 +33,6 @@ from caltest.measures.kernel.bounds import (
     root_bounds,
     unbiased_outcome,
 )
-from caltest.measures.kernel.cell_pairs import CellPairs
-from caltest.measures.kernel.feature_pairs import FeaturePairs
 from caltest.measures.outcome import Ends, Outcome
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.measures.tolerance import (
@@ -50,6 +47,7 @@ from caltest.numerics.tails import normal_sf, student_sf
 from caltest.predictions import Predictions
 from caltest.scale import Cells
 from caltest.scale.chunks import Survey
+from caltest.types import Floats
 
 __all__ = ["SKCE", "skce"]
 
@@ -160,9 +158,7 @@ class SKCE(KernelMeasure):
         validation.check_integer(self.block_size, "block_size", minimum=2)
         as_matrix_kernel(self.kernel)
 
-    @property
-    def symbol(self) -> str:
-        return "SKCE"
+    symbol: ClassVar[str] = "SKCE"
 
     @property
     def description(self) -> str:
@@ -352,7 +348,7 @@ class SKCE(KernelMeasure):
         return bound
 
 
-def _varying(values: NDArray[np.float64], limit: str) -> NDArray[np.float64]:
+def _varying(values: Floats, limit: str) -> Floats:
     if values.size < 2 or np.ptp(values) == 0:
         raise NotApplicable(
             f"{limit} needs block values that vary, and these ({values.size} in all) do not",
@@ -370,7 +366,7 @@ def skce(
     block_size: int = 2,
     kernel: Kernel | None = None,
     n_jobs: int | None = None,
-) -> float | NDArray[np.float64]:
+) -> float | Floats:
     r"""Estimate the squared kernel calibration error, 0 if and only if a model is calibrated.
 
     With :math:`\delta_i = e_{y_i} - p_i` and :math:`h_{ij} = \delta_i' k(p_i, p_j) \delta_j`, the

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.kernels import FittedKernel, MatrixKernel
@@ -14,10 +13,9 @@ from caltest.kernels.fitted import COLUMNS, FittedTerm, column_tiles
 from caltest.kernels.line import LineKernel, is_line_term
 from caltest.measures.residual_sums import residuals
 from caltest.numerics.loops import map_threads
-from caltest.numerics.tube import path_length_of_products, tube_quantile
+from caltest.numerics.tails import path_length_of_products, tube_quantile
 from caltest.predictions import Predictions
-
-Floats = NDArray[np.float64]
+from caltest.types import Floats
 
 POINTS, ROWS = 256, 4096  # a block of kappa has 8 MiB
 

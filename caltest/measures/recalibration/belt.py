@@ -10,7 +10,6 @@ from typing import ClassVar
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
@@ -22,6 +21,7 @@ from caltest.measures.recalibration.belt_fit import BeltModel, Selection, check_
 from caltest.measures.recalibration.fits import CellLogOdds, LogOdds, RowLogOdds
 from caltest.predictions import Predictions
 from caltest.scale import Cells
+from caltest.types import Floats
 
 __all__ = [
     "CalibrationBelt",
@@ -30,7 +30,6 @@ __all__ = [
     "calibration_belt_curve",
 ]
 
-Floats = NDArray[np.float64]
 Intervals = tuple[tuple[float, float], ...]
 
 NAME = "the calibration belt"

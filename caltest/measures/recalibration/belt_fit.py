@@ -8,7 +8,6 @@ from functools import cache, cached_property
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable, invalid
 from caltest.measures.cells import Counts
@@ -35,10 +34,9 @@ from caltest.measures.recalibration.log_odds_basis import (
 )
 from caltest.numerics.logistic import newton_sums
 from caltest.numerics.loops import njit
+from caltest.types import Flags, Floats, Ints, Labels
 from caltest.validation.options import check_flag, check_integer, check_level
 
-Floats = NDArray[np.float64]
-Labels = NDArray[np.unsignedinteger]
 TINY = float(np.finfo(float).tiny)
 LARGEST_DEGREE = 4
 SUPREMUM = 1e5  # where it has no maximum, the likelihood ends up to 2e-10 below its supremum
@@ -74,9 +72,9 @@ class BeltFit:
     """The polynomials selected for rows of labels; arrays have one entry each."""
 
     statistic: Floats
-    degree: NDArray[np.int64]
+    degree: Ints
     gamma: Floats
-    attained: NDArray[np.bool_]
+    attained: Flags
 
 
 class BeltModel(Fit):
@@ -235,7 +233,7 @@ def polynomial_sums(
 @njit()
 def select_degree(
     t: Floats, fit: Support, first: int, last: int, cut: float
-) -> tuple[Floats, NDArray[np.int64], Floats, NDArray[np.bool_]]:
+) -> tuple[Floats, Ints, Floats, Flags]:
     """Raise the degree from `first` while twice the gain of log likelihood is at least `cut`.
 
     Parameters

@@ -19,14 +19,11 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from caltest.measures.recalibration.log_odds_basis import chebyshev_nodes
 from caltest.numerics.logistic import exp_minus, newton_sums
 from caltest.numerics.loops import njit
-
-Floats = NDArray[np.float64]
-Labels = NDArray[np.unsignedinteger]
+from caltest.types import Floats, Labels
 
 BLOCK = 1024  # rows that stay in the cache
 STEPS = 200

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.measures.outcome import Ends
@@ -30,9 +29,7 @@ from caltest.measures.recalibration.fits import (
     inside_rows,
 )
 from caltest.numerics.tails import student_isf
-
-Floats = NDArray[np.float64]
-Labels = NDArray[np.unsignedinteger]
+from caltest.types import Floats, Labels
 
 PROFILE = {
     "profile": "profile likelihood, sandwich error, or an event not yet seen, what reaches farthest"

@@ -8,16 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.cells import NO_WEIGHTS
 from caltest.measures.label_scores import event_terms
-from caltest.measures.one_dimension import check_one_dimension
 from caltest.measures.outcome import Ends, Outcome, RowTerms
 from caltest.measures.recalibration.coefficient_interval import PROFILE, coefficient_bounds
 from caltest.measures.recalibration.fits import (
@@ -39,9 +35,11 @@ from caltest.measures.recalibration.fits import (
     score_statistics,
 )
 from caltest.measures.residual_sums import ResidualStatistic
-from caltest.numerics.unseen import end_cells, hidden_information
+from caltest.numerics.event_tails import end_cells, hidden_information
 from caltest.predictions import Predictions
 from caltest.scale import Cells
+from caltest.types import Floats
+from caltest.units.units import check_one_dimension
 
 __all__ = [
     "CalibrationIntercept",
@@ -54,7 +52,6 @@ __all__ = [
     "unreliability",
 ]
 
-Floats = NDArray[np.float64]
 
 BINARY = {"slopes": "common", "reference": None}  # the options of several classes do not apply
 PARTS = 4  # of the rows, at either end: a line in the log odds shows in no smaller ones

@@ -10,21 +10,22 @@ from typing import ClassVar
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Labels, Measure
+from caltest.measures.base import Measure
+from caltest.measures.bound import BoundMeasure
 from caltest.measures.fits import by_member
 from caltest.measures.gap import share_limits
-from caltest.measures.label_scores import BinaryScore, MeanScore, event_terms, row_weights
-from caltest.measures.one_dimension import check_one_dimension
+from caltest.measures.label_scores import BinaryScore, MeanScore, event_terms
 from caltest.measures.outcome import Ends, Outcome, RowScores, RowTerms, two_sided_normal
 from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
-from caltest.numerics.label_scores import binary_event_sums, binary_residual_sums
+from caltest.numerics.class_sums import binary_event_sums, binary_residual_sums
 from caltest.numerics.sorted_scores import sum_variance
 from caltest.predictions import Predictions
+from caltest.types import Floats, Labels
+from caltest.units.units import check_one_dimension, row_weights
 
 __all__ = [
     "ExpectedObserved",
@@ -35,7 +36,6 @@ __all__ = [
     "mean_calibration",
 ]
 
-Floats = NDArray[np.float64]
 
 METHODS = ("log", "poisson", "clopper-pearson")
 OWN = {"event-count": "limits of the observed count"}

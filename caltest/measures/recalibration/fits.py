@@ -9,14 +9,10 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import Labels
 from caltest.measures.cells import Counts
 from caltest.measures.fits import CellUnits, Fit, Units
-from caltest.measures.label_scores import rounding_scale, row_weights
-from caltest.measures.one_dimension import check_one_dimension
 from caltest.measures.outcome import Outcome
 from caltest.measures.recalibration.binary_fit import (
     SAME,
@@ -34,11 +30,9 @@ from caltest.measures.residual_sums import (
     event_residuals,
 )
 from caltest.predictions import Predictions
+from caltest.types import Flags, Floats, Labels, Order
+from caltest.units.units import check_one_dimension, rounding_scale, row_weights
 from caltest.validation import check_class, check_unused
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Rows = NDArray[np.intp]
 
 OUTSIDE = "predictions of 0 and 1 have no log odds"
 NO_SLOPE = "the log odds of the predictions are equal, so that no slope can be estimated"
@@ -103,7 +97,7 @@ class CellLogOdds(CellUnits):
         return np.stack([1.0 - self.event, self.event], axis=1)
 
     @cached_property
-    def certain(self) -> Rows:
+    def certain(self) -> Order:
         """The cells of which all predictions are 0, or all 1."""
         return np.flatnonzero((self.most == 0.0) | (self.least == 1.0))
 
@@ -318,7 +312,7 @@ def extreme_messages(predictions: Predictions) -> tuple[str, ...]:
     return tuple(remarks)
 
 
-def rows_below(probs: Floats, limit: float) -> Rows:
+def rows_below(probs: Floats, limit: float) -> Order:
     """Return the rows with a probability of at most a limit; most often there is none."""
     if probs.min() > limit:
         return np.empty(0, np.intp)

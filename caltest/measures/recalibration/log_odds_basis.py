@@ -6,11 +6,9 @@ import math
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
-
-Floats = NDArray[np.float64]
+from caltest.types import Floats
 
 WIDTH = 0.32  # of a bin of log odds; interpolation there is exact to rounding
 NODES = 12  # a cell

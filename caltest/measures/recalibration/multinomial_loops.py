@@ -12,17 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from caltest.numerics.logistic import exp_minus
 from caltest.numerics.loops import njit
 from caltest.numerics.newton import climb
-from caltest.numerics.scaled_softmax import curvature
+from caltest.numerics.softmax import curvature
+from caltest.types import Flags, Floats, Labels, Order
 from caltest.validation import check_memory
-
-Floats = NDArray[np.float64]
-Labels = NDArray[np.unsignedinteger]
-Ints = NDArray[np.intp]
 
 STEPS = 200
 DECREMENT_TOLERANCE = 1e-13  # of the decrement, relative to the gain: what remains is smaller
@@ -75,8 +71,8 @@ class MultinomialFit(NamedTuple):
 class Free(NamedTuple):
     """The parameters that are fitted: entries of (alpha, beta), and whether beta is shared."""
 
-    entries: Ints
-    shared: Ints
+    entries: Order
+    shared: Order
 
 
 def make_task(probs: Floats, weight: Floats, reference: int) -> Task:
@@ -149,9 +145,7 @@ def fit(task: Task, sums: Floats) -> MultinomialFit:
     return MultinomialFit(theta[:m], theta[m:], max(gain, 0.0))
 
 
-def _climb(
-    task: Task, theta: Floats, sums: Floats, present: NDArray[np.bool_], free: Free
-) -> Floats:
+def _climb(task: Task, theta: Floats, sums: Floats, present: Flags, free: Free) -> Floats:
     """Return where the likelihood comes to its supremum, from theta on, step by bounded step."""
     axes = _axes(free, theta.size, task.largest)
 
@@ -195,7 +189,7 @@ def curvature_factor(task: Task, theta: Floats, axes: Floats) -> Floats:
     return np.asarray(np.linalg.qr(rows.reshape(n * m, -1), mode="r"))
 
 
-def _free(reference: int, present: NDArray[np.bool_]) -> Free:
+def _free(reference: int, present: Flags) -> Free:
     """Return what is fitted: no alpha of the reference, or of the first class that there is."""
     m = present.size
     classes = np.flatnonzero(present)
@@ -207,9 +201,7 @@ def _free(reference: int, present: NDArray[np.bool_]) -> Free:
     return Free(np.concatenate([alphas, slopes]), np.empty(0, np.intp))
 
 
-def _gradient(
-    task: Task, theta: Floats, sums: Floats, present: NDArray[np.bool_]
-) -> tuple[Floats, float]:
+def _gradient(task: Task, theta: Floats, sums: Floats, present: Flags) -> tuple[Floats, float]:
     """Return the gradient (2m,) of the log likelihood and its gain over no change."""
     expected, growth = expectations(
         task.probs, task.features, task.weight, theta, present.astype(np.float64)

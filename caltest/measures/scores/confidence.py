@@ -9,14 +9,15 @@ from typing import ClassVar
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from caltest.lenses import Confidence, Lens
-from caltest.measures.base import BoundMeasure, Labels, Measure
-from caltest.measures.label_scores import row_weights
+from caltest.measures.base import Measure
+from caltest.measures.bound import BoundMeasure
 from caltest.measures.outcome import Ends
-from caltest.numerics.label_scores import wrong_and_right_sums
+from caltest.numerics.class_sums import wrong_and_right_sums
 from caltest.predictions import Predictions
+from caltest.types import Floats, Labels
+from caltest.units.units import row_weights
 
 __all__ = [
     "ECELowerBound",
@@ -27,7 +28,6 @@ __all__ = [
     "underconfidence",
 ]
 
-Floats = NDArray[np.float64]
 
 OWN = {"mean-of-few": "mean of few rows, with one not yet seen"}
 MANY = 1000  # rows from which on one more makes no difference
@@ -143,10 +143,7 @@ class Overconfidence(MeanOfSome):
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "overconfidence"
     of_right: ClassVar[bool] = False
-
-    @property
-    def symbol(self) -> str:
-        return "o(f)"
+    symbol: ClassVar[str] = "o(f)"
 
     def scores(self, confidence: Floats) -> Floats:
         return confidence
@@ -217,10 +214,7 @@ class Underconfidence(MeanOfSome):
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "underconfidence"
     of_right: ClassVar[bool] = True
-
-    @property
-    def symbol(self) -> str:
-        return "u(f)"
+    symbol: ClassVar[str] = "u(f)"
 
     def scores(self, confidence: Floats) -> Floats:
         return 1.0 - confidence
@@ -290,10 +284,7 @@ class ECELowerBound(Measure):
     key: ClassVar[str] = "ece-lower-bound"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "lower bound on the confidence ECE"
-
-    @property
-    def symbol(self) -> str:
-        return "|conf - acc|"
+    symbol: ClassVar[str] = "|conf - acc|"
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         return BoundConfidence(predictions, _difference)

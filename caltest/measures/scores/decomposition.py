@@ -7,23 +7,22 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.binning import Cells, quantile_cells, uniform_cells
-from caltest.measures.label_scores import row_weights
-from caltest.measures.one_dimension import check_one_dimension, sorted_rows
+from caltest.measures.one_dimension import sorted_rows
+from caltest.numerics.class_sums import binary_entropy
 from caltest.numerics.isotonic import recalibrated_scores
-from caltest.numerics.label_scores import binary_entropy
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions, as_measured
 from caltest.scale import Cells as RowCells
+from caltest.types import Events, Floats, Ints
+from caltest.units.units import check_one_dimension, row_weights
 
 __all__ = ["ScoreDecomposition", "score_decomposition"]
 
-Floats = NDArray[np.float64]
 
 SCORES = ("brier", "log-loss")
 METHODS = ("corp", "bins", "grades")
@@ -195,7 +194,7 @@ def brier_parts_of_cells(cells: RowCells) -> ScoreDecomposition:
     )
 
 
-def _log_loss(event: Floats, labels: NDArray[np.uint8], weight: Floats) -> float:
+def _log_loss(event: Floats, labels: Events, weight: Floats) -> float:
     observed = np.where(labels, event, 1.0 - event)
     impossible = np.count_nonzero(observed == 0)
     if not impossible:
@@ -230,9 +229,7 @@ def _bins(predictions: Predictions, binning: str, bins: int) -> Cells:
     return number, values.size
 
 
-def _by_cells(
-    predictions: Predictions, number: NDArray[np.int64], count: int
-) -> ScoreDecomposition:
+def _by_cells(predictions: Predictions, number: Ints, count: int) -> ScoreDecomposition:
     p, y, w = predictions.probs[:, 1], predictions.labels, row_weights(predictions)
     w = w / w.sum()
     mass = np.bincount(number, w, count)
@@ -250,7 +247,7 @@ def _by_cells(
     )
 
 
-def _left(p: Floats, mean: Floats, number: NDArray[np.int64]) -> Floats:
+def _left(p: Floats, mean: Floats, number: Ints) -> Floats:
     """Return the predictions less the means of their bins, exactly 0 where they are equal."""
     low, high = np.full(mean.size, np.inf), np.full(mean.size, -np.inf)
     np.minimum.at(low, number, p)

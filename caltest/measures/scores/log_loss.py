@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.lenses import Lens
 from caltest.measures.label_scores import ScoreOfUnits
+from caltest.types import Floats
 from caltest.units import CellUnits, ScoreSums, Statistic, Units
 
 __all__ = ["LogLoss", "log_loss"]
 
-Floats = NDArray[np.float64]
 FEW_OBSERVATIONS = 100
 SKEW = (
     f"with fewer than {FEW_OBSERVATIONS} observations a log loss of rare and large terms can have "
@@ -41,9 +40,7 @@ class LogLoss(ScoreOfUnits):
     def support(self, m: int) -> tuple[float, float]:
         return 0.0, math.inf
 
-    @property
-    def symbol(self) -> str:
-        return "log loss"
+    symbol: ClassVar[str] = "log loss"
 
     def scores(self, units: Units) -> ScoreSums:
         return ScoreSums(units, self._losses)
@@ -100,7 +97,7 @@ def log_loss(
     lens: str | Lens = "strong",
     eps: float | None = None,
     n_jobs: int | None = None,
-) -> float | NDArray[np.float64]:
+) -> float | Floats:
     r"""Compute the log loss, the mean negative log probability of the observed class.
 
     .. math:: -\frac{1}{n} \sum_i \log p_{i, y_i}.

@@ -6,18 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import invalid, shown
 from caltest.lenses import Lens, resolve_lens
-from caltest.measures.label_scores import row_weights
-from caltest.measures.one_dimension import check_one_dimension
 from caltest.predictions import Predictions, as_measured
+from caltest.types import Floats, Ints
+from caltest.units.units import check_one_dimension, row_weights
 
 __all__ = ["NetBenefit", "net_benefit"]
 
-Floats = NDArray[np.float64]
 THRESHOLDS = tuple(k / 100 for k in range(1, 100))
 
 
@@ -148,7 +146,7 @@ def _net_benefit(predictions: Predictions, at: Floats, level: float) -> NetBenef
     )
 
 
-def _error_of_mean(terms: Floats, clusters: NDArray[np.int64] | None) -> float:
+def _error_of_mean(terms: Floats, clusters: Ints | None) -> float:
     """Return the standard error of a sum of terms around their mean, by row or by cluster."""
     if clusters is not None:
         terms = np.asarray(np.bincount(np.unique(clusters, return_inverse=True)[1], terms), float)

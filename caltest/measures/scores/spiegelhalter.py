@@ -7,23 +7,22 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.label_scores import LabelScore, sum_unit
 from caltest.measures.outcome import Outcome, two_sided_normal
-from caltest.numerics.label_scores import (
+from caltest.numerics.class_sums import (
     binary_deviation_sums,
     binary_deviation_variance,
     deviation_table,
 )
 from caltest.predictions import Predictions
+from caltest.types import Floats, Ints
 from caltest.units import CellUnits, RowUnits, ScoreSums, Statistic, Units
 
 __all__ = ["SpiegelhalterZ", "spiegelhalter_z"]
 
-Floats = NDArray[np.float64]
 CONSTANT = (
     "the Brier score has no variance under calibration, since the positive probabilities of each "
     "row are equal"
@@ -37,18 +36,9 @@ class SpiegelhalterZ(LabelScore):
     key: ClassVar[str] = "spiegelhalter"
     function: ClassVar[str] = "spiegelhalter_z"
     title: ClassVar[str] = "Spiegelhalter's z"
-
-    @property
-    def symbol(self) -> str:
-        return "z"
-
-    @property
-    def interval_instead(self) -> str:
-        return "test='brier'"
-
-    @property
-    def nulls(self) -> tuple[str, ...]:
-        return ("exact", "consistency", "asymptotic", "saddlepoint")
+    symbol: ClassVar[str] = "z"
+    interval_instead: ClassVar[str] = "test='brier'"
+    nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic", "saddlepoint")
 
     def statistic(self, units: Units) -> Statistic:
         sums = ScoreSums(units, deviations, terms=_none, fused=binary_deviation_sums)
@@ -84,9 +74,7 @@ class SpiegelhalterZ(LabelScore):
         z = float(found.observed[0])
         return two_sided_normal(z, z, {})
 
-    def outcome_of_grades(
-        self, pd: Floats, defaults: NDArray[np.int64], n: NDArray[np.int64]
-    ) -> Outcome:
+    def outcome_of_grades(self, pd: Floats, defaults: Ints, n: Ints) -> Outcome:
         """Test z of obligors who have the PD of their grade by its normal limit, two-sided."""
         z = spiegelhalter_score(pd, defaults, n)
         if z is None:
@@ -197,9 +185,7 @@ def spiegelhalter_z(
     return SpiegelhalterZ().evaluate(probs, labels, lens, n_jobs)
 
 
-def spiegelhalter_score(
-    pd: Floats, defaults: NDArray[np.int64], n: NDArray[np.int64]
-) -> float | None:
+def spiegelhalter_score(pd: Floats, defaults: Ints, n: Ints) -> float | None:
     """Return Spiegelhalter's z of obligors who have the PD of their grade, None without variance.
 
     z = sum_g (d - n PD) (1 - 2 PD) / sqrt(sum_g n (1 - 2 PD)^2 PD (1 - PD)); infinite where a

@@ -9,23 +9,22 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.cells import Counts
 from caltest.measures.fits import CellUnits, Fit, Ordered, SortedUnits
-from caltest.measures.one_dimension import check_one_dimension
 from caltest.measures.smooth import lowess
 from caltest.predictions import Predictions
 from caltest.scale import Cells
+from caltest.types import Floats, Ints
+from caltest.units.units import check_one_dimension
 from caltest.validation.options import check_positive
 
 __all__ = ["E50", "E90", "ICI", "Emax", "e50", "e90", "emax", "ici"]
 
 
-Floats = NDArray[np.float64]
 SPAN = 2 / 3
 STEP = 0.01  # of the range of the predictions: knots that are about as far apart
 FEW_OBSERVATIONS = 100
@@ -148,7 +147,7 @@ class Loess(Fit):
         moments = lowess.cell_moments(self._x, labels, self._cells, *self._frames)
         return np.asarray(moments.reshape(len(labels), -1))
 
-    def _moment_weights(self, knots: Floats, radii: Floats, edges: NDArray[np.int64]) -> Floats:
+    def _moment_weights(self, knots: Floats, radii: Floats, edges: Ints) -> Floats:
         counts = self._moments(np.ascontiguousarray(self.units.size)[None])
         counts = counts.reshape(-1, lowess.DEGREES)
         least = lowess.LEAST_SPREAD * float(np.ptp(self._x))

@@ -9,12 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
-from caltest.measures.base import BoundMeasure, Labels, Measure
+from caltest.measures.base import Measure
+from caltest.measures.bound import BoundMeasure
 from caltest.measures.one_dimension import SortedRows
 from caltest.measures.smooth.smooth_ece import (
     cells,
@@ -23,10 +23,10 @@ from caltest.measures.smooth.smooth_ece import (
     spread,
 )
 from caltest.predictions import Predictions
+from caltest.types import Floats, Labels
 
 __all__ = ["KDEECE", "kde_ece"]
 
-Floats = NDArray[np.float64]
 
 SMALLEST_BANDWIDTH = 2.0**-12  # no bandwidth below is resolved
 FEWEST_CELLS = 2**12  # of the grid

@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import NotApplicable, invalid
 from caltest.lenses import Lens
-from caltest.measures.base import REGISTRY, BoundMeasure, Labels, Measure
+from caltest.measures.base import REGISTRY, Measure
+from caltest.measures.bound import BoundMeasure
 from caltest.measures.cells import BoundCells
-from caltest.measures.label_scores import BinaryScore, rounding_scale, row_weights, sum_unit
-from caltest.measures.one_dimension import check_one_dimension
+from caltest.measures.label_scores import BinaryScore, sum_unit
 from caltest.measures.outcome import Outcome, two_sided_normal
-from caltest.numerics.label_scores import binary_brier_sums, binary_deviation_sums
+from caltest.numerics.class_sums import binary_brier_sums, binary_deviation_sums
 from caltest.predictions import Predictions
 from caltest.scale import Cells
+from caltest.types import Floats, Labels
+from caltest.units.units import check_one_dimension, rounding_scale, row_weights
 from caltest.validation.arrays import as_numbers, read_only
 
 __all__ = ["LeCessieVanHouwelingen", "le_cessie_van_houwelingen"]
 
-Floats = NDArray[np.float64]
 CONSTANT = "the sum of squares has no variance under the model"
 ROUNDING = 1e-12  # a share of the variance below it is what rounding left of a zero
 

@@ -12,13 +12,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Labels = NDArray[np.unsignedinteger]
+from caltest.types import Floats, Ints, Labels
 
 FULL_WEIGHT_RADIUS, NO_WEIGHT_RADIUS = (
     0.001,

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from caltest import validation
 from caltest.lenses import Lens
 from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
-from caltest.measures.one_dimension import check_one_dimension, score_order
-from caltest.numerics.tube import path_length, tube_quantile
+from caltest.numerics.tails import path_length, tube_quantile
 from caltest.predictions import Predictions
 from caltest.scale import Cells
+from caltest.types import Floats, Ints
+from caltest.units.units import check_one_dimension, score_order
 
 __all__ = ["SmoothCurve", "smooth_curve"]
 
-Floats = NDArray[np.float64]
 EVENTS_PER_TERM = 20  # of the rarer outcome, for each term of the spline
 FEW_EVENTS = 10  # of the rarer outcome, below which there is one term
 DEGREE, MOST_TERMS = 2, 4
@@ -286,7 +286,7 @@ def _shrunk_logit(labels: Floats, mass: Floats) -> float:
     return math.log((events + 0.5) / (mass.sum() - events + 0.5))
 
 
-def _robust(inverse: Floats, scores: Floats, groups: NDArray[np.int64]) -> Floats:
+def _robust(inverse: Floats, scores: Floats, groups: Ints) -> Floats:
     """Return the sandwich covariance, of groups of rows that depend on each other."""
     _, place = np.unique(groups, return_inverse=True)
     sums = np.zeros((int(place.max()) + 1, scores.shape[1]))

@@ -21,7 +21,6 @@ from typing import ClassVar
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from caltest import validation
 from caltest.errors import NotApplicable
@@ -29,16 +28,14 @@ from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.cells import BoundCells, Counts
 from caltest.measures.fits import CellUnits, Fit, Ordered, SortedUnits, over_sum
-from caltest.measures.label_scores import row_weights
 from caltest.numerics.loops import njit
 from caltest.predictions import Predictions
 from caltest.scale import Cells
+from caltest.types import Floats, Ints, Labels
+from caltest.units.units import row_weights
 
 __all__ = ["SmoothECE", "smooth_ece"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
-Labels = NDArray[np.unsignedinteger]
 Levels = Iterator[tuple[float, Floats]]
 
 METHODS = ("grid", "exact")
@@ -186,7 +183,7 @@ class OnGrid(Smoothed):
 
     def __init__(self, units: Ordered, bandwidth: float | None) -> None:
         super().__init__(units, bandwidth)
-        self._grids: dict[int, tuple[Indices, Floats, Floats]] = {}
+        self._grids: dict[int, tuple[Ints, Floats, Floats]] = {}
 
     def levels(self, labels: Counts) -> Levels:
         return self.refined(partial(self._spread, labels))
@@ -208,7 +205,7 @@ class OnGrid(Smoothed):
         spread(labels, self.share, start, place, nodes)
         nodes -= expected
 
-    def _grid(self, size: int) -> tuple[Indices, Floats, Floats]:
+    def _grid(self, size: int) -> tuple[Ints, Floats, Floats]:
         """Return the cells, the places in them, and the nodes of w p."""
         if size not in self._grids:
             start, place = cells(self.units.event, size)
@@ -314,7 +311,7 @@ def smooth_ece(
 
 
 @njit()
-def cells(ordered: Floats, size: int) -> tuple[Indices, Floats]:
+def cells(ordered: Floats, size: int) -> tuple[Ints, Floats]:
     """Return where each of `size` equal cells of [0, 1] starts, and the place of points in theirs.
 
     The points are in ascending order; a point of the last cell may have place 1.
@@ -342,7 +339,7 @@ def residual_sums(labels: Labels | Floats, weight: Floats, score: Floats) -> tup
 
 @njit(fastmath={"contract", "nsz", "reassoc"})
 def spread(
-    values: Floats | Labels, weight: Floats, start: Indices, place: Floats, out: Floats
+    values: Floats | Labels, weight: Floats, start: Ints, place: Floats, out: Floats
 ) -> None:
     """Spread weighted values over the four nodes around each point, by cubic interpolation.
 

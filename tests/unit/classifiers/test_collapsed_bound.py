@@ -10,8 +10,13 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from caltest.classifiers import collapsed_bound
-from caltest.classifiers.collapsed_bound import bound_and_gradient, posterior, rows_by_class
-from caltest.classifiers.label_transform import label_targets, pseudo_targets
+from caltest.classifiers.collapsed_bound import (
+    bound_and_gradient,
+    label_targets,
+    posterior,
+    pseudo_targets,
+    rows_by_class,
+)
 from caltest.classifiers.rbf import rbf
 
 pytestmark = pytest.mark.loops

@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 from caltest.classifiers import collapsed_bound
-from caltest.classifiers.collapsed_bound import bound_and_gradient, rows_by_class
-from caltest.classifiers.label_transform import label_targets, pseudo_targets
+from caltest.classifiers.collapsed_bound import (
+    bound_and_gradient,
+    label_targets,
+    pseudo_targets,
+    rows_by_class,
+)
 from caltest.classifiers.regressions import evidence_and_gradient
 
 pytestmark = pytest.mark.loops

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from caltest.classifiers import inducing
-from caltest.classifiers.inducing import distinct, inducing_points
+from caltest.classifiers import rbf as inducing
+from caltest.classifiers.rbf import distinct, inducing_points
 
 X = np.random.default_rng(0).normal(size=(200, 2))
 

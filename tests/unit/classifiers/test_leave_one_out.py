@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from caltest.classifiers.label_transform import label_targets, pseudo_targets
+from caltest.classifiers.collapsed_bound import label_targets, pseudo_targets
 from caltest.classifiers.regressions import regressions
 
 RNG = np.random.default_rng(3)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import caltest as ct
-from caltest.comparison.best_map import best_map
+from caltest.comparison.out_of_fold import best_map
 from caltest.errors import NotApplicable
 
 

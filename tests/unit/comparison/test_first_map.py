@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import caltest as ct
-from caltest.comparison.best_map import best_map, choose, first_map
 from caltest.comparison.maps import split
+from caltest.comparison.out_of_fold import best_map, choose, first_map
 
 NOISE = np.random.default_rng(1).normal(size=400)
 

@@ -10,7 +10,7 @@ from caltest import InvalidInput, NotApplicable
 from caltest.htests import REGISTRY as TESTS
 from caltest.intervals import REGISTRY, choose
 from caltest.measures import REGISTRY as MEASURES
-from caltest.measures.cumulative.ks import KSError
+from caltest.measures.cumulative.cumulative import KSError
 from caltest.measures.kernel.skce import SKCE
 
 DEFAULTS = {

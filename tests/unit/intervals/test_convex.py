@@ -8,13 +8,12 @@ import pytest
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.intervals import convex
+from caltest.intervals.base import calibrated_values, resample
 from caltest.intervals.convex import gaps_of
-from caltest.intervals.resampling import calibrated_values, resample
 from caltest.kernels import Exponential
 from caltest.measures.bins.classwise_ece import ClasswiseECE
 from caltest.measures.bins.ece import ECE, MCE, WORST
-from caltest.measures.cumulative.ks import KSError
-from caltest.measures.cumulative.kuiper import KuiperError
+from caltest.measures.cumulative.cumulative import KSError, KuiperError
 from caltest.measures.kernel.cme import FIXED, UCME
 
 MEASURES = {

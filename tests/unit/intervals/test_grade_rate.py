@@ -8,10 +8,7 @@ from scipy.stats import beta
 from statsmodels.stats.proportion import proportion_confint
 
 from caltest import NotApplicable, Predictions
-from caltest.measures.grades.binomial import Binomial
-from caltest.measures.grades.jeffreys import Jeffreys
-from caltest.measures.grades.normal import SHORT, Normal
-from caltest.measures.grades.vasicek import Vasicek
+from caltest.measures.grades.grade import SHORT, Binomial, Jeffreys, Normal, Vasicek
 
 OPTIONS = {"level": 0.9, "n_jobs": None}
 

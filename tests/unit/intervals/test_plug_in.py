@@ -8,7 +8,7 @@ import pytest
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.intervals import plug_in, unseen_events
-from caltest.intervals.resampling import calibrated_values, resample
+from caltest.intervals.base import calibrated_values, resample
 from caltest.measures.isotonic.corp import CorpMiscalibration
 from caltest.measures.recalibration.expected_observed_ratio import MeanCalibration
 from caltest.measures.scores.confidence import ECELowerBound

@@ -10,13 +10,9 @@ from scipy.stats import t
 
 from caltest import Predictions
 from caltest.measures.recalibration import coefficient_interval
-from caltest.measures.recalibration.coefficient_interval import (
-    FEW,
-    SLOPE,
-    profile_bounds,
-    unseen_bounds,
-)
+from caltest.measures.recalibration.coefficient_interval import FEW, profile_bounds, unseen_bounds
 from caltest.measures.recalibration.cox import CalibrationSlope
+from caltest.measures.recalibration.fits import SLOPE
 
 
 def drawn(n=200, seed=0):

@@ -10,7 +10,7 @@ import pytest
 from caltest.datasets import generative_model
 from caltest.errors import NotApplicable
 from caltest.measures import REGISTRY, Outcome
-from caltest.measures.cumulative.ks import KSError
+from caltest.measures.cumulative.cumulative import KSError
 from caltest.measures.kernel.skce import SKCE
 from caltest.measures.outcome import two_sided_normal
 from caltest.measures.tolerance import Tolerance

@@ -10,8 +10,16 @@ from scipy.special import expit, logit, softmax
 from sklearn.isotonic import IsotonicRegression
 
 from caltest.monitoring import bet_loops, loops
-from caltest.monitoring.bets import BANDWIDTH, CELLS, SLOPES, WITNESS_CELLS, bets_for
-from caltest.monitoring.stream import LEVELS, PRIOR_VARIANCE, Stream
+from caltest.monitoring.stream import (
+    BANDWIDTH,
+    CELLS,
+    LEVELS,
+    PRIOR_VARIANCE,
+    SLOPES,
+    WITNESS_CELLS,
+    Stream,
+    bets_for,
+)
 
 
 def stream_of(m, *, restart=False, memory=1.0):

@@ -10,8 +10,8 @@ from scipy.integrate import quad
 from scipy.special import expit, log_expit
 from scipy.stats import gamma
 
-from caltest.monitoring.bets import SLOPES
-from caltest.monitoring.confidence import BEST_AT, exponents_left, log_mixture, mean_half_width
+from caltest.monitoring.findings import BEST_AT, exponents_left, log_mixture, mean_half_width
+from caltest.monitoring.stream import SLOPES
 
 
 @pytest.mark.parametrize(("squares", "rows", "level"), [(3.0, 20, 0.1), (40.0, 300, 0.05)])

@@ -7,7 +7,7 @@ from scipy import stats
 
 from caltest import NotApplicable, Predictions
 from caltest.measures import SKCE
-from caltest.measures.grades.binomial import Binomial
+from caltest.measures.grades.grade import Binomial
 
 
 def test_closed_form_is_what_the_measure_says(outcome_of):

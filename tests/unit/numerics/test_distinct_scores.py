@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from caltest.numerics.distinct_scores import distinct_scores, moderate_weight
+from caltest.numerics.ordered import distinct_scores, moderate_weight
 
 pytestmark = pytest.mark.loops
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from caltest.numerics.interpolation import interpolate
+from caltest.numerics.ordered import interpolate
 
 pytestmark = pytest.mark.loops
 

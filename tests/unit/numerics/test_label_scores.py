@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from caltest.numerics.label_scores import (
+from caltest.numerics.class_sums import (
     binary_brier_sums,
     binary_deviation_sums,
     binary_deviation_variance,

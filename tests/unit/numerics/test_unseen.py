@@ -9,7 +9,7 @@ from scipy.stats import binomtest, entropy
 from caltest.datasets import generative_model
 from caltest.measures.bins.debiased_ece import DebiasedECE
 from caltest.measures.bins.ece import MCE
-from caltest.numerics.unseen import end_cells, hidden_information, rate_limits
+from caltest.numerics.event_tails import end_cells, hidden_information, rate_limits
 
 DATA = generative_model("M2", n=60, m=2, alpha=1.0, rng=3)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from caltest.numerics.weights import shares
+from caltest.numerics.ordered import shares
 
 pytestmark = pytest.mark.loops
 

@@ -7,7 +7,7 @@ import pytest
 
 import caltest as ct
 from caltest.htests import REGISTRY
-from caltest.htests.run import Plan
+from caltest.htests.asked import Plan
 from caltest.lenses import resolve_lens
 from caltest.planning.simulation import decide, most_extreme
 

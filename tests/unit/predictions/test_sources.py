@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from caltest import Predictions
 from caltest.errors import InvalidInput
 from caltest.predictions.models import describe, is_model, predict
-from caltest.predictions.sources import is_table
+from caltest.predictions.tables import is_table
 
 ROWS = np.array([[0.125, 0.25, 0.625], [0.5, 0.25, 0.25], [0.75, 0.125, 0.125]])
 CODES = [2, 0, 1]

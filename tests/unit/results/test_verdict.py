@@ -7,9 +7,9 @@ import pytest
 
 import caltest as ct
 from caltest import render
-from caltest.comparison.best_map import Choice
+from caltest.comparison.out_of_fold import Choice
 from caltest.errors import InvalidInput, NotApplicable, SuspectInputWarning
-from caltest.results import Verdict
+from caltest.results import Verdict, wording
 from caltest.results.detectable import detectable
 
 CALIBRATED = ct.datasets.generative_model("M1", n=300, m=3, rng=1)
@@ -52,9 +52,9 @@ def test_places_are_named_only_where_something_is_rejected(data):
 
 def test_words_of_evidence_have_bounds():
     """0.01, 0.05 and 0.1; with a level there is that level only."""
-    words = [render.answer(p, None, render.CALIBRATION) for p in (0.01, 0.05, 0.1, 0.11)]
+    words = [wording.answer(p, None, wording.CALIBRATION) for p in (0.01, 0.05, 0.1, 0.11)]
     assert [word.split()[0] for word in words] == ["strong", "some", "weak", "no"]
-    decided = [render.answer(p, 0.01, render.CALIBRATION) for p in (0.01, 0.011)]
+    decided = [wording.answer(p, 0.01, wording.CALIBRATION) for p in (0.01, 0.011)]
     assert decided == ["not calibrated", "not rejected"]
 
 
@@ -254,4 +254,4 @@ def test_gain_that_is_clear_does_not_end_at_zero():
         n_folds=5,
         needed=None,
     )
-    assert "(0.0060 better, 0.0003 to 0.0114" in render.remedy_in_words(gain)
+    assert "(0.0060 better, 0.0003 to 0.0114" in wording.remedy_in_words(gain)

@@ -18,7 +18,7 @@ import caltest as ct
 from caltest import InvalidInput, NotApplicable
 from caltest import test_calibration as calibration_test
 from caltest.kernels.features import Features
-from caltest.measures.kernel.feature_pairs import FeatureTotals
+from caltest.measures.chunks import FeatureTotals
 from caltest.numerics.contents import content_hashes
 from caltest.scale import chunks, units
 

@@ -11,7 +11,7 @@ import pytest
 from caltest.errors import NotApplicable
 from caltest.segments import cells
 from caltest.segments.cells import Tables, matrix_chunks, union_chunks
-from caltest.segments.columns import column_of, without_rare
+from caltest.segments.inputs import column_of, without_rare
 
 pytestmark = pytest.mark.loops
 

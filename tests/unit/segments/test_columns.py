@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from caltest.errors import InvalidInput
-from caltest.segments.columns import column_of, without_rare
+from caltest.segments.inputs import column_of, without_rare
 
 
 def test_names_are_categories():

@@ -7,7 +7,7 @@ import pytest
 
 from caltest import InvalidInput
 from caltest.htests.master_scale import check_counts, check_default_rates, check_grades
-from caltest.measures.grades.vasicek import check_correlation
+from caltest.measures.grades.grade import check_correlation
 from caltest.validation import check_light_bounds
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from caltest.errors import InvalidInput
-from caltest.lenses.classes import check_classes_of_groups, check_grouping
-from caltest.lenses.ranks import check_rank
+from caltest.lenses.classes import check_classes_of_groups, check_grouping, check_rank
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from sklearn.base import clone
 from caltest import InvalidInput
 from caltest.calibrators import GPCalibrator, OneVsRest
 from caltest.calibrators.gp.fit import unfinished
-from caltest.calibrators.gp.latent import LatentPosterior
 from caltest.calibrators.gp.optimize import FittedGP
+from caltest.calibrators.gp.process import LatentPosterior
 from caltest.errors import DegenerateDataWarning
 from caltest.measures import log_loss
 from caltest.plots.calibration_map import places_of_plot

@@ -9,9 +9,14 @@ import pytest
 from scipy.special import log_softmax, softmax
 
 from caltest.calibrators.gp.elbo import GPScores, bound, kept_stencils, tables
-from caltest.calibrators.gp.kernel import rbf_line
-from caltest.calibrators.gp.latent import LatentPosterior, pack, pack_gradient, unpack
-from caltest.calibrators.gp.paths import random_paths
+from caltest.calibrators.gp.line import rbf_line
+from caltest.calibrators.gp.process import (
+    LatentPosterior,
+    pack,
+    pack_gradient,
+    random_paths,
+    unpack,
+)
 
 pytestmark = pytest.mark.loops
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from caltest.calibrators.gp import line_grid
-from caltest.calibrators.gp.kernel import rbf_line
+from caltest.calibrators.gp import line as line_grid
+from caltest.calibrators.gp.line import rbf_line
 
 pytestmark = pytest.mark.loops
 

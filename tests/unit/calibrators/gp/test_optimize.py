@@ -10,7 +10,6 @@ from scipy.special import softmax
 
 from caltest.calibrators.gp.elbo import GPScores, bound
 from caltest.calibrators.gp.fit import line_kmeans
-from caltest.calibrators.gp.latent import LatentPosterior
 from caltest.calibrators.gp.optimize import (
     Limits,
     Ordered,
@@ -19,7 +18,7 @@ from caltest.calibrators.gp.optimize import (
     maximise_batches,
     maximise_drawn,
 )
-from caltest.calibrators.gp.paths import random_paths
+from caltest.calibrators.gp.process import LatentPosterior, random_paths
 
 pytestmark = pytest.mark.loops
 

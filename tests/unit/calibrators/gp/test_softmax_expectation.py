@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
-from caltest.calibrators.gp.softmax_expectation import (
+from caltest.calibrators.gp.elbo import (
     mean_shares,
     monte_carlo,
     softmax_rows,

@@ -10,7 +10,7 @@ from scipy.special import log_softmax, softmax
 
 from caltest import InvalidInput
 from caltest.calibrators import DirichletCalibrator, EnsembleCalibrator, VectorScaling
-from caltest.calibrators.linear import newton_cg
+from caltest.calibrators.linear import softmax_regression as newton_cg
 from caltest.errors import DegenerateDataWarning
 
 

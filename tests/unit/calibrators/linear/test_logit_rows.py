@@ -11,7 +11,7 @@ from caltest.calibrators import (
 )
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.inputs import Inputs
-from caltest.calibrators.linear.logit_rows import logit_rows
+from caltest.calibrators.linear.softmax_regression import logit_rows
 
 LEAVES = np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6], [1.0, 0.0, 0.0]])
 
@@ -62,5 +62,5 @@ def test_merged_rows_give_the_map_of_all(calibrator, monkeypatch):
     probs = LEAVES[rng.integers(4, size=1200)]
     y = drawn(probs, rng)
     merged = calibrator.fit(probs, y).predict_proba(LEAVES)
-    monkeypatch.setattr("caltest.calibrators.linear.logit_rows._merged", lambda *rows: rows)
+    monkeypatch.setattr("caltest.calibrators.linear.softmax_regression._merged", lambda *rows: rows)
     assert merged == pytest.approx(calibrator.fit(probs, y).predict_proba(LEAVES), abs=1e-7)

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from caltest.calibrators.linear import newton_cg
-from caltest.calibrators.linear.newton_cg import minimise
+from caltest.calibrators.linear import softmax_regression as newton_cg
+from caltest.calibrators.linear.softmax_regression import minimise
 
 pytestmark = pytest.mark.loops
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from caltest.calibrators.linear.vector_loops import minimise, newton_step, variances
-from caltest.numerics import scaled_softmax
-from caltest.numerics.scaled_softmax import objective
+from caltest.calibrators.linear.vector import minimise, newton_step, variances
+from caltest.numerics import softmax as scaled_softmax
+from caltest.numerics.softmax import objective
 
 pytestmark = pytest.mark.loops
 

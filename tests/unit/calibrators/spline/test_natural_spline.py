@@ -7,7 +7,7 @@ import pytest
 from scipy.interpolate import CubicSpline
 from scipy.linalg import null_space
 
-from caltest.calibrators.spline.natural_spline import (
+from caltest.calibrators.spline.cumulative_spline import (
     curvature_map,
     extreme_places,
     mean_slopes,

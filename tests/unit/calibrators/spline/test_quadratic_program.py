@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq, nnls
 
-from caltest.calibrators.spline.natural_spline import minimum_under, quadratic_minimum
+from caltest.calibrators.spline.cumulative_spline import minimum_under, quadratic_minimum
 
 pytestmark = pytest.mark.loops
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from caltest.measures.cumulative.brownian import modulus_sf, range_sf
+from caltest.numerics.tails import modulus_sf, range_sf
 
 pytestmark = pytest.mark.loops
 

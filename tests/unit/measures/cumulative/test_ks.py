@@ -10,8 +10,8 @@ import pytest
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.measures import ks_error
-from caltest.measures.cumulative.brownian import modulus_sf
-from caltest.measures.cumulative.ks import KSError
+from caltest.measures.cumulative.cumulative import KSError
+from caltest.numerics.tails import modulus_sf
 
 
 def test_ties_are_one_step():

@@ -7,8 +7,8 @@ import pytest
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.measures import ks_error, kuiper_error
-from caltest.measures.cumulative.brownian import range_sf
-from caltest.measures.cumulative.kuiper import KuiperError
+from caltest.measures.cumulative.cumulative import KuiperError
+from caltest.numerics.tails import range_sf
 
 
 def test_range_counts_from_the_start_of_the_walk():

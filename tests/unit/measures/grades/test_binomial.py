@@ -8,7 +8,7 @@ from scipy import stats
 
 from caltest import Predictions
 from caltest import test_calibration as calibration_test
-from caltest.measures.grades.binomial import Binomial
+from caltest.measures.grades.grade import Binomial
 
 
 def grade(pd, n, defaults):

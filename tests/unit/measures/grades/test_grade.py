@@ -8,10 +8,7 @@ import pytest
 from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
 from caltest import test_master_scale as master_scale_test
-from caltest.measures.grades.binomial import Binomial
-from caltest.measures.grades.jeffreys import Jeffreys
-from caltest.measures.grades.normal import Normal
-from caltest.measures.grades.vasicek import Vasicek
+from caltest.measures.grades.grade import Binomial, Jeffreys, Normal, Vasicek
 
 MEASURES = [Binomial(), Jeffreys(), Normal(), Vasicek()]
 OPTIONS = {"vasicek": {"correlation": 0.01}, "binomial": {}, "jeffreys": {}, "normal": {}}

@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from caltest import Predictions
-from caltest.measures.grades.binomial import Binomial
-from caltest.measures.grades.jeffreys import Jeffreys
+from caltest.measures.grades.grade import Binomial, Jeffreys
 
 
 def grade(pd, n, defaults):

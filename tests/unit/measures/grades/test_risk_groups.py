@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from caltest.measures.grades.risk_groups import class_counts, event_expectations, group_starts
+from caltest.measures.grades.hosmer_lemeshow import class_counts, event_expectations, group_starts
 
 pytestmark = pytest.mark.loops
 

@@ -7,8 +7,7 @@ import pytest
 
 from caltest import InvalidInput, NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
-from caltest.measures.grades.binomial import Binomial
-from caltest.measures.grades.vasicek import Vasicek, asset_correlation
+from caltest.measures.grades.grade import Binomial, Vasicek, asset_correlation
 
 
 def grade(pd, n, defaults):

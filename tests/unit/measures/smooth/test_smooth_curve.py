@@ -6,7 +6,7 @@ import scipy
 
 from caltest import NotApplicable, Predictions
 from caltest.measures import smooth_curve
-from caltest.numerics.tube import tube_quantile
+from caltest.numerics.tails import tube_quantile
 
 RNG = np.random.default_rng(2)
 P = scipy.special.expit(RNG.normal(-0.5, 1.3, 600))

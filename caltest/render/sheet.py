@@ -6,10 +6,16 @@ from dataclasses import dataclass
 
 Pairs = tuple[tuple[str, str], ...]
 
+
 LEGEND = "Signif. codes:  0 '***' 0.001 '**' 0.01 '*' 0.05 '.' 0.1 ' ' 1"
 
+
 _CODES = ((0.001, "***"), (0.01, "**"), (0.05, "*"), (0.1, "."))
+
+
 SMALLEST = "1e-04"  # p-value that is shown as a number, of a limiting distribution
+
+
 SMALLEST_TAIL = "2.2e-16"  # the same where tails keep their digits
 
 

@@ -1,4 +1,4 @@
-"""Very many groups: a funnel of their gaps, or the worst of them with intervals."""
+"""Gaps of groups and segments."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import render, validation
 from caltest.plots import base
 from caltest.results import GroupsTest
 from caltest.segments import SegmentsTest
+from caltest.types import Flags, Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,15 +19,27 @@ if TYPE_CHECKING:
     from caltest.measures.gap import Gap
     from caltest.segments.result import Segment
 
-Floats = NDArray[np.float64]
 Box = tuple[float, ...]  # left, right, low, high
 
+
 KINDS = ("funnel", "gaps")
+
+
 LIMITS = ((1.9600, "95 %"), (3.0902, "99.8 %"))  # of the normal distribution, Spiegelhalter's
+
+
 NAMED = 8  # groups of a funnel that are named
+
+
 CLEAR = 0.05  # adjusted p-value up to which a group is named where there is no level
+
+
 LEAST = 0.1  # percentage points to either side, where predictions are 0 and 1
+
+
 ROOM = 1.12  # around what is drawn
+
+
 PIXELS = 5000  # groups from which on points are drawn as pixels of an image in files of vectors
 
 
@@ -192,7 +204,7 @@ def _numbers(ax: Axes) -> None:
     ax.tick_params(which="minor", labelsize=base.SMALL)
 
 
-def _name(ax: Axes, result: GroupsTest, x: Floats, gap: Floats, clear: NDArray[np.bool_]) -> None:
+def _name(ax: Axes, result: GroupsTest, x: Floats, gap: Floats, clear: Flags) -> None:
     """Name the worst groups beside their points, where there is room."""
     worst = [int(g) for g in result.order if clear[g]][:NAMED]
     points = ax.transData.transform(np.column_stack([x, gap])) * 72.0 / ax.figure.dpi

@@ -1,21 +1,20 @@
-"""Brier score, Brier 1950."""
+"""Spherical score, Good 1971."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.lenses import Lens
 from caltest.measures.label_scores import ScoreOfUnits
-from caltest.numerics.label_scores import binary_brier_sums, brier_table
+from caltest.numerics.class_sums import binary_brier_sums, brier_table
+from caltest.types import Floats
 from caltest.units import CellUnits, ScoreSums, Statistic, Units
 
-__all__ = ["BrierScore", "brier_score"]
-
-Floats = NDArray[np.float64]
+__all__ = ["BrierScore", "SphericalScore", "brier_score", "spherical_score"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +29,7 @@ class BrierScore(ScoreOfUnits):
     def support(self, m: int) -> tuple[float, float]:
         return 0.0, 1.0 if m == 2 else 2.0
 
-    @property
-    def symbol(self) -> str:
-        return "Brier"
+    symbol: ClassVar[str] = "Brier"
 
     def scores(self, units: Units) -> ScoreSums:
         return ScoreSums(units, squared_distances, terms=_expected, fused=binary_brier_sums)
@@ -67,7 +64,7 @@ def brier_score(
     *,
     lens: str | Lens = "strong",
     n_jobs: int | None = None,
-) -> float | NDArray[np.float64]:
+) -> float | Floats:
     r"""Compute the Brier score, the mean squared Euclidean distance to the one-hot label.
 
     .. math:: \frac{1}{n} \sum_i \lVert p_i - e_{y_i} \rVert^2,
@@ -110,3 +107,66 @@ def brier_score(
     0.15625
     """
     return BrierScore().evaluate(probs, labels, lens, n_jobs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SphericalScore(ScoreOfUnits):
+    """The spherical score; see `spherical_score`."""
+
+    key: ClassVar[str] = "spherical"
+    function: ClassVar[str] = "spherical_score"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
+    title: ClassVar[str] = "spherical score"
+    is_proper_score: ClassVar[bool] = True
+    symbol: ClassVar[str] = "spherical score"
+
+    def scores(self, units: Units) -> ScoreSums:
+        return ScoreSums(units, lambda p: p / np.linalg.norm(p, axis=1, keepdims=True))
+
+
+def spherical_score(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    n_jobs: int | None = None,
+) -> float | Floats:
+    r"""Compute the spherical score, the mean cosine of prediction and one-hot label.
+
+    .. math:: \frac{1}{n} \sum_i \frac{p_{i, y_i}}{\lVert p_i \rVert_2}.
+
+    It is larger for better predictions. Its test is two-sided, as those of the other scores.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        The aspect of the predictions that is measured. A family of lenses gives an array.
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+
+    Returns
+    -------
+    float
+        Without unit, in [0, 1]. With sample weights a weighted mean.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+
+    References
+    ----------
+    Good (1971), comment on Buehler, in: Foundations of statistical inference; Gneiting, Raftery
+    (2007), Strictly proper scoring rules, prediction, and estimation, section 3.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> ct.measures.spherical_score([[0.5, 0.25, 0.25]], [0])  # 2 / sqrt(6)
+    0.81649...
+    """
+    return SphericalScore().evaluate(probs, labels, lens, n_jobs)

@@ -7,15 +7,19 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from caltest.errors import NotApplicable
-from caltest.render.cells import Sheet, number
-from caltest.render.verdicts import short, size_in_words
+from caltest.render.sheet import Sheet, number
+from caltest.results.wording import short, size_in_words
 
 if TYPE_CHECKING:
     from caltest.measures.gap import Gap
     from caltest.monitoring import Monitor, MonitoringPlan
 
 MOST_FINDINGS = 3
+
+
 LEAST_IN_PERCENT = 1e-4
+
+
 SHAPES = {
     "isotonic": "an increasing function of the confidence is nearer to the outcomes",
     "kernel": "rows of similar predictions are off in the same direction",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from caltest.render.cells import Sheet, number
+from caltest.render.sheet import Sheet, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

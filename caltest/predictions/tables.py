@@ -9,12 +9,8 @@ from typing import Any, TypedDict
 import numpy as np
 
 from caltest.errors import invalid
-from caltest.validation.arrays import (
-    AnyArray,
-    as_numbers,
-    label_values,
-    listing,
-)
+from caltest.types import AnyArray
+from caltest.validation.arrays import as_numbers, label_values, listing
 from caltest.validation.options import (
     check_choice,
     check_not_empty,

@@ -1,4 +1,4 @@
-"""The answer of a test in a sentence or two: what every print begins with."""
+"""Answer, direction and size of a result in sentences."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from caltest.render.cells import Sheet, number
+from caltest.render.sheet import Sheet, number
 
 if TYPE_CHECKING:
-    from caltest.comparison.best_map import BestMap, Choice
+    from caltest.comparison.out_of_fold import BestMap, Choice
     from caltest.measures.gap import Gap
     from caltest.measures.outcome import Ends
     from caltest.results import GroupsTest, HTest, HTestTable
@@ -21,9 +21,17 @@ if TYPE_CHECKING:
     from caltest.segments import SegmentsTest
 
 EVIDENCE = ((0.01, "strong"), (0.05, "some"), (0.1, "weak"))  # largest p-values of these words
+
+
 DETECTABLE = 2.8  # standard deviations that a test at 5 % finds with 80 %: 1.96 + 0.84
+
+
 LARGE = 0.1  # a gap that nobody would overlook
+
+
 SMALLEST = 1e-4
+
+
 FIRST_EVIDENCE = EVIDENCE[-1][0]  # the largest p-value that speaks against calibration at all
 
 

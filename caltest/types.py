@@ -1,0 +1,20 @@
+"""Types of arrays, one meaning each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Ints = NDArray[np.int64]
+SmallInts = NDArray[np.int32]
+Codes = NDArray[np.int64]  # classes 0..m-1
+Labels = NDArray[np.unsignedinteger]  # redrawn classes (B, n), of a small type
+Events = NDArray[np.uint8]  # 0 and 1
+Order = NDArray[np.intp]  # places, as argsort gives them
+Flags = NDArray[np.bool_]
+Hashes = NDArray[np.uint64]
+AnyArray = NDArray[Any]
