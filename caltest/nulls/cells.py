@@ -109,7 +109,7 @@ def _error(bound: BoundCells) -> str:
     """Say what cells change in the statistic."""
     error = bound.error()
     if error is None:
-        return bound.caution
+        return bound.caution or "not bounded"
     return f"at most {error:.2g}" if error else "none"
 
 
