@@ -208,7 +208,7 @@ class SegmentsTest(Table[Segment]):
         matplotlib.axes.Axes
             The axes.
         """
-        return draw("groups.segments", self, rows=rows, ax=ax)
+        return draw("places.segments", self, rows=rows, ax=ax)
 
     def records(self) -> list[dict[str, Any]]:
         """Return one dictionary of plain values per segment."""

@@ -214,7 +214,7 @@ def test_no_file_outside_measures_asks_which_measure_it_is():
     "line",
     [
         "isinstance(measure, KSError | SKCE)",
-        "issubclass(kind, RootSKCE)",
+        "issubclass(kind, KernelMeasure)",
         "type(measure) is KSError",
         "TABLE = {KSError: 'scaled=False'}",
         "BINNED = (BinnedMeasure, TCal)",

@@ -96,7 +96,9 @@ def test_a_process_that_is_killed_leaves_a_whole_state(days, tmp_path):
         process = begin(state, days[1])
         process.stdout.read(1)
         process.send_signal(signal.SIGKILL)
-        assert finished(process)[0] == -signal.SIGKILL
+        assert finished(process)[0] in {-signal.SIGKILL, 0}
         assert rows(state) in {50, 100}
+        if rows(state) == 100:  # the day was taken before the signal came: again it is refused
+            break
     assert finished(begin(state, days[2]))[0] == 0
     assert [path.name for path in folder.iterdir()] == ["state.json"]

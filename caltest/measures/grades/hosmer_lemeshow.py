@@ -241,10 +241,8 @@ class RiskGroups(UnitSums):
             return ()
         note = (
             f"{few} of {self.expected.size} expected counts are below {EXPECTED_FOR_LIMIT}, and "
-            f"{fewer} below "
-            f"{LEAST_FOR_LIMIT}: the chi^2 limit is unreliable; use null='exact' for data that the "
-            "model was "
-            "not fitted to, or fewer groups"
+            f"{fewer} below {LEAST_FOR_LIMIT}: the chi^2 limit is unreliable; use null='exact' for "
+            "data that the model was not fitted to, or fewer groups"
         )
         return (note,)
 

@@ -75,36 +75,12 @@ def test_groups_that_are_few_are_tested_one_by_one():
     assert isinstance(run(shops(1, groups=501)), GroupsTest)
 
 
-@pytest.mark.parametrize("lens", ["strong", "confidence"])
-def test_rows_in_memory_have_the_same_default(lens):
-    """Of a frame, of arrays and of cells; and a named test takes one group after the other."""
-    data = shops(5, off=0.5)
-    cells, rows = (run(data, engine=engine, lens=lens) for engine in ("cells", "rows"))
-    p, y, shop = (data[name].to_numpy() for name in ("p", "y", "shop"))
-    arrays = calibration_test(p, y, by=shop, rng=1, lens=lens)
-    for other in (rows, arrays):
-        assert other.test == "ks"
-        assert other.pvalue == cells.pvalue
-        for name in ("statistics", "pvalues", "adjusted", "low"):
-            np.testing.assert_array_equal(getattr(other, name), getattr(cells, name))
-    assert str(rows) == str(cells)
-    assert arrays.columns == ("group",)
-    named = run(data[:1200], engine="rows", test="spiegelhalter", null="asymptotic", lens=lens)
-    assert type(named) is HTestTable
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"sample_weight": "w"}, {"cluster": "c"}, {"test": "ks"}, {"lens": ["strong", "confidence"]}],
-    ids=lambda options: next(iter(options)),
-)
-def test_rows_that_need_more_take_one_group_after_the_other(monkeypatch, options):
-    """Weights, clusters, a named test and several lenses."""
-    monkeypatch.setattr("caltest.htests.groups.FROM", 3)
-    data = shops(20, groups=4).with_columns(w=pl.col("shop") + 1.0)
-    data = data.with_columns(c=pl.int_range(data.height) // 2)
-    assert type(run(data, engine="rows", n_resamples=19)) is GroupsTest
-    assert type(run(data, engine="rows", n_resamples=19, **options)) is HTestTable
+def test_rows_in_memory_keep_the_default_test():
+    """However many the groups are, and with places, components and the joint adjustment."""
+    data = shops(8, groups=501)
+    found = run(data, engine="rows", n_resamples=9)
+    assert type(found) is HTestTable
+    assert found.rows[0].test == "combined"
 
 
 def test_it_is_a_table_whose_rows_are_made_when_asked_for():

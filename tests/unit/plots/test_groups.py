@@ -10,7 +10,7 @@ import pytest
 
 import caltest as ct
 from caltest import InvalidInput
-from caltest.plots import places as groups
+from caltest.plots import groups
 
 RNG = np.random.default_rng(2)
 SHOP = np.repeat(np.arange(600), RNG.integers(20, 300, 600))

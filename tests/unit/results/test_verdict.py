@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import caltest as ct
-from caltest import render
 from caltest.comparison.out_of_fold import Choice
 from caltest.errors import InvalidInput, NotApplicable, SuspectInputWarning
 from caltest.results import Verdict, wording
@@ -95,7 +94,7 @@ def test_recalibration_is_judged_by_the_same_test_out_of_fold():
     compared = ct.compare_calibrators(WRONG, calibrators=["temperature", "vector"], **options)
     told = dict(verdict.sentences)["helps"]
     (row,) = [row for row in compared.rows if told.startswith(f"{row.name}: ")]
-    assert f"(p {render.verdicts.short(row.tests[0].pvalue)})" in told
+    assert f"(p {wording.short(row.tests[0].pvalue)})" in told
 
 
 @pytest.mark.full
