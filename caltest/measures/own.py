@@ -161,7 +161,7 @@ def from_callable(
     ...     return abs((observed - probs).mean(axis=0)).max()
     >>> predictions = ct.datasets.generative_model("M1", n=100, m=3, rng=1)
     >>> result = ct.test_calibration(None, predictions, test=largest_gap, rng=1)
-    >>> result.statistic == largest_gap(predictions.probs, predictions.labels)
+    >>> bool(result.statistic == largest_gap(predictions.probs, predictions.labels))
     True
     """
     if not is_function(function):

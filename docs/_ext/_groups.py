@@ -178,7 +178,7 @@ def families_of_measures() -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
     for name in measures.__all__:
         family = getattr(getattr(measures, name), "__module__", "").split(".")[2:3]
-        if family and family[0] not in ("base", "outcome"):
+        if family and family[0] not in ("base", "bound", "outcome"):
             folder = importlib.import_module(f"caltest.measures.{family[0]}")
             groups.setdefault(folder.__doc__.partition(":")[0].rstrip("."), []).append(name)
     return groups | {"For those who add a measure": ["Measure", "BoundMeasure", "Outcome", "Part"]}

@@ -16,6 +16,9 @@ from caltest.testing import strategies
 MORE_MODULES = (results, comparison, planning, strategies)
 
 
+METHODS = (classmethod, staticmethod)
+
+
 @dataclass(frozen=True)
 class Entry:
     """A public name: `module` is where users find it."""
@@ -57,7 +60,9 @@ class Entry:
     def kind_of(self, member: str) -> str:
         """The directive of autodoc for a member."""
         value = inspect.getattr_static(self.value, member)
-        return "property" if isinstance(value, (property, cached_property)) else "method"
+        if isinstance(value, (property, cached_property)):
+            return "property"
+        return "method" if callable(value) or isinstance(value, METHODS) else "attribute"
 
 
 def _is_member(owner: type, name: str) -> bool:

@@ -361,7 +361,7 @@ def recalibrations(
     return estimates, gains
 
 
-@njit()
+@njit(error_model="numpy")
 def recalibrate(
     labels: Labels | Floats, rows: Rows, fit: Support, sums: Floats, parameters: int
 ) -> tuple[Floats, Floats]:
@@ -398,7 +398,7 @@ def recalibrate(
     return estimates, gains
 
 
-@njit()
+@njit(error_model="numpy")
 def label_ranges(
     row: Labels | Floats, size: Floats, x: Floats
 ) -> tuple[float, float, float, float]:
@@ -418,7 +418,7 @@ def label_ranges(
     return low0, high0, low1, high1
 
 
-@njit()
+@njit(error_model="numpy")
 def supremum(row: Labels | Floats, size: Floats, x: Floats, w: Floats, threshold: float) -> float:
     """Return the gain of labels that a threshold separates: their loss by the predictions.
 
