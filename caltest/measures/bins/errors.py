@@ -161,9 +161,12 @@ class BinMean:
 
     def norm(self, gaps: Floats) -> Floats:
         """Return the mean over the tables of the norms of their gaps (..., S, c)."""
-        ones = np.ones(self.mass.size)
-        norms = power_means(self.lengths(gaps), ones, self.power, self.first)
-        return np.asarray(norms.mean(axis=-1))
+        norms = power_means(self.lengths(gaps), self._ones, self.power, self.first)
+        return np.asarray(norms[..., 0] if self.first.size == 1 else norms.mean(axis=-1))
+
+    @cached_property
+    def _ones(self) -> Floats:
+        return np.ones(self.mass.size)
 
 
 def bin_residuals(predictions: Predictions, mean: BinMean) -> Floats:
