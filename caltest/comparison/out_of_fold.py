@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from caltest import render, validation
+from caltest import validation
 from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
 from caltest.comparison.calibrators import FEWEST_ROWS, FOLDS, facts_of, fit_to_all, make_setup
@@ -28,7 +28,7 @@ from caltest.comparison.scores import SCORES, check_score, in_range, mean_and_er
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
 from caltest.render import Sheet
-from caltest.results import ComparedCalibrator, HTest
+from caltest.results import ComparedCalibrator, HTest, compared_sheets
 from caltest.results.compared_calibrators import REFERENCE
 from caltest.types import Codes, Floats
 
@@ -85,7 +85,7 @@ seed, correction, level, notes
 
     def sheet(self) -> Sheet:
         """Return what is printed."""
-        return render.sheet_out_of_fold(self)
+        return compared_sheets.sheet_out_of_fold(self)
 
 
 def out_of_fold(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from caltest import render
+from caltest.results import compared_sheets
 from caltest.results.comparison import ComparedRow, Comparison, TestedPart, values_of
 from caltest.results.printable import Summary, plain
 from caltest.validation import check_schema, checks_values
@@ -141,7 +141,7 @@ class CalibratorComparison(Comparison):
 
     def summary(self) -> Summary:
         """Return the print of all scores and calibration errors."""
-        return Summary(render.sheet_of_calibrators(self, long=True))
+        return Summary(compared_sheets.sheet_of_calibrators(self, long=True))
 
     def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
         """Return plain Python values that JSON can hold."""
@@ -165,4 +165,4 @@ class CalibratorComparison(Comparison):
     def _sheet(self) -> Sheet:
         from caltest.measures.base import keys_offering
 
-        return render.sheet_of_calibrators(self, proper=keys_offering("is_proper_score"))
+        return compared_sheets.sheet_of_calibrators(self, proper=keys_offering("is_proper_score"))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from caltest import render
+from caltest.results import compared_sheets
 from caltest.results.comparison import ComparedRow, Comparison, ScoreDifference, values_of
 from caltest.results.htest import HTest, Parameters
 from caltest.results.printable import Summary, plain
@@ -142,7 +142,7 @@ class ModelComparison(Comparison):
 
     def summary(self) -> Summary:
         """Return the print of all scores, their parts, and the calibration errors."""
-        return Summary(render.sheet_of_models(self, long=True))
+        return Summary(compared_sheets.sheet_of_models(self, long=True))
 
     def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
         """Return plain Python values that JSON can hold.
@@ -181,4 +181,4 @@ class ModelComparison(Comparison):
         return comparison
 
     def _sheet(self) -> Sheet:
-        return render.sheet_of_models(self)
+        return compared_sheets.sheet_of_models(self)

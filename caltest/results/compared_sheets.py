@@ -21,11 +21,16 @@ if TYPE_CHECKING:
 
 Columns = dict[str, tuple[str, ...]]
 
+
 COMBINED = (
     "held-out parts whose maps agree (as those of identity) tested together, others each by "
     "itself, p-values combined by Fisher's method"
 )
+
+
 HYPOTHESIS = "the maps that are fitted to the training rows are calibrated"
+
+
 PARTS = {"miscalibration": "MCB", "discrimination": "DSC"}
 
 
