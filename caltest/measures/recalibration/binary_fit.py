@@ -282,10 +282,11 @@ def log_odds(probs: Floats) -> Floats:
 
 def standard_rows(x: Floats, w: Floats, size: Floats | None = None) -> Rows:
     """Return log odds, of a size up to 700, with what is needed of them; by default of rows."""
-    size = np.broadcast_to(1.0, x.size) if size is None else size
     weighted, events = np.empty((2, x.size)), np.empty(x.size)
     mean, sd = _standardize(x, w, weighted[0], weighted[1], events)
-    if size.strides != (0,):  # cells
+    if size is None or size.strides == (0,):  # rows; old numba misreads a one that is repeated
+        size = np.ones(x.size)
+    else:
         weighted, events = weighted / size, size * events
     return Rows(x, size, events, w, weighted, mean, sd)
 
@@ -432,7 +433,7 @@ def supremum(row: Labels | Floats, size: Floats, x: Floats, w: Floats, threshold
         if x[i] == threshold:
             mass += w[i]
             events += w[i] * share
-    if events <= 0.0 or events >= mass:
-        return total
-    rate = events / mass
-    return total + events * math.log(rate) + (mass - events) * math.log1p(-rate)
+    if 0.0 < events < mass:
+        rate = events / mass
+        total += events * math.log(rate) + (mass - events) * math.log1p(-rate)
+    return total
