@@ -15,12 +15,14 @@ from caltest import validation
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.measures.base import Measure
 from caltest.measures.bound import BoundMeasure
+from caltest.numerics.labels import resample_keys
 from caltest.predictions import Predictions
 from caltest.types import Floats, Ints, Labels
 
 __all__ = ["from_callable", "from_metric"]
 
 ALTERNATIVES = ("greater", "two-sided")
+FEW = 8  # redrawn labels whose statistics say how large a term is, which ties are measured by
 OF_LABELS_FIRST = ("y_true", "y", "labels", "target", "targets")  # names of a first argument
 
 
@@ -75,7 +77,8 @@ class BoundOwn(BoundMeasure):
                 "give the function one, or leave the weights out",
             )
         self._given = {} if weight is None else {"sample_weight": weight}
-        self.scale = max(1.0, abs(self.value()))
+        sizes = np.abs([self.value(), *self.values(self.redraw(resample_keys(0, FEW)))])
+        self.scale = float(sizes[np.isfinite(sizes)].max(initial=0.0)) or 1.0
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return np.fromiter(map(self._value, labels), np.float64, len(labels))
@@ -114,6 +117,17 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
         return tuple(inspect.signature(function).parameters)
     except (TypeError, ValueError):
         return ()
+
+
+def takes_two(function: Callable[..., Any]) -> bool:
+    """Tell whether a function can be called with two arguments, as far as Python knows."""
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
 
 
 def from_callable(
@@ -164,7 +178,7 @@ def from_callable(
     >>> bool(result.statistic == largest_gap(predictions.probs, predictions.labels))
     True
     """
-    if not is_function(function):
+    if not is_function(function) or not takes_two(function):
         rule = "function must be a function of (probs, labels)"
         raise invalid(rule, shown(function), "pass a function, such as def f(probs, labels): ...")
     first = next(iter(parameters_of(function)), "")

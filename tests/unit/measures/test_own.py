@@ -4,7 +4,8 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, roc_auc_score
+from scipy.stats import binom
+from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 
 import caltest as ct
 from caltest.numerics.labels import resample_keys
@@ -52,21 +53,54 @@ def test_metric_sees_the_weights_of_rows(data):
         ct.test_calibration(None, given, test=largest_gap, **SETTINGS)
 
 
+def gap(probs, labels):
+    """Return how far the share of the event is from its mean prediction."""
+    return abs(labels.mean() - probs[:, 1].mean())
+
+
 @pytest.mark.full
-def test_callable_holds_its_level():
-    """Of 400 calibrated data sets few are rejected, whatever the function is."""
-    rng, rejected = np.random.default_rng(0), 0
-    auc = ct.measures.from_metric(roc_auc_score)
-    for seed in range(400):
-        p = rng.beta(1, 1, 40)
-        y = rng.random(40) < p
-        if 0 < y.sum() < 40:
-            found = ct.test_calibration(
-                p, y, test=lambda q, k: float(np.ptp(k - q[:, 1])), n_resamples=19, rng=seed
-            )
-            rejected += found.pvalue <= 0.05
-    assert rejected <= 34  # binomial, 400 at 0.05, beyond 1 - 1e-3
-    assert auc.alternative == "two-sided"
+@pytest.mark.parametrize(("n", "sets"), [(8, 1000), (60, 300)])
+def test_callable_holds_its_level(n, sets):
+    """Of calibrated data sets no more are rejected than of a valid test, ties and all."""
+    rng, rejected = np.random.default_rng(n), 0
+    for seed in range(sets):
+        p = rng.choice([0.1, 0.25, 0.5, 0.9], n)
+        found = ct.test_calibration(p, rng.random(n) < p, test=gap, n_resamples=39, rng=seed)
+        rejected += found.pvalue <= 0.05
+    assert rejected <= binom.isf(1e-3, sets, 0.05)
+
+
+@pytest.mark.full
+def test_callable_finds_what_its_statistic_finds():
+    """The gap has the power of the test of calibration in the large."""
+    rng, found = np.random.default_rng(1), np.zeros(2)
+    for _ in range(100):
+        p = rng.beta(1, 1, 60)
+        y = rng.random(60) < p**1.6
+        tests = (gap, "calibration-in-the-large")
+        found += [ct.test_calibration(p, y, test=t, **SETTINGS).pvalue <= 0.05 for t in tests]
+    assert found[0] >= found[1] - 10
+    assert found[1] >= 30
+
+
+@pytest.mark.parametrize("factor", [1e-30, 1.0, 1e30])
+def test_pvalue_does_not_depend_on_the_unit_of_a_callable(factor):
+    """Values of any size are told apart; only rounding makes ties."""
+    p, y = np.linspace(0.05, 0.9, 40), np.arange(40) % 3 == 0
+    own = ct.test_calibration(p, y, test=lambda q, k: factor * gap(q, k), **SETTINGS)
+    assert own.pvalue == ct.test_calibration(p, y, test=gap, **SETTINGS).pvalue
+    assert own.pvalue < 1
+
+
+def test_infinite_value_of_a_callable_is_the_most_extreme():
+    """Of labels that are impossible, where redrawn ones are not."""
+
+    def log_loss_unclipped(probs, labels):
+        with np.errstate(divide="ignore"):
+            return float(-np.log(probs[np.arange(labels.size), labels]).mean())
+
+    found = ct.test_calibration([0.0, 0.3, 0.6], [1, 0, 1], test=log_loss_unclipped, **SETTINGS)
+    assert (found.statistic, found.pvalue) == (np.inf, 0.01)
 
 
 def test_callable_stands_beside_other_tests_groups_and_lenses(data):
@@ -96,6 +130,8 @@ def test_callable_is_asserted_reported_and_pickled():
         (lambda p, _: p, "must return a number that is not NaN"),
         (lambda _p, _y: np.nan, "must return a number that is not NaN"),
         (int, "test must be one of"),
+        (lambda _p: 0.0, "must be a function of \\(probs, labels\\)"),
+        (ct.lenses.Confidence(), "must be a function of \\(probs, labels\\)"),
     ],
 )
 def test_callable_that_is_no_statistic_is_refused(function, message):
