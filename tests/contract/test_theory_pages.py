@@ -57,7 +57,7 @@ def test_page_names_every_null_of_the_test(key):
     linked = re.findall(r"\[([a-z-]+)\]\(nulls\.md#\1\)", page(key))
     refused = {"exact", "consistency"} if key == "vasicek" else set()
     assert set(test.nulls) <= set(linked)
-    assert set(linked) <= {*test.nulls, "tolerance", *refused}
+    assert set(linked) <= {*test.nulls, "tolerance", "cluster", *refused}
     assert re.search(
         rf"{test.default_null}\]\(nulls\.md#{test.default_null}\)\s+by\s+default", page(key)
     )
