@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest.errors import invalid
-from caltest.predictions import Predictions
-from caltest.types import Floats, Ints
-from caltest.validation import (
+from caltest.checks import (
     check_choice,
     check_generator,
     check_integer,
     check_positive,
     check_seed,
 )
+from caltest.errors import invalid
+from caltest.predictions import Predictions
+from caltest.types import Floats, Ints
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from caltest import measures
+from caltest.checks import check_choice
 from caltest.predictions import Predictions
-from caltest.validation import check_choice
 
 __all__ = ["Scorer", "get_scorer", "get_scorer_names", "get_scorers", "score"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.htests import test_calibration
 from caltest.htests.combine import adjusted_pvalues
@@ -119,7 +119,7 @@ def verdict(
     ('strong evidence', 'helps')
     """
     tell = progress or (lambda _what: None)
-    seed = validation.check_seed(rng)
+    seed = checks.check_seed(rng)
     settings: dict[str, Any] = {
         "n_resamples": n_resamples,
         "rng": seed,
@@ -129,7 +129,7 @@ def verdict(
     columns, rows, options = parted(data_and_test_options, ColumnOptions, RowOptions)
     predictions = ModelData(model, data, by=by, **columns, **rows).predictions()
     if segments is not None:
-        validation.check_unused("with segments", sample_weight=rows.get("sample_weight"))
+        checks.check_unused("with segments", sample_weight=rows.get("sample_weight"))
         if predictions.has_dependence:
             rule = "segments take rows as independent, which these need not be"
             raise NotApplicable(rule, "leave out segments=, or what says which rows depend")

@@ -16,11 +16,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.output import Output
-from caltest.errors import DegenerateDataWarning, invalid
-from caltest.predictions import Predictions
-from caltest.predictions.tables import classes_of_table, is_table
-from caltest.types import AnyArray, Codes, Flags, Floats
-from caltest.validation import (
+from caltest.checks import (
     as_array,
     check_calibrator,
     check_flag,
@@ -32,8 +28,12 @@ from caltest.validation import (
     check_unused,
     check_weights,
 )
-from caltest.validation.arrays import label_values, missing
-from caltest.validation.suspicions import suspect_index, suspect_logits
+from caltest.checks.arrays import label_values, missing
+from caltest.checks.suspicions import suspect_index, suspect_logits
+from caltest.errors import DegenerateDataWarning, invalid
+from caltest.predictions import Predictions
+from caltest.predictions.tables import classes_of_table, is_table
+from caltest.types import AnyArray, Codes, Flags, Floats
 
 __all__ = ["BinaryCalibrator", "Calibrator", "Identity"]
 

@@ -23,9 +23,7 @@ from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.linear.temperature import TemperatureScaling
 from caltest.calibrators.one_vs_rest import OneVsRest
 from caltest.calibrators.selection import Fold, folds
-from caltest.errors import DegenerateDataWarning, invalid
-from caltest.types import AnyArray, Floats, Ints, Order
-from caltest.validation import (
+from caltest.checks import (
     check_calibrator,
     check_choice,
     check_flag,
@@ -35,6 +33,8 @@ from caltest.validation import (
     check_probs,
     check_weights,
 )
+from caltest.errors import DegenerateDataWarning, invalid
+from caltest.types import AnyArray, Floats, Ints, Order
 
 __all__ = ["CalibratedClassifier"]
 

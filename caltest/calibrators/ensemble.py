@@ -13,12 +13,12 @@ from sklearn.utils import get_tags
 from caltest.calibrators.base import CalibrationSet, Calibrator
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.selection import Choice, choose
-from caltest.errors import invalid, shown
-from caltest.types import Floats, Ints
-from caltest.validation import check_jobs
-from caltest.validation.options import (
+from caltest.checks import check_jobs
+from caltest.checks.options import (
     check_choice,
 )
+from caltest.errors import invalid, shown
+from caltest.types import Floats, Ints
 
 __all__ = ["EnsembleCalibrator"]
 

@@ -7,10 +7,10 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit, log_softmax, logsumexp, softmax
 
+from caltest.checks import check_finite
 from caltest.errors import invalid, shown
 from caltest.numerics.softmax import bounded
 from caltest.types import AnyArray, Floats
-from caltest.validation import check_finite
 
 # Probabilities of 0 have no logarithm; as in dirichletcal, none counts as smaller than this.
 SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.inputs import Inputs
+from caltest.checks import check_jobs, listing
 from caltest.numerics.loops import map_threads
 from caltest.types import Flags, Floats
-from caltest.validation import check_jobs, listing
 
 __all__ = ["OneVsRest"]
 

@@ -14,6 +14,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
+from caltest.checks import check_choice, check_part, check_seed, listing, load_schema
+from caltest.checks.schemas import parse_json
 from caltest.drawing import draw
 from caltest.errors import InvalidInput, invalid, shown
 from caltest.htests import test_calibration
@@ -22,8 +24,6 @@ from caltest.predictions import Predictions
 from caltest.render import Sheet, number, pvalue
 from caltest.results import Summary
 from caltest.results.sheets import pvalue_of
-from caltest.validation import check_choice, check_part, check_seed, listing, load_schema
-from caltest.validation.schemas import parse_json
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

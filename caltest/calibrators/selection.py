@@ -12,14 +12,14 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from caltest.calibrators.base import CalibrationSet, Calibrator
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY
-from caltest.errors import invalid, shown
-from caltest.numerics.loops import map_threads
-from caltest.types import AnyArray, Floats, Ints, Order
-from caltest.validation import check_random_state
-from caltest.validation.options import (
+from caltest.checks import check_random_state
+from caltest.checks.options import (
     check_integer,
     check_rows,
 )
+from caltest.errors import invalid, shown
+from caltest.numerics.loops import map_threads
+from caltest.types import AnyArray, Floats, Ints, Order
 
 Fold = tuple[Order, Order]
 Setting = Mapping[str, Any]

@@ -16,13 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
-from caltest.classifiers.probabilities import normal_samples, quantiles, softmax, softmax_means
-from caltest.errors import invalid, shown
-from caltest.numerics.loops import one_blas_thread
-from caltest.render import Sheet, number
-from caltest.results import Summary
-from caltest.types import AnyArray, Codes, Floats
-from caltest.validation import (
+from caltest.checks import (
     check_choice,
     check_confidence,
     check_flag,
@@ -31,6 +25,12 @@ from caltest.validation import (
     check_not_empty,
     check_positive,
 )
+from caltest.classifiers.probabilities import normal_samples, quantiles, softmax, softmax_means
+from caltest.errors import invalid, shown
+from caltest.numerics.loops import one_blas_thread
+from caltest.render import Sheet, number
+from caltest.results import Summary
+from caltest.types import AnyArray, Codes, Floats
 
 if TYPE_CHECKING:
     from caltest.classifiers.rbf import KernelGradient

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from caltest.checks import check_choice
 from caltest.classifiers.base import GPClassifier, Maximum, grid_of
 from caltest.classifiers.collapsed_bound import Targets, pseudo_targets
 from caltest.classifiers.probabilities import softmax_means
@@ -17,7 +18,6 @@ from caltest.classifiers.rbf import inducing_points
 from caltest.classifiers.regressions import Latent, Regressions, regressions, size_of
 from caltest.errors import invalid, shown
 from caltest.types import Codes, Floats
-from caltest.validation import check_choice
 
 SMALLEST_VARIANCE = float(np.finfo(np.float64).tiny)
 GRID = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6)  # of "auto"

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from caltest.checks import check_flag, check_level
 from caltest.classifiers.base import GPClassifier, Maximum
 from caltest.classifiers.collapsed_bound import label_targets
 from caltest.classifiers.probabilities import Sigmoids, fit_sigmoids, normalised
@@ -14,7 +15,6 @@ from caltest.classifiers.rbf import inducing_points
 from caltest.classifiers.regressions import regressions, size_of
 from caltest.errors import DegenerateDataWarning
 from caltest.types import Codes, Floats
-from caltest.validation import check_flag, check_level
 
 
 class GPRegressionClassifier(GPClassifier):

@@ -10,10 +10,10 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lstsq
 from sklearn.kernel_approximation import Nystroem
 
+from caltest.checks import check_flag, check_integer
 from caltest.classifiers.base import KernelClassifier, grid_of, scale_of
 from caltest.classifiers.probabilities import fit_sigmoids, normalised
 from caltest.types import Codes, Floats, Ints
-from caltest.validation import check_flag, check_integer
 
 CHUNK = 2**20  # entries of the features in a block
 SPREADS = (0.125, 0.25, 0.5, 1.0, 2.0)  # length scales to choose from, in that of the other models

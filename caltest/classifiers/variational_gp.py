@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from caltest.checks import check_integer
 from caltest.classifiers.base import PRECISION, GPClassifier
 from caltest.classifiers.label_bound import (
     GAIN,
@@ -30,7 +31,6 @@ from caltest.classifiers.rbf import inducing_points, rbf
 from caltest.classifiers.regressions import in_parts
 from caltest.numerics.variational import whiten
 from caltest.types import Codes, Floats
-from caltest.validation import check_integer
 
 INDUCING = 200
 SHARES = (64, 8)  # of the rows whose kernel is where the fit to all starts: a 64th, an 8th

@@ -18,18 +18,7 @@ import numpy as np
 import typer
 
 from caltest import __version__
-from caltest.cli import completion, inputs, options, settings
-from caltest.cli.inputs import STREAM, PredictionFile
-from caltest.cli.options import TABLES, grouped, says
-from caltest.cli.output import choose_format, echo, progress_bar, to_file, write_text
-from caltest.errors import InvalidInput, invalid, shown
-from caltest.outputs import check_target
-from caltest.predictions import files
-from caltest.predictions import tables as sources
-from caltest.predictions.options import Says
-from caltest.results.printable import plain
-from caltest.types import Floats
-from caltest.validation import (
+from caltest.checks import (
     check_choice,
     check_logits,
     check_probs,
@@ -37,7 +26,17 @@ from caltest.validation import (
     check_version,
     listing,
 )
-from caltest.validation.schemas import parse_json
+from caltest.checks.schemas import parse_json
+from caltest.cli import completion, inputs, options, settings
+from caltest.cli.inputs import STREAM, PredictionFile
+from caltest.cli.options import TABLES, grouped, says
+from caltest.cli.output import choose_format, echo, progress_bar, to_file, write_text
+from caltest.errors import InvalidInput, invalid, shown
+from caltest.outputs import check_target
+from caltest.predictions import files, tables
+from caltest.predictions.options import Says
+from caltest.results.printable import plain
+from caltest.types import Floats
 
 if TYPE_CHECKING:
     from caltest.calibrators import Calibrator
@@ -96,7 +95,7 @@ def fit(
     with progress_bar("fitting", quiet=quiet):
         from sklearn.base import clone
 
-        from caltest.validation import check_jobs, check_seed
+        from caltest.checks import check_jobs, check_seed
 
         seed, jobs = check_seed(rng), check_jobs(n_jobs)
         parsed = settings.parse(set_)
@@ -293,10 +292,10 @@ def _columns(fitted: Map, table: Table, probs: str | None) -> list[str]:
         _check_columns(missing, table.names)
         return fitted.columns
     chosen = options.parse_probs(probs)
-    found = sources.prob_columns(table.names, chosen)
+    found = tables.prob_columns(table.names, chosen)
     if isinstance(chosen, list) or len(found) == 1:
         return found
-    named = dict(zip(sources.stems(found, chosen), found, strict=True))
+    named = dict(zip(tables.stems(found, chosen), found, strict=True))
     _check_classes(list(named), fitted.classes)
     return [named[name] for name in fitted.classes]
 
@@ -306,7 +305,7 @@ def _values(fitted: Map, table: Table, columns: list[str], *, renormalize: bool)
     from caltest.calibrators.inputs import Inputs
 
     calibrator = fitted.calibrator
-    raw = sources.numbers_of_columns(table, columns)
+    raw = tables.numbers_of_columns(table, columns)
     _check_width(raw.shape, len(fitted.classes))
     logits = bool(calibrator.from_logits)
     try:

@@ -10,16 +10,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from caltest import validation
+from caltest import checks
+from caltest.checks import check_choice, check_not_empty, check_unused
 from caltest.cli import options
 from caltest.errors import invalid
 from caltest.predictions import files
 from caltest.predictions.options import ENGINES, NumberOptions
-from caltest.validation import check_choice, check_not_empty, check_unused
 
 if TYPE_CHECKING:
-    from caltest.predictions import Predictions
-    from caltest.predictions import tables as sources
+    from caltest.predictions import Predictions, tables
     from caltest.predictions.dependence import Dependence
     from caltest.predictions.tables import Table
 
@@ -75,7 +74,7 @@ class PredictionFile:
             return True
         if not self.file.is_file() or files.format_of(self.file) not in ("parquet", "feather"):
             return False
-        from caltest.scale.sources import ROWS, source_of
+        from caltest.sources.sources import ROWS, source_of
 
         source = source_of(self.file)
         return source is not None and source.has_more_rows(ROWS)[0]
@@ -97,7 +96,7 @@ class PredictionFile:
     @property
     def _names(self) -> Sequence[str]:
         """The columns of the first file."""
-        from caltest.scale.sources import source_of
+        from caltest.sources.sources import source_of
 
         source = source_of(self.file)
         first = next(iter(source.parts)) if source is not None else None
@@ -147,12 +146,12 @@ class PredictionFile:
             raw["classes"] = list(known)
         return Predictions(**raw, **self.read_as, source=self._opened[1]), raw["probs"]
 
-    def chosen(self, label: str, probs: str | None, by: str | None) -> sources.Raw:
+    def chosen(self, label: str, probs: str | None, by: str | None) -> tables.Raw:
         """Return the columns that the options name, not checked."""
-        from caltest.predictions import tables as sources
+        from caltest.predictions import tables
 
         opened = self._opened[0]
-        return sources.choose_columns(
+        return tables.choose_columns(
             opened,
             label=label,
             probs=options.parse_probs(probs),
@@ -167,18 +166,18 @@ class PredictionFile:
             return None
         opened = self._opened[0]
         chosen = [names] if names in opened.names else options.split(names) or []
-        for name in validation.check_not_empty(chosen, "--segments"):
+        for name in checks.check_not_empty(chosen, "--segments"):
             check_choice(name, opened.names, "--segments")
-            validation.check_not_label(name, self.label, "--segments")
+            checks.check_not_label(name, self.label, "--segments")
         return {name: opened.column(name) for name in chosen}
 
     @property
     def columns(self) -> list[str]:
         """The names of the columns of the probabilities."""
-        from caltest.predictions import tables as sources
+        from caltest.predictions import tables
 
         taken = [name for name in (self.label, self.sample_weight) if name is not None]
-        return sources.prob_columns(self._opened[0].names, options.parse_probs(self.probs), taken)
+        return tables.prob_columns(self._opened[0].names, options.parse_probs(self.probs), taken)
 
 
 def source(file: Path, input_format: str | None) -> tuple[Path | io.BytesIO, str | None]:
@@ -209,12 +208,12 @@ def source(file: Path, input_format: str | None) -> tuple[Path | io.BytesIO, str
 def table(file: Path, input_format: str | None) -> tuple[Table, str]:
     """Return the columns of a file, or of standard input, and its name for print."""
     if files.files_of(file) is not None:
-        from caltest.predictions import tables as sources
-        from caltest.scale.sources import source_of
+        from caltest.predictions import tables
+        from caltest.sources.sources import source_of
 
         several = source_of(file)
         if several is not None:
-            return sources.table_of_frame(several.table()), several.name
+            return tables.table_of_frame(several.table()), several.name
     path, file_format = source(file, input_format)
     return files.table_of_file(path, file_format=file_format), files.name_of(path)
 

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from caltest import render
+from caltest.checks import check_choice, load_schema
+from caltest.checks.schemas import FOLDER, URN
 from caltest.cli import completion
 from caltest.cli.options import grouped
 from caltest.cli.output import choose_format, write_text
-from caltest.validation import check_choice, load_schema
-from caltest.validation.schemas import FOLDER, URN
 
 TITLES = {
     "tests": "Tests: --test KEY",

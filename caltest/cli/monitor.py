@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import numpy as np
 import typer
 
+from caltest.checks import as_array, check_choice, check_groups, check_unused
+from caltest.checks.arrays import label_values, missing
 from caltest.cli import options
 from caltest.cli.inputs import PredictionFile
 from caltest.cli.output import FORMATS, Output, OutputClosed, choose_format, write_text
@@ -17,8 +19,6 @@ from caltest.errors import invalid
 from caltest.outputs import check_target, locked, write_whole
 from caltest.predictions.options import Says, column
 from caltest.types import AnyArray
-from caltest.validation import as_array, check_choice, check_groups, check_unused
-from caltest.validation.arrays import label_values, missing
 
 if TYPE_CHECKING:
     from caltest.monitoring import Monitor

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, cast
 
 import typer
 
+from caltest.checks import check_choice
 from caltest.errors import invalid
 from caltest.outputs import check_target, write_whole
-from caltest.validation import check_choice
 
 if TYPE_CHECKING:
     from caltest.monitoring import MonitoringPlan

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from caltest.checks import check_unused
 from caltest.cli import calibrate, inputs, options
 from caltest.cli.options import grouped, says
 from caltest.cli.output import Output, progress_bar
 from caltest.cli.settings import ChosenTests
 from caltest.errors import InvalidInput, invalid, shown
 from caltest.predictions.options import Says
-from caltest.validation import check_unused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

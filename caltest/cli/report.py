@@ -91,8 +91,8 @@ def report(
     form = FORMATS[choose_format(form, output, file=file.file, formats=FORMATS, default="html")]
     with progress_bar("report", quiet=quiet):
         from caltest import report as make
+        from caltest.checks import check_seed, check_unused
         from caltest.predictions.dependence import Dependence
-        from caltest.validation import check_seed, check_unused
 
         seed = check_seed(draws.rng)
         given: dict[str, Any]

@@ -10,11 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from caltest.checks import check_choice
+from caltest.checks.options import not_a_choice
 from caltest.cli import options
 from caltest.cli.completion import OF_THE_COMMAND
 from caltest.errors import invalid, shown
-from caltest.validation import check_choice
-from caltest.validation.options import not_a_choice
 
 if TYPE_CHECKING:
     from caltest.calibrators import Calibrator

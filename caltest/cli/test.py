@@ -7,12 +7,12 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from caltest.checks import check_unused
 from caltest.cli import options
 from caltest.cli.inputs import PredictionFile
 from caltest.cli.output import Output, progress_bar
 from caltest.cli.settings import ChosenTests
 from caltest.errors import invalid
-from caltest.validation import check_unused
 
 ANY_RESAMPLES = options.says(
     "n_resamples",

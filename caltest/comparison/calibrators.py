@@ -12,9 +12,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, StratifiedShuffleSplit
 
-from caltest import validation
+from caltest import checks
 from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
+from caltest.checks.options import check_integer
 from caltest.comparison.maps import (
     TIME_LIMIT,
     check_functions,
@@ -45,7 +46,6 @@ from caltest.predictions.options import ColumnOptions, parted
 from caltest.results import CalibratorComparison
 from caltest.results.compared_calibrators import SELECTED
 from caltest.types import AnyArray
-from caltest.validation.options import check_integer
 
 FEWEST_ROWS = 10  # rows of which parts are held out
 FOLDS = 5  # by default, and inside where those outside are a splitter's
@@ -207,12 +207,12 @@ def compare_calibrators(
         n_jobs=n_jobs,
         **options,
     )
-    seed = validation.check_seed(rng)
+    seed = checks.check_seed(rng)
     given = ModelData(model, data, **columns)
     predictions, calibration_set = read_inputs(given)
     functions = check_functions(measures, COLUMNS, "measures")
     if time_limit is not None:
-        validation.check_positive(time_limit, "time_limit")
+        checks.check_positive(time_limit, "time_limit")
     setup = make_setup(
         predictions,
         calibration_set,

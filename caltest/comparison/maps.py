@@ -12,18 +12,17 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
-from caltest import validation
+from caltest import checks
 from caltest.calibrators import REGISTRY, BinaryCalibrator, Calibrator, Identity, OneVsRest
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.selection import Fold, check_folds, folds
+from caltest.checks.arrays import listing
 from caltest.comparison.scores import ProperScore, mean_score, units_of, weights_of
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
-from caltest.predictions import ModelData, Predictions, models
-from caltest.predictions import tables as sources
+from caltest.predictions import ModelData, Predictions, models, tables
 from caltest.results.compared_calibrators import REFERENCE, SELECTED
 from caltest.types import AnyArray, Floats, Order
-from caltest.validation.arrays import listing
 
 BY_KEY: Mapping[str, Mapping[str, Any]] = {
     "isotonic": {"bound": "auto"},  # a 0 in one row would decide a comparison by the log loss
@@ -148,13 +147,13 @@ def read_inputs(given: ModelData) -> tuple[Predictions, CalibrationSet]:
     beside = given.from_logits and model is not None and not models.is_model(model)
     if isinstance(data, Predictions) and beside:
         unused = {"classes": given.classes, **given.columns}
-        validation.check_unused("where data is a Predictions", **unused)
+        checks.check_unused("where data is a Predictions", **unused)
         predictions = data
     else:
         predictions = given.predictions()
     if not given.from_logits:
         return predictions, set_of(predictions)
-    values = validation.check_logits(_logits(given))
+    values = checks.check_logits(_logits(given))
     check_shape_of_logits(values, predictions.probs)
     return predictions, set_of(predictions, values)
 
@@ -165,19 +164,19 @@ def _logits(given: ModelData) -> object:
     if isinstance(data, Predictions):
         return models.predict(model, data.probs)[0] if models.is_model(model) else model
     table = model if data is None else data
-    if not sources.is_table(table):
+    if not tables.is_table(table):
         if not models.is_model(model):
             return model
-        return models.predict(model, validation.check_pair(data)[0])[0]
+        return models.predict(model, checks.check_pair(data)[0])[0]
     if model is None or data is None:
-        columns = sources.table_of_frame(table)
-        named = sources.choose_columns(
+        columns = tables.table_of_frame(table)
+        named = tables.choose_columns(
             columns, label=given.label, probs=given.probs, classes=given.classes
         )
         return named["probs"]
     if not models.is_model(model):
         return model
-    X = sources.features_of_frame(table, given.features, [given.label])
+    X = tables.features_of_frame(table, given.features, [given.label])
     return models.predict(model, X)[0]
 
 
@@ -197,15 +196,15 @@ def _named(calibrators: object) -> list[tuple[str, object]]:
             calibrators if isinstance(calibrators, list | tuple) else [calibrators]
         )
         values = [(str(getattr(one, "key", one)), one) for one in several]
-    return validation.check_not_empty(values, "calibrators")
+    return checks.check_not_empty(values, "calibrators")
 
 
 def _made(name: str, value: object, m: int, *, from_logits: bool) -> Calibrator:
     """Make a calibrator that is not fitted; one of two classes is put into `OneVsRest`."""
     if isinstance(value, str):
-        key = validation.check_choice(value, keys(), "calibrators")
+        key = checks.check_choice(value, keys(), "calibrators")
         value = REGISTRY[key](**BY_KEY.get(key, {}))
-    calibrator: Calibrator = clone(validation.check_calibrator(value, Calibrator, "calibrators"))
+    calibrator: Calibrator = clone(checks.check_calibrator(value, Calibrator, "calibrators"))
     if not from_logits:
         check_takes_probs(calibrator.from_logits, name)
     if isinstance(calibrator, BinaryCalibrator) and m > 2:

@@ -11,8 +11,9 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from caltest import checks
 from caltest import measures as all_measures
-from caltest import validation
+from caltest.checks.arrays import listing
 from caltest.comparison.maps import check_functions
 from caltest.comparison.outcomes import (
     CalibrationTests,
@@ -36,13 +37,11 @@ from caltest.errors import DegenerateDataWarning, invalid
 from caltest.htests.combine import adjusted_pvalues
 from caltest.lenses import Lens
 from caltest.measures import Measure, ScoreDecomposition
-from caltest.predictions import ModelData, Predictions
-from caltest.predictions import tables as sources
+from caltest.predictions import ModelData, Predictions, tables
 from caltest.predictions.models import is_model
 from caltest.predictions.options import ColumnOptions, parted
 from caltest.results import ComparedModel, HTestTable, ModelComparison, ScoreDifference
 from caltest.types import AnyArray
-from caltest.validation.arrays import listing
 
 CONFIDENCE = 0.95
 
@@ -174,12 +173,12 @@ def compare_models(
         n_jobs=n_jobs,
         **options,
     )
-    seed = validation.check_seed(rng)
-    validation.check_unused("where each model has its own", probs=columns.get("probs"))
+    seed = checks.check_seed(rng)
+    checks.check_unused("where each model has its own", probs=columns.get("probs"))
     given = ModelData(None, data, **columns)
     named = check_models(models)
     if all(isinstance(one, Predictions) for one in named.values()):
-        validation.check_unused("where all models are Predictions", data=data)
+        checks.check_unused("where all models are Predictions", data=data)
     if reference is not None:
         check_control(reference, list(named), "reference")
     seen = _same_rows({name: _predictions(one, given) for name, one in named.items()})
@@ -200,9 +199,9 @@ def _predictions(model: Any, given: ModelData) -> Predictions:
     if isinstance(model, Predictions):
         return model
     data = given.data
-    if sources.is_table(data) and _names_columns(model):
+    if tables.is_table(data) and _names_columns(model):
         return replace(given, probs=model, features=None).predictions()
-    if sources.is_table(data):
+    if tables.is_table(data):
         features = given.features if is_model(model) else None
         return replace(given, model=model, features=features).predictions()
     if not is_model(model) and isinstance(data, tuple) and len(data) == 2:

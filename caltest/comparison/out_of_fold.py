@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from caltest import validation
+from caltest import checks
 from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
 from caltest.comparison.calibrators import FEWEST_ROWS, FOLDS, facts_of, fit_to_all, make_setup
@@ -141,7 +141,7 @@ def out_of_fold(
     True
     """
     tests_of = make_calibration_tests(**tests)
-    seed = validation.check_seed(rng)
+    seed = checks.check_seed(rng)
     data = data or set_of(predictions)
     maps = resolve_calibrators(calibrators, predictions.m, from_logits=data.inputs.from_logits)
     setup = make_setup(

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.special import gammaincc
 
-from caltest import validation
+from caltest import checks
 from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.selection import Fold
@@ -92,23 +92,23 @@ def make_calibration_tests(
     """Check what `test_calibration` takes; a family of lenses is refused."""
     lenses = [resolve_lens(one) for one in _as_list(lens, "lens")]
     for one in lenses:
-        validation.check_not_family(one.is_family, one)
-    validation.check_choice("none" if correction is None else correction, METHODS, "correction")
+        checks.check_not_family(one.is_family, one)
+    checks.check_choice("none" if correction is None else correction, METHODS, "correction")
     return CalibrationTests(
         tests=None if test is None else tuple(_as_list(test, "test")),
         lenses=tuple(lenses),
-        n_resamples=validation.check_fixed_resamples(n_resamples, "comparisons"),
-        n_jobs=validation.check_jobs(n_jobs),
+        n_resamples=checks.check_fixed_resamples(n_resamples, "comparisons"),
+        n_jobs=checks.check_jobs(n_jobs),
         null=null,
         correction=None if correction == "none" else correction,
-        level=None if level is None else validation.check_level(level),
+        level=None if level is None else checks.check_level(level),
         options=options,
     )
 
 
 def _as_list(value: Any, name: str) -> list[Any]:
     values = list(value) if isinstance(value, list | tuple) else [value]
-    return validation.check_not_empty(values, name)
+    return checks.check_not_empty(values, name)
 
 
 @dataclass(frozen=True, slots=True)

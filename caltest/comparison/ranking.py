@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
+from caltest.checks.arrays import as_array, as_numbers, listing, read_only
 from caltest.errors import DegenerateDataWarning, invalid, shown
-from caltest.predictions import tables as sources
+from caltest.predictions import tables
 from caltest.types import Floats
-from caltest.validation.arrays import as_array, as_numbers, listing, read_only
 
 ALL_TIED = (
     "all methods tie in every data set, so that the ranks have no spread; the statistic is 0 and "
@@ -63,7 +63,7 @@ class Ranking:
     df: tuple[float, float]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ranks", validation.read_only(self.ranks.copy()))
+        object.__setattr__(self, "ranks", checks.read_only(self.ranks.copy()))
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
@@ -141,20 +141,20 @@ def rank_methods(
     >>> rank_methods(losses, names=["dirichlet", "none", "temperature"]).ranks.tolist()
     [1.25, 2.875, 1.875]
     """
-    level = validation.check_level(level)
-    validation.check_flag(lower_is_better, "lower_is_better")
-    if sources.is_table(scores):
-        table = sources.table_of_frame(scores)
+    level = checks.check_level(level)
+    checks.check_flag(lower_is_better, "lower_is_better")
+    if tables.is_table(scores):
+        table = tables.table_of_frame(scores)
         names = table.names if names is None else names
         scores = np.column_stack(
-            [validation.as_numbers(table.column(n), f"column {n!r}") for n in table.names]
+            [checks.as_numbers(table.column(n), f"column {n!r}") for n in table.names]
         )
-    if validation.as_array(scores, "scores").ndim == 1:
+    if checks.as_array(scores, "scores").ndim == 1:
         ranks = check_average_ranks(scores)
-        size = validation.check_integer(n_datasets, "n_datasets", minimum=2)
+        size = checks.check_integer(n_datasets, "n_datasets", minimum=2)
         ties = 0.0
     else:
-        validation.check_unused("where scores are given", n_datasets=n_datasets)
+        checks.check_unused("where scores are given", n_datasets=n_datasets)
         values = check_score_table(scores)
         size = len(values)
         ranks, ties = _average_ranks(values if lower_is_better else -values)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from caltest import htests, measures
+from caltest.checks.arrays import listing
+from caltest.checks.options import check_choice
 from caltest.errors import DegenerateDataWarning, invalid, shown
 from caltest.predictions import Predictions
 from caltest.types import Codes, Floats
-from caltest.validation.arrays import listing
-from caltest.validation.options import check_choice
 
 MOST_CLASSES = 50  # of a decomposition, an isotonic fit each
 SHOWN = ("log-loss", "brier")  # beside the score that is optimised

@@ -14,7 +14,7 @@ from caltest.measures import Measure
 from caltest.measures.tolerance import Tolerance
 from caltest.nulls.adaptive import MOST
 from caltest.predictions import ModelData, Predictions
-from caltest.scale.sources import Source, source_of
+from caltest.sources.sources import Source, source_of
 
 Progress = Callable[[int, int], None]
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from caltest.checks import check_choice
+from caltest.checks.suspicions import suspect_counted
 from caltest.errors import NotApplicable
 from caltest.htests.asked import Asked, Plan, as_columns
 from caltest.htests.groups import GroupsCall, in_one_pass
@@ -23,18 +25,16 @@ from caltest.measures.outcome import Outcome, Part
 from caltest.nulls.base import Replicates, resampling_pvalue
 from caltest.nulls.cells import bind_cells, cells_tests
 from caltest.numerics.labels import resample_keys
-from caltest.predictions import tables as sources
+from caltest.predictions import tables
 from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.results.evidence import Counted
-from caltest.scale import Cells, count_rows
-from caltest.scale.chunks import SHARE, Chunk, Survey
-from caltest.scale.columns import Columns
-from caltest.scale.query import Counting
-from caltest.scale.readings import Readings
-from caltest.scale.sources import ENGINES, ON_ERROR, ROWS, CountedParts, Reader, Source
+from caltest.sources import Cells, count_rows
+from caltest.sources.chunks import SHARE, Chunk, Survey
+from caltest.sources.columns import Columns
+from caltest.sources.query import Counting
+from caltest.sources.readings import Readings
+from caltest.sources.sources import ENGINES, ON_ERROR, ROWS, CountedParts, Reader, Source
 from caltest.types import Floats
-from caltest.validation import check_choice
-from caltest.validation.suspicions import suspect_counted
 
 MOST = 1 << 26  # resampled statistics of all rows of a table: 512 MiB
 SEVERAL_LENSES = "events of several lenses are redrawn each by itself: adjusted by Holm's method"
@@ -417,7 +417,7 @@ def choose(engine: str, asked: Asked) -> tuple[Source | None, Way | None]:
 def _stays(source: Source, asked: Asked) -> bool:
     """Tell whether the rows are in memory and few, and none may be left out."""
     skips = asked.on_error == "skip"
-    return not skips and source.is_eager and sources.as_frame(source.native).shape[0] <= ROWS
+    return not skips and source.is_eager and tables.as_frame(source.native).shape[0] <= ROWS
 
 
 def _columns(source: Source, asked: Asked) -> tuple[Reader, Columns]:

@@ -17,7 +17,7 @@ from caltest.numerics.group_totals import Totals, dispersions
 from caltest.numerics.labels import resample_keys, row_hashes
 from caltest.results import GroupsTest
 from caltest.results.groups import ARRAYS
-from caltest.scale import Counting, ManyCells
+from caltest.sources import Counting, ManyCells
 from caltest.types import Floats
 
 Together = dict[str, tuple[float, str]]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.htests.asked import Asked, as_columns
 from caltest.htests.cells import Prepared, choose
@@ -18,9 +18,9 @@ from caltest.htests.groups import INSTEAD, GroupsCall
 from caltest.lenses import resolve_lens
 from caltest.measures import REGISTRY
 from caltest.predictions import ModelData
-from caltest.scale import Counting, ManyCells
-from caltest.scale.sources import ENGINES
 from caltest.segments import SegmentsTest, test_segments
+from caltest.sources import Counting, ManyCells
+from caltest.sources.sources import ENGINES
 
 if TYPE_CHECKING:
     import polars as pl
@@ -64,7 +64,7 @@ def run_segments(
     NotApplicable
         If cells are asked for and segments are no columns of the data.
     """
-    names, seed = as_columns(given.by), validation.check_seed(rng)
+    names, seed = as_columns(given.by), checks.check_seed(rng)
     asked = Asked(
         given=replace(given, features=None, by=list(names)),
         measures=[(INSTEAD, REGISTRY[INSTEAD]())],
@@ -76,7 +76,7 @@ def run_segments(
         seed=seed,
         **settings,
     )
-    validation.check_choice(engine, ENGINES, "engine")
+    checks.check_choice(engine, ENGINES, "engine")
     if engine == "cells" and not names:
         reason = "engine='cells' takes segments that are columns of the data, by name"
         raise NotApplicable(reason, "use engine='rows'")
@@ -132,10 +132,10 @@ def test_margins(
     NotApplicable
         If a column has numbers that had to be cut, or no segment is left.
     """
-    validation.check_unused(ROWS_ONLY, **others)
-    validation.check_optional_integer(depth, "depth")
+    checks.check_unused(ROWS_ONLY, **others)
+    checks.check_optional_integer(depth, "depth")
     for name, value in (("bins", bins), ("min_size", min_size)):
-        validation.check_integer(value, name, minimum=2)
+        checks.check_integer(value, name, minimum=2)
     counting = prepared.counting
     counted = prepared.reader.count(counting)
     _check_categories(counted.table, counting.columns.by, bins)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
+from caltest.checks.arrays import as_array, as_numbers, read_only
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.htests.combine import METHODS, adjusted_pvalues
 from caltest.htests.named import REGISTRY
@@ -16,11 +17,10 @@ from caltest.measures import Measure
 from caltest.measures.base import keys_offering
 from caltest.measures.gap import gap_of_counts
 from caltest.measures.outcome import Outcome
-from caltest.predictions import tables as sources
+from caltest.predictions import tables
 from caltest.results import HTest, HTestTable
 from caltest.results.evidence import GradeCounts
 from caltest.types import AnyArray, Codes, Floats, Ints
-from caltest.validation.arrays import as_array, as_numbers, read_only
 
 TESTS = keys_offering("outcome_of_counts")
 PORTFOLIO = tuple(sorted(keys_offering("outcome_of_grades")))
@@ -190,13 +190,13 @@ def test_master_scale(
     >>> [round(row.pvalue, 4) for row in table]
     [0.4277, 0.0167, 0.2309]
     """
-    tests = validation.check_not_empty(validation.check_strings(test, "test"), "test")
-    names = [validation.check_choice(one, TESTS, "test") for one in tests]
-    asked = validation.check_strings(portfolio, "portfolio")
-    together = [validation.check_choice(one, PORTFOLIO, "portfolio") for one in asked]
-    validation.check_choice("none" if correction is None else correction, METHODS, "correction")
-    level = None if level is None else validation.check_level(level)
-    bounds = None if lights is None else validation.check_light_bounds(lights)
+    tests = checks.check_not_empty(checks.check_strings(test, "test"), "test")
+    names = [checks.check_choice(one, TESTS, "test") for one in tests]
+    asked = checks.check_strings(portfolio, "portfolio")
+    together = [checks.check_choice(one, PORTFOLIO, "portfolio") for one in asked]
+    checks.check_choice("none" if correction is None else correction, METHODS, "correction")
+    level = None if level is None else checks.check_level(level)
+    bounds = None if lights is None else checks.check_light_bounds(lights)
     options = {"alternative": alternative, "correlation": correlation}
     measures = {name: REGISTRY[name].with_options(options) for name in names}
     scale = _scale(pd, defaults, n, grades, data)
@@ -225,9 +225,9 @@ def _scale(pd: object, defaults: object, n: object, grades: object, data: object
     if data is None:
         check_no_column_names(given)
     else:
-        table = sources.table_of_frame(data)
+        table = tables.table_of_frame(data)
         pd, defaults, n, grades = (
-            sources.column_or_values(table, values, key) for key, values in given.items()
+            tables.column_or_values(table, values, key) for key, values in given.items()
         )
     rates = check_default_rates(pd)
     counts = check_counts(n, rates.size, "n", minimum=1)

@@ -21,7 +21,7 @@ from caltest.numerics.joint import ROUNDING, standard_deviates
 from caltest.numerics.labels import label_dtype, resample_keys
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
-from caltest.scale import Cells
+from caltest.sources import Cells
 from caltest.types import Flags, Floats, Ints, Labels, SmallInts
 
 Named = tuple[Gap, Where, float]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import invalid, shown
 from caltest.htests.asked import Asked
 from caltest.htests.cells import choose
@@ -239,16 +239,16 @@ def asked_of(
     **settings: Any,
 ) -> Asked:
     """Check what is asked of tests; the arguments are those of `test_calibration`."""
-    fixed, null = validation.check_resamples(n_resamples), settings["null"]
+    fixed, null = checks.check_resamples(n_resamples), settings["null"]
     if settings["level"] is not None:
-        settings["level"] = validation.check_level(settings["level"])
+        settings["level"] = checks.check_level(settings["level"])
     correction = settings["correction"]
-    validation.check_choice("none" if correction is None else correction, METHODS, "correction")
-    validation.check_jobs(settings["n_jobs"])
-    bound = validation.check_tolerance(tolerance, equivalence=equivalence, null=null)
+    checks.check_choice("none" if correction is None else correction, METHODS, "correction")
+    checks.check_jobs(settings["n_jobs"])
+    bound = checks.check_tolerance(tolerance, equivalence=equivalence, null=null)
     if bound is not None:
-        validation.check_fixed_resamples(n_resamples, "a tolerance")
-    seed = validation.check_seed(rng)
+        checks.check_fixed_resamples(n_resamples, "a tolerance")
+    seed = checks.check_seed(rng)
     measures, note = resolve_tests(test, options, null=null, tolerance=bound)
     return Asked(
         given=given,
@@ -270,18 +270,18 @@ def check_for_segments(lens: object, options: Mapping[str, object], **others: ob
         is_default = isinstance(value, type(default)) and value == default
         others[name] = None if is_default else value
     own = "on segments, which have statistics, an exact null and a joint adjustment of their own"
-    validation.check_unused(own, **others)
+    checks.check_unused(own, **others)
     if isinstance(lens, list | tuple):
         raise invalid(
             "lens must be a single one for segments", shown(lens), "ask for each by itself"
         )
     for name in options:
-        validation.check_choice(name, SEGMENT_OPTIONS, "options of segments")
+        checks.check_choice(name, SEGMENT_OPTIONS, "options of segments")
 
 
 def _as_list(value: Any, name: str) -> list[Any]:
     values = list(value) if isinstance(value, (list, tuple)) else [value]
-    return validation.check_not_empty(values, name)
+    return checks.check_not_empty(values, name)
 
 
 def resolve_tests(
@@ -296,7 +296,7 @@ def resolve_tests(
         else [*map(measure_of, _as_list(test, "test"))]
     )
     named = {
-        t: REGISTRY[validation.check_choice(t, REGISTRY, "test")]
+        t: REGISTRY[checks.check_choice(t, REGISTRY, "test")]
         for t in tests
         if not isinstance(t, Measure)
     }

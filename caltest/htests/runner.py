@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
+from caltest.checks.suspicions import warn_caller
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.htests.asked import Asked, Plan, seeds_of_groups
 from caltest.htests.combine import adjusted_rows, omnibus, pvalue_of_groups
@@ -27,8 +28,7 @@ from caltest.nulls.tolerance import at_least_exact, tolerance_null
 from caltest.predictions import Predictions
 from caltest.results import HTest, HTestTable, wording
 from caltest.results.evidence import Counted, Evidence
-from caltest.scale import Cells
-from caltest.validation.suspicions import warn_caller
+from caltest.sources import Cells
 
 EXACT = "exact"
 TOLD = 0.1  # largest adjusted p-value of what a component found that is told with the answer
@@ -328,7 +328,7 @@ class RowsInMemory(Answering):
     def parts(self, asked: Asked) -> dict[Any, list[tuple[Lens, Any]]]:
         """Return what is tested of each group: the predictions before the lens."""
         if asked.null is not None:
-            validation.check_choice(asked.null, NULLS, "null")
+            checks.check_choice(asked.null, NULLS, "null")
         groups = self.predictions.by_group() if self.grouped else {None: self.predictions}
         return {
             group: [(member, part) for lens in asked.lenses for member in lens.members(part)]

@@ -12,10 +12,10 @@ from evidently.core.metric_types import (
 )
 
 from caltest import metrics
+from caltest.checks import check_choice
 from caltest.errors import invalid
 from caltest.htests import test_calibration
 from caltest.predictions import Predictions
-from caltest.validation import check_choice
 
 if TYPE_CHECKING:
     from caltest.results import HTest

@@ -11,9 +11,9 @@ import mlflow
 from mlflow.metrics import make_metric
 
 from caltest import metrics
+from caltest.checks import as_array, check_choice
 from caltest.outputs import write_whole
 from caltest.reporting import report
-from caltest.validation import as_array, check_choice
 
 
 def metric(measure: str, *, probs: object, name: str | None, options: Mapping[str, Any]) -> Any:

@@ -7,13 +7,13 @@ from typing import Any
 
 from skore import Check
 
+from caltest.checks import check_choice, check_level, check_seed
 from caltest.errors import NotApplicable
 from caltest.htests import test_calibration
 from caltest.htests.combine import adjusted_pvalues
 from caltest.results import GroupsTest, HTestTable
 from caltest.results.wording import headline, headline_of_table, pvalue_of_table
 from caltest.segments import SegmentsTest
-from caltest.validation import check_choice, check_level, check_seed
 
 
 class CalibrationCheck(Check):

@@ -1,6 +1,6 @@
 """Confidence intervals for measures: one general method a file, beside those of the measures."""
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.intervals import bca, cluster, convex, jackknife, plug_in, studentized, unseen_events
 from caltest.intervals.base import Method, own_methods
@@ -27,11 +27,11 @@ def choose(measure: Measure, key: str | None = None) -> Method:
         )
     if key is None:
         return REGISTRY[measure.intervals[0]]
-    method = REGISTRY[validation.check_choice(key, REGISTRY, "method")]
+    method = REGISTRY[checks.check_choice(key, REGISTRY, "method")]
     if method.key not in (*measure.intervals, cluster.METHOD.key):
         raise NotApplicable(
             f"method {key!r} has no meaning for {measure.description}",
-            f"use one of {validation.listing(measure.intervals)}",
+            f"use one of {checks.listing(measure.intervals)}",
         )
     return method
 

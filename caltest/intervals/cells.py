@@ -17,7 +17,7 @@ from caltest.measures.outcome import Ends
 from caltest.nulls.base import AT_A_TIME, batch_seeds
 from caltest.nulls.cells import redrawn_values
 from caltest.numerics.loops import map_threads
-from caltest.scale import Cells
+from caltest.sources import Cells
 from caltest.types import Floats
 
 MANY = 1000.0  # rows that carry the variance of a mean, from which on none is missed

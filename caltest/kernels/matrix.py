@@ -12,12 +12,12 @@ from itertools import product
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
+from caltest.checks.arrays import as_numbers, read_only
+from caltest.checks.options import Instance, check_instance, check_memory
 from caltest.errors import NotApplicable, invalid
 from caltest.kernels.scalar import Exponential, Kernel, ScalarKernel
 from caltest.types import Floats
-from caltest.validation.arrays import as_numbers, read_only
-from caltest.validation.options import Instance, check_instance, check_memory
 
 RELATIVE_TOLERANCE = 1e-10
 
@@ -78,7 +78,7 @@ class Scaled(MatrixKernel):
     """
 
     def __init__(self, kernel: ScalarKernel, matrix: object = None) -> None:
-        self.kernel = validation.check_instance(kernel, ScalarKernel, "kernel")
+        self.kernel = checks.check_instance(kernel, ScalarKernel, "kernel")
         self.matrix = None if matrix is None else check_psd(matrix, "matrix")
 
     def terms(self, m: int) -> tuple[Term, ...]:
@@ -217,7 +217,7 @@ def as_matrix_kernel(kernel: Kernel | None) -> MatrixKernel:
         return Scaled(Exponential())
     if isinstance(kernel, ScalarKernel):
         return Scaled(kernel)
-    return validation.check_instance(kernel, MatrixKernel, "kernel")
+    return checks.check_instance(kernel, MatrixKernel, "kernel")
 
 
 def _schur(scalars: tuple[ScalarKernel, ...], terms: tuple[Term, ...]) -> Term:

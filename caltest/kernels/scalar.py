@@ -9,9 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
+from caltest.checks.options import check_choice, check_positive
 from caltest.types import Floats
-from caltest.validation.options import check_choice, check_positive
 
 Metric = str | Callable[[Floats, Floats], float]
 METRICS = ("tv", "euclidean", "logit")
@@ -72,7 +72,7 @@ class ScalarKernel(Kernel):
     def __post_init__(self) -> None:
         check_bandwidth(self.bandwidth)
         if not callable(self.metric):
-            validation.check_choice(self.metric, METRICS, "metric")
+            checks.check_choice(self.metric, METRICS, "metric")
 
     @abstractmethod
     def profile(self, r: Floats) -> Floats:
@@ -198,7 +198,7 @@ class RationalQuadratic(ScalarKernel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        validation.check_positive(self.alpha, "alpha")
+        checks.check_positive(self.alpha, "alpha")
 
     def profile(self, r: Floats) -> Floats:
         return np.asarray((1.0 + r * r / (2.0 * self.alpha)) ** -self.alpha)

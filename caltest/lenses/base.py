@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from caltest.checks.options import not_a_choice
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.numerics.labels import resample_keys
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Later, Redrawing
 from caltest.types import AnyArray, Codes, Floats
-from caltest.validation.options import not_a_choice
 
 NEVER = 1e-12  # probability that right draws are found to differ, for each of m + 2 sums
 DRAWN = 1 << 20  # labels, at most 32 data sets, that are redrawn to look at a lens of one's own

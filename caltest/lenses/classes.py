@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from caltest.checks import check_class, check_integer
+from caltest.checks.arrays import as_array
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.lenses.base import ClassColumns, ColumnEvent, Lens, binary, event_of
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Later, Redrawing
 from caltest.types import AnyArray, Codes, Floats
-from caltest.validation import check_class, check_integer
-from caltest.validation.arrays import as_array
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from caltest.measures.of_units import (
 from caltest.measures.outcome import Ends, Gaps, Outcome, Part, RowScores, RowTerms
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.predictions import Predictions, as_measured
-from caltest.scale import Cells, ManyCells
+from caltest.sources import Cells, ManyCells
 from caltest.types import Floats, Ints
 from caltest.units import CellUnits, RowUnits, Statistic, Units
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from caltest.kernels import MatrixKernel
     from caltest.measures.chunks import BoundChunks
     from caltest.measures.tolerance import Tolerance, ToleranceBootstrap
-    from caltest.scale.chunks import Survey
+    from caltest.sources.chunks import Survey
 
 __all__ = ["BoundMeasure", "Measure"]
 

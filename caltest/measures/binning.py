@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
+from caltest.checks.options import check_positive
 from caltest.errors import NotApplicable, invalid
 from caltest.measures.base import Measure
 from caltest.numerics.bins import cell_numbers, quantile_cuts, uniform_bins
@@ -18,7 +19,6 @@ from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
 from caltest.types import Floats, Ints
 from caltest.units.units import check_one_dimension
-from caltest.validation.options import check_positive
 
 if TYPE_CHECKING:
     from caltest.predictions import Predictions
@@ -41,10 +41,10 @@ class BinnedMeasure(Measure):
     binnings: ClassVar[tuple[str, ...]] = ("uniform", "quantile", "median-variance")
 
     def __post_init__(self) -> None:
-        validation.check_choice(self.binning, self.binnings, "binning")
-        validation.check_integer(self.bins, "bins")
-        validation.check_integer(self.min_size, "min_size")
-        validation.check_optional_integer(self.max_bins, "max_bins")
+        checks.check_choice(self.binning, self.binnings, "binning")
+        checks.check_integer(self.bins, "bins")
+        checks.check_integer(self.min_size, "min_size")
+        checks.check_optional_integer(self.max_bins, "max_bins")
 
     @property
     def binning_parameters(self) -> Mapping[str, object]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from caltest.measures.bound import BoundMeasure
-from caltest.scale import Cells
+from caltest.sources import Cells
 from caltest.types import Floats
 from caltest.units.units import rounding_scale
 

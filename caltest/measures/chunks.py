@@ -20,7 +20,7 @@ from caltest.numerics.feature_sums import (
     add_own,
     squared_lengths,
 )
-from caltest.scale.chunks import Totals
+from caltest.sources.chunks import Totals
 from caltest.types import Floats, Hashes, Ints, Labels, SmallInts
 
 

@@ -11,16 +11,16 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy
 
+from caltest.checks.arrays import read_only
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.bound import BoundMeasure
 from caltest.measures.cells import BoundCells, Counts
 from caltest.measures.one_dimension import SortedRows
 from caltest.numerics.sorted_scores import sum_variance
 from caltest.predictions import Predictions, as_measured
-from caltest.scale import Cells
+from caltest.sources import Cells
 from caltest.types import Floats
 from caltest.units.units import rounding_scale, row_weights
-from caltest.validation.arrays import read_only
 
 Result = TypeVar("Result")
 

@@ -13,7 +13,7 @@ from caltest.errors import NotApplicable, invalid
 from caltest.numerics.ends import between_words
 from caltest.numerics.tails import student_isf
 from caltest.predictions import Predictions
-from caltest.scale import Cells, ManyCells
+from caltest.sources import Cells, ManyCells
 from caltest.types import Flags, Floats, Ints
 
 LEVEL = 0.95

@@ -14,7 +14,7 @@ from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.resampled_sums import times_drawn
-from caltest.scale import Cells, ManyCells
+from caltest.sources import Cells, ManyCells
 from caltest.types import Floats, Ints, Labels, Order, SmallInts
 from caltest.units import CellUnits, Norm, RowUnits, Statistic, Sums, Units
 from caltest.units.groups import ENOUGH, sequential_pvalues

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.measures.base import Measure
 from caltest.measures.bound import BoundMeasure
@@ -188,7 +188,7 @@ def from_callable(
             f"one whose first parameter is {first!r}",
             "wrap metrics of (y_true, y_prob) with ct.measures.from_metric",
         )
-    validation.check_choice(alternative, ALTERNATIVES, "alternative")
+    checks.check_choice(alternative, ALTERNATIVES, "alternative")
     return OwnMeasure(compute=function, name=name or name_of(function), sided=alternative)
 
 
@@ -238,7 +238,7 @@ def from_metric(
     if not is_function(metric):
         rule = "metric must be a function of (y_true, y_prob)"
         raise invalid(rule, shown(metric), "pass one, such as sklearn.metrics.brier_score_loss")
-    validation.check_choice(alternative, ALTERNATIVES, "alternative")
+    checks.check_choice(alternative, ALTERNATIVES, "alternative")
     function = partial(_of_metric, metric, options)
     if "sample_weight" in parameters_of(metric):
         function = partial(_of_weighted_metric, metric, options)

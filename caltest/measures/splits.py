@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
@@ -51,7 +51,7 @@ class SplitMeasure(Measure):
     interval_instead: ClassVar[str] = "test='calibration-slope', or 'ici'"
 
     def __post_init__(self) -> None:
-        validation.check_integer(self.splits, "splits", 1)
+        checks.check_integer(self.splits, "splits", 1)
 
     def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the e-value, with the p-value that Markov's inequality gives."""

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
+from caltest.checks import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_optional_integer,
+    check_version,
+)
+from caltest.checks.rounding import rounding_in_words
+from caltest.checks.schemas import parse_json
 from caltest.drawing import draw
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.measures.gap import Gap
@@ -36,15 +45,6 @@ from caltest.predictions import Predictions
 from caltest.results.printable import Result, Summary, plain
 from caltest.results.verdict import Verdict
 from caltest.types import Codes, Floats
-from caltest.validation import (
-    check_choice,
-    check_flag,
-    check_integer,
-    check_optional_integer,
-    check_version,
-)
-from caltest.validation.rounding import rounding_in_words
-from caltest.validation.schemas import parse_json
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -390,7 +390,7 @@ class Monitor(Result):
             If an argument breaks its rule.
         """
         check_choice(of, CONFIDENCE_SEQUENCES, "of")
-        asked = self.level if confidence is None else 1.0 - validation.check_confidence(confidence)
+        asked = self.level if confidence is None else 1.0 - checks.check_confidence(confidence)
         if not self._streams or not self.n:
             raise NotApplicable("a confidence sequence needs rows", "pass some to update")
         stream, names = self._streams[WHOLE], self.classes or ()

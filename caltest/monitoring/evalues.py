@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from caltest.checks import as_numbers, check_choice, check_weights
 from caltest.errors import invalid, shown
 from caltest.types import Floats
-from caltest.validation import as_numbers, check_choice, check_weights
 
 EValues = ArrayLike | Sequence[object]
 

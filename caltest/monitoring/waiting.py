@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from caltest.checks import as_array, check_classes, check_level
+from caltest.checks.arrays import label_values
 from caltest.errors import InvalidInput, invalid, shown
 from caltest.predictions import Predictions
 from caltest.results.printable import plain
 from caltest.types import Codes, Floats
-from caltest.validation import as_array, check_classes, check_level
-from caltest.validation.arrays import label_values
 
 UNKNOWN = -1
 

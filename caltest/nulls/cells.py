@@ -14,7 +14,7 @@ from caltest.measures.outcome import Outcome
 from caltest.nulls.base import BATCH, Batch, Replicates, bound_pvalue, resampled_values
 from caltest.numerics.cell_counts import LARGE
 from caltest.numerics.labels import resample_keys
-from caltest.scale import Cells
+from caltest.sources import Cells
 from caltest.types import Floats, Hashes
 
 KEY = "exact"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import invalid, shown
 from caltest.htests.options import MeasureOptions
 from caltest.htests.run import resolve_tests
@@ -185,15 +185,15 @@ def plan_study(
     columns, stated, procedure, own = parted(options, ColumnOptions, Truth, Procedure)
     given, asked = ModelData(model, data, **columns), {**PROCEDURE, **procedure}
     null, equivalence = asked["null"], asked["equivalence"]
-    level = validation.check_level(asked["level"])
-    n_resamples = validation.check_fixed_resamples(n_resamples, "simulations")
-    validation.check_integer(n_datasets, "n_datasets")
-    n_jobs = validation.check_jobs(n_jobs)
-    bound = validation.check_tolerance(asked["tolerance"], equivalence=equivalence, null=null)
+    level = checks.check_level(asked["level"])
+    n_resamples = checks.check_fixed_resamples(n_resamples, "simulations")
+    checks.check_integer(n_datasets, "n_datasets")
+    n_jobs = checks.check_jobs(n_jobs)
+    bound = checks.check_tolerance(asked["tolerance"], equivalence=equivalence, null=null)
     tolerance = None if bound is None else Tolerance(bound, equivalence)
     lens = resolve_lens(asked["lens"])
-    validation.check_not_family(lens.is_family, lens)
-    seed = validation.check_seed(rng)
+    checks.check_not_family(lens.is_family, lens)
+    seed = checks.check_seed(rng)
     measures, note = resolve_tests(asked["test"], own, null=null, tolerance=bound)
     tests = _with_nulls(measures, null, tolerance)
     distribution = as_distribution(given)
@@ -233,7 +233,7 @@ def _with_nulls(
     measures: list[tuple[str, Measure]], null: str | None, tolerance: Tolerance | None
 ) -> list[StudyTest]:
     if null is not None:
-        validation.check_choice(null, NULLS, "null")
+        checks.check_choice(null, NULLS, "null")
     if tolerance is not None:
         return [StudyTest(key, measure, "tolerance") for key, measure in measures]
     tests = [StudyTest(key, measure, null or measure.nulls[0]) for key, measure in measures]
@@ -295,9 +295,9 @@ def with_pool_note(setting: Setting, study: Study, n: int) -> Setting:
 
 def _check_sizes(n: object) -> list[int]:
     """Check one or several numbers of rows and return them in ascending order, each once."""
-    values = validation.as_array(n, "n")
+    values = checks.as_array(n, "n")
     if values.ndim == 0:
-        return [validation.check_integer(n, "n")]
+        return [checks.check_integer(n, "n")]
     if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu" or values.min() < 1:
         rule = "n must be an integer of at least 1, or a list of such"
         raise invalid(rule, shown(n), "pass [100, 200, 500]")

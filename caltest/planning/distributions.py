@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import invalid, shown
-from caltest.predictions import ModelData, Predictions, models
-from caltest.predictions import tables as sources
+from caltest.predictions import ModelData, Predictions, models, tables
 from caltest.types import Floats
 
 Draw = Callable[[np.random.Generator, int], Floats]
@@ -79,40 +78,40 @@ def as_distribution(given: ModelData) -> PredictionDistribution:
         return model
     if isinstance(model, Predictions):
         unused = {**given.columns, "data": data, "classes": given.classes}
-        validation.check_unused("where predictions are given", **unused)
+        checks.check_unused("where predictions are given", **unused)
         return _of_pool(model.probs, model.classes, model.source, weights=model.sample_weight)
-    if sources.is_table(model):
+    if tables.is_table(model):
         unused = {"data": data, "features": given.features}
-        validation.check_unused("where model holds the probabilities", **unused)
-        return distribution_of_table(sources.table_of_frame(model), given, name="data frame")
+        checks.check_unused("where model holds the probabilities", **unused)
+        return distribution_of_table(tables.table_of_frame(model), given, name="data frame")
     if data is None:
-        validation.check_unused("where predictions are given", **given.columns)
+        checks.check_unused("where predictions are given", **given.columns)
         return _without_data(model, given)
     if not models.is_model(model):
-        validation.check_unused("where model is no model; labels are never needed", data=data)
+        checks.check_unused("where model is no model; labels are never needed", data=data)
     return _of_model(model, data, given)
 
 
 def distribution_of_table(
-    table: sources.Table, given: ModelData, *, name: str
+    table: tables.Table, given: ModelData, *, name: str
 ) -> PredictionDistribution:
     """Resample the rows of named columns; a column of labels is not needed and not read."""
     weight = given.sample_weight
     taken = [other for other in (given.label, weight) if isinstance(other, str)]
-    columns = sources.prob_columns(table.names, given.probs, taken)
+    columns = tables.prob_columns(table.names, given.probs, taken)
     several = len(columns) > 1
-    rows = validation.check_probs(
-        sources.numbers_of_columns(table, columns),
+    rows = checks.check_probs(
+        tables.numbers_of_columns(table, columns),
         classes=columns if several else None,
         **given.reading,
     )
     classes = given.classes
     if classes is None and several:
-        classes = sources.stems(columns, given.probs)
+        classes = tables.stems(columns, given.probs)
     weights = None
     if weight is not None:
-        values = sources.column_or_values(table, weight, "sample_weight")
-        weights = validation.check_weights(values, len(rows))
+        values = tables.column_or_values(table, weight, "sample_weight")
+        weights = checks.check_weights(values, len(rows))
     return _of_pool(rows, _names(classes, rows.shape[1]), name, weights)
 
 
@@ -131,30 +130,30 @@ def _without_data(model: Any, given: ModelData) -> PredictionDistribution:
     if models.is_model(model):
         got = models.describe(model)
         raise invalid("data must be given where model is a classifier", got, "pass data=X")
-    rows = validation.check_probs(model, **given.options)
+    rows = checks.check_probs(model, **given.options)
     return _of_pool(rows, _names(given.classes, rows.shape[1]), "arrays")
 
 
 def _of_model(model: object, data: object, given: ModelData) -> PredictionDistribution:
     """Take what a fitted model predicts for the rows of its features."""
-    validation.check_unused("where model gives the probabilities", probs=given.probs)
+    checks.check_unused("where model gives the probabilities", probs=given.probs)
     predicted, known = models.predict(model, _features(data, given))
-    rows = validation.check_probs(predicted, **given.reading)
+    rows = checks.check_probs(predicted, **given.reading)
     classes = known if given.classes is None else given.classes
     return _of_pool(rows, _names(classes, rows.shape[1]), models.describe(model))
 
 
 def _features(data: object, given: ModelData) -> object:
-    if sources.is_table(data):
-        return sources.features_of_frame(data, given.features, [given.label])
+    if tables.is_table(data):
+        return tables.features_of_frame(data, given.features, [given.label])
     unused = {"label": given.label, "features": given.features}
-    validation.check_unused("where data is not a data frame", **unused)
+    checks.check_unused("where data is not a data frame", **unused)
     # The (X, y) of `test_calibration`, whose labels play no part.
     return data[0] if isinstance(data, tuple) and len(data) == 2 else data
 
 
 def _names(classes: object, m: int) -> object:
-    return np.arange(m) if classes is None else validation.check_classes(classes, m)
+    return np.arange(m) if classes is None else checks.check_classes(classes, m)
 
 
 def _of_pool(
@@ -172,7 +171,7 @@ def _of_pool(
             if chance is None
             else rng.choice(len(rows), size=n, p=chance)
         )
-        return np.asarray(validation.read_only(rows[drawn]))
+        return np.asarray(checks.read_only(rows[drawn]))
 
     name = f"{source}, {counted(len(rows))} drawn with replacement"
     template = _template(rows[:1], classes, source)
@@ -185,7 +184,7 @@ def _of_function(
     """Draw rows anew by a function (rng, n) -> probabilities."""
 
     def draw(rng: np.random.Generator, n: int) -> Floats:
-        probs = validation.check_probs(values(rng, n), name=DRAWN, **given.reading)
+        probs = checks.check_probs(values(rng, n), name=DRAWN, **given.reading)
         return _check_drawn(probs, n)
 
     first = draw(np.random.default_rng(0), 2)  # the number of classes

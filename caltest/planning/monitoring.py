@@ -7,7 +7,7 @@ from typing import Unpack
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import invalid, shown
 from caltest.monitoring import DriftDelay, Monitor, MonitoringPlan
 from caltest.planning.distributions import PredictionDistribution, as_distribution
@@ -91,14 +91,14 @@ def plan_monitoring(
     ('2.7e-06', True)
     """
     check_names(columns, ColumnOptions, "plan_monitoring")
-    per_day = validation.check_positive(rows_per_day, "rows_per_day")
-    alarms = validation.check_positive(false_alarms_per_year, "false_alarms_per_year")
-    count = validation.check_integer(models, "models", 1)
-    checks = _check_not_negative(checks_per_day, "checks_per_day")
-    streams = validation.check_integer(n_streams, "n_streams", 2)
-    seed = validation.check_seed(rng)
+    per_day = checks.check_positive(rows_per_day, "rows_per_day")
+    alarms = checks.check_positive(false_alarms_per_year, "false_alarms_per_year")
+    count = checks.check_integer(models, "models", 1)
+    daily = _check_not_negative(checks_per_day, "checks_per_day")
+    streams = checks.check_integer(n_streams, "n_streams", 2)
+    seed = checks.check_seed(rng)
     distribution = as_distribution(ModelData(model, data, **columns))
-    share = alarms / (count * DAYS * (2.0 if checks else 1.0))
+    share = alarms / (count * DAYS * (2.0 if daily else 1.0))
     level = _check_budget(share / per_day)
     rows = []
     drifts = {"temperature": temperature, "slope": slope, "intercept": intercept}
@@ -123,9 +123,9 @@ def plan_monitoring(
         rows=tuple(rows),
         false_alarms_per_year=alarms,
         monitor_level=level,
-        check_level=_check_budget(share / checks) if checks else None,
+        check_level=_check_budget(share / daily) if daily else None,
         rows_per_day=per_day,
-        checks_per_day=checks,
+        checks_per_day=daily,
         models=count,
         predictions=distribution.name,
         n_streams=streams,
@@ -159,12 +159,12 @@ def _drifts(
     """Yield what is true after each of the drifts."""
     named = {name: values for name, values in stated.items() if values is not None}
     for name, values in (named or {"temperature": TEMPERATURES}).items():
-        for value in np.atleast_1d(validation.as_numbers(values, name)).tolist():
+        for value in np.atleast_1d(checks.as_numbers(values, name)).tolist():
             yield StatedTruth(**{name: value}).for_classes(m)
 
 
 def _check_not_negative(value: object, name: str) -> float:
-    number = validation.check_finite(value, name)
+    number = checks.check_finite(value, name)
     if number < 0:
         raise invalid(f"{name} must not be negative", shown(value), "pass 0 for none")
     return number

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Unpack
 import numpy as np
 import scipy
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import NotApplicable, invalid
 from caltest.planning import results
 from caltest.planning.distributions import PredictionDistribution, as_distribution, counted
@@ -175,8 +175,8 @@ def sample_size_for_precision(
     widths = _check_widths(
         ratio_width=ratio_width, slope_width=slope_width, intercept_width=intercept_width
     )
-    confidence = validation.check_level(confidence, "confidence", percent=95)
-    seed = validation.check_seed(rng)
+    confidence = checks.check_level(confidence, "confidence", percent=95)
+    seed = checks.check_seed(rng)
     distribution = as_distribution(ModelData(model, data, **columns))
     remedy = "pass the probabilities of one class, (n,)"
     check_two_classes(distribution.m, "the width of an interval", remedy)
@@ -287,7 +287,7 @@ def _check_widths(**widths: object) -> dict[str, float]:
     given = {name: value for name, value in widths.items() if value is not None}
     if not given:
         raise invalid(f"one of {', '.join(widths)} must be given", "none", "pass ratio_width=0.2")
-    return {name: validation.check_positive(value, name) for name, value in given.items()}
+    return {name: checks.check_positive(value, name) for name, value in given.items()}
 
 
 def _check_events(rate: float) -> None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from caltest.checks import check_confidence, check_schema, checks_values
 from caltest.drawing import draw
 from caltest.planning.rates import clopper_pearson
 from caltest.planning.truths import Effect
 from caltest.render.sheet import Pairs, Sheet, number
 from caltest.results.printable import Frame, Table, plain
 from caltest.types import Floats, Ints
-from caltest.validation import check_confidence, check_schema, checks_values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

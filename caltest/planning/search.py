@@ -12,7 +12,7 @@ from typing import NamedTuple, Unpack
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.planning.curve import PlannedStudy, plan_study, with_pool_note
 from caltest.planning.rates import crossing, probit_line
@@ -295,7 +295,7 @@ def _check_one_test(study: Study) -> None:
 
 def _check_target(power: object, level: float) -> float:
     """Check a power that is asked for: above the level, below 1."""
-    target = validation.check_level(power, "power", percent=80)
+    target = checks.check_level(power, "power", percent=80)
     if target <= level:
         rule = f"power must be above the level, {level:g}"
         raise invalid(rule, shown(power), "pass 0.8 for 80 %")
@@ -304,8 +304,8 @@ def _check_target(power: object, level: float) -> float:
 
 def _check_range(n_min: object, n_max: object) -> tuple[int, int]:
     """Check the range of sizes that are searched."""
-    low = validation.check_integer(n_min, "n_min", minimum=2)
-    high = validation.check_integer(n_max, "n_max", minimum=2)
+    low = checks.check_integer(n_min, "n_min", minimum=2)
+    high = checks.check_integer(n_max, "n_max", minimum=2)
     if low >= high:
         raise invalid("n_max must be above n_min", f"{high} and {low}", "widen the range")
     return low, high

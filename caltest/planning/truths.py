@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.numerics.softmax import softmax
 from caltest.planning.distributions import PredictionDistribution
@@ -79,14 +79,14 @@ class StatedTruth:
 
 
 def _temperature(value: object, _m: int) -> LabelDistribution:
-    T = validation.check_positive(value, "temperature")
+    T = checks.check_positive(value, "temperature")
     return LabelDistribution(
         f"softmax(log p / T), temperature T = {T:g}", lambda p: softmax(_log(p), 1 / T)
     )
 
 
 def _log_odds(pair: tuple[object, object], m: int) -> LabelDistribution:
-    b = 1.0 if pair[0] is None else validation.check_finite(pair[0], "slope")
+    b = 1.0 if pair[0] is None else checks.check_finite(pair[0], "slope")
     a = _check_intercept(0.0 if pair[1] is None else pair[1], m)
     shown_a = f"{a[1]:g}" if m == 2 else f"({', '.join(f'{x:g}' for x in a)})"
     what = "a + b logit(p)" if m == 2 else "a + b log p up to a constant"
@@ -95,7 +95,7 @@ def _log_odds(pair: tuple[object, object], m: int) -> LabelDistribution:
 
 
 def _ratio(value: object, m: int) -> LabelDistribution:
-    ratio = validation.check_positive(value, "ratio")
+    ratio = checks.check_positive(value, "ratio")
     check_two_classes(m, "ratio", "use intercept=, temperature= or truth=")
 
     def of(p: Floats) -> Floats:
@@ -106,7 +106,7 @@ def _ratio(value: object, m: int) -> LabelDistribution:
 
 
 def _noise(value: object, _m: int) -> LabelDistribution:
-    share = validation.check_share(value, "noise")
+    share = checks.check_share(value, "noise")
     text = f"a share of {share:g} of the labels is drawn uniformly over the classes"
     return LabelDistribution(text, lambda p: (1 - share) * p + share / p.shape[1])
 
@@ -115,7 +115,7 @@ def _function(model: Any, _m: int) -> LabelDistribution:
     _check_maps(model)
 
     def of(p: Floats) -> Floats:
-        values = validation.check_probs(models.predict(model, p)[0], name="true probabilities")
+        values = checks.check_probs(models.predict(model, p)[0], name="true probabilities")
         return _check_shape(values, p.shape)
 
     return LabelDistribution(models.describe(model), of)
@@ -202,7 +202,7 @@ def _check_one(stated: Sequence[str]) -> None:
 
 def _check_intercept(value: object, m: int) -> Floats:
     """Check an intercept and return one for each class: a number for two classes, else (m,)."""
-    values = validation.as_numbers(value, "intercept").astype(np.float64)
+    values = checks.as_numbers(value, "intercept").astype(np.float64)
     wanted = "a finite number" if m == 2 else f"{m} finite numbers, one for each class, or 0"
     remedy = "pass what is added to the log odds" + ("" if m == 2 else " of each class")
     right = values.shape == () if m == 2 else values.shape == (m,) or not values.any()

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
-from caltest import render, validation
+from caltest import checks, render
 from caltest.results import sheets
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def axes(ax: Axes | None, size: tuple[float, float] = SIZE) -> Axes:
     else:
         from matplotlib.axes import Axes
 
-        validation.check_instance(ax, Axes, "ax", "pass matplotlib axes, or leave it out")
+        checks.check_instance(ax, Axes, "ax", "pass matplotlib axes, or leave it out")
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(labelsize=SMALL, width=THIN)
     return ax
@@ -137,7 +137,7 @@ def figure_of(given: object, size: tuple[float, float], remedy: str = "") -> Fig
 
     if given is None:
         return figure(size)
-    own: Any = validation.check_instance(given, FigureBase, "fig", remedy)
+    own: Any = checks.check_instance(given, FigureBase, "fig", remedy)
     return cast("Figure", own)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.measures.recalibration.belt import CalibrationBeltCurve
 from caltest.measures.recalibration.belt import calibration_belt_curve as belt_of
@@ -83,7 +83,7 @@ def calibration_belt(
     tested = belt
     if isinstance(belt, HTest):
         belt = _belt_of(belt)
-    validation.check_instance(
+    checks.check_instance(
         belt, CalibrationBeltCurve, "belt", "pass ct.measures.calibration_belt_curve(...)"
     )
     labels = [_words(*texts) for texts in zip(belt.levels, belt.above, belt.below, strict=True)]

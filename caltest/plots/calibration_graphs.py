@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from caltest.checks import check_integer
 from caltest.lenses import Lens
 from caltest.plots import base
 from caltest.plots.scales import Scale, check_scale, scale_for
@@ -16,7 +17,6 @@ from caltest.results import HTest
 from caltest.results.evidence import required
 from caltest.types import AnyArray, Floats, Order
 from caltest.units.units import check_one_dimension
-from caltest.validation import check_integer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

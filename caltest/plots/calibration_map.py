@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from caltest.checks import check_calibrator
 from caltest.errors import NotApplicable
 from caltest.plots import base
 from caltest.plots.scales import FINEST, Scale, check_scale, diagonal, scale_for
 from caltest.types import Floats
-from caltest.validation import check_calibrator
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest import render
+from caltest.checks import check_choice, check_instance
 from caltest.errors import NotApplicable, invalid
 from caltest.plots import base
 from caltest.plots.calibration_map import fitted
 from caltest.predictions import ModelData, Predictions
 from caltest.types import AnyArray, Floats
-from caltest.validation import check_choice, check_instance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

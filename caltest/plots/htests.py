@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from caltest.checks import check_choice
 from caltest.errors import NotApplicable
 from caltest.plots.calibration_belt import calibration_belt
 from caltest.plots.calibration_map import calibration_map, fitted, latent_function
@@ -16,7 +17,6 @@ from caltest.plots.reliability import reliability_diagram
 from caltest.plots.simplex_map import simplex_map
 from caltest.plots.witness import witness
 from caltest.results import HTest, HTestTable
-from caltest.validation import check_choice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

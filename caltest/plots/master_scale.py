@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import invalid
 from caltest.plots import base
 from caltest.results import HTest, HTestTable
@@ -66,8 +66,8 @@ def master_scale(table: HTestTable, *, confidence: float = 0.9, ax: Axes | None 
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['A', 'B', 'C']
     """
-    validation.check_instance(table, HTestTable, "table", "pass the result of test_master_scale")
-    level = validation.check_confidence(confidence)
+    checks.check_instance(table, HTestTable, "table", "pass the result of test_master_scale")
+    level = checks.check_confidence(confidence)
     rows, lights = _grades(table)
     pd = np.array([row.parameters["PD"] for row in rows], dtype=np.float64)
     rate = np.array([row.estimate for row in rows])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.monitoring import Monitor, sheets
 from caltest.plots import base
@@ -50,7 +50,7 @@ def monitor(watch: Monitor, *, parts: bool = True, ax: Axes | None = None) -> Ax
     >>> ct.plots.monitor(watch).get_ylabel()
     'e-value'
     """
-    validation.check_instance(watch, Monitor, "watch", "pass what ct.monitor gave")
+    checks.check_instance(watch, Monitor, "watch", "pass what ct.monitor gave")
     path = watch.path
     if not path or not path["row"].size:
         raise NotApplicable("the path of a monitor begins after 64 rows", "pass more to update")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from caltest import render
+from caltest.checks import check_instance, check_optional_integer
 from caltest.errors import NotApplicable
 from caltest.plots import base
 from caltest.types import Flags, Floats, Order
-from caltest.validation import check_instance, check_optional_integer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from caltest import render, validation
+from caltest import checks, render
 from caltest.plots import base
 from caltest.results import GroupsTest
 from caltest.segments import SegmentsTest
@@ -107,9 +107,9 @@ def groups(
     ['17']
     """
     remedy = "pass what ct.test_calibration gave for very many groups"
-    validation.check_instance(result, GroupsTest, "result", remedy)
-    validation.check_choice(kind, KINDS, "kind")
-    validation.check_integer(rows, "rows")
+    checks.check_instance(result, GroupsTest, "result", remedy)
+    checks.check_choice(kind, KINDS, "kind")
+    checks.check_integer(rows, "rows")
     return _gaps(result, rows, ax) if kind == "gaps" else _funnel(result, ax)
 
 
@@ -293,7 +293,7 @@ def segments(result: SegmentsTest, *, rows: int = 20, ax: Axes | None = None) ->
     >>> ct.plots.segments(result).get_xlabel()
     'observed - predicted, percentage points, 95 % intervals'
     """
-    validation.check_instance(result, SegmentsTest, "result", "pass what ct.test_segments gave")
-    validation.check_integer(rows, "rows")
+    checks.check_instance(result, SegmentsTest, "result", "pass what ct.test_segments gave")
+    checks.check_integer(rows, "rows")
     shown = [(segment.definition, segment, segment.adjusted) for segment in result.rows[:rows]]
     return _draw_gaps(shown, result.level, ax, f"{100 * result.confidence:g} % intervals")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from caltest import validation
+from caltest import checks
 from caltest.planning import Power, PowerRow, SampleSize
 from caltest.plots import base
 
@@ -49,7 +49,7 @@ def power_curve(result: Power | SampleSize, *, ax: Axes | None = None) -> Axes:
     ('rows (n)', 'power')
     """
     power = result.search if isinstance(result, SampleSize) else result
-    validation.check_instance(power, Power, "result", "pass what ct.power or ct.sample_size gave")
+    checks.check_instance(power, Power, "result", "pass what ct.power or ct.sample_size gave")
     ax = base.axes(ax, SIZE)
     tests = dict.fromkeys(row.test for row in power.rows)
     for place, test in enumerate(tests):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest import render, validation
+from caltest import checks, render
 from caltest.plots import base
 from caltest.results import HTest, HTestTable
 from caltest.results.sheets import CORRECTIONS
@@ -57,8 +57,8 @@ def pvalues(table: HTestTable, *, rows: int = ROWS, ax: Axes | None = None) -> A
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['strong', 'confidence']
     """
-    validation.check_instance(table, HTestTable, "table", "pass the result of several tests")
-    validation.check_integer(rows, "rows")
+    checks.check_instance(table, HTestTable, "table", "pass the result of several tests")
+    checks.check_integer(rows, "rows")
     places = _places(table, rows)
     shown = [table.rows[i] for i in places]
     final = np.concatenate([table.adjusted[places], [test.pvalue for test in table.omnibus]])

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
+from caltest.checks import check_unused
 from caltest.errors import invalid, shown
 from caltest.lenses import Lens
 from caltest.measures.bins.reliability_bins import BINNINGS, ReliabilityBins
@@ -20,7 +21,6 @@ from caltest.plots.base import set_tips
 from caltest.plots.scales import Scale, check_scale, diagonal, scale_of
 from caltest.plots.seen import Event, Limits, View, view_of, view_of_table
 from caltest.types import Floats
-from caltest.validation import check_unused
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,17 +57,17 @@ class Diagram:
     level: float = 0.95
 
     def __post_init__(self) -> None:
-        validation.check_integer(self.bins, "bins")
+        checks.check_integer(self.bins, "bins")
         if self.binning is not None:
-            validation.check_choice(self.binning, BINNINGS, "binning")
-        validation.check_confidence(self.level)
-        validation.check_flag(self.corp, "corp")
+            checks.check_choice(self.binning, BINNINGS, "binning")
+        checks.check_confidence(self.level)
+        checks.check_flag(self.corp, "corp")
         if self.bars is not None:
-            validation.check_choice(self.bars, BARS, "bars")
+            checks.check_choice(self.bars, BARS, "bars")
         if self.curve is not None:
-            validation.check_choice(self.curve, CURVES, "curve")
+            checks.check_choice(self.curve, CURVES, "curve")
         if not isinstance(self.band, CorpBand | ConfidenceBandCurve | None):
-            validation.check_choice(self.band, BANDS, "band")
+            checks.check_choice(self.band, BANDS, "band")
         if self.corp and self.band == "consistency":
             rule = "band must hold the limits of the curve where corp=True"
             remedy = "pass band=caltest.measures.corp_band(...), which draws labels"
@@ -235,10 +235,10 @@ def reliability_diagram(
         bins=bins, binning=binning, bars=bars, curve=curve, band=band, corp=corp, level=confidence
     )
     for name, flag in (("histogram", histogram), ("numbers", numbers)):
-        validation.check_flag(flag, name)
+        checks.check_flag(flag, name)
     check_scale(scale, zoom=zoom, auto=True)
     if pvalue is not None:
-        validation.check_share(pvalue, "pvalue")
+        checks.check_share(pvalue, "pvalue")
     if label is None:
         check_unused("without label=", probs=probs, classes=classes)
         view = view_of(source, labels, lens, NAME)

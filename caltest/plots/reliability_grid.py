@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
+from caltest.checks import check_unused
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.bins.ece import ece
@@ -21,7 +22,6 @@ from caltest.predictions import Predictions, as_measured
 from caltest.results import HTest, HTestTable
 from caltest.results.evidence import required
 from caltest.units.units import check_one_dimension
-from caltest.validation import check_unused
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,7 +115,7 @@ def reliability_grid(
         bins=bins, binning=binning, bars=bars, corp=corp, level=confidence, curve=None, band=None
     )
     check_scale(scale, zoom=zoom)
-    validation.check_integer(most, "most")
+    checks.check_integer(most, "most")
     if isinstance(source, HTestTable):
         check_unused("where the first argument is a table", labels=labels)
         panels = _panels_of_table(source, diagram)

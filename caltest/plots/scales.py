@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from caltest.checks import check_choice, check_flag
 from caltest.plots import base
 from caltest.types import Floats
-from caltest.validation import check_choice, check_flag
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from caltest import render, validation
+from caltest import checks, render
 from caltest.errors import invalid, shown
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.scores.decomposition import ScoreDecomposition, score_decomposition
@@ -82,7 +82,7 @@ def mcb_dsc(
     >>> ct.plots.mcb_dsc(models, data.labels).get_xlabel()
     'miscalibration MCB'
     """
-    validation.check_instance(models, Mapping, "models", 'pass {"name": probabilities}')
+    checks.check_instance(models, Mapping, "models", 'pass {"name": probabilities}')
     if not models:
         raise invalid("models must hold one", shown(models), 'pass {"name": probabilities}')
     parts = _parts(models, labels, resolve_lens(lens), score)
@@ -231,7 +231,7 @@ def decision_curve(
     >>> ct.plots.decision_curve(data).get_ylabel()
     'net benefit'
     """
-    validation.check_confidence(confidence)
+    checks.check_confidence(confidence)
     check_scale(scale)
     parts = before_and_after(predictions, recalibrated, lens, "a decision curve")
     if thresholds is None:
@@ -293,7 +293,7 @@ def score_differences(comparison: Comparison, *, ax: Axes | None = None) -> Axes
     >>> ct.plots.score_differences(result).get_xlabel()
     'log loss, difference from as it is, 95 % intervals'
     """
-    validation.check_instance(
+    checks.check_instance(
         comparison,
         Comparison,
         "comparison",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from caltest.checks import check_choice, check_unused
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid
 from caltest.intervals import choose
 from caltest.lenses import Confidence, Lens, Strong, resolve_lens
@@ -37,11 +38,10 @@ from caltest.predictions import ModelData, Predictions, as_measured
 from caltest.results import HTest
 from caltest.results.evidence import required
 from caltest.results.wording import rows_of_slope
-from caltest.scale import Cells, Counting
-from caltest.scale.sources import ENGINES, ROWS, Reader, source_of
+from caltest.sources import Cells, Counting
+from caltest.sources.sources import ENGINES, ROWS, Reader, source_of
 from caltest.types import Floats
 from caltest.units.units import check_one_dimension
-from caltest.validation import check_choice, check_unused
 
 if TYPE_CHECKING:
     from caltest.measures import Measure

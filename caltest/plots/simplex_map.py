@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from caltest.checks import as_array, check_integer, check_probs
 from caltest.errors import NotApplicable, invalid
 from caltest.plots import base
 from caltest.plots.calibration_map import fitted, mapped
 from caltest.types import AnyArray, Floats
-from caltest.validation import as_array, check_integer, check_probs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
+from caltest.checks import check_strings
+from caltest.checks.arrays import as_array, as_numbers, listing, read_only
 from caltest.errors import invalid, shown
 from caltest.plots import base
-from caltest.predictions import tables as sources
+from caltest.predictions import tables
 from caltest.types import AnyArray, Floats
-from caltest.validation import check_strings
-from caltest.validation.arrays import as_array, as_numbers, listing, read_only
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,14 +83,14 @@ def size_and_power(
     """
     curves = _curves(pvalues)
     true = None if calibrated is None else check_known(calibrated, [*curves], "calibrated")
-    if validation.check_flag(errors, "errors") and true is None:
+    if checks.check_flag(errors, "errors") and true is None:
         raise invalid(
             "errors needs calibrated=, since a rejection is an error for calibrated models only",
             "no calibrated",
             "name the calibrated models, or pass [] for none",
         )
     low, high = check_range(levels, "levels")
-    band = validation.check_level(band, "band")
+    band = checks.check_level(band, "band")
     shape = -(-len(curves) // COLUMNS), min(len(curves), COLUMNS)
     inches = max(4.6, PANEL * shape[1] + 0.4), PANEL * shape[0] + 1.1
     fig = base.figure_of(fig, inches, "pass a matplotlib figure")
@@ -116,9 +116,9 @@ def size_and_power(
 
 def _curves(pvalues: Any) -> Curves:
     """Read p-values by model and test."""
-    if sources.is_table(pvalues):
-        pvalues = _of_table(sources.table_of_frame(pvalues))
-    validation.check_instance(pvalues, Mapping, "pvalues", "pass {test: p-values}")
+    if tables.is_table(pvalues):
+        pvalues = _of_table(tables.table_of_frame(pvalues))
+    checks.check_instance(pvalues, Mapping, "pvalues", "pass {test: p-values}")
     models = pvalues if check_not_mixed(pvalues, "pvalues") else {"": pvalues}
     for columns in models.values():
         check_not_mixed(columns, "pvalues")
@@ -131,7 +131,7 @@ def _curves(pvalues: Any) -> Curves:
     }
 
 
-def _of_table(table: sources.Table) -> dict[str, Any]:
+def _of_table(table: tables.Table) -> dict[str, Any]:
     if not {"pvalue", "test"} <= set(table.names):
         rule = "pvalues as a data frame must have the columns 'pvalue' and 'test'"
         raise invalid(rule, listing(table.names), "rename its columns")

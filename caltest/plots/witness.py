@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from caltest import render, validation
+from caltest import checks, render
 from caltest.plots import base
 from caltest.plots.scales import Scale, check_scale, scale_for
 from caltest.results import HTest, Region, Witness
@@ -90,11 +90,11 @@ def witness(
     >>> ax.get_xlabel()
     'predicted probability of the class (grey: none)'
     """
-    validation.check_integer(bins, "bins", minimum=2)
-    validation.check_integer(rows, "rows")
+    checks.check_integer(bins, "bins", minimum=2)
+    checks.check_integer(rows, "rows")
     check_scale(scale, zoom=zoom)
     found = result.witness() if isinstance(result, HTest) else result
-    validation.check_instance(found, Witness, "result", "pass the result of a kernel test")
+    checks.check_instance(found, Witness, "result", "pass the result of a kernel test")
     ax = (
         _curve(found, scale, ax, zoom=zoom)
         if len(found.classes) == 2

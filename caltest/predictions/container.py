@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
 import numpy as np
 
-from caltest.errors import invalid
-from caltest.predictions import files, models
-from caltest.predictions import tables as sources
-from caltest.predictions.dependence import CLUSTER, cluster_codes
-from caltest.predictions.options import NumberOptions, check_names, parted
-from caltest.predictions.redrawing import Inversion, Later, Redrawing
-from caltest.types import AnyArray, Codes, Flags, Floats
-from caltest.validation import (
+from caltest.checks import (
     as_array,
     both_columns,
     check_event_probs,
@@ -34,6 +27,12 @@ from caltest.validation import (
     read_only,
     suspicions,
 )
+from caltest.errors import invalid
+from caltest.predictions import files, models, tables
+from caltest.predictions.dependence import CLUSTER, cluster_codes
+from caltest.predictions.options import NumberOptions, check_names, parted
+from caltest.predictions.redrawing import Inversion, Later, Redrawing
+from caltest.types import AnyArray, Codes, Flags, Floats
 
 BLOCK = 1 << 18  # probabilities at a time, 2 MiB: as much as a cache holds
 LEAST_SHARE = 1e-38  # of the largest weight
@@ -152,8 +151,8 @@ class Predictions:
     ) -> None:
         rows = {"sample_weight": sample_weight, "groups": groups, "clusters": clusters}
         suspicions.suspect_index(labels=labels, probs=probs, **rows)
-        if classes is None and sources.is_table(probs):
-            classes = sources.classes_of_table(probs, labels)
+        if classes is None and tables.is_table(probs):
+            classes = tables.classes_of_table(probs, labels)
         probs, labels = as_array(probs, "probs"), as_array(labels, "labels")
         check_not_swapped(probs, labels)
         from_logits = check_flag(from_logits, "from_logits")
@@ -331,7 +330,7 @@ class Predictions:
         """
         check_names(columns, TableColumns, "Predictions.from_frame")
         suspicions.suspect_index(df=df, **{name: columns.get(name) for name in OF_ROWS})
-        return cls._of_table(sources.table_of_frame(df), "data frame", label, columns)
+        return cls._of_table(tables.table_of_frame(df), "data frame", label, columns)
 
     @classmethod
     def read(
@@ -379,10 +378,10 @@ class Predictions:
 
     @classmethod
     def _of_table(
-        cls, table: sources.Table, source: str, label: str | None, columns: TableColumns
+        cls, table: tables.Table, source: str, label: str | None, columns: TableColumns
     ) -> Predictions:
         read_as, named = parted(columns, NumberOptions)
-        raw = sources.choose_columns(table, label=label, **named)
+        raw = tables.choose_columns(table, label=label, **named)
         return cls(**raw, **read_as, source=source)
 
     # ---- what they become -----------------------------------------------------------------------

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from caltest.checks import check_groups, check_integer, check_not_label
+from caltest.checks.arrays import as_array, check_column, missing
 from caltest.errors import NotApplicable, invalid, shown
-from caltest.predictions import tables as sources
+from caltest.predictions import tables
 from caltest.types import Codes
-from caltest.validation import check_groups, check_integer, check_not_label
-from caltest.validation.arrays import as_array, check_column, missing
 
 if TYPE_CHECKING:
     from caltest.predictions.container import Predictions
@@ -89,8 +89,8 @@ class Dependence:
         """Return the same with the values of the columns."""
         for name, value in (("cluster", self.cluster), ("time", self.time)):
             check_not_label(value, label, name)
-        cluster = sources.column_or_values(table, self.cluster, "cluster")
-        return Dependence(cluster, sources.column_or_values(table, self.time, "time"), self.lag)
+        cluster = tables.column_or_values(table, self.cluster, "cluster")
+        return Dependence(cluster, tables.column_or_values(table, self.time, "time"), self.lag)
 
     def given_to(self, predictions: Predictions) -> Predictions:
         """Return the predictions with their clusters, or blocks of time.

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from caltest.checks.options import check_choice, check_separator
 from caltest.errors import InvalidInput, invalid
 from caltest.outputs import replacing
 from caltest.predictions import unpacking
 from caltest.predictions.tables import Table, table_of_frame
 from caltest.types import AnyArray
-from caltest.validation.options import check_choice, check_separator
 
 if TYPE_CHECKING:
     import polars as pl

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from caltest.checks import as_array, check_choice, check_not_label, check_pair, check_unused
+from caltest.checks.suspicions import suspect_index
 from caltest.errors import InvalidInput, invalid, shown
-from caltest.predictions import models
-from caltest.predictions import tables as sources
+from caltest.predictions import models, tables
 from caltest.predictions.container import Predictions
 from caltest.predictions.dependence import Dependence
-from caltest.validation import as_array, check_choice, check_not_label, check_pair, check_unused
-from caltest.validation.suspicions import suspect_index
 
 # "pass classes=[...]", in a remedy
 ARGUMENT = re.compile(
@@ -81,7 +80,7 @@ class ModelData:
 
     def needs(self, name: str) -> bool:
         """Tell whether a column of the data may be one that is named, or has the prefix of some."""
-        probs = (*sources.PREFIXES, "probs") if self.probs is None else self.probs
+        probs = (*tables.PREFIXES, "probs") if self.probs is None else self.probs
         if isinstance(probs, str | tuple) and name.startswith(probs):
             return True
         named = [self.label, self.sample_weight, *self.dependence.columns]
@@ -106,9 +105,9 @@ class ModelData:
         if isinstance(model, Predictions):
             check_unused("where model is a Predictions", data=data)
             model, data = None, model
-        if data is None and sources.is_table(model):
+        if data is None and tables.is_table(model):
             model, data = None, model
-        if sources.is_table(data):
+        if tables.is_table(data):
             return self._of_table(model, data)
         check_unused("where data is not a data frame", **self.columns)
         y = data[1] if isinstance(data, tuple) and len(data) == 2 else data
@@ -142,16 +141,16 @@ class ModelData:
         )
 
     def _of_table(self, model: object, df: object) -> Predictions:
-        table = sources.table_of_frame(df)
+        table = tables.table_of_frame(df)
         suspect_index(data=df, cluster=self.cluster)
         dependence = self.dependence.of_table(table, self.label)
         return dependence.given_to(self._read_table(model, df, table))
 
-    def _read_table(self, model: object, df: object, table: sources.Table) -> Predictions:
-        crossed = sources.columns_named(table, self.by)
+    def _read_table(self, model: object, df: object, table: tables.Table) -> Predictions:
+        crossed = tables.columns_named(table, self.by)
         for one in (self.by, *crossed):
             check_not_label(one, self.label, "by")
-        by = sources.crossed(table, crossed) if crossed else self.by
+        by = tables.crossed(table, crossed) if crossed else self.by
         if model is None:
             check_unused("where model is None", features=self.features)
             return Predictions.from_frame(
@@ -166,14 +165,14 @@ class ModelData:
         suspect_index(data=df, model=model, by=by, sample_weight=self.sample_weight)
         y = table.column(check_choice(self.label, table.names, "label"))
         rows: dict[str, Any] = {
-            "groups": sources.column_or_values(table, by, "by"),
-            "sample_weight": sources.column_or_values(table, self.sample_weight, "sample_weight"),
+            "groups": tables.column_or_values(table, by, "by"),
+            "sample_weight": tables.column_or_values(table, self.sample_weight, "sample_weight"),
         }
         if not models.is_model(model):
             return Predictions(model, y, **rows, **self.options)
         named = (self.label, by, *crossed, *self.dependence.columns, self.sample_weight)
         others = [v for v in named if isinstance(v, str)]
-        X = sources.features_of_frame(df, self.features, others)
+        X = tables.features_of_frame(df, self.features, others)
         return Predictions.from_model(model, X, y, **rows, **self.options)
 
     def _of_arrays(self, model: object, data: object) -> Predictions:

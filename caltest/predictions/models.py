@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from caltest.checks import check_not_classified
 from caltest.errors import WIDTH, InvalidInput, invalid, shown
-from caltest.validation import check_not_classified
 
 
 def is_model(model: object) -> bool:

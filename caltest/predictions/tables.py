@@ -8,16 +8,16 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from caltest.errors import invalid
-from caltest.types import AnyArray
-from caltest.validation.arrays import as_numbers, label_values, listing
-from caltest.validation.options import (
+from caltest.checks.arrays import as_numbers, label_values, listing
+from caltest.checks.options import (
     check_choice,
     check_not_empty,
     check_not_label,
     check_strings,
     group_values,
 )
+from caltest.errors import invalid
+from caltest.types import AnyArray
 
 PREFIXES = ("p_", "prob_")
 

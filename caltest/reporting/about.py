@@ -17,7 +17,7 @@ from caltest.errors import invalid, shown
 from caltest.predictions import Predictions
 from caltest.reporting.content import Block, Content, Reproduction, facts
 from caltest.reporting.profiles import Profile
-from caltest.scale import Cells
+from caltest.sources import Cells
 from caltest.types import Ints
 
 PERIOD, ADEQUACY, LIMITATIONS, SIGNATURES = (

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.htests import REGISTRY as TESTS
 from caltest.htests.asked import as_columns
@@ -143,7 +143,7 @@ class Report:
             If the suffix is another.
         """
         file = Path(path)
-        suffix = validation.check_choice(file.suffix.lower(), SUFFIXES, "the suffix of path")
+        suffix = checks.check_choice(file.suffix.lower(), SUFFIXES, "the suffix of path")
         check_target(file)
         write_whole(file, self.as_text(SUFFIXES[suffix]))
         return file
@@ -155,7 +155,7 @@ class Report:
             "markdown": self.to_markdown,
             "json": lambda: self.to_json() + "\n",
         }
-        return writers[validation.check_choice(form, writers, "form")]()
+        return writers[checks.check_choice(form, writers, "form")]()
 
     def _repr_html_(self) -> str:
         """Show the page in a frame of the notebook, where its styles do not leave it."""
@@ -297,17 +297,17 @@ def report(
     check_names(data_options, Reported, "report")
     read, how, _ = parted(data_options, ColumnOptions, EngineOptions)
     engine, on_error = how.get("engine", "auto"), how.get("on_error", "raise")
-    validation.check_choice("none" if correction is None else correction, METHODS, "correction")
+    checks.check_choice("none" if correction is None else correction, METHODS, "correction")
     settings = Settings(
-        seed=validation.check_seed(rng),
-        n_resamples=validation.check_fixed_resamples(n_resamples, "a report"),
+        seed=checks.check_seed(rng),
+        n_resamples=checks.check_fixed_resamples(n_resamples, "a report"),
         correction=correction,
-        level=None if level is None else validation.check_level(level),
-        n_jobs=validation.check_jobs(n_jobs),
+        level=None if level is None else checks.check_level(level),
+        n_jobs=checks.check_jobs(n_jobs),
         by=by is not None,
         progress=progress or (lambda _what: None),
     )
-    error = validation.check_tolerance(tolerance, equivalence=False, null=None)
+    error = checks.check_tolerance(tolerance, equivalence=False, null=None)
     stated = check_meta(meta)
 
     def field(m: int) -> Profile:
@@ -319,7 +319,7 @@ def report(
     maps = _calibrators(recalibrate)
     given = ModelData(model, data, by=by, cluster=cluster, **read)
     if segments is not None:
-        validation.check_unused("with segments", cluster=cluster)
+        checks.check_unused("with segments", cluster=cluster)
     needs_rows = {
         "segments": segments is not None,
         "cluster": cluster is not None,
@@ -432,7 +432,7 @@ def _content(
 def _checked_tests(test: object) -> list[str | Measure]:
     values = [*map(measure_of, _as_list(test, "test"))]
     return [
-        one if isinstance(one, Measure) else validation.check_choice(one, TESTS, "test")
+        one if isinstance(one, Measure) else checks.check_choice(one, TESTS, "test")
         for one in values
     ]
 
@@ -445,9 +445,9 @@ def _calibrators(values: object) -> list[Calibrator]:
     from caltest.calibrators import Calibrator
 
     return [
-        CALIBRATORS[validation.check_choice(one, recalibrations(), "recalibrate")]()
+        CALIBRATORS[checks.check_choice(one, recalibrations(), "recalibrate")]()
         if isinstance(one, str)
-        else validation.check_calibrator(one, Calibrator, "recalibrate")
+        else checks.check_calibrator(one, Calibrator, "recalibrate")
         for one in _as_list(values, "recalibrate")
     ]
 
@@ -465,4 +465,4 @@ def recalibrations() -> list[str]:
 
 def _as_list(value: object, name: str) -> list[Any]:
     values = list(value) if isinstance(value, list | tuple) else [value]
-    return validation.check_not_empty(values, name)
+    return checks.check_not_empty(values, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from caltest import validation
+from caltest import checks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +126,7 @@ def profile_of(key: str | None, m: int) -> Profile:
     """
     if key is None:
         return PROFILES["general" if m == 2 else "ml"]
-    return PROFILES[validation.check_choice(key, PROFILES, "profile")]
+    return PROFILES[checks.check_choice(key, PROFILES, "profile")]
 
 
 def worded(profile: Profile, meta: Iterable[tuple[str, str]]) -> Profile:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from caltest.checks import check_choice
 from caltest.errors import NotApplicable
 from caltest.htests import DEFAULT, test_calibration
 from caltest.htests.asked import Asked, as_columns
@@ -31,11 +32,10 @@ from caltest.reporting.reading import sentence
 from caltest.reporting.tested import TestPlan, measure_of, table_of
 from caltest.results import HTest, HTestTable
 from caltest.results.printable import plain
-from caltest.scale import Cells, Counting
-from caltest.scale.sources import ENGINES, ROWS, Reader, source_of
-from caltest.scale.sources import Source as Table
+from caltest.sources import Cells, Counting
+from caltest.sources.sources import ENGINES, ROWS, Reader, source_of
+from caltest.sources.sources import Source as Table
 from caltest.types import Floats, Ints
-from caltest.validation import check_choice
 
 if TYPE_CHECKING:
     from caltest.calibrators.base import CalibrationSet

@@ -28,8 +28,8 @@ from caltest.reporting.content import (
 from caltest.reporting.reading import MEANING, short_pvalue, significant
 from caltest.results import HTest, HTestTable
 from caltest.results.verdict import Verdict, together
-from caltest.scale import count_rows
 from caltest.segments import SegmentsTest
+from caltest.sources import count_rows
 from caltest.verdicts import adjusted_verdicts, what_helps
 
 

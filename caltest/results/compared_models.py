@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from caltest.checks import check_schema, checks_values
 from caltest.results import compared_sheets
 from caltest.results.comparison import ComparedRow, Comparison, ScoreDifference, values_of
 from caltest.results.htest import HTest, Parameters
 from caltest.results.printable import Summary, plain
 from caltest.results.table import HTestTable
-from caltest.validation import check_schema, checks_values
 
 if TYPE_CHECKING:
     from caltest.render import Sheet

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from caltest.checks import check_choice
 from caltest.drawing import draw
 from caltest.results.htest import Parameters
 from caltest.results.printable import Table, plain
-from caltest.validation import check_choice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

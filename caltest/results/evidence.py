@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from caltest.lenses import Lens
     from caltest.measures import Measure
     from caltest.predictions import Predictions
-    from caltest.scale import Cells
+    from caltest.sources import Cells
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import numpy as np
 
+from caltest.checks import check_integer, check_schema, checks_values, read_only
+from caltest.checks.schemas import parse_json
 from caltest.drawing import draw
 from caltest.results import sheets
 from caltest.results.htest import HTest
 from caltest.results.printable import Summary, plain
 from caltest.results.table import HTestTable
 from caltest.types import AnyArray, Floats, Ints
-from caltest.validation import check_integer, check_schema, checks_values, read_only
-from caltest.validation.schemas import parse_json
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

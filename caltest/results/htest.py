@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from caltest import render
+from caltest.checks import check_schema, checks_values, read_only
 from caltest.drawing import above, draw
 from caltest.results import sheets
 from caltest.results.printable import Result, Summary, given, plain
 from caltest.types import Floats
-from caltest.validation import check_schema, checks_values, read_only
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

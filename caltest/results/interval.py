@@ -7,11 +7,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from caltest.errors import NotApplicable
-from caltest.results import answers
-from caltest.results.evidence import Evidence, required
-from caltest.results.printable import Result, plain
-from caltest.validation import (
+from caltest.checks import (
     check_confidence,
     check_integer,
     check_jobs,
@@ -19,6 +15,10 @@ from caltest.validation import (
     check_seed,
     checks_values,
 )
+from caltest.errors import NotApplicable
+from caltest.results import answers
+from caltest.results.evidence import Evidence, required
+from caltest.results.printable import Result, plain
 
 if TYPE_CHECKING:
     from caltest.measures.outcome import Ends

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 import numpy as np
 
 from caltest import render
+from caltest.checks import check_choice, check_schema, checks_values
 from caltest.errors import invalid
-from caltest.validation import check_choice, check_schema, checks_values
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from caltest.checks import check_light_bounds, check_schema, checks_values, read_only
 from caltest.drawing import above, draw
 from caltest.errors import invalid
 from caltest.results import sheets, wording
 from caltest.results.htest import HTest, record
 from caltest.results.printable import Summary, Table, given, plain
 from caltest.types import Flags, Floats
-from caltest.validation import check_light_bounds, check_schema, checks_values, read_only
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

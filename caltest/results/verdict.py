@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from caltest.checks import check_schema, checks_values
 from caltest.errors import NotApplicable
 from caltest.results import wording
 from caltest.results.groups import GroupsTest
 from caltest.results.printable import Result, plain
-from caltest.validation import check_schema, checks_values
 
 if TYPE_CHECKING:
     from caltest.measures.gap import Gap

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from caltest import render
+from caltest.checks import check_confidence, check_integer, check_jobs
+from caltest.checks.arrays import as_array, check_probs
 from caltest.drawing import draw
 from caltest.errors import NotApplicable, invalid
 from caltest.results import answers
@@ -16,8 +18,6 @@ from caltest.results.evidence import required
 from caltest.results.interval import data_line
 from caltest.results.printable import Printable, data_frame, plain
 from caltest.types import AnyArray, Floats
-from caltest.validation import check_confidence, check_integer, check_jobs
-from caltest.validation.arrays import as_array, check_probs
 
 if TYPE_CHECKING:
     import pandas as pd

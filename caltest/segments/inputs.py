@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from caltest.checks import check_choice, check_not_label, check_unused
+from caltest.checks.arrays import as_array, check_column, is_missing
+from caltest.checks.suspicions import suspect_index
 from caltest.errors import InvalidInput, invalid, shown
 from caltest.numerics.bins import quantile_cuts
-from caltest.predictions import ModelData
-from caltest.predictions import tables as sources
+from caltest.predictions import ModelData, tables
 from caltest.types import AnyArray, Codes, Flags, Floats
-from caltest.validation import check_choice, check_not_label, check_unused
-from caltest.validation.arrays import as_array, check_column, is_missing
-from caltest.validation.suspicions import suspect_index
 
 Named = dict[str, AnyArray]
 
@@ -66,7 +65,7 @@ def read_segments(segments: object, features: object, given: ModelData, n: int) 
     suspect_index(**{"data": given.data, "model": given.model, **own})
     if isinstance(segments, Mapping):
         return Given(_check_any({str(k): as_array(v, str(k)) for k, v in segments.items()}))
-    if sources.is_table(segments):
+    if tables.is_table(segments):
         return _of_table(segments)
     return _of_array(segments, n)
 
@@ -81,7 +80,7 @@ def names_of(value: object) -> list[str] | None:
 
 
 def _of_table(table: object) -> Given:
-    columns = _columns_of(sources.table_of_frame(table))
+    columns = _columns_of(tables.table_of_frame(table))
     if columns and all(values.dtype.kind == "b" for values in columns.values()):
         return Given({}, np.column_stack(list(columns.values())), list(columns))
     return Given(_check_any(columns))
@@ -102,7 +101,7 @@ def _of_array(segments: object, n: int) -> Given:
     return Given({}, array, [f"segment {k}" for k in range(array.shape[1])])
 
 
-def _columns_of(table: sources.Table, names: Sequence[str] | None = None) -> Named:
+def _columns_of(table: tables.Table, names: Sequence[str] | None = None) -> Named:
     wanted = table.names if names is None else names
     return {name: table.column(name) for name in wanted}
 
@@ -118,7 +117,7 @@ def _named(names: Sequence[str], given: ModelData) -> Named:
     if frame is None:
         rule = "segments must be values where there is no data frame that columns could be of"
         raise invalid(rule, shown(list(names)), "pass a dict of columns, {'age': age}")
-    table = sources.table_of_frame(frame)
+    table = tables.table_of_frame(frame)
     for name in names:
         check_choice(name, table.names, "segments")
         check_not_label(name, given.label, "segments")
@@ -132,7 +131,7 @@ def _frame(given: ModelData) -> object:
     data = given.data
     pair = data if isinstance(data, (tuple, list)) and len(data) == 2 else (None,)
     for one in (data, given.model, pair[0]):
-        if one is not None and sources.is_table(one):
+        if one is not None and tables.is_table(one):
             return one
     return None
 
@@ -146,8 +145,8 @@ def _features(features: object, given: ModelData) -> Named:
     data = given.data
     if isinstance(data, (tuple, list)) and len(data) == 2:
         return _of_values(data[0])
-    frame = data if sources.is_table(data) else given.model
-    if sources.is_table(frame) and given.label is not None:
+    frame = data if tables.is_table(data) else given.model
+    if tables.is_table(frame) and given.label is not None:
         return _all_but_predictions(frame, given)
     raise _nothing_to_scan()
 
@@ -165,8 +164,8 @@ def _of_values(features: object) -> Named:
     """Read a table, or an array of columns without names."""
     if isinstance(features, Mapping):
         return {str(name): as_array(values, str(name)) for name, values in features.items()}
-    if sources.is_table(features):
-        return _columns_of(sources.table_of_frame(features))
+    if tables.is_table(features):
+        return _columns_of(tables.table_of_frame(features))
     array = as_array(features, "features")
     if array.ndim == 1:
         array = array[:, np.newaxis]
@@ -177,10 +176,10 @@ def _of_values(features: object) -> Named:
 
 
 def _all_but_predictions(frame: Any, given: ModelData) -> Named:
-    table = sources.table_of_frame(frame)
+    table = tables.table_of_frame(frame)
     taken = [str(given.label)]
-    if given.model is None or sources.is_table(given.model):
-        taken += sources.prob_columns(table.names, given.probs, taken)
+    if given.model is None or tables.is_table(given.model):
+        taken += tables.prob_columns(table.names, given.probs, taken)
     return _columns_of(table, [name for name in table.names if name not in taken])
 
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from caltest.checks import check_schema, checks_values, read_only
 from caltest.drawing import draw
 from caltest.measures.gap import Gap, Where
 from caltest.render.sheet import LEGEND, Pairs, Sheet, number, pvalue, stars
 from caltest.results.printable import Summary, Table, given, plain
 from caltest.results.wording import headline_of_segments
 from caltest.types import Floats
-from caltest.validation import check_schema, checks_values, read_only
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,13 +10,12 @@ from typing import Unpack
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
 from caltest.lenses.base import induced
 from caltest.measures.gap import LEVEL, gap_of_sums
-from caltest.predictions import ModelData, Predictions, models
-from caltest.predictions import tables as sources
+from caltest.predictions import ModelData, Predictions, models, tables
 from caltest.predictions.options import ColumnOptions, check_names
 from caltest.segments.cells import AllRows, Chunk, Tables, matrix_chunks, union_chunks
 from caltest.segments.inputs import Column, Given, column_of, names_of, read_segments, without_rare
@@ -46,20 +45,20 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name, least in (("bins", 2), ("min_size", 2), ("keep", 1)):
-            validation.check_integer(getattr(self, name), name, minimum=least)
-        validation.check_optional_integer(self.depth, "depth")
-        validation.check_fixed_resamples(self.n_resamples, "segments")
-        validation.check_not_empty(self.statistics, "statistic")
+            checks.check_integer(getattr(self, name), name, minimum=least)
+        checks.check_optional_integer(self.depth, "depth")
+        checks.check_fixed_resamples(self.n_resamples, "segments")
+        checks.check_not_empty(self.statistics, "statistic")
         for statistic in self.statistics:
-            validation.check_choice(statistic, STATISTICS, "statistic")
+            checks.check_choice(statistic, STATISTICS, "statistic")
         if self.level is not None:
-            validation.check_level(self.level)
-        validation.check_jobs(self.n_jobs)
+            checks.check_level(self.level)
+        checks.check_jobs(self.n_jobs)
 
     @property
     def statistics(self) -> list[str]:
         """The statistics as a list."""
-        return validation.check_strings(self.statistic, "statistic")
+        return checks.check_strings(self.statistic, "statistic")
 
 
 def test_segments(
@@ -192,7 +191,7 @@ def test_segments(
         statistic=statistic,
         keep=keep,
         n_resamples=n_resamples,
-        seed=validation.check_seed(rng),
+        seed=checks.check_seed(rng),
         n_jobs=n_jobs,
         level=level,
         progress=progress,
@@ -253,14 +252,14 @@ test_source.__test__ = False  # type: ignore[attr-defined]
 def _readable(given: ModelData) -> ModelData:
     """Leave out the names of features where no model takes them."""
     takes = given.model is not None and models.is_model(given.model)
-    return given if takes and sources.is_table(given.data) else replace(given, features=None)
+    return given if takes and tables.is_table(given.data) else replace(given, features=None)
 
 
 def _check_lens(lens: str | Lens | None, predictions: Predictions) -> Lens:
     if lens is None:
         lens = "strong" if predictions.m == 2 else "confidence"
     resolved = resolve_lens(lens)
-    validation.check_not_family(resolved.is_family, resolved)
+    checks.check_not_family(resolved.is_family, resolved)
     return resolved
 
 
@@ -278,7 +277,7 @@ def _seen(predictions: Predictions, lens: Lens) -> Predictions:
 
 def _check_depth(depth: int | None, source: Given) -> int:
     if source.members is not None:
-        validation.check_unused(
+        checks.check_unused(
             "on a boolean matrix, whose segments are taken as they are", depth=depth
         )
         return 1

@@ -12,7 +12,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import invalid, shown
 from caltest.htests import test_calibration
 from caltest.htests.options import CalibrationOptions
@@ -247,7 +247,7 @@ def check_calibrated(
     if arguments.get("equivalence"):
         remedy = "use assert_within, which fails unless the error is shown to be within it"
         raise invalid("assert_calibrated must not have equivalence=True", "True", remedy)
-    level, seed = validation.check_level(level), _seed(rng)
+    level, seed = checks.check_level(level), _seed(rng)
     given = {"n_resamples": resamples_for(level), **arguments}
     found = test_calibration(model, data, level=level, rng=seed, **given)
     repeat = _repeat("assert_calibrated", {**arguments, "level": level, "rng": seed})
@@ -277,7 +277,7 @@ def check_within(
     arguments: Mapping[str, Any],
 ) -> Checked:
     """Test the tolerance as `assert_within` does, and raise nothing."""
-    level, seed = validation.check_level(level), _seed(rng)
+    level, seed = checks.check_level(level), _seed(rng)
     if arguments.get("segments") is not None:
         raise invalid(
             "segments must not be given for a tolerance",
@@ -356,7 +356,7 @@ def _seed(rng: object) -> int:
     if rng is None:
         remedy = "pass a number: a test whose seed is drawn anew can be repeated until it passes"
         raise invalid("rng must be a seed", "None", remedy)
-    return validation.check_seed(rng)
+    return checks.check_seed(rng)
 
 
 def _repeat(name: str, arguments: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 from hypothesis.strategies import SearchStrategy
 
-from caltest import validation
+from caltest import checks
 from caltest.predictions import Predictions
 from caltest.testing import strategies
 from caltest.testing.strategies import distance, search
@@ -125,10 +125,10 @@ def check_calibrator(
     """
     optional = [name for name, one in CALIBRATOR_PROPERTIES.items() if one.declared]
     for name in declares:
-        validation.check_choice(name, optional, "declares")
+        checks.check_choice(name, optional, "declares")
     asked = CALIBRATOR_PROPERTIES if properties is None else properties
     for name in asked:
-        validation.check_choice(name, CALIBRATOR_PROPERTIES, "properties")
+        checks.check_choice(name, CALIBRATOR_PROPERTIES, "properties")
     for name in asked:
         chosen = CALIBRATOR_PROPERTIES[name]
         if properties is None and not _applies(name, chosen, calibrator, declares):

@@ -14,7 +14,7 @@ from hypothesis import reject
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.htests import test_calibration
 from caltest.predictions import Predictions
@@ -84,7 +84,7 @@ def check_test(
     """
     ask = _asker(test)
     for name in declares:
-        validation.check_choice(name, ("rows", "classes"), "declares")
+        checks.check_choice(name, ("rows", "classes"), "declares")
     tried = _where_applicable(ask)
     for m in n_classes:
         ask(*calibrated(np.random.default_rng(rng), m, n), 0)  # raises where it has no meaning

@@ -13,7 +13,7 @@ from caltest.errors import NotApplicable
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.sorted_scores import sort_scores, step_ends, sum_variance
 from caltest.predictions import Predictions
-from caltest.scale import Cells
+from caltest.sources import Cells
 from caltest.types import AnyArray, Events, Flags, Floats, Ints, Order
 
 Observed = Any  # labels (U,) or (B, U) of rows in their small type; of cells numbers of events

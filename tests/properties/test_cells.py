@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caltest.lenses import resolve_lens
-from caltest.scale import Counting, counted
-from caltest.scale.columns import Columns
-from caltest.scale.query import collected
+from caltest.sources import Counting, counted
+from caltest.sources.columns import Columns
+from caltest.sources.query import collected
 
 PROBS = st.one_of(
     st.floats(0, 1),

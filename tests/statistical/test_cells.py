@@ -9,7 +9,7 @@ import pytest
 from caltest import test_calibration as calibration_test
 from caltest.htests import REGISTRY
 from caltest.nulls.cells import cells_tests
-from caltest.scale import count_rows
+from caltest.sources import count_rows
 
 DATA_SETS = 200
 

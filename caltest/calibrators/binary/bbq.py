@@ -11,9 +11,9 @@ import scipy
 
 from caltest.calibrators.base import BinaryCalibrator
 from caltest.calibrators.inputs import Inputs
+from caltest.checks import check_flag, check_optional_integer, check_positive
 from caltest.numerics.loops import njit
 from caltest.types import Flags, Floats, Ints
-from caltest.validation import check_flag, check_optional_integer, check_positive
 
 __all__ = ["BBQ"]
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from caltest.calibrators.base import BinaryCalibrator
 from caltest.calibrators.inputs import Inputs
+from caltest.checks import check_flag
 from caltest.numerics.loops import njit
 from caltest.types import Flags, Floats, Ints
-from caltest.validation import check_flag
 
 __all__ = ["ENIR"]
 

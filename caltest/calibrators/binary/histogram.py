@@ -10,11 +10,11 @@ import numpy as np
 
 from caltest.calibrators.base import BinaryCalibrator, Coefficient
 from caltest.calibrators.inputs import Inputs
+from caltest.checks import check_choice, check_integer
 from caltest.numerics.bins import bin_of, quantile_cuts, uniform_sums
 from caltest.numerics.loops import njit
 from caltest.numerics.ordered import distinct_scores, moderate_weight
 from caltest.types import Flags, Floats
-from caltest.validation import check_choice, check_integer
 
 __all__ = ["HistogramBinning"]
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from caltest.calibrators.base import BinaryCalibrator
 from caltest.calibrators.inputs import Inputs
+from caltest.checks import check_choice, check_finite
 from caltest.errors import invalid, shown
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.loops import njit
 from caltest.numerics.ordered import in_order, interpolate
 from caltest.numerics.sorted_scores import step_ends
 from caltest.types import Flags, Floats
-from caltest.validation import check_choice, check_finite
 
 __all__ = ["IsotonicCalibrator"]
 

@@ -18,8 +18,8 @@ from caltest.calibrators.binary.log_odds import (
     within_reach,
 )
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
+from caltest.checks import check_choice, check_flag
 from caltest.types import Flags, Floats
-from caltest.validation import check_choice, check_flag
 
 __all__ = ["PlattScaling"]
 

@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from caltest.calibrators.base import BinaryCalibrator
 from caltest.calibrators.inputs import Inputs
+from caltest.checks import check_choice
 from caltest.numerics.loops import njit
 from caltest.types import Flags, Floats, Ints
-from caltest.validation import check_choice
 
 __all__ = ["VennAbers"]
 

@@ -27,10 +27,7 @@ from caltest.calibrators.gp.fit import (
 from caltest.calibrators.gp.optimize import FittedGP
 from caltest.calibrators.gp.process import LatentPosterior
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
-from caltest.drawing import draw
-from caltest.errors import invalid
-from caltest.types import Floats
-from caltest.validation import (
+from caltest.checks import (
     check_choice,
     check_confidence,
     check_flag,
@@ -40,7 +37,10 @@ from caltest.validation import (
     check_positive,
     check_seed,
 )
-from caltest.validation.arrays import as_numbers, read_only
+from caltest.checks.arrays import as_numbers, read_only
+from caltest.drawing import draw
+from caltest.errors import invalid
+from caltest.types import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,9 +18,9 @@ from caltest.calibrators.gp.optimize import (
 )
 from caltest.calibrators.gp.process import LatentPosterior, Paths, random_paths
 from caltest.calibrators.inputs import Inputs
+from caltest.checks.options import check_positive
 from caltest.errors import invalid, shown
 from caltest.types import Floats
-from caltest.validation.options import check_positive
 
 Interval = tuple[float, float]
 START = (1.0, 0.5, 0.01)  # variance, length scale over the range of the scores, noise

@@ -24,12 +24,12 @@ from caltest.calibrators.linear.softmax_regression import (
     value_and_gradient,
 )
 from caltest.calibrators.selection import choose
+from caltest.checks import check_choice, check_flag, check_jobs, check_level
+from caltest.checks.options import check_not_empty
 from caltest.errors import invalid, shown
 from caltest.numerics.loops import map_threads
 from caltest.numerics.softmax import softmax
 from caltest.types import Codes, Flags, Floats
-from caltest.validation import check_choice, check_flag, check_jobs, check_level
-from caltest.validation.options import check_not_empty
 
 LARGEST_SCORE = 1e4  # of the scores that are taken as they are
 SMALLEST_TOTAL = 1e-200  # of weights, whose inverse is a penalty

@@ -13,11 +13,11 @@ from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.calibrators.linear.softmax_regression import LogitRows, logit_rows
 from caltest.calibrators.linear.temperature import inverse_temperature
+from caltest.checks import listing
 from caltest.numerics.loops import map_threads
 from caltest.numerics.newton import backtrack, damped_factor
 from caltest.numerics.softmax import Point, objective, softmax
 from caltest.types import Codes, Floats
-from caltest.validation import listing
 
 __all__ = ["VectorScaling"]
 

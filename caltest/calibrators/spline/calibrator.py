@@ -22,13 +22,13 @@ from caltest.calibrators.spline.cumulative_spline import (
     fit_spline,
 )
 from caltest.calibrators.spline.put_back import put_back_rank, put_back_sum
+from caltest.checks import check_choice, check_flag, check_integer, listing
+from caltest.checks.arrays import as_numbers, check_class
 from caltest.errors import invalid, shown
 from caltest.lenses.classes import check_rank
 from caltest.numerics.loops import njit
 from caltest.numerics.ordered import interpolate
 from caltest.types import AnyArray, Codes, Flags, Floats, Ints
-from caltest.validation import check_choice, check_flag, check_integer, listing
-from caltest.validation.arrays import as_numbers, check_class
 
 __all__ = ["SplineCalibrator"]
 

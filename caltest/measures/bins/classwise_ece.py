@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
 from caltest.measures.base import Measure
 from caltest.measures.binning import check_power, event_cuts
 from caltest.measures.bins.errors import BINS, BinMean, flipped_bins, row_gaps
@@ -85,8 +85,8 @@ class ClasswiseECE(Measure):
     title: ClassVar[str] = "classwise expected calibration error"
 
     def __post_init__(self) -> None:
-        validation.check_choice(self.binning, BINNINGS, "binning")
-        validation.check_integer(self.bins, "bins")
+        checks.check_choice(self.binning, BINNINGS, "binning")
+        checks.check_integer(self.bins, "bins")
         check_power(self.p)
 
     @property

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
+from caltest.checks.options import check_choice
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.binning import BinnedMeasure, check_power
@@ -36,7 +37,6 @@ from caltest.numerics.loops import njit
 from caltest.types import Floats, Ints, Labels
 from caltest.units import CellUnits, RowUnits, Statistic, Units, UnitSums
 from caltest.units.units import Observed, SortedRowUnits, check_one_dimension
-from caltest.validation.options import check_choice
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens

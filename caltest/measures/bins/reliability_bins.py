@@ -10,12 +10,12 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from caltest import validation
+from caltest import checks
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.binning import quantile_cells, uniform_cells
 from caltest.numerics.bins import sort_by_cell
 from caltest.predictions import Predictions, as_measured
-from caltest.scale import Cells, Weights
+from caltest.sources import Cells, Weights
 from caltest.types import AnyArray, Floats, Ints
 from caltest.units.units import check_one_dimension
 
@@ -76,7 +76,7 @@ class ReliabilityBins:
 
     def __post_init__(self) -> None:
         for name in ("left", "right", "count", "mass", "mean", "frequency", "lower", "upper"):
-            object.__setattr__(self, name, validation.read_only(getattr(self, name)))
+            object.__setattr__(self, name, checks.read_only(getattr(self, name)))
 
 
 def reliability_bins(
@@ -140,9 +140,9 @@ def reliability_bins(
     >>> bins.mean, bins.frequency
     (array([0.2, 0.8]), array([0.5, 1. ]))
     """
-    validation.check_choice(binning, BINNINGS, "binning")
-    validation.check_integer(bins, "bins")
-    level = validation.check_confidence(confidence)
+    checks.check_choice(binning, BINNINGS, "binning")
+    checks.check_integer(bins, "bins")
+    level = checks.check_confidence(confidence)
     predictions = as_measured(probs, labels)
     resolved = resolve_lens(lens)
     found = [

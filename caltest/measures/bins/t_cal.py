@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.bins.ece import ECE
@@ -23,7 +23,7 @@ from caltest.units.units import Observed, SortedRowUnits, check_one_dimension
 if TYPE_CHECKING:
     from caltest.lenses import Lens
     from caltest.predictions import Predictions
-    from caltest.scale import Cells
+    from caltest.sources import Cells
 
 __all__ = ["TCal", "t_cal"]
 
@@ -50,7 +50,7 @@ class TCal(Measure):
     title: ClassVar[str] = "T-Cal, adaptive debiased plug-in"
 
     def __post_init__(self) -> None:
-        validation.check_optional_integer(self.scales, "scales")
+        checks.check_optional_integer(self.scales, "scales")
 
     symbol: ClassVar[str] = "T-Cal"
 

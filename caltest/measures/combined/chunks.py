@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from caltest.checks.options import GIB, check_memory
 from caltest.errors import NotApplicable
 from caltest.kernels import Exponential
 from caltest.kernels.features import Features
@@ -28,9 +29,8 @@ from caltest.measures.combined.several import SEVERAL
 from caltest.measures.combined.tails import log_mean_exp, parameters_of, scales_of, scores_of
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
-from caltest.scale.chunks import Survey
+from caltest.sources.chunks import Survey
 from caltest.types import Events, Floats, Hashes, Ints, Labels
-from caltest.validation.options import GIB, check_memory
 
 UNIT = 1 << 20  # of what a label adds
 WHOLE = 1 << 22  # of what a row adds, whatever its label

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import NotApplicable, invalid
 from caltest.kernels import MatrixKernel
 from caltest.lenses import Lens, resolve_lens
@@ -31,8 +31,8 @@ from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.labels import resample_keys
 from caltest.predictions import Predictions
-from caltest.scale import Cells
-from caltest.scale.chunks import Survey
+from caltest.sources import Cells
+from caltest.sources.chunks import Survey
 from caltest.types import Floats, Labels, Order
 
 __all__ = ["Combined", "combined"]
@@ -55,8 +55,8 @@ class Combined(Measure):
     def __post_init__(self) -> None:
         if self.components is None:
             return
-        given = validation.check_strings(self.components, "components")
-        names = tuple(validation.check_not_empty(given, "components"))
+        given = checks.check_strings(self.components, "components")
+        names = tuple(checks.check_not_empty(given, "components"))
         for name in names:
             _check(name)
         object.__setattr__(self, "components", names)

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.checks.arrays import read_only
 from caltest.kernels import Exponential
 from caltest.kernels.features import Features
 from caltest.kernels.fitted import l1_distances
@@ -35,7 +36,6 @@ from caltest.numerics.labels import label_dtype
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Inversion
 from caltest.types import Codes, Events, Floats, Hashes, Labels, Order
-from caltest.validation.arrays import read_only
 
 FIRST = 8  # probabilities of a row, the largest first, that order the rows
 ROUNDING = 1e-24  # of the variance of a log probability

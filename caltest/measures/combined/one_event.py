@@ -37,7 +37,7 @@ from caltest.numerics.class_sums import binary_residual_sums
 from caltest.numerics.ends import range_words
 from caltest.numerics.recursion import exponential_pair_sums
 from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends
-from caltest.scale import Cells
+from caltest.sources import Cells
 from caltest.types import Flags, Floats, Ints, Labels, Order
 
 LEAST_PROB = 1e-15  # of log odds

@@ -12,7 +12,8 @@ import numpy as np
 import scipy
 from numpy.polynomial.legendre import leggauss
 
-from caltest import validation
+from caltest import checks
+from caltest.checks.arrays import listing
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.measures.base import Measure
 from caltest.measures.label_scores import BinaryScore, event_terms
@@ -22,7 +23,6 @@ from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 from caltest.types import Floats, Labels
 from caltest.units.units import check_one_dimension
-from caltest.validation.arrays import listing
 
 __all__ = ["Binomial", "Jeffreys", "Normal", "Vasicek"]
 
@@ -100,7 +100,7 @@ class GradeMeasure(Measure):
     alternative: str = "greater"  # type: ignore[misc]  # an option here, fixed in other measures
 
     def __post_init__(self) -> None:
-        validation.check_choice(self.alternative, ALTERNATIVES, "alternative")
+        checks.check_choice(self.alternative, ALTERNATIVES, "alternative")
 
     symbol: ClassVar[str] = "defaults"
     estimate_symbol: ClassVar[str] = "default rate"

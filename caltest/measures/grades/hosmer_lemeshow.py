@@ -10,7 +10,7 @@ from typing import ClassVar, cast
 import numpy as np
 import scipy
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
@@ -47,8 +47,8 @@ class GroupedMeasure(Measure):
     internal: bool = False
 
     def __post_init__(self) -> None:
-        validation.check_integer(self.groups, "groups", 2)
-        validation.check_flag(self.internal, "internal")
+        checks.check_integer(self.groups, "groups", 2)
+        checks.check_flag(self.internal, "internal")
 
     @property
     def nulls(self) -> tuple[str, ...]:
@@ -366,7 +366,7 @@ class HosmerLemeshow(GroupedMeasure):
 
     def risk_groups(self, units: Units) -> RiskGroups:
         if units.mean.ndim == 1:
-            validation.check_unused("where the lens leaves two classes", reference=self.reference)
+            checks.check_unused("where the lens leaves two classes", reference=self.reference)
             units = units.ordered(f"the {self.title}")
             return RiskGroups.of_event(units, self.groups, pooled=True)
         rows = cast("RowUnits", units)
@@ -375,7 +375,7 @@ class HosmerLemeshow(GroupedMeasure):
 
     def _place(self, rows: RowUnits) -> int:
         given, classes = self.reference, rows.predictions.classes
-        return 0 if given is None else validation.check_class(given, classes, "reference")
+        return 0 if given is None else checks.check_class(given, classes, "reference")
 
     def outcome_of_grades(self, pd: Floats, defaults: Ints, n: Ints) -> Outcome:
         """Test the sum over grades of (d - n PD)^2 / (n PD (1 - PD)) by its chi^2 limit."""

@@ -9,7 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
+from caltest.checks.options import check_integer
 from caltest.errors import NotApplicable, invalid
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
@@ -26,9 +27,8 @@ from caltest.measures.outcome import Outcome
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
-from caltest.scale import Cells
+from caltest.sources import Cells
 from caltest.types import Flags, Floats, Labels
-from caltest.validation.options import check_integer
 
 __all__ = ["ConfidenceBand", "ConfidenceBandCurve", "confidence_band", "confidence_band_curve"]
 
@@ -62,10 +62,10 @@ class ConfidenceBand(Measure):
 
     def __post_init__(self) -> None:
         if self.method is not None:
-            validation.check_choice(self.method, METHODS, "method")
+            checks.check_choice(self.method, METHODS, "method")
         check_digits(self.digits)
         if self.method in {"standard", "yang-barber"}:
-            validation.check_unused(f"with method={self.method!r}", digits=self.digits)
+            checks.check_unused(f"with method={self.method!r}", digits=self.digits)
 
     def plot_kind(self, m: int) -> str:
         return "confidence-band"
@@ -394,8 +394,8 @@ def confidence_band_curve(
     >>> band.method, band.pvalue < 0.05 or band.above == band.below == ()
     ('standard', True)
     """
-    level = validation.check_confidence(confidence)
-    validation.check_flag(noncrossing, "noncrossing")
+    level = checks.check_confidence(confidence)
+    checks.check_flag(noncrossing, "noncrossing")
     measure = ConfidenceBand(method=method, digits=digits)
     band = partial(_band, measure=measure, level=level, noncrossing=noncrossing)
     return by_member(probs, labels, lens, band)

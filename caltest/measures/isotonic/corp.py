@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
 from caltest.lenses import Lens
 from caltest.measures.base import REGISTRY, Measure
 from caltest.measures.cells import Counts
@@ -23,7 +23,7 @@ from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads, njit
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
-from caltest.scale import Cells
+from caltest.sources import Cells
 from caltest.types import Events, Flags, Floats, Hashes, Ints, Labels
 from caltest.units.units import score_order
 
@@ -58,7 +58,7 @@ class CorpMiscalibration(Measure):
     is_squared: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        validation.check_choice(self.score, SCORES, "score")
+        checks.check_choice(self.score, SCORES, "score")
 
     @property
     def description(self) -> str:
@@ -394,10 +394,10 @@ def corp_band(
     >>> band.x.size, bool((band.lower <= band.upper).all())
     (300, True)
     """
-    level = validation.check_confidence(confidence)
-    validation.check_integer(n_resamples, "n_resamples", LEAST_RESAMPLES)
-    validation.check_jobs(n_jobs)
-    seed = validation.check_seed(rng)
+    level = checks.check_confidence(confidence)
+    checks.check_integer(n_resamples, "n_resamples", LEAST_RESAMPLES)
+    checks.check_jobs(n_jobs)
+    seed = checks.check_seed(rng)
     band = partial(_band, level=level, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
     return by_member(probs, labels, lens, band)
 

@@ -35,8 +35,8 @@ from caltest.numerics.class_sums import add_class_sums, binary_brier_sums, class
 from caltest.numerics.loops import map_threads
 from caltest.numerics.sorted_scores import sort_scores
 from caltest.predictions import Predictions
-from caltest.scale import Cells
-from caltest.scale.chunks import Survey
+from caltest.sources import Cells
+from caltest.sources.chunks import Survey
 from caltest.types import Floats, Ints, Labels, Order, SmallInts
 from caltest.units.sums import Flipped
 

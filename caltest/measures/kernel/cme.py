@@ -37,7 +37,7 @@ from caltest.measures.outcome import Gaps, Outcome
 from caltest.measures.residual_sums import ResidualStatistic, RobustQuadratic, Sums
 from caltest.numerics.resampled_sums import cell_sums
 from caltest.predictions import Predictions
-from caltest.scale import Cells
+from caltest.sources import Cells
 from caltest.types import Floats, Labels, SmallInts
 from caltest.units.units import row_weights
 

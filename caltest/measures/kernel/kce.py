@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
 from caltest.kernels import (
     Exponential,
     FittedKernel,
@@ -116,7 +116,7 @@ class MMCE(KernelMeasure):
     rooted: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        validation.check_positive(self.width, "width")
+        checks.check_positive(self.width, "width")
 
     symbol: ClassVar[str] = "MMCE"
 

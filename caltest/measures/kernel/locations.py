@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from caltest.checks.arrays import check_labels, check_probs
+from caltest.checks.options import check_integer
 from caltest.errors import invalid
 from caltest.kernels import FittedKernel
 from caltest.measures.bound import BoundMeasure
 from caltest.numerics.loops import njit
 from caltest.predictions import Predictions
-from caltest.scale import Cells
+from caltest.sources import Cells
 from caltest.types import AnyArray, Codes, Floats, Ints, Labels
-from caltest.validation.arrays import check_labels, check_probs
-from caltest.validation.options import check_integer
 
 Part = tuple[slice, Floats, Floats]
 Choice = int | tuple[object, object] | None  # a number, (probs, labels), or by n

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.kernels import Kernel, MatrixKernel, as_matrix_kernel, error_bound
 from caltest.kernels.fitted import FittedKernel
@@ -45,8 +45,8 @@ from caltest.measures.tolerance import (
 from caltest.numerics.event_tails import largest_tail
 from caltest.numerics.tails import normal_sf, student_sf
 from caltest.predictions import Predictions
-from caltest.scale import Cells
-from caltest.scale.chunks import Survey
+from caltest.sources import Cells
+from caltest.sources.chunks import Survey
 from caltest.types import Floats
 
 __all__ = ["SKCE", "skce"]
@@ -154,8 +154,8 @@ class SKCE(KernelMeasure):
     own_intervals: ClassVar[Mapping[str, str]] = {**PAIRS, **BLOCKS}
 
     def __post_init__(self) -> None:
-        validation.check_choice(self.estimator, ESTIMATORS, "estimator")
-        validation.check_integer(self.block_size, "block_size", minimum=2)
+        checks.check_choice(self.estimator, ESTIMATORS, "estimator")
+        checks.check_integer(self.block_size, "block_size", minimum=2)
         as_matrix_kernel(self.kernel)
 
     symbol: ClassVar[str] = "SKCE"

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
 from caltest.kernels import FittedKernel, MatrixKernel
 from caltest.kernels.fitted import COLUMNS, FittedTerm, column_tiles
 from caltest.kernels.line import LineKernel, is_line_term
@@ -148,7 +148,7 @@ class GapCurve:
 
     def __post_init__(self) -> None:
         for name in ("x", "gap", "limit"):
-            object.__setattr__(self, name, validation.read_only(getattr(self, name)))
+            object.__setattr__(self, name, checks.read_only(getattr(self, name)))
 
 
 def gap_curve(embedding: Embedding, points: int, level: float) -> GapCurve:

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
@@ -20,7 +20,7 @@ from caltest.measures.outcome import Outcome
 from caltest.measures.recalibration.belt_fit import BeltModel, Selection, check_belt
 from caltest.measures.recalibration.fits import CellLogOdds, LogOdds, RowLogOdds
 from caltest.predictions import Predictions
-from caltest.scale import Cells
+from caltest.sources import Cells
 from caltest.types import Floats
 
 __all__ = [
@@ -304,7 +304,7 @@ def calibration_belt_curve(
     """
     measure = CalibrationBelt(internal=internal, threshold=threshold, max_degree=max_degree)
     sorted_levels = check_levels(confidence)
-    validation.check_integer(points, "points", 4)
+    checks.check_integer(points, "points", 4)
     belt = partial(_belt, measure=measure, levels=sorted_levels, points=points)
     return by_member(probs, labels, lens, belt)
 
@@ -367,4 +367,4 @@ def check_levels(levels: object) -> tuple[float, ...]:
     values = tuple(levels) if several else (levels,)  # type: ignore[arg-type]
     if not values:
         raise invalid("confidence must hold a number", shown(levels), "pass (0.8, 0.95)")
-    return tuple(sorted(validation.check_confidence(value) for value in values))
+    return tuple(sorted(checks.check_confidence(value) for value in values))

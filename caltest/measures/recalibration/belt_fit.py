@@ -9,6 +9,7 @@ from functools import cache, cached_property
 import numpy as np
 import scipy
 
+from caltest.checks.options import check_flag, check_integer, check_level
 from caltest.errors import NotApplicable, invalid
 from caltest.measures.cells import Counts
 from caltest.measures.fits import Fit
@@ -35,7 +36,6 @@ from caltest.measures.recalibration.log_odds_basis import (
 from caltest.numerics.logistic import newton_sums
 from caltest.numerics.loops import njit
 from caltest.types import Flags, Floats, Ints, Labels
-from caltest.validation.options import check_flag, check_integer, check_level
 
 TINY = float(np.finfo(float).tiny)
 LARGEST_DEGREE = 4

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
@@ -37,7 +37,7 @@ from caltest.measures.recalibration.fits import (
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.event_tails import end_cells, hidden_information
 from caltest.predictions import Predictions
-from caltest.scale import Cells
+from caltest.sources import Cells
 from caltest.types import Floats
 from caltest.units.units import check_one_dimension
 
@@ -119,10 +119,10 @@ class Cox(OfCoefficient):
     is_one_sided: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        validation.check_choice(self.tested, HYPOTHESES, "tested")
-        validation.check_choice(self.slopes, SLOPES, "slopes")
+        checks.check_choice(self.tested, HYPOTHESES, "tested")
+        checks.check_choice(self.slopes, SLOPES, "slopes")
         if self.slopes != "reference":
-            validation.check_unused("without slopes='reference'", reference=self.reference)
+            checks.check_unused("without slopes='reference'", reference=self.reference)
 
     @property
     def estimate_symbol(self) -> str:
@@ -271,7 +271,7 @@ class CalibrationIntercept(OfCoefficient):
     alternative: ClassVar[str] = "two-sided"
 
     def __post_init__(self) -> None:
-        validation.check_choice(self.slope, ("fixed", "estimated"), "slope")
+        checks.check_choice(self.slope, ("fixed", "estimated"), "slope")
 
     @property
     def symbol(self) -> str:

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
@@ -357,8 +357,8 @@ def expected_observed_interval(
     >>> round(interval.ratio, 4), round(interval.low, 4), round(interval.high, 4)
     (0.8, 0.4921, 2.1381)
     """
-    level = validation.check_confidence(confidence)
-    validation.check_choice(method, METHODS, "method")
+    level = checks.check_confidence(confidence)
+    checks.check_choice(method, METHODS, "method")
     return by_member(probs, labels, lens, partial(_interval, level=level, method=method))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from caltest.checks import check_class, check_unused
 from caltest.errors import NotApplicable
 from caltest.measures.cells import Counts
 from caltest.measures.fits import CellUnits, Fit, Units
@@ -32,7 +33,6 @@ from caltest.measures.residual_sums import (
 from caltest.predictions import Predictions
 from caltest.types import Flags, Floats, Labels, Order
 from caltest.units.units import check_one_dimension, rounding_scale, row_weights
-from caltest.validation import check_class, check_unused
 
 OUTSIDE = "predictions of 0 and 1 have no log odds"
 NO_SLOPE = "the log odds of the predictions are equal, so that no slope can be estimated"

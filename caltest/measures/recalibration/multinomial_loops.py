@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
+from caltest.checks import check_memory
 from caltest.numerics.logistic import exp_minus
 from caltest.numerics.loops import njit
 from caltest.numerics.newton import climb
 from caltest.numerics.softmax import curvature
 from caltest.types import Flags, Floats, Labels, Order
-from caltest.validation import check_memory
 
 STEPS = 200
 DECREMENT_TOLERANCE = 1e-13  # of the decrement, relative to the gain: what remains is smaller

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.binning import Cells, quantile_cells, uniform_cells
@@ -17,7 +17,7 @@ from caltest.numerics.class_sums import binary_entropy
 from caltest.numerics.isotonic import recalibrated_scores
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions, as_measured
-from caltest.scale import Cells as RowCells
+from caltest.sources import Cells as RowCells
 from caltest.types import Events, Floats, Ints
 from caltest.units.units import check_one_dimension, row_weights
 
@@ -136,10 +136,10 @@ def score_decomposition(
     ScoreDecomposition(score=0.0625, miscalibration=0.0625, discrimination=0.25, uncertainty=0.25,
                        within_bin_variance=0.0, within_bin_covariance=0.0)
     """
-    validation.check_choice(score, SCORES, "score")
-    validation.check_choice(method, METHODS, "method")
-    validation.check_choice(binning, BINNINGS, "binning")
-    validation.check_integer(bins, "bins")
+    checks.check_choice(score, SCORES, "score")
+    checks.check_choice(method, METHODS, "method")
+    checks.check_choice(binning, BINNINGS, "binning")
+    checks.check_integer(bins, "bins")
     if method != "corp" and score != "brier":
         raise NotApplicable(
             f"method={method!r} decomposes the Brier score only", "use method='corp'"

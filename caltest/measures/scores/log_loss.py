@@ -8,7 +8,7 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
 from caltest.lenses import Lens
 from caltest.measures.label_scores import ScoreOfUnits
 from caltest.types import Floats
@@ -35,7 +35,7 @@ class LogLoss(ScoreOfUnits):
 
     def __post_init__(self) -> None:
         if self.eps is not None:
-            validation.check_level(self.eps, "eps")
+            checks.check_level(self.eps, "eps")
 
     def support(self, m: int) -> tuple[float, float]:
         return 0.0, math.inf

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import invalid, shown
 from caltest.lenses import Lens, resolve_lens
 from caltest.predictions import Predictions, as_measured
@@ -53,7 +53,7 @@ class NetBenefit:
 
     def __post_init__(self) -> None:
         for name in ("threshold", "model", "low", "high", "treat_all"):
-            object.__setattr__(self, name, validation.read_only(getattr(self, name)))
+            object.__setattr__(self, name, checks.read_only(getattr(self, name)))
 
 
 def net_benefit(
@@ -115,7 +115,7 @@ def net_benefit(
     >>> bool((found.model > found.treat_all).all())
     True
     """
-    level = validation.check_confidence(confidence)
+    level = checks.check_confidence(confidence)
     at = _check_thresholds(thresholds)
     predictions = as_measured(probs, labels)
     resolved = resolve_lens(lens)

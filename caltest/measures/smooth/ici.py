@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from caltest.checks.options import check_positive
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
@@ -17,10 +18,9 @@ from caltest.measures.cells import Counts
 from caltest.measures.fits import CellUnits, Fit, Ordered, SortedUnits
 from caltest.measures.smooth import lowess
 from caltest.predictions import Predictions
-from caltest.scale import Cells
+from caltest.sources import Cells
 from caltest.types import Floats, Ints
 from caltest.units.units import check_one_dimension
-from caltest.validation.options import check_positive
 
 __all__ = ["E50", "E90", "ICI", "Emax", "e50", "e90", "emax", "ici"]
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
@@ -49,7 +49,7 @@ class KDEECE(Measure):
 
     def __post_init__(self) -> None:
         if self.bandwidth is not None:
-            validation.check_positive(self.bandwidth, "bandwidth")
+            checks.check_positive(self.bandwidth, "bandwidth")
 
     def plot_kind(self, m: int) -> str:
         return "reliability"

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from caltest import validation
+from caltest import checks
+from caltest.checks.arrays import as_numbers, read_only
 from caltest.errors import NotApplicable, invalid
 from caltest.lenses import Lens
 from caltest.measures.base import REGISTRY, Measure
@@ -18,10 +19,9 @@ from caltest.measures.label_scores import BinaryScore, sum_unit
 from caltest.measures.outcome import Outcome, two_sided_normal
 from caltest.numerics.class_sums import binary_brier_sums, binary_deviation_sums
 from caltest.predictions import Predictions
-from caltest.scale import Cells
+from caltest.sources import Cells
 from caltest.types import Floats, Labels
 from caltest.units.units import check_one_dimension, rounding_scale, row_weights
-from caltest.validation.arrays import as_numbers, read_only
 
 __all__ = ["LeCessieVanHouwelingen", "le_cessie_van_houwelingen"]
 
@@ -43,9 +43,9 @@ class LeCessieVanHouwelingen(Measure):
     interval_instead: ClassVar[str] = "test='brier'"
 
     def __post_init__(self) -> None:
-        validation.check_flag(self.internal, "internal")
+        checks.check_flag(self.internal, "internal")
         if not self.internal:
-            validation.check_unused("without internal=True", design=self.design)
+            checks.check_unused("without internal=True", design=self.design)
         if self.design is not None:
             object.__setattr__(self, "design", check_design(self.design))
 

@@ -11,12 +11,12 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from caltest import validation
+from caltest import checks
 from caltest.lenses import Lens
 from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
 from caltest.numerics.tails import path_length, tube_quantile
 from caltest.predictions import Predictions
-from caltest.scale import Cells
+from caltest.sources import Cells
 from caltest.types import Floats, Ints
 from caltest.units.units import check_one_dimension, score_order
 
@@ -134,8 +134,8 @@ def smooth_curve(
     >>> curve.probability[[0, -1]].round(2)
     array([0.26, 0.74])
     """
-    level = validation.check_confidence(confidence)
-    validation.check_integer(points, "points", 4)
+    level = checks.check_confidence(confidence)
+    checks.check_integer(points, "points", 4)
     return by_member(probs, labels, lens, partial(_curve, level=level, points=points))
 
 

@@ -22,7 +22,7 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
-from caltest import validation
+from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
@@ -30,7 +30,7 @@ from caltest.measures.cells import BoundCells, Counts
 from caltest.measures.fits import CellUnits, Fit, Ordered, SortedUnits, over_sum
 from caltest.numerics.loops import njit
 from caltest.predictions import Predictions
-from caltest.scale import Cells
+from caltest.sources import Cells
 from caltest.types import Floats, Ints, Labels
 from caltest.units.units import row_weights
 
@@ -63,9 +63,9 @@ class SmoothECE(Measure):
     symbol: ClassVar[str] = "smECE"
 
     def __post_init__(self) -> None:
-        validation.check_choice(self.method, METHODS, "method")
+        checks.check_choice(self.method, METHODS, "method")
         if self.bandwidth is not None:
-            validation.check_positive(self.bandwidth, "bandwidth")
+            checks.check_positive(self.bandwidth, "bandwidth")
 
     def plot_kind(self, m: int) -> str:
         return "reliability"

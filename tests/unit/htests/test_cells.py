@@ -11,7 +11,7 @@ from caltest import test_calibration as calibration_test
 from caltest.htests import cells as cells_module
 from caltest.measures import REGISTRY
 from caltest.measures.base import keys_by_cells
-from caltest.scale import count_rows
+from caltest.sources import count_rows
 
 TESTS = [key for key in keys_by_cells() if key != "combined"]  # which has scales of its own
 

@@ -20,8 +20,8 @@ from caltest.cli.list_ import bundled
 from caltest.lenses import resolve_lens
 from caltest.measures import REGISTRY
 from caltest.nulls.cells import bind_cells, cells_tests
-from caltest.scale import Counting, counted
-from caltest.scale.columns import Columns
+from caltest.sources import Counting, counted
+from caltest.sources.columns import Columns
 from caltest.testing import assert_calibrated
 
 TESTS = [

@@ -13,7 +13,7 @@ from caltest import GroupsTest, InvalidInput, NotApplicable, SegmentsTest, test_
 from caltest import test_calibration as calibration_test
 from caltest.cli.app import run as command
 from caltest.cli.list_ import bundled
-from caltest.scale import sources
+from caltest.sources import sources
 
 
 def people(n=6000, off=0.0, seed=0):

@@ -8,7 +8,7 @@ import pytest
 
 import caltest as ct
 from caltest.intervals.cells import Resampling, _poisson
-from caltest.scale import count_rows
+from caltest.sources import count_rows
 
 NAMES = {"label": "y", "probs": "p", "rng": 1}
 ERRORS = ("ece", "mce", "ks", "kuiper")

@@ -14,7 +14,7 @@ from caltest.nulls.cells import cells_tests
 from caltest.numerics.cell_counts import draw_counts
 from caltest.numerics.labels import resample_keys
 from caltest.predictions import as_measured
-from caltest.scale import count_rows
+from caltest.sources import count_rows
 
 ROUNDED = 1e-6  # in standard deviations: predictions are rounded to 2^-36
 # In standard deviations of the null distribution, where no number bounds it; as in docs/scale.md.

@@ -14,7 +14,7 @@ from caltest.htests.places import CellSearch
 from caltest.predictions import ModelData
 from caltest.reporting.places import judged, round_cuts
 from caltest.reporting.source import table_to_count
-from caltest.scale import count_rows
+from caltest.sources import count_rows
 
 NAMES = {"label": "y", "probs": "p"}
 OPTIONS = {"n_resamples": 99, "rng": 1, "engine": "cells", **NAMES}

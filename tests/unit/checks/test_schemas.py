@@ -11,10 +11,10 @@ import pytest
 
 import caltest as ct
 from caltest.calibrators import REGISTRY
+from caltest.checks import check_schema, load_schema
 from caltest.cli.list_ import bundled
 from caltest.errors import InvalidInput
 from caltest.results import HTest, HTestTable
-from caltest.validation import check_schema, load_schema
 
 ODD = [None, True, -1, 2, 0.5, 1e300, "x", "nan", "", [], {}, [[]], [1, "a"], {"a": 1}]
 

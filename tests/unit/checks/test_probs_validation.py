@@ -7,8 +7,8 @@ import pytest
 
 from caltest import Predictions
 from caltest.calibrators import Identity
+from caltest.checks import check_probs
 from caltest.errors import InvalidInput
-from caltest.validation import check_probs
 
 ROWS = np.array([[0.2, 0.3, 0.5], [0.0, 1.0, 0.0]])
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
-from caltest.scale.cells import GRID, NEVER, UNIT
+from caltest.sources.cells import GRID, NEVER, UNIT
 from caltest.types import Events, Flags, Floats, Ints, SmallInts
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from caltest.errors import InvalidInput, NotApplicable, invalid
-from caltest.scale.chunks import MOST, Redraw, Redrawn, Survey, Totals
-from caltest.scale.query import WRONG, Counting, collected
-from caltest.scale.sources import Part, Progress, Reader
-from caltest.scale.units import Work, total_over
+from caltest.sources.chunks import MOST, Redraw, Redrawn, Survey, Totals
+from caltest.sources.query import WRONG, Counting, collected
+from caltest.sources.sources import Part, Progress, Reader
+from caltest.sources.units import Work, total_over
 from caltest.types import Hashes
 
 if TYPE_CHECKING:

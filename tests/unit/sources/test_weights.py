@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from caltest.numerics.labels import resample_keys
-from caltest.scale import count_rows, weights
+from caltest.sources import count_rows, weights
 
 GRID = 2.0**16
 DRAWS = 4000
@@ -141,8 +141,8 @@ def test_bins_cut_places_of_weighted_rows():
 def test_wrong_weights_are_counted(wrong):
     """And left out."""
     from caltest.lenses import resolve_lens
-    from caltest.scale import Counting, counted
-    from caltest.scale.columns import Columns
+    from caltest.sources import Counting, counted
+    from caltest.sources.columns import Columns
 
     frame = pl.DataFrame({"p": [0.5, 0.5], "y": [1, 0], "w": [2.0, wrong]})
     columns = Columns("y", ("p",), (0, 1), (0.0, 1.0), "number", weight="w")

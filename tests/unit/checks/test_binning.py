@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from caltest.checks import check_optional_integer
 from caltest.errors import InvalidInput
 from caltest.measures.binning import check_power
 from caltest.measures.bins.ece import check_distance
 from caltest.measures.bins.errors import check_distances
-from caltest.validation import check_optional_integer
 
 
 def test_distance_is_a_name_or_a_function():

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from caltest.calibrators import Identity
+from caltest.checks import check_class, check_classes, check_labels, listing
 from caltest.errors import InvalidInput
 from caltest.predictions import Predictions
-from caltest.validation import check_class, check_classes, check_labels, listing
 
 CODES = [1, 0, 1]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from caltest.numerics.cell_counts import CellLaw, binomial_distance, cell_law, draw_counts
 from caltest.numerics.labels import row_hashes
-from caltest.scale.weights import Weights
+from caltest.sources.weights import Weights
 from caltest.types import AnyArray, Flags, Floats, Hashes, Ints
 
 GRID = 1 << 16  # cells between 0 and 1
@@ -47,7 +47,7 @@ class Cells:
 
     Examples
     --------
-    >>> from caltest.scale import count_rows
+    >>> from caltest.sources import count_rows
     >>> cells = count_rows([0.25, 0.25, 0.75], [0, 1, 1])
     >>> cells.n, cells.events, cells.mean
     (array([2, 1]), array([1, 1]), array([0.25, 0.75]))

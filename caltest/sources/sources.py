@@ -13,12 +13,12 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from caltest.checks.options import check_choice
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.predictions import files, options
-from caltest.scale.cells import NEVER
-from caltest.scale.columns import Columns, are_alike, column, read_columns
-from caltest.scale.query import WRONG_LABEL, Counting, collected, stacked
-from caltest.validation.options import check_choice
+from caltest.sources.cells import NEVER
+from caltest.sources.columns import Columns, are_alike, column, read_columns
+from caltest.sources.query import WRONG_LABEL, Counting, collected, stacked
 
 if TYPE_CHECKING:
     import polars as pl

@@ -11,9 +11,9 @@ from threading import Event, Thread
 from typing import Any
 from uuid import uuid4
 
-from caltest.scale.batches import BATCH, batches, has_batches
-from caltest.scale.chunks import Chunk, Unit
-from caltest.scale.query import collected
+from caltest.sources.batches import BATCH, batches, has_batches
+from caltest.sources.chunks import Chunk, Unit
+from caltest.sources.query import collected
 
 FAN = 8  # partitions whose sums are added on a worker
 EVERY = 0.5  # seconds between looks at what the workers of Spark have done

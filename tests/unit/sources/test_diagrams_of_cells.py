@@ -15,7 +15,7 @@ from caltest.measures.recalibration.cox import CalibrationIntercept, Calibration
 from caltest.measures.scores.decomposition import brier_parts_of_cells
 from caltest.measures.smooth.smooth_curve import curve_of_cells
 from caltest.plots import reliability_diagram
-from caltest.scale import count_rows
+from caltest.sources import count_rows
 
 NAMES = {"label": "y", "probs": "p"}
 

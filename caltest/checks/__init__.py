@@ -4,7 +4,7 @@ A check returns what it checked, converted and read-only, or raises `InvalidInpu
 three parts: the argument and its rule, the value and its place, the remedy. Rows count from 0.
 """
 
-from caltest.validation.arrays import (
+from caltest.checks.arrays import (
     as_array,
     as_numbers,
     both_columns,
@@ -17,12 +17,12 @@ from caltest.validation.arrays import (
     listing,
     read_only,
 )
-from caltest.validation.mistakes import (
+from caltest.checks.mistakes import (
     check_not_classified,
     check_not_numbered_from_one,
     check_not_swapped,
 )
-from caltest.validation.options import (
+from caltest.checks.options import (
     check_calibrator,
     check_choice,
     check_confidence,
@@ -53,7 +53,7 @@ from caltest.validation.options import (
     check_unused,
     check_weights,
 )
-from caltest.validation.schemas import (
+from caltest.checks.schemas import (
     check_part,
     check_schema,
     check_version,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from caltest import InvalidInput
-from caltest.validation import check_tolerance
+from caltest.checks import check_tolerance
 
 
 def test_tolerance_is_a_positive_number_or_none():

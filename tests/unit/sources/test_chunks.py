@@ -20,7 +20,7 @@ from caltest import test_calibration as calibration_test
 from caltest.kernels.features import Features
 from caltest.measures.chunks import FeatureTotals
 from caltest.numerics.contents import content_hashes
-from caltest.scale import chunks, units
+from caltest.sources import chunks, units
 
 P = ["p.0", 'p "1"', "p 2"]
 ASKED = {"label": "y", "probs": P, "test": "skce", "engine": "chunks"}
@@ -429,6 +429,6 @@ def test_full_disk_leaves_no_chunk_out(monkeypatch):
     def full(*_arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("caltest.scale.readings._Kept.add", full)
+    monkeypatch.setattr("caltest.sources.readings._Kept.add", full)
     with pytest.raises(OSError, match="No space left"):
         answer(iter([frame(100)]), on_error="skip")

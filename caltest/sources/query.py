@@ -13,12 +13,12 @@ import numpy as np
 
 from caltest.lenses import Lens, resolve_lens
 from caltest.lenses.base import ClassColumns, ColumnEvent
-from caltest.scale import weights
-from caltest.scale.batches import batches, has_batches, panics_as_errors
-from caltest.scale.cells import GRID, NEVER, UNIT, Cells, own_numbers
-from caltest.scale.columns import Columns, column
-from caltest.scale.many import ManyCells
-from caltest.scale.tally import LEFT_OUT, Tally, read_rows
+from caltest.sources import weights
+from caltest.sources.batches import batches, has_batches, panics_as_errors
+from caltest.sources.cells import GRID, NEVER, UNIT, Cells, own_numbers
+from caltest.sources.columns import Columns, column
+from caltest.sources.many import ManyCells
+from caltest.sources.tally import LEFT_OUT, Tally, read_rows
 from caltest.types import Ints
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import pytest
 
 import caltest as ct
 from caltest.numerics.bins import bin_of
-from caltest.scale import count_rows
-from caltest.scale.cells import NEVER, UNIT
-from caltest.scale.tally import BITS, MOST, Tally
+from caltest.sources import count_rows
+from caltest.sources.cells import NEVER, UNIT
+from caltest.sources.tally import BITS, MOST, Tally
 
 GRID = 2.0**16
 
@@ -63,8 +63,8 @@ def test_wrong_rows_are_counted_and_left_out():
     import narwhals as nw
 
     from caltest.lenses import resolve_lens
-    from caltest.scale import Counting, counted
-    from caltest.scale.columns import Columns
+    from caltest.sources import Counting, counted
+    from caltest.sources.columns import Columns
 
     frame = pl.DataFrame(
         {
@@ -90,9 +90,9 @@ def test_rows_of_three_classes_are_tallied_as_the_query_groups_them(lens):
     import narwhals as nw
 
     from caltest.lenses import resolve_lens
-    from caltest.scale import Counting, counted
-    from caltest.scale.columns import Columns
-    from caltest.scale.query import collected
+    from caltest.sources import Counting, counted
+    from caltest.sources.columns import Columns
+    from caltest.sources.query import collected
 
     probs = np.random.default_rng(0).dirichlet([0.5, 1, 2], 300)
     probs[:3] = np.eye(3)
@@ -138,9 +138,9 @@ def test_columns_as_they_are_have_the_cells_and_faults_of_the_query(kind):
     import narwhals as nw
 
     from caltest.lenses import resolve_lens
-    from caltest.scale import Counting, counted
-    from caltest.scale.columns import Columns
-    from caltest.scale.query import collected
+    from caltest.sources import Counting, counted
+    from caltest.sources.columns import Columns
+    from caltest.sources.query import collected
 
     frame, names = faulty_rows(kind), ("a", "b", "c")
     values = names if kind == "text" else (0.0, 1.0, 2.0)

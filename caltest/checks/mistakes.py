@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from caltest.checks.arrays import as_array
 from caltest.errors import invalid, shown
 from caltest.types import AnyArray, Codes, Floats
-from caltest.validation.arrays import as_array
 
 SHIFTED = 5.0  # standard errors by which labels fit better one column further left
 LEAST_SHIFTED = 20  # rows from which that is looked at

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import caltest as ct
-from caltest.validation import suspicions
+from caltest.checks import suspicions
 
 RNG = np.random.default_rng(0)
 P = RNG.beta(2, 3, 400)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from caltest.checks.arrays import listing
+from caltest.checks.options import check_choice, check_not_label
 from caltest.errors import invalid
 from caltest.predictions.tables import TRUTH, prob_columns, stems, truths
-from caltest.validation.arrays import listing
-from caltest.validation.options import check_choice, check_not_label
 
 KINDS = ("number", "text", "truth")
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from caltest import InvalidInput
+from caltest.checks import check_light_bounds
 from caltest.htests.master_scale import check_counts, check_default_rates, check_grades
 from caltest.measures.grades.grade import check_correlation
-from caltest.validation import check_light_bounds
 
 
 @pytest.mark.parametrize("bounds", [(0.5, 0.2, 0.05), [0.5, 0.2, 0.05], np.array([0.5, 0.2, 0.05])])

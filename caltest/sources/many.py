@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from caltest.scale.cells import Cells
+from caltest.sources.cells import Cells
 from caltest.types import AnyArray, Flags, Floats, Ints
 
 

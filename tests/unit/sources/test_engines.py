@@ -8,7 +8,7 @@ import pytest
 
 from caltest import NotApplicable
 from caltest import test_calibration as calibration_test
-from caltest.scale import sources
+from caltest.sources import sources
 
 QUOTED = 'p "of" a.b c'
 

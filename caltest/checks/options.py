@@ -8,9 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from caltest.errors import InvalidInput, NotApplicable, invalid, shown
-from caltest.types import AnyArray, Floats
-from caltest.validation.arrays import (
+from caltest.checks.arrays import (
     as_array,
     as_numbers,
     check_column,
@@ -19,6 +17,8 @@ from caltest.validation.arrays import (
     missing,
     read_only,
 )
+from caltest.errors import InvalidInput, NotApplicable, invalid, shown
+from caltest.types import AnyArray, Floats
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Instance = TypeVar("Instance")

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from caltest.checks.arrays import as_array, as_numbers, check_column, read_only
 from caltest.errors import InvalidInput
-from caltest.validation.arrays import as_array, as_numbers, check_column, read_only
 
 ROWS = [[0.25, 0.75], [0.5, 0.5]]
 

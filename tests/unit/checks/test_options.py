@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from caltest.errors import InvalidInput
-from caltest.validation import (
+from caltest.checks import (
     check_choice,
     check_generator,
     check_groups,
@@ -19,6 +18,7 @@ from caltest.validation import (
     check_unused,
     check_weights,
 )
+from caltest.errors import InvalidInput
 
 
 @pytest.mark.parametrize("value", ["exactt", "Exact", "EXACT"])

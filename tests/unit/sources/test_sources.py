@@ -10,8 +10,8 @@ import pytest
 
 from caltest import InvalidInput, NotApplicable, report
 from caltest import test_calibration as calibration_test
-from caltest.scale import sources
-from caltest.scale.batches import batches, has_batches
+from caltest.sources import sources
+from caltest.sources.batches import batches, has_batches
 
 
 @pytest.fixture
