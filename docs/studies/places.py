@@ -213,7 +213,7 @@ COLUMNS = (
     "misled",
     "places",
     "covered",
-    "told / true",
+    "reported / true",
     "sure / true",
     "sure",
     "true",

@@ -168,10 +168,10 @@ Predictions are right in all segments. Two columns have four values, two are num
 10,000 rows, four columns of numbers and two of seven values; in a slice of 2 % of the rows the
 predictions are 10 percentage points off. B = 199, level 5 %; percentages of {count} data sets, with
 standard errors of at most {error:.1f}. *The slice* counts rejected segments of the two columns of
-the slice, *any* all rejected segments, and *told* is the exact test of the number of events of
+the slice, *any* all rejected segments, and *known* is the exact test of the number of events of
 the slice alone by somebody who knows it, at the level divided by the number of segments.
 
-| slice | the slice | any | told |
+| slice | the slice | any | known |
 |---|---:|---:|---:|
 {power_rows}
 """
