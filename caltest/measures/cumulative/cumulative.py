@@ -15,7 +15,7 @@ from caltest.measures.base import Measure
 from caltest.measures.cumulative.near_maximum import NearMaximum
 from caltest.measures.one_dimension import sorted_rows
 from caltest.measures.outcome import Outcome
-from caltest.measures.tolerance import Tolerance, unseen_chance
+from caltest.measures.tolerance import Tolerance, ToleranceTest, unseen_chance
 from caltest.numerics.crossings import crossing_tails
 from caltest.numerics.event_tails import largest_prefix_tail
 from caltest.numerics.sorted_scores import step_ends
@@ -138,7 +138,7 @@ LARGE = 1e5  # variance of the number of events from which on tails are those of
 
 
 @dataclass(frozen=True, kw_only=True)
-class KSError(PartialSumMeasure):
+class KSError(ToleranceTest, PartialSumMeasure):
     """The KS error, scaled or not; see `ks_error`."""
 
     key: ClassVar[str] = "ks"
@@ -150,7 +150,9 @@ class KSError(PartialSumMeasure):
     def symbol(self) -> str:
         return "scaled KS" if self.scaled else "KS"
 
-    def tolerance_bootstrap(self, predictions: Predictions, tolerance: Tolerance) -> NearMaximum:
+    def tolerance_test(
+        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
+    ) -> NearMaximum:
         """Return the bootstrap of the directional derivative, at an error of the tolerance."""
         if self.scaled:
             raise NotApplicable(

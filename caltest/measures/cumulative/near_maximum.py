@@ -7,9 +7,13 @@ import math
 import numpy as np
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import ROWS_FOR_LIMIT
 from caltest.measures.one_dimension import sorted_rows
-from caltest.measures.tolerance import FEW_ROWS_NOTE, Tolerance, ToleranceBootstrap
+from caltest.measures.tolerance import (
+    FEW_ROWS_NOTE,
+    ROWS_FOR_LIMIT,
+    Tolerance,
+    ToleranceBootstrap,
+)
 from caltest.numerics.loops import njit
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
