@@ -13,7 +13,6 @@ from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.cumulative.near_maximum import NearMaximum
-from caltest.measures.one_dimension import sorted_rows
 from caltest.measures.outcome import Outcome
 from caltest.measures.tolerance import Tolerance, ToleranceTest, unseen_chance
 from caltest.numerics.crossings import crossing_tails
@@ -24,6 +23,7 @@ from caltest.predictions import Predictions
 from caltest.types import Floats
 from caltest.units import CellUnits, Norm, PartialSums, RowUnits, Statistic, Units
 from caltest.units.statistic import Tails
+from caltest.units.units import sorted_columns
 
 __all__ = ["KSError", "KuiperError", "ks_error", "kuiper_error"]
 
@@ -170,7 +170,7 @@ class KSError(ToleranceTest, PartialSumMeasure):
         At the one where the deviation is the tolerance or more, so is the excess or the lack of
         events up to it.
         """
-        event, labels, _ = sorted_rows(predictions, f"the {self.title}")
+        event, labels, _ = sorted_columns(predictions)
         excess = tolerance.value * predictions.n
         tail = largest_prefix_tail(event, labels == 1, step_ends(event), excess)
         return max(tail, unseen_chance(tolerance.value, predictions.n))

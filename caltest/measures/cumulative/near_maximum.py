@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from caltest.errors import NotApplicable
-from caltest.measures.one_dimension import sorted_rows
 from caltest.measures.tolerance import (
     FEW_ROWS_NOTE,
     ROWS_FOR_LIMIT,
@@ -18,6 +17,7 @@ from caltest.numerics.loops import njit
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
 from caltest.types import Events, Floats
+from caltest.units.units import check_one_dimension, sorted_columns
 
 LANES = 8  # independent sums side by side hide the latency of each
 
@@ -54,7 +54,8 @@ class NearMaximum(ToleranceBootstrap):
     """
 
     def __init__(self, predictions: Predictions, tolerance: Tolerance, title: str) -> None:
-        event, labels, _ = sorted_rows(predictions, f"the {title}")
+        check_one_dimension(predictions, f"the {title}")
+        event, labels, _ = sorted_columns(predictions)
         self.tolerance = tolerance
         n = event.size
         self.residuals = labels - event
