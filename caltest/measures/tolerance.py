@@ -127,6 +127,11 @@ def tolerance_of(measure: Measure) -> ToleranceTest:
     return measure.tolerance
 
 
+def few_rows_notes(n: int) -> tuple[str, ...]:
+    """Say where n rows are few for a limiting distribution."""
+    return (FEW_ROWS_NOTE,) if n < ROWS_FOR_LIMIT else ()
+
+
 def unseen_chance(share: float, n: int) -> float:
     r"""Return the chance that n rows show nothing of an error in a share of the labels.
 
@@ -234,7 +239,6 @@ def deviation_limit(
             "use more data, or null='exact' without tolerance",
         )
     z = deviation.z(squared)
-    few = (FEW_ROWS_NOTE,) if bound.predictions.n < ROWS_FOR_LIMIT else ()
     return Outcome(
         statistic_name="z",
         statistic=z,
@@ -243,6 +247,6 @@ def deviation_limit(
         alternative=tolerance.alternative,
         null_text=f"normal limit, {BOUNDARY}",
         parameters=bound.parameters,
-        notes=(*bound.notes, *few),
+        notes=(*bound.notes, *few_rows_notes(bound.predictions.n)),
         degenerate=bound.degenerate,
     )

@@ -7,12 +7,7 @@ import math
 import numpy as np
 
 from caltest.errors import NotApplicable
-from caltest.measures.tolerance import (
-    FEW_ROWS_NOTE,
-    ROWS_FOR_LIMIT,
-    Tolerance,
-    ToleranceBootstrap,
-)
+from caltest.measures.tolerance import Tolerance, ToleranceBootstrap, few_rows_notes
 from caltest.numerics.loops import njit
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
@@ -70,7 +65,7 @@ class NearMaximum(ToleranceBootstrap):
         size = np.where(ends, np.abs(sums), 0.0)
         self.n = n
         self.value = float(size.max())
-        self.notes = (FEW_ROWS_NOTE,) if n < ROWS_FOR_LIMIT else ()
+        self.notes = few_rows_notes(n)
         slack = 0.5 * math.sqrt(math.log(n) * float(variance[ends].max()) / n)
         if tolerance.equivalence:
             near = ends & (size >= self.value - slack)
