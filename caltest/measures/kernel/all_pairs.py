@@ -42,7 +42,7 @@ from caltest.types import Floats, Ints, Labels, Order, SmallInts
 from caltest.units.sums import Flipped
 
 AddPairs = Callable[[Floats, int, int], None]
-HTiles = Iterator[tuple[slice, slice, Floats]]
+HTiles = Iterator[tuple[slice, slice, Any]]
 
 
 FEW_CLASSES = 3  # a product of matrices for each is as fast as looking up the pairs
@@ -284,10 +284,11 @@ class TiledPairs(AllPairs):
     def _tiles(self, group: list[Tile]) -> HTiles:
         """Yield the rows and columns of tiles with h for j < i, and 0 for the other pairs."""
         for i0, i1, j0, j1 in group:
-            rows, columns = slice(i0, i1), slice(j0, j1)
-            h = np.zeros((i1 - i0, j1 - j0))
+            rows, columns, h = slice(i0, i1), slice(j0, j1), None
             for term, z in zip(self.kernel.terms, self._projected, strict=True):
-                h += term.below(i0, i1, j0, j1) * (z[rows] @ z[columns].T)
+                own = term.below(i0, i1, j0, j1)
+                own *= z[rows] @ z[columns].T
+                h = own if h is None else h + own
             yield rows, columns, h
 
     def _term_sums(self, term: FittedTerm, labels: Labels, n_jobs: int | None) -> Floats:
