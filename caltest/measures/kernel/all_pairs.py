@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -114,12 +114,6 @@ class AllPairs(PairMean, UStatistic):
     def row_sums(self, n_jobs: int | None = None) -> Floats:
         return self.row_moments(n_jobs)[0]
 
-    def signed_sums(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
-        at = clusters if self.order is None else clusters[self.order]
-        return in_parts(
-            lambda signs: self.weighted_sums(np.ascontiguousarray(signs[:, at]), n_jobs), at.size
-        )
-
     @property
     def statistic(self) -> Pairs:
         """The mean over pairs as a statistic of the residuals."""
@@ -181,6 +175,16 @@ class LinePairs(AllPairs):
 
     def diagonal(self) -> Floats:
         return np.asarray(self._factor * np.square(self._residuals))
+
+    def signed_sums(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+        # Rows with equal scores are in another order than `observed`.
+        at, own = clusters[self.order], self.predictions.labels[self.order]
+        d, zero = self.weight * (own - self.event), np.zeros(1)
+
+        def sums(signs: Floats) -> Floats:
+            return line_sums(self.lines, d, zero, np.ascontiguousarray(signs[:, at]))
+
+        return in_parts(sums, at.size)
 
     @cached_property
     def _residuals(self) -> Floats:
@@ -260,7 +264,8 @@ class TiledPairs(AllPairs):
 
     def signed_sums(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
         if count > CLUSTERS:
-            return super().signed_sums(clusters, count, n_jobs)
+            of_rows = partial(self.weighted_sums, n_jobs=n_jobs)
+            return in_parts(lambda signs: of_rows(signs[:, clusters]), clusters.size)
 
         def sums(tiles: HTiles) -> Floats:
             out = np.zeros((count, count))
