@@ -101,9 +101,8 @@ class ClasswiseECE(Measure):
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         sums = ClasswiseBins(predictions, self)
         parameters = {"binning": self.binning, "bins": self.bins}
-        value = sums.bins[1].mean_error
         return RowStatistic(
-            Statistic(units=sums.units, sums=sums, value=value, parameters=parameters)
+            Statistic(units=sums.units, sums=sums, value=sums.mean_error, parameters=parameters)
         )
 
     def residual_statistics(
@@ -153,6 +152,10 @@ class ClasswiseBins(UnitSums):
             power=float(self.measure.p),
             first=np.arange(0, len(sums), bins),
         )
+
+    def mean_error(self, distances: Floats) -> Floats:
+        """Return the mean over the classes of their errors, (B, 1)."""
+        return np.asarray(self.bins[1].errors(distances).mean(axis=1, keepdims=True))
 
     def redrawn(self, observed: Labels) -> Floats:
         codes, mean = self.bins

@@ -97,23 +97,24 @@ class BinMean:
         """
         total = np.add.reduceat(self.mass, self.first)
         share = self.mass / np.repeat(total, np.diff(self.first, append=self.mass.size))
-        return np.where(self._variance < 1.0, share, 0.0) if self.distance == DEBIASED else share
+        return np.where(self._variance < 1.0, share, 0.0)
 
     @cached_property
     def _variance(self) -> Floats:
-        """The sum of the squared weights over the square of their sum, 1/n for equal weights."""
+        """The sum of the squared weights over the square of their sum, s; 0 if none is corrected.
+
+        It is 1/n for equal weights. With s the variance of the mean label of a bin in units of that
+        of a label, s / (1 - s) times the mean of y (1 - y) is unbiased where there are two rows.
+        """
+        if self.distance != DEBIASED:
+            return np.zeros_like(self.mass)
         s = self.squares / np.square(self.size)
         return np.where(s > 1.0 - 1e-9, 1.0, s)
 
     @cached_property
     def correction(self) -> Floats:
-        """What the mean of y (1 - y) of each bin is multiplied by, its bias.
-
-        With s the variance of the mean label of a bin in units of that of a label, s / (1 - s)
-        times the mean of y (1 - y) is unbiased where there are two rows.
-        """
-        s = self._variance if self.distance == DEBIASED else np.zeros_like(self.mass)
-        return s / np.where(s < 1.0, 1.0 - s, 1.0)
+        """What the mean of y (1 - y) of each bin is multiplied by, its bias."""
+        return self._variance / np.where(self._variance < 1.0, 1.0 - self._variance, 1.0)
 
     def lengths(self, gaps: Floats) -> Floats:
         """Return the distances (...) that mean residuals (..., c) stand for."""
@@ -133,15 +134,10 @@ class BinMean:
         values = power_means(distances, self.share, self.power, self.first)
         return np.sqrt(np.maximum(values, 0.0)) if self.is_root else values
 
-    def mean_error(self, distances: Floats) -> Floats:
-        """Return the mean over the tables of their errors, (B, 1)."""
-        return np.asarray(self.errors(distances).mean(axis=1, keepdims=True))
-
     def of_residuals(self, sums: Floats) -> Floats:
         """Return the error (B,) of sums of residuals (B, S c), its bias not taken away."""
         gaps = sums.reshape(-1, *self.mean.shape) / self.size[:, None]
-        values = power_means(self.lengths(gaps), self.share, self.power, self.first)
-        return np.asarray(values.mean(axis=1))
+        return self.norm(gaps, self.share)
 
     def square_lengths(self, sums: Floats) -> Floats:
         """Return the sum over bins of the squares of sums (B, S c) over their mass."""
@@ -159,14 +155,10 @@ class BinMean:
         sums = sums.reshape(*mass.shape, -1)
         return np.asarray(np.divide(sums, scale, np.zeros_like(sums), where=scale > 0))
 
-    def norm(self, gaps: Floats) -> Floats:
+    def norm(self, gaps: Floats, share: Floats | None = None) -> Floats:
         """Return the mean over the tables of the norms of their gaps (..., S, c)."""
-        norms = power_means(self.lengths(gaps), self._ones, self.power, self.first)
-        return np.asarray(norms[..., 0] if self.first.size == 1 else norms.mean(axis=-1))
-
-    @cached_property
-    def _ones(self) -> Floats:
-        return np.ones(self.mass.size)
+        ones = np.ones(self.mass.size) if share is None else share
+        return np.asarray(power_means(self.lengths(gaps), ones, self.power, self.first).mean(-1))
 
 
 def bin_residuals(predictions: Predictions, mean: BinMean) -> Floats:
@@ -265,11 +257,8 @@ class BinnedRows(RowUnits):
         if self.measure.binning == "uniform":
             sums = uniform_sums(event, p.labels, weight, self.measure.bins)
             return sums[sums[:, 0] > 0].T
-        if weight is None:
-            rows = self.bin_sums()
-            return np.stack([rows, self.bin_sums(event), self.bin_sums(p.labels), rows])
-        every = (1.0, event, p.labels, weight)
-        return np.stack([self.bin_sums(weight * values) for values in every])
+        every = (1.0, event, p.labels, self.scale)
+        return np.stack([self.bin_sums(self.scale * values) for values in every])
 
     def counts(self) -> list[Counts]:
         """Return for each class events, expected events and rows of each bin; of two, the second.
@@ -302,6 +291,11 @@ class BinnedCells(CellUnits):
         """Sum values of the cells (..., U) over each bin."""
         return np.add.reduceat(values, self.bins[:-1], axis=-1)
 
+    def norm(self, mean: BinMean) -> Norm:
+        """Return the norm of gaps that the error is."""
+        sums = self.bin_sums
+        return Norm(lambda residuals, mass: mean.gaps(sums(mass), sums(residuals)), mean.norm)
+
     @cached_property
     def event_sums(self) -> Floats:
         """Weight, event probability, observed events and squared weight in each bin, (4, bins)."""
@@ -331,20 +325,11 @@ class EventBins(UnitSums):
     def observed(self) -> Floats:
         return self.mean.event_distances(self.units.event_sums[2][None])
 
-    @property
-    def norm(self) -> Norm | None:
-        """The norm of gaps that the error of cells is."""
-        if not (self.mean.is_norm and isinstance(self.units, BinnedCells)):
-            return None
-        sums, mean = self.units.bin_sums, self.mean
-        return Norm(lambda residuals, mass: mean.gaps(sums(mass), sums(residuals)), mean.norm)
-
 
 class ClassBins(UnitSums):
     """The distances (B, S) of bins of rows of any number of classes."""
 
     units: BinnedRows
-    norm = None
 
     @cached_property
     def mean(self) -> BinMean:
