@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 
@@ -83,11 +83,8 @@ class FittedScalar:
     def tile(self, i0: int, i1: int, j0: int, j1: int) -> Floats:
         """Return kappa between rows i0..i1-1 and j0..j1-1; it need hold for j < i only."""
         if self.distances is not None:
-            scaled = self.distances[i0:i1, j0:j1] / self.bandwidth
-        else:
-            scaled = self._measured(self.coordinates[i0:i1], self.coordinates[j0:j1])
-            scaled *= self.unit / self.bandwidth
-        return self.kernel.profile(scaled)
+            return self.kernel.profile(self.distances[i0:i1, j0:j1] / self.bandwidth)
+        return self._between(self.coordinates[i0:i1], self.coordinates[j0:j1])
 
     def pairs(self, left: Ints, right: Ints) -> Floats:
         """Return kappa between row left[p] and row right[p]."""
@@ -121,11 +118,10 @@ class FittedScalar:
 
     def cross(self, points: Floats, rows: slice) -> Floats:
         """Return kappa between some rows and other `points` of the simplex."""
-        coordinates = self.coordinates[rows]
-        if callable(self.kernel.metric):
-            out = _callable_distances(self.kernel.metric, coordinates, points)
-        else:
-            out = self._measured(coordinates, _coordinates(self.kernel, points)[0])
+        return self._between(self.coordinates[rows], _coordinates(self.kernel, points)[0])
+
+    def _between(self, left: Floats, right: Floats) -> Floats:
+        out = _distances(self.kernel, left, right)
         out *= self.unit / self.bandwidth
         return self.kernel.profile(out)
 
@@ -137,16 +133,12 @@ class FittedScalar:
         measure(self.coordinates, left, right, out)
         return np.multiply(out, self.unit, out=out)
 
-    def _measured(self, left: Floats, right: Floats) -> Floats:
-        measure = l2_distances if self.kernel.metric == "euclidean" else l1_distances
-        return measure(left, right)
-
     def _all_distances(self, n_jobs: int | None, m: int) -> Floats | None:
         """Return the lower triangle of all distances where it is small or the metric a callable."""
         n = len(self.coordinates)
         if callable(self.kernel.metric):
             _check_small(n)
-            return _callable_distances(self.kernel.metric, self.coordinates, self.coordinates)
+            return _distances(self.kernel, self.coordinates, self.coordinates)
         if n > ALL_PAIRS_UP_TO or not self._needs_pairs(m):
             return None
         out = np.zeros((n, n))
@@ -154,7 +146,7 @@ class FittedScalar:
         def fill(tiles: list[Tile]) -> None:
             for i0, i1, j0, j1 in tiles:
                 left, right = self.coordinates[i0:i1], self.coordinates[j0:j1]
-                out[i0:i1, j0:j1] = self._measured(left, right)
+                out[i0:i1, j0:j1] = _distances(self.kernel, left, right)
 
         for _ in map_threads(fill, tile_groups(n, self.coordinates.shape[1]), n_jobs):
             pass
@@ -174,15 +166,15 @@ class FittedScalar:
             variance = residual_variances(probs, self._size)
             points = self.coordinates[:, 0]
             return cell_bandwidth(rule, points, variance, self._size, self.unit)
-        weighted = self._weighted_median(probs, weight) if rule == WEIGHTED else None
-        return weighted or self._by_pairs("median" if rule == WEIGHTED else rule)
-
-    def _weighted_median(self, probs: Floats, weight: Floats | None) -> tuple[float, str] | None:
-        """Return the variance-weighted median; None where no two rows that differ have variance."""
+        if rule != WEIGHTED:
+            return self._by_pairs(rule)
+        found: tuple[float | None, str] | None
         if self._is_line:
-            return self._line_bandwidth(probs, weight)
-        value, words = self._by_pairs(WEIGHTED, residual_variances(probs, weight))
-        return None if value is None else (value, words)
+            found = self._line_bandwidth(probs, weight)
+        else:
+            found = self._by_pairs(WEIGHTED, residual_variances(probs, weight))
+        # Where no two rows that differ have variance all pairs count alike.
+        return self._by_pairs("median") if found is None or found[0] is None else found
 
     def _line_bandwidth(self, probs: Floats, weight: Floats | None) -> tuple[float, str] | None:
         n, points = len(probs), self.coordinates[:, 0]
@@ -402,8 +394,7 @@ def kernel_between(kernel: ScalarKernel, bandwidth: float, left: Floats, right: 
     A row has the same values among whatever others.
     """
     rows, unit = _coordinates(kernel, left)
-    measure = l2_distances if kernel.metric == "euclidean" else l1_distances
-    out = measure(rows, _coordinates(kernel, right)[0])
+    out = _distances(kernel, rows, _coordinates(kernel, right)[0])
     out *= unit / bandwidth
     return kernel.profile(out)
 
@@ -417,12 +408,13 @@ def _check_small(n: int) -> None:
         )
 
 
-def _callable_distances(
-    metric: Callable[[Floats, Floats], float], left: Floats, right: Floats
-) -> Floats:
+def _distances(kernel: ScalarKernel, left: Floats, right: Floats) -> Floats:
+    """Return the distances between coordinates, but for the unit."""
+    if not callable(kernel.metric):
+        return (l2_distances if kernel.metric == "euclidean" else l1_distances)(left, right)
     from scipy.spatial.distance import cdist
 
-    out = cdist(left, right, metric=metric)
+    out = cdist(left, right, metric=kernel.metric)
     if not (np.isfinite(out).all() and (out >= 0).all()):
         raise InvalidInput("metric must return finite distances >= 0", remedy="check the callable")
     return np.asarray(out, dtype=float)
