@@ -23,7 +23,7 @@ from caltest.kernels.bandwidth import (
     sampled_pairs,
     sampled_rows,
 )
-from caltest.kernels.matrix import MatrixKernel, Term
+from caltest.kernels.matrix import MatrixKernel
 from caltest.kernels.scalar import ScalarKernel
 from caltest.numerics.loops import map_threads, njit
 from caltest.predictions import Predictions
@@ -129,8 +129,8 @@ class FittedScalar:
         if self.distances is not None:
             return np.asarray(self.distances[np.maximum(left, right), np.minimum(left, right)])
         out = np.empty(left.size)
-        measure = l2_pairs if self.kernel.metric == "euclidean" else l1_pairs
-        measure(self.coordinates, left, right, out)
+        is_l2 = self.kernel.metric == "euclidean"
+        pair_distances(self.coordinates, left, right, out, is_l2=is_l2)
         return np.multiply(out, self.unit, out=out)
 
     def _all_distances(self, n_jobs: int | None, m: int) -> Floats | None:
@@ -284,7 +284,10 @@ class FittedKernel:
         self.scalars = tuple(fitted.values())
         self._variance = residual_variances(probs, weight if size is None else size)
         self._n = len(probs) if size is None else int(size.sum())
-        self.terms = tuple(_fitted_term(term, fitted) for term in terms)
+        self.terms = tuple(
+            FittedTerm(tuple(fitted[factor] for factor in term.factors), term.matrix)
+            for term in terms
+        )
 
     @classmethod
     def of(
@@ -347,10 +350,6 @@ def column_tiles(n: int, j0: int) -> Iterator[Tile]:
     for i0 in range(j0, n, ROWS):
         i1 = min(i0 + ROWS, n)
         yield i0, i1, j0, min(j0 + COLUMNS, i1)
-
-
-def _fitted_term(term: Term, fitted: dict[ScalarKernel, FittedScalar]) -> FittedTerm:
-    return FittedTerm(tuple(fitted[factor] for factor in term.factors), term.matrix)
 
 
 def _coordinates(kernel: ScalarKernel, probs: Floats) -> tuple[Floats, float]:
@@ -504,20 +503,11 @@ def l2_tile(left: Floats, right: Floats, out: Floats) -> None:
 
 
 @njit()
-def l1_pairs(rows: Floats, left: Ints, right: Ints, out: Floats) -> None:
-    """Write the city-block distance of row `left[p]` to row `right[p]`."""
+def pair_distances(rows: Floats, left: Ints, right: Ints, out: Floats, *, is_l2: bool) -> None:
+    """Write the city-block or Euclidean distance of row `left[p]` to row `right[p]`."""
     for p in range(left.size):
         total = 0.0
         for k in range(rows.shape[1]):
-            total += abs(rows[left[p], k] - rows[right[p], k])
-        out[p] = total
-
-
-@njit()
-def l2_pairs(rows: Floats, left: Ints, right: Ints, out: Floats) -> None:
-    """Write the Euclidean distance of row `left[p]` to row `right[p]`."""
-    for p in range(left.size):
-        total = 0.0
-        for k in range(rows.shape[1]):
-            total += (rows[left[p], k] - rows[right[p], k]) ** 2
-        out[p] = np.sqrt(total)
+            d = abs(rows[left[p], k] - rows[right[p], k])
+            total += d * d if is_l2 else d
+        out[p] = np.sqrt(total) if is_l2 else total

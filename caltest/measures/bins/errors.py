@@ -161,6 +161,21 @@ class BinMean:
         return np.asarray(power_means(self.lengths(gaps), ones, self.power, self.first).mean(-1))
 
 
+def table_sums(
+    predictions: Predictions, codes: Codes, first: Ints, bins: int
+) -> tuple[Floats, Floats]:
+    """Return the mass (S,) and the sums of predictions (S, c) of the bins of all tables.
+
+    `codes` (n, T) are the bins of the rows in each table.
+    """
+    probs, weight = predictions.probs, predictions.sample_weight
+    values = probs if weight is None else weight[:, None] * probs
+    own = np.ascontiguousarray(values).reshape(len(probs), first.size, -1)
+    w, every = np.ones(1) if weight is None else weight, np.arange(len(probs), dtype=np.int32)
+    mass, sums = cell_sums(every, codes, first, own, w, bins)
+    return mass, sums
+
+
 def bin_residuals(predictions: Predictions, mean: BinMean) -> Floats:
     """Return the residuals times the weights, (n, T, c); of two classes in one table the second."""
     tables, classes = mean.first.size, mean.mean.shape[1]
@@ -333,12 +348,9 @@ class ClassBins(UnitSums):
 
     @cached_property
     def mean(self) -> BinMean:
-        units, (_, count) = self.units, self.units.numbers
-        probs, weight = units.predictions.probs, units.predictions.sample_weight
-        w, every = np.ones(1) if weight is None else weight, np.arange(units.rows, dtype=np.int32)
-        values = np.ascontiguousarray(probs if weight is None else w[:, None] * probs)[:, None]
-        mass, sums = cell_sums(every, units.codes, units.first, values, w, count)
-        squares = mass if weight is None else units.bin_sums(np.square(w))
+        units, weight = self.units, self.units.predictions.sample_weight
+        mass, sums = table_sums(units.predictions, units.codes, units.first, units.numbers[1])
+        squares = mass if weight is None else units.bin_sums(np.square(weight))
         return units.measure.mean(mass, squares, sums / mass[:, None], units.first)
 
     def redrawn(self, observed: Observed) -> Floats:

@@ -329,10 +329,7 @@ class TiledPairs(AllPairs):
             image = probs @ term.matrix
             table += np.square(weight) * (np.diag(term.matrix) - 2.0 * image)
             constant += float(np.sum(np.square(weight) * image * probs))
-        if self.predictions.m > FEW_CLASSES:
-            return np.asarray(label_sums(table, labels) + constant)
-        rows = np.arange(self.predictions.n)
-        return np.array([float(table[rows, row].sum()) + constant for row in labels])
+        return np.asarray(label_sums(table, labels) + constant)
 
 
 def by_cluster(rows: Floats, clusters: Ints, count: int) -> Floats:
