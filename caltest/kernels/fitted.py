@@ -41,6 +41,7 @@ NARROW = (
     "hardly any but themselves, and what is wrong may not show; take test='combined' or a larger "
     "bandwidth"
 )
+NO_BANDWIDTH = "all predictions are equal, so their distances give no bandwidth; it is set to 1.0"
 PROBED, BESIDE = 100, 2000  # rows whose neighbours are counted, and rows among which
 PACK = 64  # columns packed at a time: two accumulators and four packed rows stay in the L1 cache
 
@@ -331,11 +332,7 @@ class FittedKernel:
     @property
     def degenerate(self) -> tuple[str, ...]:
         """What the predictions left undefined."""
-        if not any(scalar.is_degenerate for scalar in self.scalars):
-            return ()
-        return (
-            "all predictions are equal, so their distances give no bandwidth; it is set to 1.0",
-        )
+        return (NO_BANDWIDTH,) if any(scalar.is_degenerate for scalar in self.scalars) else ()
 
 
 def tile_groups(n: int, m: int) -> list[tuple[list[Tile]]]:

@@ -20,7 +20,6 @@ from caltest.numerics.bins import (
     sort_by_cell,
     uniform_sums,
 )
-from caltest.numerics.labels import label_dtype
 from caltest.numerics.resampled_sums import cell_sums
 from caltest.predictions import event_column
 from caltest.types import AnyArray, Floats, Ints, Labels, SmallInts
@@ -240,15 +239,10 @@ class BinnedRows(RowUnits):
         return self._sorting[1]
 
     @cached_property
-    def observed(self) -> Labels:
-        p = self.predictions
-        return p.labels[self.order].astype(label_dtype(p.m))
-
-    @cached_property
     def weight(self) -> Floats | None:
         """The sample weights in the order of the bins."""
         weight = self.predictions.sample_weight
-        return None if weight is None else weight[self.order]
+        return None if weight is None else self.in_order(weight)
 
     @property
     def first(self) -> Ints:

@@ -18,6 +18,7 @@ from caltest.errors import NotApplicable
 from caltest.kernels.features import Features
 from caltest.kernels.fitted import (
     COLUMNS,
+    NO_BANDWIDTH,
     FittedKernel,
     FittedTerm,
     Tile,
@@ -43,18 +44,14 @@ from caltest.units.sums import Flipped
 
 AddPairs = Callable[[Floats, int, int], None]
 HTiles = Iterator[tuple[slice, slice, Any]]
-
-
 FEW_CLASSES = 3  # a product of matrices for each is as fast as looking up the pairs
-
-
 BIASED = "use estimator='biased'"
-
-
 CLUSTERS = 1024  # up to which the sums over pairs of clusters are kept
-
-
 RESAMPLES = 1024  # of few classes at a time, in 8 MiB for each class
+PLACES = 2048  # of a kernel that needs all pairs of them
+INTERPOLATED = f", and is interpolated between {PLACES} places"
+AT_MEAN_WEIGHT = "; squares of residuals at the mean weight of each cell"
+LEFT_OUT = "left out by features"
 
 
 class PairMean(BoundMeasure):
@@ -382,15 +379,6 @@ def _partners(matrix: Floats) -> Ints:
     return out
 
 
-PLACES = 2048  # of a kernel that needs all pairs of them
-
-
-INTERPOLATED = f", and is interpolated between {PLACES} places"
-
-
-AT_MEAN_WEIGHT = "; squares of residuals at the mean weight of each cell"
-
-
 class CellPairs(PairMean, BoundCells):
     """The unbiased or the biased mean of h over all pairs of rows, at the mean of their cell.
 
@@ -474,12 +462,6 @@ def places(cells: Cells, x: Floats) -> Ints:
     place = np.minimum(share / share[-1] * PLACES, PLACES - 1).astype(np.int64)
     first = np.flatnonzero(np.append(True, np.diff(place) != 0))
     return np.union1d(first, len(cells) - 1)
-
-
-LEFT_OUT = "left out by features"
-
-
-NO_BANDWIDTH = "all predictions are equal, so their distances give no bandwidth; it is set to 1.0"
 
 
 class FeaturePairs(BoundChunks):
