@@ -98,7 +98,6 @@ class BinErrors(BinnedMeasure):
         sums = self.sums(units)
         bins, classes = sums.mean.mean.shape
         occupied = {"occupied bins": bins} if classes > 2 else {}
-        is_norm = sums.mean.is_norm and isinstance(sums.units, BinnedCells)
         return Statistic(
             units=sums.units,
             sums=sums,
@@ -107,7 +106,7 @@ class BinErrors(BinnedMeasure):
             parameters={**self.binning_parameters, **occupied, **self.parameters},
             notes=self.bin_notes(sums.mean) if units.is_alone else (),
             error=lambda: 0.0,
-            norm=sums.units.norm(sums.mean) if is_norm else None,
+            norm=sums.units.norm(sums.mean),
             unseen=partial(self.unseen, sums),
         )
 

@@ -249,6 +249,9 @@ class BinnedRows(RowUnits):
         """The first bin of each group."""
         return np.zeros(1, np.int64)
 
+    def norm(self, mean: BinMean) -> None:
+        """Leave the norm of gaps to `row_gaps`: drawn rows are in the order of the predictions."""
+
     def count(self, observed: Observed) -> Floats:
         """Return the weighted number of events (B, bins) for labels (B, U)."""
         return np.asarray(event_counts(observed, self.weight, self.bins))
@@ -300,8 +303,10 @@ class BinnedCells(CellUnits):
         """Sum values of the cells (..., U) over each bin."""
         return np.add.reduceat(values, self.bins[:-1], axis=-1)
 
-    def norm(self, mean: BinMean) -> Norm:
-        """Return the norm of gaps that the error is."""
+    def norm(self, mean: BinMean) -> Norm | None:
+        """Return the norm of gaps that the error is, if it is one."""
+        if not mean.is_norm:
+            return None
         sums = self.bin_sums
         return Norm(lambda residuals, mass: mean.gaps(sums(mass), sums(residuals)), mean.norm)
 

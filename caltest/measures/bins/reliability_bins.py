@@ -376,8 +376,8 @@ def _weighted_limits(
 ) -> tuple[Floats, Floats]:
     """Return the limits of `sum_limits` for the events of weighted cells."""
     quantile = float(scipy.special.ndtri(0.5 + 0.5 * level))
-    cumulants = (np.add.reduceat(k, start) for k in weights.cumulants)
-    lower, upper = _expansion_limits(expected, *cumulants, quantile)
+    second, third, fourth = (np.add.reduceat(k, start) for k in weights.cumulants)
+    lower, upper = _expansion_limits(expected, second, third, fourth, quantile)
     return lower, np.minimum(upper, mass)
 
 

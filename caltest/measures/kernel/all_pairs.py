@@ -397,12 +397,14 @@ class CellPairs(PairMean, BoundCells):
         if not (biased or cells.has_equal_weights):
             self.caution += AT_MEAN_WEIGHT
         self.factor = float(sum(term.factor for term in terms))
-        self.lines = [LineKernel(term, cells.mean) for term in terms if is_line_term(term)]
-        self.places = [Places(cells, term) for term in terms if not is_line_term(term)]
+        self.sums: list[LineKernel | Places] = [
+            LineKernel(term, cells.mean) if is_line_term(term) else Places(cells, term)
+            for term in terms
+        ]
 
     def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
         excess = np.ascontiguousarray(labels - self.cells.expected)
-        total = np.asarray(sum(some.all_sums(excess) for some in (*self.lines, *self.places)))
+        total = np.asarray(sum(some.all_sums(excess) for some in self.sums))
         if not self.biased:
             # The sum over rows of w^2 (y - p)^2; see `Cells.square_residuals`.
             total -= self.factor * self.cells.square_residuals(excess).sum(axis=1)
