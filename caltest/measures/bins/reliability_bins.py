@@ -169,28 +169,27 @@ def _bins(predictions: Predictions, binning: str, bins: int, level: float) -> Re
         sums = sum_limits(event, scaled, ends, error, float(-scipy.special.ndtri(error)))
         most = np.add.reduceat(scaled, ends[:-1])
         limits = [np.minimum(limit / most, 1.0) for limit in sums]
-    rows = event, event, ones, w, w * event, w * labels
-    return _of_units(*rows, ends[:-1], limits, level, binning)
+    sums = ones, w, w * event, w * labels
+    return _of_units((event, event), sums, ends[:-1], limits, level, binning)
 
 
 def _of_units(
-    least: Floats,
-    most: Floats,
-    count: Ints,
-    mass: AnyArray,
-    expected: Floats,
-    events: AnyArray,
+    ends: tuple[Floats, Floats],
+    sums: tuple[AnyArray, ...],
     start: Ints,
     limits: Sequence[Floats],
     level: float,
     binning: str,
 ) -> ReliabilityBins:
-    """Return the bins, which begin at `start`, of sorted rows or cells (U,)."""
-    values = (count, mass, expected, events)
-    rows, size, predicted, happened = (np.add.reduceat(some, start) for some in values)
+    """Return the bins, which begin at `start`, of sorted rows or cells (U,).
+
+    `ends` are the smallest and largest predictions of the units, `sums` their rows, weight,
+    expected events and events.
+    """
+    rows, size, predicted, happened = (np.add.reduceat(some, start) for some in sums)
     return ReliabilityBins(
-        left=np.minimum.reduceat(least, start),
-        right=np.maximum.reduceat(most, start),
+        left=np.minimum.reduceat(ends[0], start),
+        right=np.maximum.reduceat(ends[1], start),
         count=rows,
         mass=size.astype(np.float64),
         mean=predicted / size,
@@ -199,7 +198,7 @@ def _of_units(
         upper=limits[1],
         level=level,
         binning=binning,
-        n=int(count.sum()),
+        n=int(rows.sum()),
     )
 
 
@@ -220,7 +219,7 @@ def bins_of_cells(cells: Cells, binning: str, bins: int, level: float) -> Reliab
         found = _weighted_limits(cells.weights, start, expected, mass, level)
     limits = [limit / mass for limit in found]
     sums = cells.counts, cells.n, cells.expected, cells.events
-    return _of_units(cells.least, cells.most, *sums, start, limits, level, binning)
+    return _of_units((cells.least, cells.most), sums, start, limits, level, binning)
 
 
 def _uniform_starts(cells: Cells, bins: int) -> Ints:
