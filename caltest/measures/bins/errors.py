@@ -96,7 +96,7 @@ class BinMean:
         """
         total = np.add.reduceat(self.mass, self.first)
         share = self.mass / np.repeat(total, np.diff(self.first, append=self.mass.size))
-        return np.where(self._variance < 1.0, share, 0.0)
+        return np.where(self._variance < 1.0, share, 0.0) if self.distance == DEBIASED else share
 
     @cached_property
     def _variance(self) -> Floats:
