@@ -169,8 +169,8 @@ def _bins(predictions: Predictions, binning: str, bins: int, level: float) -> Re
         sums = sum_limits(event, scaled, ends, error, float(-scipy.special.ndtri(error)))
         most = np.add.reduceat(scaled, ends[:-1])
         limits = [np.minimum(limit / most, 1.0) for limit in sums]
-    sums = ones, w, w * event, w * labels
-    return _of_units((event, event), sums, ends[:-1], limits, level, binning)
+    every = ones, w, w * event, w * labels
+    return _of_units((event, event), every, ends[:-1], limits, level, binning)
 
 
 def _of_units(
